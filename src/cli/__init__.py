@@ -1,0 +1,1 @@
+"""The roof: the `resumes` command, wiring only."""

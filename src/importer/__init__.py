@@ -1,0 +1,1 @@
+"""The watch folder over the store."""

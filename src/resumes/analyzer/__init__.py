@@ -1,0 +1,19 @@
+"""The analyzer format: bytes in, a resume to store out, and back to what is shown of it."""
+
+from resumes.analyzer.format import DEFAULT_FORMAT, Format
+from resumes.analyzer.naming import list_title
+from resumes.analyzer.resume import Resume, parse
+from resumes.analyzer.sections import nearest_section_type
+from resumes.analyzer.visibility import ShownSection, iter_sections, public_view
+
+__all__ = [
+    "DEFAULT_FORMAT",
+    "Format",
+    "Resume",
+    "ShownSection",
+    "iter_sections",
+    "list_title",
+    "nearest_section_type",
+    "parse",
+    "public_view",
+]

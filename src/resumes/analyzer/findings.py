@@ -1,0 +1,89 @@
+"""What one pass over a document has to say: problems that refuse it, warnings that do not.
+
+Saying nothing costs nothing: a path is put into words only when there is something to report.
+"""
+
+from collections.abc import Sequence
+from itertools import chain
+
+from resumes.errors import Issue
+
+MAX_REPORTED = 50
+MAX_NAME_CHARS = 60
+
+
+def printable(text: str) -> str:
+    """The text in a form that is safe in a message: control, bidirectional and other invisible
+    characters escaped, and cut after 60 characters."""
+    cut = text if len(text) <= MAX_NAME_CHARS else text[:MAX_NAME_CHARS] + "…"
+    if cut.isprintable():
+        return cut
+    return "".join(
+        char if char.isprintable() else char.encode("unicode_escape").decode("ascii")
+        for char in cut
+    )
+
+
+def dotted(steps: Sequence[str | int]) -> str:
+    """Steps into a document as a path: `sections.skills.items[2].tags`."""
+    words: list[str] = []
+    for step in steps:
+        if isinstance(step, int):
+            words.append(f"[{step}]")
+        else:
+            words.append(f".{printable(step)}" if words else printable(step))
+    return "".join(words)
+
+
+class Findings:
+    """Collects problems and warnings in document order.
+
+    `scope` holds the steps from the document to the object or array being looked at, so its
+    length is the nesting depth above it. `has_third_column` is whether the layout of the document
+    allows column 2. `is_doubtful` says that a value was seen which JSON allows and we cannot keep.
+    """
+
+    __slots__ = ("has_third_column", "is_doubtful", "issues", "scope", "unreported", "warnings")
+
+    def __init__(self, *, has_third_column: bool = False) -> None:
+        self.has_third_column = has_third_column
+        self.issues: list[Issue] = []
+        self.warnings: list[Issue] = []
+        self.unreported = 0
+        self.scope: list[str | int] = []
+        self.is_doubtful = False
+
+    def problem(self, where: str | int, expectation: str) -> None:
+        """The document is refused. `expectation` says what is expected at `where`, a step within
+        the current scope: "must be a string"."""
+        if len(self.issues) == MAX_REPORTED:
+            return
+        steps = [*self.scope, where]
+        path = dotted(steps)
+        if len(steps) > 1 and steps[0] == "sections":
+            within = dotted(steps[2:])
+            what = f"{within} {expectation}" if within else expectation
+            message = f'Invalid section "{printable(str(steps[1]))}": {what}'
+        else:
+            message = f"Invalid field {path}: {expectation}"
+        self.issues.append(Issue(path, message))
+
+    def missing(self, field: str) -> None:
+        """The document is refused for want of an object that it cannot do without."""
+        self.issues.append(Issue(field, f"Missing required field: {field} (must be an object)"))
+
+    def warn(self, where: str | int, remark: str) -> None:
+        """The document is kept. `remark` follows the name of the field: "is only white space"."""
+        if len(self.warnings) == MAX_REPORTED:
+            self.unreported += 1
+            return
+        named = [self.scope[-1], where] if isinstance(where, int) else [where]
+        path = dotted([*self.scope, where])
+        self.warnings.append(Issue(path, f"{dotted(named)} {remark}"))
+
+    def all_warnings(self) -> tuple[Issue, ...]:
+        """The first 50 warnings, and one that counts the rest when there are more."""
+        if not self.unreported:
+            return tuple(self.warnings)
+        noun = "warning" if self.unreported == 1 else "warnings"
+        return tuple(chain(self.warnings, [Issue("", f"{self.unreported} more {noun}")]))

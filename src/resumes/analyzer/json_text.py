@@ -1,0 +1,142 @@
+"""Bytes to a Python value, and only JSON that every store and every client keeps faithfully.
+
+The parser refuses most of what must not come in: other encodings, a byte order mark, NaN,
+Infinity, lone surrogates, duplicate keys, control characters, trailing content. What it lets
+through is found in two steps. `is_faithful` looks at parsed values and only says yes or no, as
+it runs for every unknown field; `refuse_unfaithful` then reads the bytes again to say what and
+where. U+0000 is looked for in the bytes at once, since it can hide in any string or key.
+
+Source: decisions.md, Create, "Not JSON".
+"""
+
+import re
+from math import isfinite
+from typing import Any, NoReturn
+
+import jiter
+
+from resumes.analyzer.findings import printable
+from resumes.errors import InvalidJson
+
+MAX_DEPTH = 32
+MIN_INTEGER = -(2**63)
+MAX_INTEGER = 2**63 - 1
+
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+# An escaped backslash before it makes "u0000" plain text.
+_ESCAPED_NUL = re.compile(rb"(?<!\\)(?:\\\\)*+(\\u0000)")
+_TOKEN = re.compile(rb'"(?:[^"\\]|\\.)*+"|[\[{]|[\]}]|(-?[0-9][0-9.eE+-]*+)', re.DOTALL)
+_COMPLAINT = re.compile(r"(.*) at line ([0-9]+) column ([0-9]+)", re.DOTALL)
+_DUPLICATE_KEY = re.compile(r'Detected duplicate key "(.*)"', re.DOTALL)
+# An integer of more characters than this, sign included, is out of range whatever its digits.
+_MAX_INTEGER_CHARS = len(str(MIN_INTEGER))
+
+_TOO_DEEP = f"nested deeper than {MAX_DEPTH} levels"
+_INTEGER_RANGE = "an integer outside -2^63 to 2^63-1"
+_OVERFLOW = "a number that overflows"
+
+
+def read_json(body: bytes) -> Any:
+    """The value that the bytes say; raises InvalidJson with the reason and the byte offset.
+
+    Depth and the range of numbers are not looked at yet: see `is_faithful`.
+    """
+    try:
+        value = jiter.from_json(body, catch_duplicate_keys=True, allow_inf_nan=False)
+    except ValueError as error:
+        _refuse(body, str(error))
+    if b"\\u0000" in body:
+        nul = _ESCAPED_NUL.search(body)
+        if nul:
+            raise _invalid("the character U+0000", nul.start(1))
+    return value
+
+
+def is_faithful(value: Any, depth: int = 1) -> bool:
+    """Whether every number in a parsed value is in range and nothing nests too deep.
+
+    `depth` is the depth of the value itself, 1 for the whole document.
+    """
+    level = [value]
+    while level:
+        deeper: list[Any] = []
+        for each in level:
+            kind = type(each)
+            if kind is dict or kind is list:
+                if depth > MAX_DEPTH:
+                    return False
+                deeper.extend(each.values() if kind is dict else each)
+            elif kind is int:
+                if not MIN_INTEGER <= each <= MAX_INTEGER:
+                    return False
+            elif kind is float and not isfinite(each):
+                return False
+        level = deeper
+        depth += 1
+    return True
+
+
+def refuse_unfaithful(body: bytes) -> None:
+    """Raises InvalidJson for the first number out of range or level too deep; None without any.
+
+    The bytes need to be JSON only up to that place.
+    """
+    depth = 0
+    for token in _TOKEN.finditer(body):
+        first = body[token.start()]
+        if first in b"[{":
+            depth += 1
+            if depth > MAX_DEPTH:
+                raise _invalid(_TOO_DEEP, token.start())
+        elif first in b"]}":
+            depth -= 1
+        elif token[1] is not None and (reason := _out_of_range(token[1])):
+            raise _invalid(reason, token.start())
+
+
+def _out_of_range(number: bytes) -> str | None:
+    if any(char in number for char in b".eE"):
+        return None if isfinite(float(number)) else _OVERFLOW
+    if len(number) > _MAX_INTEGER_CHARS or not MIN_INTEGER <= int(number) <= MAX_INTEGER:
+        return _INTEGER_RANGE
+    return None
+
+
+def _refuse(body: bytes, complaint: str) -> NoReturn:
+    """Says in our words what the parser complains about."""
+    if not body.strip(b" \t\r\n"):
+        raise _invalid("the body is empty", 0)
+    if body.startswith(_BYTE_ORDER_MARK):
+        raise _invalid("a byte order mark", 0)
+    try:
+        body.decode()
+    except UnicodeDecodeError as error:
+        raise _invalid("not UTF-8", error.start) from None
+    if "recursion limit" in complaint or "number out of range" in complaint:
+        refuse_unfaithful(body)
+    located = _COMPLAINT.fullmatch(complaint)
+    if located is None:
+        raise InvalidJson(f"Invalid JSON: {printable(complaint)}")
+    reason, line, column = located.groups()
+    raise _invalid(_reason(reason), _offset(body, int(line), int(column)))
+
+
+def _reason(complaint: str) -> str:
+    duplicate = _DUPLICATE_KEY.fullmatch(complaint)
+    if duplicate:
+        return f'duplicate key "{printable(duplicate[1])}"'
+    if "surrogate" in complaint or "end of hex escape" in complaint:
+        return "a lone surrogate"
+    return complaint
+
+
+def _offset(body: bytes, line: int, column: int) -> int:
+    """The byte offset of a place that the parser gives as a line and a column of bytes from 1."""
+    start = 0
+    for _ in range(line - 1):
+        start = body.index(b"\n", start) + 1
+    return min(max(start + column - 1, 0), len(body))
+
+
+def _invalid(reason: str, offset: int) -> InvalidJson:
+    return InvalidJson(f"Invalid JSON at byte {offset}: {reason}", offset=offset)

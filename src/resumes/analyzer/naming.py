@@ -1,0 +1,49 @@
+"""What a resume is called: in a list, and as a file to download."""
+
+import re
+from unicodedata import normalize
+
+MAX_FILENAME_BYTES = 120
+
+_UNTITLED = "New Resume"
+
+# Control, bidirectional and other invisible characters, and those that paths or common file
+# systems give a meaning to.
+_UNSAFE_CHARS = (
+    r"\x00-\x1f\x7f-\x9f\xad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
+    r'\U000e0000-\U000e007f<>:"/\\|?*'
+)
+_UNSAFE = re.compile(f"[{_UNSAFE_CHARS}]")
+_UNSAFE_OR_BLANK = re.compile(rf"[{_UNSAFE_CHARS}\s]")
+
+
+def list_title(title: str | None, name: str | None) -> str:
+    """What a list shows for a resume; blank counts as absent (decisions.md, Create, title)."""
+    if title and not title.isspace():
+        return title
+    if name and not name.isspace():
+        return f"{name} Resume"
+    return _UNTITLED
+
+
+def filename(title: str | None, name: str | None) -> str:
+    """A file name for downloads that is safe everywhere: `AdaLovelaceResume.pdf`.
+
+    Made from the name, else from the title, else `Resume.pdf`; NFC, at most 120 bytes of UTF-8
+    (decisions.md, Create, filename).
+    """
+    if name and (stem := _without(_UNSAFE_OR_BLANK, name)):
+        return _cut(stem, "Resume.pdf")
+    if title and (stem := _without(_UNSAFE, " ".join(title.split()))):
+        return _cut(stem, ".pdf")
+    return "Resume.pdf"
+
+
+def _without(unwanted: re.Pattern[str], text: str) -> str:
+    # Leaving characters out can bring a letter and its accent together, hence NFC once more.
+    return normalize("NFC", unwanted.sub("", normalize("NFC", text))).strip(" ").lstrip(". ")
+
+
+def _cut(stem: str, suffix: str) -> str:
+    room_bytes = MAX_FILENAME_BYTES - len(suffix)
+    return stem.encode()[:room_bytes].decode(errors="ignore").rstrip(" ") + suffix

@@ -1,0 +1,181 @@
+"""The one pass over a document: problems, warnings, and the fields that the service sets.
+
+It runs once for every resume that comes in, in document order, and changes the document as it
+goes: service fields sent by the client leave, `record` and `show*` enter at the end of each item.
+Source: interface.md, "Field visibility and automatic fields"; decisions.md, Create.
+"""
+
+import re
+from typing import Any
+
+from resumes.analyzer.findings import Findings
+from resumes.analyzer.format import Format
+from resumes.analyzer.kinds import OPAQUE, check_unknown
+from resumes.analyzer.sections import (
+    HEADER,
+    MAX_ITEMS,
+    MULTICOLUMN,
+    SECTION_CHECKS,
+    SECTION_FIELDS_NOT_NULL,
+    SECTION_TYPES,
+    STYLE,
+    TITLE,
+    SectionType,
+    nearest_section_type,
+)
+
+IS_SET_BY_SERVICE = "is set by the service: the value sent was dropped"
+
+_DOCUMENT_FIELDS = frozenset({"header", "sections", "title", "style"})
+_KIND_MARKS = ("type", "kind", "documentType")
+_COVER_LETTER_NAMES = frozenset({"coverletter", "coverletters"})
+_NOT_LETTERS = re.compile(r"[\W\d_]+")
+
+
+def is_cover_letter(document: dict[str, Any]) -> bool:
+    """Whether a document says that it is a cover letter (decisions.md, Create, Cover letters)."""
+    # All marks are unknown fields, which most documents do not have.
+    unknown = document.keys() - _DOCUMENT_FIELDS
+    if unknown and (
+        document.get("isCoverLetter") is True
+        or any(_names_cover_letter(document.get(mark)) for mark in _KIND_MARKS)
+        or any(map(_names_cover_letter, unknown))
+    ):
+        return True
+    sections = document.get("sections")
+    return type(sections) is dict and any(
+        map(_names_cover_letter, sections.keys() - SECTION_TYPES.keys())
+    )
+
+
+def _names_cover_letter(mark: Any) -> bool:
+    return type(mark) is str and _NOT_LETTERS.sub("", mark.lower()) in _COVER_LETTER_NAMES
+
+
+def validate(document: dict[str, Any], accepted: Format) -> Findings:
+    """Checks a document against the format and sets `isImported`, `record` and `show*` in it.
+
+    When there are problems the document is only half changed, and of no use.
+    """
+    findings = Findings(has_third_column=_is_multicolumn(document))
+    for required in ("header", "sections"):
+        if required not in document:
+            findings.missing(required)
+    for name, value in document.items():
+        if name == "header":
+            if type(value) is dict:
+                HEADER.check(value, name, findings)
+            else:
+                findings.missing(name)
+        elif name == "sections":
+            if type(value) is dict:
+                _check_sections(value, accepted, findings)
+            else:
+                findings.missing(name)
+        elif name == "title":
+            if value is not None:
+                TITLE.check(value, name, findings)
+        elif name == "style":
+            if value is not None:
+                STYLE.check(value, name, findings)
+        elif name == "isImported":
+            _check_dropped(value, name, findings)
+        else:
+            check_unknown(value, name, findings)
+    document.pop("isImported", None)
+    document["isImported"] = True
+    return findings
+
+
+def _is_multicolumn(document: dict[str, Any]) -> bool:
+    style = document.get("style")
+    return type(style) is dict and style.get("layout") == MULTICOLUMN
+
+
+def _check_sections(sections: dict[str, Any], accepted: Format, findings: Findings) -> None:
+    findings.scope.append("sections")
+    for name, section in sections.items():
+        section_type = SECTION_TYPES.get(name)
+        if section_type is None and name not in accepted.extra_section_types:
+            findings.problem(name, _unknown_section_type(name, accepted))
+        elif type(section) is not dict:
+            findings.problem(name, "must be an object")
+        else:
+            findings.scope.append(name)
+            _check_section(section, section_type, findings)
+            findings.scope.pop()
+    findings.scope.pop()
+
+
+def _unknown_section_type(name: str, accepted: Format) -> str:
+    nearest = nearest_section_type(name)
+    if nearest:
+        return f"unknown section type (did you mean {nearest}?)"
+    known = ", ".join([*SECTION_TYPES, *sorted(accepted.extra_section_types)])
+    return f"unknown section type (must be one of {known})"
+
+
+def _check_section(
+    section: dict[str, Any], section_type: SectionType | None, findings: Findings
+) -> None:
+    checks = SECTION_CHECKS if section_type is None else section_type.own_checks
+    if "column" not in section:
+        findings.problem("column", "is required and must be a number: 0, 1 or 2")
+    for name, value in section.items():
+        check = checks.get(name)
+        if check is not None:
+            if value is not None or name in SECTION_FIELDS_NOT_NULL:
+                check(value, name, findings)
+        elif name != "items":
+            check_unknown(value, name, findings)
+        elif value is not None:
+            _check_items(value, section_type, findings)
+
+
+def _check_items(items: Any, section_type: SectionType | None, findings: Findings) -> None:
+    if type(items) is not list:
+        findings.problem("items", "must be an array of objects")
+        return
+    if len(items) > MAX_ITEMS:
+        findings.problem("items", f"must be an array of at most {MAX_ITEMS} items")
+        return
+    if section_type is None:
+        OPAQUE.check(items, "items", findings)
+        return
+    scope = findings.scope
+    scope.append("items")
+    scope.append(0)
+    for position, item in enumerate(items):
+        if type(item) is dict:
+            scope[-1] = position
+            _check_item(item, section_type, findings)
+        else:
+            scope.pop()
+            findings.problem(position, "must be an object")
+            scope.append(0)
+    del scope[-2:]
+
+
+def _check_item(item: dict[str, Any], section_type: SectionType, findings: Findings) -> None:
+    checks = section_type.checks
+    set_by_service = section_type.set_by_service.copy()
+    dropped: list[str] = []
+    for name, value in item.items():
+        rule = checks.get(name)
+        if rule is not None:
+            check, flag = rule
+            if value is not None and check(value, name, findings):
+                set_by_service[flag] = True
+        elif name in set_by_service:
+            _check_dropped(value, name, findings)
+            dropped.append(name)
+        else:
+            check_unknown(value, name, findings)
+    for name in dropped:
+        del item[name]
+    item.update(set_by_service)
+
+
+def _check_dropped(value: Any, name: str, findings: Findings) -> None:
+    findings.warn(name, IS_SET_BY_SERVICE)
+    OPAQUE.check(value, name, findings)

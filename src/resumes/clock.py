@@ -1,0 +1,33 @@
+"""Time as the store keeps it.
+
+Instants are UTC text of fixed width, `2026-01-31T09:00:00.000Z` (interface.md, "Resume list
+entry"): they read well in any tool and compare as text. Only resume ids count microseconds.
+"""
+
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+
+Clock = Callable[[], int]
+"""Returns microseconds since 1970-01-01 UTC. The real one is `system_clock`."""
+
+
+def system_clock() -> int:
+    """The system's clock, in microseconds since 1970-01-01 UTC."""
+    return time.time_ns() // 1_000
+
+
+def timestamp(now_us: int) -> str:
+    """The instant as fixed-width UTC text, cut to milliseconds."""
+    seconds, micros = divmod(now_us, 1_000_000)
+    return f"{time.strftime('%Y-%m-%dT%H:%M:%S', time.gmtime(seconds))}.{micros // 1_000:03d}Z"
+
+
+def parse_timestamp(text: str) -> datetime:
+    """The aware datetime that `timestamp` wrote. Raises ValueError for anything else."""
+    return datetime.strptime(text, "%Y-%m-%dT%H:%M:%S.%fZ").replace(tzinfo=UTC)
+
+
+def later(now_us: int, by: timedelta) -> str:
+    """The instant `by` after now, as `timestamp` writes it."""
+    return timestamp(now_us + by // timedelta(microseconds=1))

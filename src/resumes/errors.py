@@ -1,0 +1,201 @@
+"""Every error that a person or a program can be told, by code.
+
+    ResumesError
+        InvalidInput            something given to us is wrong
+            InvalidJson         not JSON, or JSON that no store keeps faithfully
+            InvalidResume       JSON, but not a resume; carries all issues
+            CoverLetter         a cover letter, which cannot be created
+            TooLarge            over the size limit
+            InvalidArgument     a limit, cursor, name, flag or setting
+        InvalidKey              no API key, or one that does not count
+        Refused                 understood, and not allowed
+            QuotaReached        the plan's number of resumes is reached
+            BusinessPlanRequired
+        NotFound
+        Conflict                it exists already, or is still in use
+            IdempotencyMismatch the same Idempotency-Key with another body
+        StoreError
+            StoreUnavailable    nothing was done; the same call may work later
+            OutcomeUnknown      it may have been done; ask before doing it again
+            StoreIncompatible   not our store, damaged, or made by a newer version
+
+Domain errors know no HTTP. Each surface has one table from `ErrorCode` to what it does:
+a status, an exit code, a file outcome, a notice. A test walks every code through every table.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import ClassVar
+
+
+class ErrorCode(StrEnum):
+    """The stable names of what can go wrong. They are written to reports and the ledger."""
+
+    INVALID_JSON = "invalid_json"
+    INVALID_RESUME = "invalid_resume"
+    COVER_LETTER = "cover_letter"
+    TOO_LARGE = "too_large"
+    INVALID_ARGUMENT = "invalid_argument"
+    INVALID_KEY = "invalid_key"
+    QUOTA_REACHED = "quota_reached"
+    BUSINESS_PLAN_REQUIRED = "business_plan_required"
+    NOT_FOUND = "not_found"
+    CONFLICT = "conflict"
+    IDEMPOTENCY_MISMATCH = "idempotency_mismatch"
+    STORE_UNAVAILABLE = "store_unavailable"
+    OUTCOME_UNKNOWN = "outcome_unknown"
+    STORE_INCOMPATIBLE = "store_incompatible"
+
+
+@dataclass(frozen=True, slots=True)
+class Issue:
+    """One problem or warning, and where in the document it is.
+
+    `path` is dotted, with list positions in brackets (`sections.skills.items[2].tags`); empty
+    means the document as a whole. `message` is a whole sentence fragment that names the field.
+    """
+
+    path: str
+    message: str
+
+
+class ResumesError(Exception):
+    """The base of all errors that are meant to be shown. `message` says what, which and what to do."""
+
+    code: ClassVar[ErrorCode]
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message)
+        self.message = message
+
+
+class InvalidInput(ResumesError):
+    """Something given to us is wrong, and stays wrong however often it is tried."""
+
+
+class InvalidJson(InvalidInput):
+    """The bytes are not JSON that can be kept faithfully.
+
+    `offset` is the byte at which reading failed, counted from 0; None where it is not known.
+    """
+
+    code = ErrorCode.INVALID_JSON
+
+    def __init__(self, message: str, *, offset: int | None = None) -> None:
+        super().__init__(message)
+        self.offset = offset
+
+
+class InvalidResume(InvalidInput):
+    """JSON, but not a resume. `issues` holds at most 50, in document order; the message is the first."""
+
+    code = ErrorCode.INVALID_RESUME
+
+    def __init__(self, issues: Sequence[Issue]) -> None:
+        super().__init__(issues[0].message)
+        self.issues = tuple(issues)
+
+
+class CoverLetter(InvalidInput):
+    """The document says that it is a cover letter."""
+
+    code = ErrorCode.COVER_LETTER
+
+    def __init__(self) -> None:
+        super().__init__("Cover letters cannot be created")
+
+
+class TooLarge(InvalidInput):
+    """Over the size limit; both sizes in bytes."""
+
+    code = ErrorCode.TOO_LARGE
+
+    def __init__(self, *, limit_bytes: int) -> None:
+        super().__init__(f"Resume too large: the limit is {limit_bytes} bytes")
+        self.limit_bytes = limit_bytes
+
+
+class InvalidArgument(InvalidInput):
+    """A limit, cursor, name, flag or setting has a value that cannot be used."""
+
+    code = ErrorCode.INVALID_ARGUMENT
+
+
+class InvalidKey(ResumesError):
+    """A missing, malformed, unknown, revoked or expired API key; which of these is not said."""
+
+    code = ErrorCode.INVALID_KEY
+
+    def __init__(self) -> None:
+        super().__init__("Invalid API key")
+
+
+class Refused(ResumesError):
+    """Understood and well formed, and not allowed as things stand."""
+
+
+class QuotaReached(Refused):
+    """The account holds as many resumes as its plan allows."""
+
+    code = ErrorCode.QUOTA_REACHED
+
+    def __init__(self, *, max_resumes: int) -> None:
+        noun = "resume" if max_resumes == 1 else "resumes"
+        super().__init__(f"Maximum resume limit reached. Your plan allows {max_resumes} {noun}")
+        self.max_resumes = max_resumes
+
+
+class BusinessPlanRequired(Refused):
+    """Listing and reading over the API need a plan that includes them."""
+
+    code = ErrorCode.BUSINESS_PLAN_REQUIRED
+
+    def __init__(self) -> None:
+        super().__init__("API access requires a business plan")
+
+
+class NotFound(ResumesError):
+    """No such thing, or none that the asking account may know of."""
+
+    code = ErrorCode.NOT_FOUND
+
+
+class Conflict(ResumesError):
+    """It exists already, or something still depends on it."""
+
+    code = ErrorCode.CONFLICT
+
+
+class IdempotencyMismatch(Conflict):
+    """The Idempotency-Key was used before, with another body."""
+
+    code = ErrorCode.IDEMPOTENCY_MISMATCH
+
+    def __init__(self) -> None:
+        super().__init__("Idempotency-Key was already used with a different body")
+
+
+class StoreError(ResumesError):
+    """The store, not the request, is why it did not work."""
+
+
+class StoreUnavailable(StoreError):
+    """Nothing was done; the same call may work later."""
+
+    code = ErrorCode.STORE_UNAVAILABLE
+
+
+class OutcomeUnknown(StoreError):
+    """The commit failed in a way that leaves open whether it took effect."""
+
+    code = ErrorCode.OUTCOME_UNKNOWN
+
+    def __init__(self) -> None:
+        super().__init__("Outcome unknown, retry with the same Idempotency-Key")
+
+
+class StoreIncompatible(StoreError):
+    """Not a store of ours, damaged, or made by a newer version of this program."""
+
+    code = ErrorCode.STORE_INCOMPATIBLE

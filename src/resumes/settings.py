@@ -1,0 +1,129 @@
+"""Settings: one frozen object, built once by the command line and passed down.
+
+Precedence, everywhere the same: flag, environment (`RESUMES_…`), `config.toml` in the home,
+default. The file is flat TOML with the names below.
+"""
+
+import tomllib
+from pathlib import Path
+from typing import Annotated, Any
+
+import platformdirs
+from pydantic import Field, ValidationError
+from pydantic_settings import (
+    BaseSettings,
+    InitSettingsSource,
+    PydanticBaseSettingsSource,
+    SettingsConfigDict,
+)
+
+from resumes.analyzer import Format
+from resumes.errors import InvalidArgument
+
+CONFIG_NAME = "config.toml"
+
+
+class Settings(BaseSettings):
+    """What can be set, for all commands. A sentence under each says what it does."""
+
+    model_config = SettingsConfigDict(env_prefix="RESUMES_", frozen=True, extra="forbid")
+
+    home: Path = Field(default_factory=lambda: Path(platformdirs.user_data_path("resumes")))
+    """The folder that holds the store, the inbox and the configuration file."""
+
+    database: str | None = None
+    """The store's address, `sqlite:///PATH`. By default `resumes.db` in the home."""
+
+    host: str = "127.0.0.1"
+    """The address that the API listens on. Beyond loopback, put TLS in front of it."""
+
+    port: Annotated[int, Field(ge=0, le=65535)] = 8000
+    """The port that the API listens on; 0 takes a free one."""
+
+    workers: Annotated[int, Field(ge=1, le=64)] = 1
+    """API processes. Reads scale with them; writes share one lane."""
+
+    rate_limit: bool | None = None
+    """Whether requests are limited per key. By default only when listening beyond loopback."""
+
+    max_body_bytes: Annotated[int, Field(ge=1_024, le=64 * 1024 * 1024)] = 2 * 1024 * 1024
+    """The largest resume, in bytes, over HTTP and in files alike."""
+
+    extra_section_types: frozenset[str] = frozenset()
+    """Further section types to admit; their items are kept as they are."""
+
+    settle_s: Annotated[float, Field(ge=0, le=3_600)] = 5.0
+    """Seconds a file must be quiet before it is judged, unless it is a whole valid resume."""
+
+    scan_s: Annotated[float, Field(gt=0, le=3_600)] = 2.0
+    """Seconds between scans of the watched folder; longer by itself when a scan takes long."""
+
+    @property
+    def database_url(self) -> str:
+        """The store's address."""
+        return self.database or f"sqlite:///{self.home.absolute() / 'resumes.db'}"
+
+    @property
+    def inbox(self) -> Path:
+        """The folder that `up` and `demo` watch."""
+        return self.home / "inbox"
+
+    @property
+    def format(self) -> Format:
+        """What the analyzer package needs to know of these settings."""
+        return Format(extra_section_types=self.extra_section_types, max_bytes=self.max_body_bytes)
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        """Flags, then the environment, then the file."""
+        assert isinstance(init_settings, InitSettingsSource)
+        file_values = init_settings.init_kwargs.pop("_file_values", {})
+        return (init_settings, env_settings, InitSettingsSource(settings_cls, file_values))
+
+
+def load_settings(**flags: Any) -> Settings:
+    """The settings in force. A flag that is None was not given.
+
+    Raises InvalidArgument for a file that cannot be read and for a value that cannot be used,
+    saying where it comes from as far as that is known.
+    """
+    given = {name: value for name, value in flags.items() if value is not None}
+    try:
+        home = Settings(**given).home
+    except ValidationError as error:
+        raise _invalid(error) from None
+    file_values = _load_file(home / CONFIG_NAME)
+    try:
+        return Settings(**given, _file_values=file_values)  # type: ignore[call-arg]
+    except ValidationError as error:
+        raise _invalid(error, file=home / CONFIG_NAME, file_values=file_values) from None
+
+
+def _load_file(path: Path) -> dict[str, Any]:
+    try:
+        with path.open("rb") as file:
+            return tomllib.load(file)
+    except FileNotFoundError:
+        return {}
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise InvalidArgument(f"Invalid configuration {path}: {error}") from None
+    except OSError as error:
+        raise InvalidArgument(f"Cannot read the configuration {path}: {error.strerror}") from None
+
+
+def _invalid(
+    error: ValidationError, *, file: Path | None = None, file_values: dict[str, Any] | None = None
+) -> InvalidArgument:
+    first = error.errors()[0]
+    name = str(first["loc"][0])
+    where = f" in {file}" if file and name in (file_values or {}) else ""
+    if first["type"] == "extra_forbidden":
+        return InvalidArgument(f'Unknown setting "{name}"{where}. README lists all settings')
+    return InvalidArgument(f'Invalid {name} "{first["input"]}"{where}: {first["msg"]}')

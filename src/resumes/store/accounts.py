@@ -1,0 +1,258 @@
+"""Accounts: tenants with a plan. Their ids are random and never reused; names can be."""
+
+import re
+from dataclasses import dataclass
+
+from sqlalchemy import Connection, delete, func, insert, select, update
+
+from resumes.clock import timestamp
+from resumes.errors import Conflict, InvalidArgument, NotFound
+from resumes.store import identifiers
+from resumes.store.engine import Store, each
+from resumes.store.schema import (
+    account_usage,
+    accounts,
+    api_keys,
+    documents,
+    idempotency,
+    imported_digests,
+    imported_files,
+    imported_items,
+    key_directory,
+    plans,
+    resumes,
+)
+
+NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,62}")
+FIRST_PLAN = "free"
+DELETE_SLICE = 500
+"""Resumes that go in one transaction when an account is deleted, so that others get their turn."""
+
+
+@dataclass(frozen=True, slots=True)
+class AccountInfo:
+    """An account, its plan and what it holds. `max_resumes` None is unlimited."""
+
+    id: str
+    name: str
+    plan: str
+    created_at: str
+    resume_count: int
+    max_resumes: int | None
+    api_listing: bool
+
+    @property
+    def free_places(self) -> int | None:
+        """How many more resumes fit; None without a limit."""
+        return None if self.max_resumes is None else max(0, self.max_resumes - self.resume_count)
+
+
+SELECT_ACCOUNT = (
+    select(
+        accounts.c.id,
+        accounts.c.name,
+        accounts.c.plan,
+        accounts.c.created_at,
+        account_usage.c.resume_count,
+        plans.c.max_resumes,
+        plans.c.api_listing,
+    )
+    .join(account_usage, account_usage.c.account_id == accounts.c.id)
+    .join(plans, plans.c.name == accounts.c.plan)
+    .where(accounts.c.closed_at.is_(None))
+)
+
+
+def check_name(name: str, kind: str = "account") -> str:
+    """The name. Raises InvalidArgument unless it is `[a-z0-9][a-z0-9-]{0,62}`."""
+    if not NAME.fullmatch(name):
+        raise InvalidArgument(
+            f"Invalid {kind} name {name[:80]!r}: use 1 to 63 of a-z, 0-9 and -, not - first"
+        )
+    return name
+
+
+def list_accounts(store: Store) -> list[AccountInfo]:
+    """All accounts by name, but those that are being deleted."""
+    with store.read() as connection:
+        rows = connection.execute(SELECT_ACCOUNT.order_by(accounts.c.name)).all()
+    return [AccountInfo(*row) for row in rows]
+
+
+def find_account(store: Store, name: str) -> AccountInfo | None:
+    """The account of this name, if any."""
+    with store.read() as connection:
+        row = connection.execute(SELECT_ACCOUNT.where(accounts.c.name == name)).first()
+    return None if row is None else AccountInfo(*row)
+
+
+def get_account(store: Store, name: str) -> AccountInfo:
+    """The account of this name. Raises NotFound."""
+    account = find_account(store, name)
+    if account is None:
+        raise NotFound(f'Account not found: "{name}". `resumes accounts list` shows all')
+    return account
+
+
+@dataclass(frozen=True, slots=True)
+class _NewAccount:
+    id: str
+    name: str
+    plan: str
+    now: str
+
+
+def create_account(store: Store, name: str, *, plan: str = FIRST_PLAN) -> AccountInfo:
+    """The account exists, with no resumes. Raises InvalidArgument, NotFound for the plan, Conflict."""
+    check_name(name)
+    new = _NewAccount(identifiers.account_id(), name, plan, timestamp(store.clock()))
+    store.write(_create_account, new)
+    return get_account(store, name)
+
+
+@each
+def _create_account(connection: Connection, new: _NewAccount) -> None:
+    _check_plan(connection, new.plan)
+    if connection.execute(select(accounts.c.id).where(accounts.c.name == new.name)).first():
+        raise Conflict(f'Account "{new.name}" exists already')
+    connection.execute(
+        insert(accounts).values(id=new.id, name=new.name, plan=new.plan, created_at=new.now)
+    )
+    connection.execute(
+        insert(account_usage).values(account_id=new.id, resume_count=0, last_id_us=0)
+    )
+
+
+def _check_plan(connection: Connection, name: str) -> None:
+    known = connection.execute(select(plans.c.name).order_by(plans.c.name)).scalars().all()
+    if name not in known:
+        raise NotFound(f'Plan not found: "{name}". Plans: {", ".join(known)}')
+
+
+@dataclass(frozen=True, slots=True)
+class _PlanChoice:
+    name: str
+    plan: str
+
+
+def set_plan(store: Store, name: str, plan: str) -> None:
+    """The account is on the plan, at once. Raises NotFound for either."""
+    store.write(_set_plan, _PlanChoice(name, plan))
+
+
+@each
+def _set_plan(connection: Connection, choice: _PlanChoice) -> None:
+    _check_plan(connection, choice.plan)
+    changed = connection.execute(
+        update(accounts)
+        .where(accounts.c.name == choice.name, accounts.c.closed_at.is_(None))
+        .values(plan=choice.plan)
+    )
+    if changed.rowcount == 0:
+        raise NotFound(f'Account not found: "{choice.name}". `resumes accounts list` shows all')
+
+
+@dataclass(frozen=True, slots=True)
+class _Closing:
+    account_id: str
+    with_resumes: bool
+    now: str
+
+
+def delete_account(store: Store, name: str, *, with_resumes: bool = False) -> int:
+    """The account is gone, with its keys, resumes and ledger; the number of resumes that went.
+
+    Raises NotFound, and Conflict when it holds resumes and `with_resumes` was not said. It is
+    closed first, so nothing enters while its resumes go, slice by slice; a deletion that was
+    cut off is finished by calling it again.
+    """
+    with store.read() as connection:
+        row = connection.execute(select(accounts.c.id).where(accounts.c.name == name)).first()
+    if row is None:
+        raise NotFound(f'Account not found: "{name}". `resumes accounts list` shows all')
+    store.write(_close, _Closing(row.id, with_resumes, timestamp(store.clock())))
+    gone = 0
+    while slice_gone := store.write(_delete_slice, row.id):
+        gone += slice_gone
+    store.write(_delete_rest, row.id)
+    return gone
+
+
+@each
+def _close(connection: Connection, closing: _Closing) -> None:
+    count = connection.execute(
+        select(account_usage.c.resume_count)
+        .where(account_usage.c.account_id == closing.account_id)
+        .with_for_update()
+    ).scalar_one_or_none()
+    if count is None:
+        raise NotFound("Account not found")
+    if count and not closing.with_resumes:
+        raise Conflict(f"The account holds {count} resumes: add --with-resumes to delete them too")
+    connection.execute(
+        update(accounts).where(accounts.c.id == closing.account_id).values(closed_at=closing.now)
+    )
+    connection.execute(
+        delete(key_directory).where(key_directory.c.account_id == closing.account_id)
+    )
+
+
+@each
+def _delete_slice(connection: Connection, account_id: str) -> int:
+    some = (
+        select(resumes.c.id)
+        .where(resumes.c.account_id == account_id)
+        .order_by(resumes.c.id)
+        .limit(DELETE_SLICE)
+    )
+    connection.execute(
+        delete(documents).where(documents.c.account_id == account_id, documents.c.id.in_(some))
+    )
+    gone = connection.execute(
+        delete(resumes).where(resumes.c.account_id == account_id, resumes.c.id.in_(some))
+    ).rowcount
+    connection.execute(
+        update(account_usage)
+        .where(account_usage.c.account_id == account_id)
+        .values(resume_count=account_usage.c.resume_count - gone)
+    )
+    return gone
+
+
+@each
+def _delete_rest(connection: Connection, account_id: str) -> None:
+    tables = (
+        imported_digests,
+        imported_items,
+        imported_files,
+        idempotency,
+        api_keys,
+        account_usage,
+    )
+    for table in tables:
+        connection.execute(delete(table).where(table.c.account_id == account_id))
+    connection.execute(delete(accounts).where(accounts.c.id == account_id))
+
+
+@dataclass(frozen=True, slots=True)
+class CounterError:
+    """An account whose counter and rows differ: a defect, found by `check_counters`."""
+
+    account: str
+    resume_count: int
+    rows: int
+
+
+def check_counters(store: Store) -> list[CounterError]:
+    """The accounts whose counter is not the number of their rows; empty proves the quota exact."""
+    rows = func.count(resumes.c.id)
+    statement = (
+        select(accounts.c.name, account_usage.c.resume_count, rows)
+        .join(account_usage, account_usage.c.account_id == accounts.c.id)
+        .outerjoin(resumes, resumes.c.account_id == accounts.c.id)
+        .group_by(accounts.c.id, accounts.c.name, account_usage.c.resume_count)
+        .having(account_usage.c.resume_count != rows)
+        .order_by(accounts.c.name)
+    )
+    with store.read() as connection:
+        return [CounterError(*row) for row in connection.execute(statement)]

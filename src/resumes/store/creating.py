@@ -1,0 +1,359 @@
+"""The create path: the one way in for every resume, from HTTP, importer and command line alike.
+
+    bytes -> analyzer.parse -> create(account, resumes) -> outcomes
+
+One transaction settles, in this order: the account's lock; what was done before (a claim's item
+already imported, an Idempotency-Key already used, a content already stored), so that a repeat
+at a full account gets its first answer; the quota, which gives its places in order to those who
+come first and refuses the rest; the ids, so that the order of ids is the order of commits; the
+rows, with the ledger's in the same transaction.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from sqlalchemy import Connection, bindparam, insert, select, update
+
+from resumes.analyzer import Resume as ParsedResume
+from resumes.clock import timestamp
+from resumes.errors import (
+    IdempotencyMismatch,
+    NotFound,
+    QuotaReached,
+    ResumesError,
+)
+from resumes.store import identifiers, ledger
+from resumes.store.engine import WRITE_DEADLINE_S, Store
+from resumes.store.ledger import Claim, FileOutcome, Verdict
+from resumes.store.schema import account_usage, accounts, documents, idempotency, plans, resumes
+from resumes.store.statements import Prepared
+
+
+@dataclass(frozen=True, slots=True)
+class IdempotencyKey:
+    """A client's Idempotency-Key and the SHA-256 of the raw body that it came with."""
+
+    key: str
+    body_sha256: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class NewResume:
+    """A parsed resume on its way in.
+
+    `digest` is the SHA-256 of its JSON value's own bytes: with one, content that is stored
+    already is a duplicate. `item` is its number in the claimed file.
+    """
+
+    resume: ParsedResume
+    digest: bytes | None = None
+    item: int = 0
+    idempotency: IdempotencyKey | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Created:
+    """It is stored. `replayed`: by an earlier call that this one repeats."""
+
+    id: str
+    replayed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Duplicate:
+    """The same content is stored already, under this id."""
+
+    id: str
+
+
+Outcome = Created | Duplicate | QuotaReached | IdempotencyMismatch
+"""What became of a resume. The two errors are values here: the rest of its batch went on."""
+
+
+@dataclass(frozen=True, slots=True)
+class Creation:
+    """Resumes for one account, from one caller.
+
+    With a `claim`, items and the file's own outcome go to the ledger. `failed` is the worst
+    verdict on items that never got here, for the file's outcome.
+    """
+
+    account_id: str
+    resumes: Sequence[NewResume]
+    now_us: int
+    claim: Claim | None = None
+    failed: Verdict | None = None
+
+
+def create(
+    store: Store,
+    account_id: str,
+    resumes: Sequence[NewResume],
+    *,
+    claim: Claim | None = None,
+    failed: Verdict | None = None,
+    deadline_s: float = WRITE_DEADLINE_S,
+) -> list[Outcome]:
+    """One outcome for each resume, in order; what is Created is stored for good.
+
+    A batch that does not fit the quota takes what fits, first come first served. Raises
+    NotFound for an account that does not exist, and what `Store.write` raises.
+    """
+    request = Creation(account_id, resumes, store.clock(), claim, failed)
+    return store.write(apply_creations, request, deadline_s=deadline_s)
+
+
+async def create_soon(
+    store: Store, account_id: str, resume: NewResume, *, deadline_s: float = WRITE_DEADLINE_S
+) -> Outcome:
+    """`create` of one resume, for coroutines."""
+    request = Creation(account_id, (resume,), store.clock())
+    outcomes = await store.write_soon(apply_creations, request, deadline_s=deadline_s)
+    return outcomes[0]
+
+
+def create_files(store: Store, creations: Sequence[Creation]) -> list[list[Outcome] | ResumesError]:
+    """Many files in one transaction, of whatever accounts; one result each, in order."""
+    return store.write(_apply_files, creations)
+
+
+def _apply_files(
+    connection: Connection, batches: Sequence[Sequence[Creation]]
+) -> list[list[list[Outcome] | ResumesError]]:
+    flat = iter(apply_creations(connection, [one for batch in batches for one in batch]))
+    return [[next(flat) for _ in batch] for batch in batches]
+
+
+LOCK_ACCOUNT = Prepared(
+    select(account_usage.c.resume_count, account_usage.c.last_id_us, plans.c.max_resumes)
+    .join(accounts, accounts.c.id == account_usage.c.account_id)
+    .join(plans, plans.c.name == accounts.c.plan)
+    .where(
+        account_usage.c.account_id == bindparam("account_id"),
+        accounts.c.closed_at.is_(None),
+    )
+    .with_for_update(of=account_usage)
+)
+# The condition is the quota's guarantee, whatever was read before.
+TAKE_PLACES = Prepared(
+    update(account_usage)
+    .where(
+        account_usage.c.account_id == bindparam("account"),
+        account_usage.c.resume_count + bindparam("places") <= bindparam("allowed"),
+    )
+    .values(
+        resume_count=account_usage.c.resume_count + bindparam("places"),
+        last_id_us=bindparam("last_id"),
+    )
+)
+ADD_RESUME = Prepared(insert(resumes))
+ADD_DOCUMENT = Prepared(insert(documents))
+ADD_IDEMPOTENCY = Prepared(insert(idempotency))
+FIND_IDEMPOTENCY = Prepared(
+    select(idempotency.c.body_sha256, idempotency.c.resume_id).where(
+        idempotency.c.account_id == bindparam("account_id"),
+        idempotency.c.key == bindparam("key"),
+    )
+)
+UNLIMITED = 2**62
+
+
+def apply_creations(
+    connection: Connection, creations: Sequence[Creation]
+) -> list[list[Outcome] | ResumesError]:
+    """All creations of a batch, account by account; the lane calls this inside a transaction."""
+    by_account: dict[str, list[int]] = {}
+    for position, creation in enumerate(creations):
+        by_account.setdefault(creation.account_id, []).append(position)
+    results: list[Any] = [None] * len(creations)
+    for account_id in sorted(by_account):  # one order of locks for everyone
+        positions = by_account[account_id]
+        outcomes = _create_in_account(
+            connection, account_id, [creations[position] for position in positions]
+        )
+        for position, outcome in zip(positions, outcomes, strict=True):
+            results[position] = outcome
+    return results
+
+
+@dataclass(slots=True)
+class _Rows:
+    """What one account's share of a batch will insert."""
+
+    resumes: list[dict[str, Any]] = field(default_factory=list)
+    documents: list[dict[str, Any]] = field(default_factory=list)
+    digests: dict[bytes, str] = field(default_factory=dict)
+    idempotency: dict[str, dict[str, Any]] = field(default_factory=dict)
+    items: list[dict[str, Any]] = field(default_factory=list)
+    files: list[dict[str, Any]] = field(default_factory=list)
+
+
+def _create_in_account(
+    connection: Connection, account_id: str, creations: Sequence[Creation]
+) -> Sequence[list[Outcome] | ResumesError]:
+    account = LOCK_ACCOUNT.run(connection, account_id=account_id).fetchone()
+    if account is None:
+        return [NotFound("Account not found")] * len(creations)
+    count, last_id_us, max_resumes = account
+    allowed = UNLIMITED if max_resumes is None else max_resumes
+    free = allowed - count
+    rows = _Rows()
+    results = []
+    for creation in creations:
+        now = timestamp(creation.now_us)
+        done = _items_done(connection, creation)
+        outcomes: list[Outcome] = []
+        for new in creation.resumes:
+            outcome = done.get(new.item) or _find_earlier(connection, account_id, new, rows)
+            if outcome is None and len(rows.resumes) >= free:
+                outcome = QuotaReached(max_resumes=allowed)
+            if outcome is None:
+                last_id_us = max(creation.now_us, last_id_us + 1)
+                outcome = Created(identifiers.resume_id(last_id_us))
+                _add_resume(rows, account_id, outcome.id, new, now)
+            outcomes.append(outcome)
+        if creation.claim is not None:
+            _add_to_ledger(rows, creation, creation.claim, outcomes, done, now)
+        results.append(outcomes)
+    _insert(connection, account_id, rows, allowed=allowed, last_id_us=last_id_us)
+    return results
+
+
+def _items_done(connection: Connection, creation: Creation) -> dict[int, Outcome]:
+    """The outcomes that items of this claim had before: a claim is imported once."""
+    if creation.claim is None:
+        return {}
+    rows = ledger.ITEMS_OF_CLAIM.run(
+        connection, account_id=creation.account_id, claim_id=creation.claim.claim_id
+    )
+    return {
+        item: Created(resume_id, replayed=True)
+        if outcome == FileOutcome.DONE
+        else Duplicate(resume_id)
+        for item, outcome, resume_id in rows.fetchall()
+    }
+
+
+def _find_earlier(
+    connection: Connection, account_id: str, new: NewResume, rows: _Rows
+) -> Outcome | None:
+    """What an earlier call, or an earlier resume of this batch, makes of this one."""
+    if new.idempotency is not None:
+        key = new.idempotency.key
+        mine = rows.idempotency.get(key)
+        found = (
+            (mine["body_sha256"], mine["resume_id"])
+            if mine
+            else FIND_IDEMPOTENCY.run(connection, account_id=account_id, key=key).fetchone()
+        )
+        if found is not None:
+            if found[0] != new.idempotency.body_sha256:
+                return IdempotencyMismatch()
+            return Created(found[1], replayed=True)
+    if new.digest is not None:
+        if new.digest in rows.digests:
+            return Duplicate(rows.digests[new.digest])
+        stored = ledger.RESUME_OF_DIGEST.run(
+            connection, account_id=account_id, digest=new.digest
+        ).fetchone()
+        if stored is not None:
+            return Duplicate(stored[0])
+    return None
+
+
+def _add_resume(rows: _Rows, account_id: str, resume_id: str, new: NewResume, now: str) -> None:
+    parsed = new.resume
+    rows.resumes.append(
+        {
+            "account_id": account_id,
+            "id": resume_id,
+            "title": parsed.title,
+            "name": parsed.name,
+            "filename": parsed.filename,
+            "created_at": now,
+            "updated_at": now,
+        }
+    )
+    rows.documents.append({"account_id": account_id, "id": resume_id, "document": parsed.document})
+    if new.digest is not None:
+        rows.digests[new.digest] = resume_id
+    if new.idempotency is not None:
+        rows.idempotency[new.idempotency.key] = {
+            "account_id": account_id,
+            "key": new.idempotency.key,
+            "body_sha256": new.idempotency.body_sha256,
+            "resume_id": resume_id,
+            "created_at": now,
+        }
+
+
+def _add_to_ledger(
+    rows: _Rows,
+    creation: Creation,
+    claim: Claim,
+    outcomes: Iterable[Outcome],
+    done: dict[int, Outcome],
+    now: str,
+) -> None:
+    verdicts = [] if creation.failed is None else [creation.failed]
+    for new, outcome in zip(creation.resumes, outcomes, strict=True):
+        verdict = _verdict(outcome)
+        verdicts.append(verdict)
+        if isinstance(outcome, Created | Duplicate) and new.item not in done:
+            rows.items.append(
+                {
+                    "account_id": creation.account_id,
+                    "claim_id": claim.claim_id,
+                    "item": new.item,
+                    "outcome": verdict.outcome.value,
+                    "resume_id": outcome.id,
+                }
+            )
+    worst = min(verdicts, key=lambda verdict: list(FileOutcome).index(verdict.outcome))
+    if worst.outcome is FileOutcome.DUPLICATE and any(
+        verdict.outcome is FileOutcome.DONE for verdict in verdicts
+    ):
+        worst = Verdict(FileOutcome.DONE)  # a file is a duplicate only when all of it is
+    rows.files.append(ledger.file_values(creation.account_id, claim, worst, now=now))
+
+
+def _verdict(outcome: Outcome) -> Verdict:
+    match outcome:
+        case Created():
+            return Verdict(FileOutcome.DONE)
+        case Duplicate(id=resume_id):
+            return Verdict(
+                FileOutcome.DUPLICATE, "duplicate", f"The same content is stored as {resume_id}"
+            )
+        case QuotaReached():
+            return Verdict(FileOutcome.HELD, outcome.code.value, outcome.message)
+        case IdempotencyMismatch():
+            return Verdict(FileOutcome.FAILED, outcome.code.value, outcome.message)
+
+
+def _insert(
+    connection: Connection, account_id: str, rows: _Rows, *, allowed: int, last_id_us: int
+) -> None:
+    if rows.resumes:
+        taken = TAKE_PLACES.run(
+            connection,
+            account=account_id,
+            places=len(rows.resumes),
+            allowed=allowed,
+            last_id=last_id_us,
+        )
+        if taken.rowcount != 1:
+            raise AssertionError("the account's counter changed while its row was locked")
+        ADD_RESUME.run_many(connection, rows.resumes)
+        ADD_DOCUMENT.run_many(connection, rows.documents)
+    ledger.ADD_DIGEST.run_many(
+        connection,
+        (
+            {"account_id": account_id, "digest": digest, "resume_id": resume_id}
+            for digest, resume_id in rows.digests.items()
+        ),
+    )
+    ADD_IDEMPOTENCY.run_many(connection, rows.idempotency.values())
+    ledger.ADD_ITEM.run_many(connection, rows.items)
+    ledger.ADD_FILE.run_many(connection, rows.files)

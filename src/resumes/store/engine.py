@@ -1,0 +1,389 @@
+"""Opening a store, and what a store is to those who use it: reads, and writes through the lane."""
+
+import contextlib
+import os
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from functools import wraps
+from pathlib import Path
+from typing import Any, TypeVar
+
+import sqlalchemy
+from sqlalchemy import Connection, Engine, NullPool
+from sqlalchemy.exc import DBAPIError
+
+from resumes.clock import Clock, system_clock
+from resumes.errors import (
+    InvalidArgument,
+    OutcomeUnknown,
+    ResumesError,
+    StoreIncompatible,
+    StoreUnavailable,
+)
+from resumes.store import migrations
+from resumes.store.driver import dbapi
+from resumes.store.lane import Apply, Lane, LoopMailbox, ThreadMailbox, Write
+from resumes.store.locks import FileLock
+
+Q = TypeVar("Q")
+R = TypeVar("R")
+
+APPLICATION_ID = 0x52534D45
+"""Stamped into the file's header ("RSME"), so that a stranger's database is told from ours."""
+
+OPEN_WAIT_S = 20.0
+"""How long opening waits for another process that is making or migrating the store."""
+
+WRITE_DEADLINE_S = 10.0
+"""How long a write waits for its turn when nobody says otherwise."""
+
+COMMIT_GRACE_S = 20.0
+"""How much longer the true outcome of a write that was taken is waited for."""
+
+CHECKPOINT_BYTES = 4 * 1024 * 1024
+TRUNCATE_BYTES = 32 * 1024 * 1024
+TRUNCATE_EVERY_S = 1.0
+
+
+class Store:
+    """An open store. Threads and event loops may share it; processes each open their own."""
+
+    def __init__(self, path: Path, *, clock: Clock, life: FileLock) -> None:
+        self.path = path
+        self.clock = clock
+        self._life = life
+        self._readers = threading.local()
+        self._connections: list[Connection] = []
+        self._read_engine = _engine(path, transactions=False, query_only=True)
+        self._write_engine = _engine(path, transactions=True)
+        self._lane_connection = self._write_engine.connect()
+        self._lane_file = FileLock(path.with_name(path.name + ".lane"))
+        self._last_truncate = time.monotonic()
+        self.lane = Lane(self._lane_connection, self._lane_file, maintain=self._bound_log)
+        self._threads = ThreadMailbox()
+        self._loops: dict[int, LoopMailbox] = {}
+        self._closed = False
+
+    @property
+    def url(self) -> str:
+        """The address that opens this store again."""
+        return f"sqlite:///{self.path}"
+
+    @contextlib.contextmanager
+    def read(self) -> Iterator[Connection]:
+        """A connection of this thread's own that cannot write.
+
+        Each statement sees what is committed when it starts; no transaction outlives it, so
+        that readers never hold back the log. Errors of the driver become StoreUnavailable.
+        """
+        try:
+            yield self.reader()
+        except DBAPIError as error:
+            raise _explain(error, self.path) from error
+        except dbapi.Error as error:
+            raise _explain(error, self.path) from error
+
+    def reader(self) -> Connection:
+        """This thread's reading connection, opened when first asked for."""
+        connection: Connection | None = getattr(self._readers, "connection", None)
+        if connection is None:
+            connection = self._read_engine.connect()
+            self._readers.connection = connection
+            self._connections.append(connection)
+        return connection
+
+    def write(
+        self,
+        apply: Callable[[Connection, Sequence[Q]], Sequence[R | ResumesError]],
+        request: Q,
+        *,
+        deadline_s: float = WRITE_DEADLINE_S,
+    ) -> R:
+        """The result of the request, committed. Blocks this thread.
+
+        Raises what the request was refused with; StoreUnavailable when nothing was done within
+        `deadline_s`; OutcomeUnknown when a commit neither succeeded nor failed for certain.
+        """
+        done = threading.Event()
+        write = self._submit(apply, request, deadline_s, self._threads, done)
+        if not done.wait(deadline_s + COMMIT_GRACE_S):
+            raise OutcomeUnknown
+        result: R = _result(write)
+        return result
+
+    async def write_soon(
+        self,
+        apply: Callable[[Connection, Sequence[Q]], Sequence[R | ResumesError]],
+        request: Q,
+        *,
+        deadline_s: float = WRITE_DEADLINE_S,
+    ) -> R:
+        """`write` for coroutines: their event loop goes on meanwhile.
+
+        A coroutine that is cancelled while it waits withdraws its write if the lane has not
+        taken it.
+        """
+        import asyncio
+
+        loop = asyncio.get_running_loop()
+        mailbox = self._loops.get(id(loop))
+        if mailbox is None:
+            mailbox = self._loops[id(loop)] = LoopMailbox(loop)
+        waiter: asyncio.Future[None] = loop.create_future()
+        write = self._submit(apply, request, deadline_s, mailbox, waiter)
+        try:
+            async with asyncio.timeout(deadline_s + COMMIT_GRACE_S):
+                await waiter
+        except TimeoutError:
+            raise OutcomeUnknown from None
+        except asyncio.CancelledError:
+            self.lane.withdraw(write)
+            raise
+        result: R = _result(write)
+        return result
+
+    def _submit(
+        self, apply: Apply, request: Any, deadline_s: float, mailbox: Any, waiter: Any
+    ) -> Write:
+        write = Write(
+            apply,
+            request,
+            deadline=time.monotonic() + deadline_s,
+            mailbox=mailbox,
+            waiter=waiter,
+        )
+        self.lane.submit(write)
+        return write
+
+    def _bound_log(self) -> None:
+        """The write-ahead log is kept short (pitfalls S10). Runs in the lane.
+
+        A passive checkpoint never resets the log while readers overlap, so above a limit it is
+        truncated: that waits for readers, briefly and not often.
+        """
+        try:
+            size_bytes = self.path.with_name(self.path.name + "-wal").stat().st_size
+        except FileNotFoundError:
+            return
+        if size_bytes < CHECKPOINT_BYTES:
+            return
+        driver_connection: Any = self._lane_connection.connection.driver_connection
+        now = time.monotonic()
+        if size_bytes > TRUNCATE_BYTES and now - self._last_truncate > TRUNCATE_EVERY_S:
+            self._last_truncate = now
+            driver_connection.execute("PRAGMA busy_timeout=50")
+            try:
+                driver_connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+            finally:
+                driver_connection.execute(f"PRAGMA busy_timeout={BUSY_TIMEOUT_MS}")
+        else:
+            driver_connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
+
+    def close(self) -> None:
+        """Waiting writes are done, connections and locks are free. Safe to call twice."""
+        if self._closed:
+            return
+        self._closed = True
+        self.lane.close()
+        for connection in [*self._connections, self._lane_connection]:
+            connection.close()
+        self._write_engine.dispose()
+        self._read_engine.dispose()
+        self._lane_file.close()
+        self._life.close()
+
+    def __enter__(self) -> "Store":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def _result(write: Write) -> Any:
+    if isinstance(write.outcome, BaseException):
+        raise write.outcome
+    return write.outcome
+
+
+def each(
+    apply_one: Callable[[Connection, Q], R],
+) -> Callable[[Connection, Sequence[Q]], list[R | ResumesError]]:
+    """Makes a write out of a function for one request, for writes that are rare.
+
+    Each request has a savepoint of its own: one that raises a ResumesError has written nothing.
+    """
+
+    @wraps(apply_one)
+    def apply(connection: Connection, requests: Sequence[Q]) -> list[R | ResumesError]:
+        results: list[R | ResumesError] = []
+        for request in requests:
+            try:
+                with connection.begin_nested():
+                    results.append(apply_one(connection, request))
+            except ResumesError as error:
+                results.append(error)
+        return results
+
+    return apply
+
+
+BUSY_TIMEOUT_MS = 2_000
+"""How long SQLite itself waits for a writer that does not use the lane (a shell, a backup)."""
+
+
+def _engine(path: Path, *, transactions: bool, query_only: bool = False) -> Engine:
+    """Without `transactions` each statement stands for itself, as readers want it."""
+
+    def connect() -> Any:
+        # isolation_level None: the driver never begins a transaction of its own accord.
+        connection = dbapi.connect(
+            path, isolation_level=None, check_same_thread=False, timeout=BUSY_TIMEOUT_MS / 1_000
+        )
+        for pragma in (
+            "synchronous=FULL",
+            "foreign_keys=ON",
+            "trusted_schema=OFF",
+            "temp_store=MEMORY",
+            "cache_size=-16000",
+            "wal_autocheckpoint=0",
+            "journal_size_limit=67108864",
+            *(("query_only=ON",) if query_only else ()),
+        ):
+            connection.execute(f"PRAGMA {pragma}")
+        return connection
+
+    engine = sqlalchemy.create_engine(
+        "sqlite://", creator=connect, module=dbapi, poolclass=NullPool
+    )
+    if not transactions:
+        return engine.execution_options(isolation_level="AUTOCOMMIT")
+
+    @sqlalchemy.event.listens_for(engine, "begin")
+    def begin(connection: Connection) -> None:
+        # Immediate: a transaction that reads first and writes later would fail, not wait.
+        connection.exec_driver_sql("BEGIN IMMEDIATE")
+
+    return engine
+
+
+def sqlite_path(url: str) -> Path:
+    """The file that a `sqlite:///PATH` address names. Raises InvalidArgument for other addresses."""
+    scheme, separator, rest = url.partition("://")
+    engine = scheme.partition("+")[0]
+    if separator and engine == "sqlite" and rest.startswith("/") and len(rest) > 1:
+        return Path(rest[1:]).absolute()
+    if engine in ("postgresql", "postgres"):
+        raise InvalidArgument(
+            "Invalid database: this version stores in SQLite only; use sqlite:///PATH"
+        )
+    shown = url if "@" not in url else f"{scheme}://…"
+    raise InvalidArgument(f'Invalid database "{shown}": use sqlite:///PATH')
+
+
+def open_store(url: str, *, clock: Clock = system_clock, upgrade: bool = True) -> Store:
+    """The store at an address, made or brought up to date first when `upgrade` allows.
+
+    Several processes may open a new store at once; one of them makes it. Raises InvalidArgument
+    for an address that cannot be used, StoreIncompatible for a file that is no store of ours, is
+    damaged or newer than this program, and StoreUnavailable when it cannot be had now.
+    """
+    path = sqlite_path(url)
+    if not path.parent.is_dir():
+        raise StoreUnavailable(
+            f"Folder not found: {path.parent}. Create it, or name another database"
+        )
+    if path.is_dir():
+        raise StoreUnavailable(f"The database {path} is a folder; name a file")
+    if not upgrade and not path.exists():
+        raise StoreUnavailable(f"Database not found: {path}. `resumes up` makes one")
+    try:
+        life = FileLock(path.with_name(path.name + ".lock"))
+    except OSError as error:
+        raise StoreUnavailable(f"Cannot write in {path.parent}: {error.strerror}") from error
+    try:
+        _prepare(path, life, upgrade=upgrade)
+        return Store(path, clock=clock, life=life)
+    except (DBAPIError, dbapi.Error) as error:
+        life.close()
+        raise _explain(error, path) from error
+    except OSError as error:
+        life.close()
+        raise StoreUnavailable(f"Cannot open {path}: {error.strerror}") from error
+    except BaseException:
+        life.close()
+        raise
+
+
+def _prepare(path: Path, life: FileLock, *, upgrade: bool) -> None:
+    """The file exists, is ours and current, and `life` is held shared."""
+    deadline = time.monotonic() + OPEN_WAIT_S
+    while True:
+        if not life.acquire(shared=True, wait_s=OPEN_WAIT_S):
+            raise StoreUnavailable(
+                f"The store {path} is being migrated or restored; try again later"
+            )
+        engine = _engine(path, transactions=False)
+        try:
+            if path.exists() and path.stat().st_size and _state(engine, path) == "current":
+                return
+            if not upgrade:
+                raise StoreIncompatible(
+                    f"The store {path} is older than this program. Run `resumes db upgrade`"
+                )
+            if life.acquire(wait_s=0):
+                _make_file(path)
+                if _state(engine, path) != "current":
+                    _stamp(engine)
+                    migrations.upgrade(_engine(path, transactions=True), path)
+                life.acquire(shared=True, wait_s=0)
+                return
+        finally:
+            engine.dispose()
+        # Someone else holds it: perhaps another new process that wants the same. Let go, so
+        # that one of us gets it.
+        holders = life.holders()
+        life.release()
+        if time.monotonic() > deadline:
+            pids = ", ".join(map(str, holders)) or "unknown"
+            raise StoreUnavailable(
+                f"The store {path} must be upgraded, and is in use by process {pids}. Stop it first"
+            )
+        time.sleep(0.02)
+
+
+def _make_file(path: Path) -> None:
+    # Before SQLite makes it with the umask's mode: the store and its log hold personal data.
+    with contextlib.suppress(FileExistsError):
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+
+
+def _state(engine: Engine, path: Path) -> str:
+    """Whether the file is "empty", "older" or "current". Raises StoreIncompatible otherwise."""
+    with engine.connect() as connection:
+        application_id = connection.exec_driver_sql("PRAGMA application_id").scalar_one()
+        tables = connection.exec_driver_sql("SELECT count(*) FROM sqlite_schema").scalar_one()
+        if application_id == 0 and tables == 0:
+            return "empty"
+        if application_id != APPLICATION_ID:
+            raise StoreIncompatible(
+                f"{path} is a database of another program; name another file with --database"
+            )
+        return migrations.state(connection, path)
+
+
+def _stamp(engine: Engine) -> None:
+    with engine.connect() as connection:
+        connection.exec_driver_sql(f"PRAGMA application_id={APPLICATION_ID}")
+        connection.exec_driver_sql("PRAGMA journal_mode=WAL").fetchall()
+
+
+def _explain(error: Exception, path: Path) -> ResumesError:
+    cause = getattr(error, "orig", error)
+    text = str(cause)
+    if "not a database" in text or "malformed" in text:
+        return StoreIncompatible(
+            f"The store {path} is damaged or no SQLite database ({text}). Restore a backup, or "
+            "name another file with --database"
+        )
+    return StoreUnavailable(f"The store {path} cannot be used now: {text}")

@@ -1,0 +1,25 @@
+"""How ids are made: random, never reused, safe in a path, a URL and a terminal."""
+
+import re
+import secrets
+
+RESUME_ID = re.compile(r"[0-9a-f]{24}")
+"""The form of a resume id, and so of a cursor (decisions.md, "List")."""
+
+
+def resume_id(position_us: int) -> str:
+    """The id at a position of its account: 16 hex digits of microseconds, then 8 random.
+
+    Compared as bytes, ids of one account are in the order of their positions.
+    """
+    return f"{position_us:016x}{secrets.token_hex(4)}"
+
+
+def account_id() -> str:
+    """A new account id: 16 random hex digits. Not reused when a name is (pitfalls S14)."""
+    return secrets.token_hex(8)
+
+
+def key_id() -> str:
+    """A new API key id: `key_` and 12 random hex digits. Public, unlike the key."""
+    return f"key_{secrets.token_hex(6)}"

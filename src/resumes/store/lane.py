@@ -1,0 +1,300 @@
+"""The write lane: how one process writes to SQLite.
+
+All writes of a process go through one thread. It takes what is waiting, enters the file lock
+that the processes of a store share, and commits everything in one transaction: with many
+callers a durable commit costs each a fraction (group commit). The file lock is for fairness
+and bounded waiting; that writes exclude one another rests on BEGIN IMMEDIATE.
+
+A write is a request and the function that applies requests of its kind. Requests of one kind
+that meet in a batch are applied in one call. The function gives a result for each request, a
+`ResumesError` among them for a request that is refused and has written nothing.
+
+What the lane promises each caller:
+- A request that was not taken by its deadline is withdrawn: nothing was done (pitfalls S3).
+- What was taken gets its true outcome. A batch that is known to be rolled back is run again,
+  request by request, so that one of them cannot fail the others (pitfalls S7).
+- A failed COMMIT is proved gone by a later successful one, or reported as unknown (pitfalls S2).
+"""
+
+import asyncio
+import contextlib
+import logging
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from itertools import groupby
+from typing import Any, Protocol
+
+from sqlalchemy import Connection, RootTransaction
+from sqlalchemy.exc import DBAPIError
+
+from resumes.errors import OutcomeUnknown, ResumesError, StoreUnavailable
+from resumes.store.locks import FileLock
+
+logger = logging.getLogger("resumes.store")
+
+Apply = Callable[[Connection, Sequence[Any]], Sequence[Any]]
+"""Applies requests of one kind inside the transaction; one result each, in order."""
+
+BATCH_LIMIT = 512
+"""Requests in one transaction at most, so that a commit stays a matter of milliseconds."""
+
+
+PENDING = object()
+"""The outcome of a write that has none yet; None is an outcome."""
+
+
+class Mailbox(Protocol):
+    """Where finished writes are delivered. Called in the lane's thread."""
+
+    def deliver(self, writes: "Sequence[Write]") -> None:
+        """Each write has its `outcome`; tell its waiter. Must not raise or block."""
+
+
+class Write:
+    """A request on its way through the lane. `deadline` is on the monotonic clock."""
+
+    __slots__ = ("apply", "deadline", "mailbox", "outcome", "request", "waiter")
+
+    def __init__(
+        self, apply: Apply, request: Any, *, deadline: float, mailbox: Mailbox, waiter: Any
+    ) -> None:
+        self.apply = apply
+        self.request = request
+        self.deadline = deadline
+        self.mailbox = mailbox
+        self.waiter = waiter
+        self.outcome: Any = PENDING
+
+
+class ThreadMailbox:
+    """Wakes threads that wait on a `threading.Event`."""
+
+    def deliver(self, writes: Sequence[Write]) -> None:
+        """Each waiting thread goes on."""
+        for write in writes:
+            write.waiter.set()
+
+
+class LoopMailbox:
+    """Wakes coroutines of one event loop, with one call into the loop for a whole batch."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = loop
+
+    def deliver(self, writes: Sequence[Write]) -> None:
+        """Each waiting coroutine goes on; waiters that are gone are skipped."""
+        try:
+            self._loop.call_soon_threadsafe(self._wake, list(writes))
+        except RuntimeError:
+            # The loop is closed: its requests were abandoned, and the writes stand.
+            logger.warning("%d writes finished after their event loop", len(writes))
+
+    @staticmethod
+    def _wake(writes: list[Write]) -> None:
+        for write in writes:
+            if not write.waiter.done():
+                write.waiter.set_result(None)
+
+
+class Lane:
+    """The thread that writes. `connection` is used by it alone from now on.
+
+    `maintain` is called after each batch, inside the file lock, and bounds the write-ahead log.
+    """
+
+    def __init__(
+        self,
+        connection: Connection,
+        file_lock: FileLock,
+        *,
+        maintain: Callable[[], None],
+    ) -> None:
+        self._connection = connection
+        self._file_lock = file_lock
+        self._maintain = maintain
+        self._waiting: deque[Write] = deque()
+        self._changed = threading.Condition()
+        self._turn = threading.Lock()
+        self._closing = False
+        self._thread = threading.Thread(target=self._live, name="store-lane", daemon=True)
+        self._thread.start()
+
+    def submit(self, write: Write) -> None:
+        """The write waits for its turn. Raises StoreUnavailable once the lane is closed or dead."""
+        with self._changed:
+            if self._closing or not self._thread.is_alive():
+                raise StoreUnavailable("The store is closed")
+            self._waiting.append(write)
+            self._changed.notify()
+
+    def withdraw(self, write: Write) -> bool:
+        """Whether the write was still waiting; then it will not happen."""
+        with self._changed:
+            try:
+                self._waiting.remove(write)
+            except ValueError:
+                return False
+            return True
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether writes are being taken; readiness depends on it."""
+        return self._thread.is_alive() and not self._closing
+
+    @contextlib.contextmanager
+    def left(self) -> Iterator[None]:
+        """No write runs during the block, so the process may be stopped in it (pitfalls S9)."""
+        with self._turn:
+            yield
+
+    def close(self) -> None:
+        """What was waiting is written, and the thread has ended. Safe to call twice."""
+        with self._changed:
+            self._closing = True
+            self._changed.notify()
+        self._thread.join()
+
+    def _live(self) -> None:
+        while self._wait_for_work():
+            try:
+                with self._turn:
+                    self._run_turn()
+            except Exception:
+                # Whatever it was, the lane outlives it (pitfalls S7); its writes were answered.
+                logger.exception("The write lane met an error it does not know")
+
+    def _wait_for_work(self) -> bool:
+        with self._changed:
+            while not self._waiting and not self._closing:
+                self._changed.wait()
+            return bool(self._waiting)
+
+    def _run_turn(self) -> None:
+        if not self._enter():
+            return
+        batch: list[Write] = []
+        try:
+            batch = self._take()
+            if batch:
+                self._commit(batch)
+        except Exception:
+            for write in batch:
+                if write.outcome is PENDING:
+                    write.outcome = OutcomeUnknown()
+            raise
+        finally:
+            try:
+                if batch:
+                    self._maintain()
+            except DBAPIError:
+                # The log stays longer until the next batch; nothing is lost by that.
+                logger.warning("Could not checkpoint the store", exc_info=True)
+            finally:
+                self._file_lock.release()
+                deliver(batch)
+
+    def _enter(self) -> bool:
+        """Whether the file lock was had before everything that waits was overdue."""
+        while not self._file_lock.acquire(wait_s=0.05):
+            self._expire()
+            with self._changed:
+                if not self._waiting:
+                    return False
+        return True
+
+    def _expire(self) -> None:
+        now = time.monotonic()
+        with self._changed:
+            overdue = [write for write in self._waiting if write.deadline <= now]
+            for write in overdue:
+                self._waiting.remove(write)
+        for write in overdue:
+            write.outcome = StoreUnavailable("The store is busy; nothing was done, try again")
+        deliver(overdue)
+
+    def _take(self) -> list[Write]:
+        self._expire()
+        with self._changed:
+            count = min(len(self._waiting), BATCH_LIMIT)
+            return [self._waiting.popleft() for _ in range(count)]
+
+    def _commit(self, batch: list[Write]) -> None:
+        try:
+            self._transact(batch)
+        except StoreUnavailable as error:
+            for write in batch:
+                write.outcome = error
+        except _CommitFailed:
+            self._commit_again(batch)
+        except Exception as error:
+            if len(batch) == 1:
+                batch[0].outcome = self._explain(error)
+                return
+            logger.warning("A batch of %d writes was rolled back; one by one", len(batch))
+            for write in batch:
+                self._commit([write])
+
+    def _transact(self, batch: list[Write]) -> None:
+        """The batch is committed and each write has its outcome; otherwise it is rolled back."""
+        transaction = self._begin()
+        try:
+            for apply, group in groupby(batch, key=lambda write: write.apply):
+                writes = list(group)
+                results = apply(self._connection, [write.request for write in writes])
+                for write, result in zip(writes, results, strict=True):
+                    write.outcome = result
+            try:
+                transaction.commit()
+            except Exception as error:
+                raise _CommitFailed from error
+        except BaseException:
+            with contextlib.suppress(DBAPIError):  # SQLite may have rolled back by itself
+                transaction.rollback()
+            for write in batch:
+                write.outcome = PENDING
+            raise
+
+    def _begin(self) -> RootTransaction:
+        try:
+            return self._connection.begin()
+        except DBAPIError as error:
+            raise StoreUnavailable(
+                f"The store could not be written to ({error.orig}); nothing was done, try again"
+            ) from error
+
+    def _commit_again(self, batch: list[Write]) -> None:
+        """The batch after a COMMIT that failed.
+
+        The failed commit's pages may have reached the disk and would count after a crash. A
+        commit that succeeds now takes their place in the log: it proves them gone.
+        """
+        logger.warning("A commit failed; trying once more", exc_info=True)
+        try:
+            self._transact(batch)
+        except Exception:  # noqa: BLE001 - logged whole; whatever it is, nothing is proved
+            logger.exception("The outcome of %d writes is unknown", len(batch))
+            for write in batch:
+                write.outcome = OutcomeUnknown()
+
+    @staticmethod
+    def _explain(error: BaseException) -> ResumesError | BaseException:
+        if isinstance(error, DBAPIError):
+            return StoreUnavailable(
+                f"The store could not write ({error.orig}); nothing was done, try again"
+            )
+        return error
+
+
+class _CommitFailed(Exception):
+    """COMMIT itself failed; its cause is the driver's error."""
+
+
+def deliver(writes: Sequence[Write]) -> None:
+    """Each mailbox gets its writes in one call."""
+    mailboxes: dict[int, tuple[Mailbox, list[Write]]] = {}
+    for write in writes:
+        mailboxes.setdefault(id(write.mailbox), (write.mailbox, []))[1].append(write)
+    for mailbox, mine in mailboxes.values():
+        mailbox.deliver(mine)

@@ -1,0 +1,159 @@
+"""Reading resumes: the page of a list, one resume, and deleting one.
+
+A page begins after an id and is one range of the primary key: no offset, no count. Any id that
+a client has seen is a valid cursor, also that of a deleted resume: it is a position, and shows
+nothing (pitfalls R1). Ids rise in commit order, so who goes on with the last id seen misses
+nothing and sees nothing twice.
+"""
+
+from typing import NamedTuple
+
+from sqlalchemy import Connection, bindparam, delete, select, update
+
+from resumes.errors import InvalidArgument, NotFound
+from resumes.store.engine import Store, each
+from resumes.store.identifiers import RESUME_ID
+from resumes.store.schema import account_usage, documents, imported_digests, resumes
+from resumes.store.statements import Prepared
+
+DEFAULT_LIMIT = 20
+MAX_LIMIT = 100
+
+
+class Entry(NamedTuple):
+    """A resume in a list. `title` and `name` are None where the resume has none."""
+
+    id: str
+    title: str | None
+    name: str | None
+    filename: str
+    created_at: str
+    updated_at: str
+
+
+class Page(NamedTuple):
+    """Entries, oldest first, and the cursor of the next page; None when nothing follows."""
+
+    entries: list[Entry]
+    cursor: str | None
+
+
+class StoredResume(NamedTuple):
+    """A list entry and the document as it is stored."""
+
+    entry: Entry
+    document: str
+
+
+COLUMNS = (
+    resumes.c.id,
+    resumes.c.title,
+    resumes.c.name,
+    resumes.c.filename,
+    resumes.c.created_at,
+    resumes.c.updated_at,
+)
+PAGE = Prepared(
+    select(*COLUMNS)
+    .where(resumes.c.account_id == bindparam("account_id"), resumes.c.id > bindparam("after"))
+    .order_by(resumes.c.id)
+    .limit(bindparam("rows"))
+)
+ONE = Prepared(
+    select(*COLUMNS, documents.c.document)
+    .join(
+        documents,
+        (documents.c.account_id == resumes.c.account_id) & (documents.c.id == resumes.c.id),
+    )
+    .where(resumes.c.account_id == bindparam("account_id"), resumes.c.id == bindparam("resume_id"))
+)
+
+
+def check_cursor(cursor: str) -> str:
+    """The position that a cursor names; an empty one is before the first resume.
+
+    Raises InvalidArgument for anything that is not the form of an id.
+    """
+    if cursor and not RESUME_ID.fullmatch(cursor):
+        raise InvalidArgument("Invalid cursor")
+    return cursor
+
+
+def list_page(
+    store: Store, account_id: str, *, cursor: str = "", limit: int = DEFAULT_LIMIT
+) -> Page:
+    """The resumes after the cursor, oldest first, `limit` of them at most.
+
+    `limit` is brought into 1 to 100. Raises InvalidArgument for a malformed cursor.
+    """
+    limit = max(1, min(limit, MAX_LIMIT))
+    with store.read() as connection:
+        rows = PAGE.run(
+            connection, account_id=account_id, after=check_cursor(cursor), rows=limit + 1
+        ).fetchall()
+    if len(rows) <= limit:
+        return Page([Entry._make(row) for row in rows], None)
+    rows.pop()
+    return Page([Entry._make(row) for row in rows], rows[-1][0])
+
+
+def get_resume(store: Store, account_id: str, resume_id: str) -> StoredResume:
+    """The stored resume. Raises NotFound, also for another account's id."""
+    with store.read() as connection:
+        row = ONE.run(connection, account_id=account_id, resume_id=resume_id).fetchone()
+    if row is None:
+        raise NotFound("Resume not found")
+    return StoredResume(Entry._make(row[:-1]), row[-1])
+
+
+class _Deletion(NamedTuple):
+    account_id: str
+    resume_id: str
+
+
+def delete_resume(store: Store, account_id: str, resume_id: str) -> None:
+    """The resume is gone; its place in the quota and its content for the importer are free.
+
+    Raises NotFound, also for another account's id.
+    """
+    store.write(apply_deletions, _Deletion(account_id, resume_id))
+
+
+async def delete_resume_soon(store: Store, account_id: str, resume_id: str) -> None:
+    """`delete_resume` for coroutines."""
+    await store.write_soon(apply_deletions, _Deletion(account_id, resume_id))
+
+
+def _delete(connection: Connection, deletion: _Deletion) -> None:
+    # The account's row first, as in every write, so that the counter falls with the row.
+    connection.execute(
+        select(account_usage.c.resume_count)
+        .where(account_usage.c.account_id == deletion.account_id)
+        .with_for_update()
+    )
+    gone = connection.execute(
+        delete(resumes).where(
+            resumes.c.account_id == deletion.account_id, resumes.c.id == deletion.resume_id
+        )
+    )
+    if gone.rowcount != 1:
+        raise NotFound("Resume not found")
+    connection.execute(
+        delete(documents).where(
+            documents.c.account_id == deletion.account_id, documents.c.id == deletion.resume_id
+        )
+    )
+    connection.execute(
+        update(account_usage)
+        .where(account_usage.c.account_id == deletion.account_id)
+        .values(resume_count=account_usage.c.resume_count - 1)
+    )
+    connection.execute(
+        delete(imported_digests).where(
+            imported_digests.c.account_id == deletion.account_id,
+            imported_digests.c.resume_id == deletion.resume_id,
+        )
+    )
+
+
+apply_deletions = each(_delete)

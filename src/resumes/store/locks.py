@@ -1,0 +1,78 @@
+"""File locks between the processes of one store.
+
+`flock` belongs to the open file, ends with the process however it ends, and is the sole
+authority: nobody reads a pid to decide who holds a lock. Lock files are never removed.
+"""
+
+import contextlib
+import fcntl
+import os
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+FIRST_PAUSE_S = 0.000_05
+LONGEST_PAUSE_S = 0.002
+
+
+class FileLock:
+    """A lock on a file that is made when first used. One thread at a time may use it."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+
+    def acquire(self, *, shared: bool = False, wait_s: float) -> bool:
+        """Whether the lock was had within `wait_s` seconds; 0 tries once.
+
+        Waits by trying again, never in the kernel: a stopped process may hold it (pitfalls S9).
+        Held shared, it can be acquired exclusively, and the other way round; the change is not
+        atomic, another process may come in between.
+        """
+        deadline = time.monotonic() + wait_s
+        pause_s = FIRST_PAUSE_S
+        operation = (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB
+        while True:
+            try:
+                fcntl.flock(self._descriptor, operation)
+            except BlockingIOError:
+                if time.monotonic() >= deadline:
+                    return False
+                time.sleep(pause_s)
+                pause_s = min(pause_s * 2, LONGEST_PAUSE_S)
+            else:
+                return True
+
+    def release(self) -> None:
+        """The lock is free. Without effect when it was not held."""
+        fcntl.flock(self._descriptor, fcntl.LOCK_UN)
+
+    @contextlib.contextmanager
+    def held(self, *, wait_s: float) -> Iterator[bool]:
+        """Whether the lock was had, for the length of a block."""
+        acquired = self.acquire(wait_s=wait_s)
+        try:
+            yield acquired
+        finally:
+            if acquired:
+                self.release()
+
+    def close(self) -> None:
+        """The lock is free, and the file is no longer used."""
+        os.close(self._descriptor)
+
+    def holders(self) -> list[int]:
+        """The ids of the other processes that hold the file's lock, as far as the system tells."""
+        return sorted(find_holders(self.path) - {os.getpid()})
+
+
+def find_holders(path: Path) -> set[int]:
+    """The process ids in the system's lock table for this file; empty where there is no table."""
+    try:
+        inode = path.stat().st_ino
+        table = Path("/proc/locks").read_text(encoding="ascii")
+    except OSError:
+        return set()
+    # A line ends so: kind of lock, ADVISORY, READ or WRITE, pid, device and inode, range.
+    rows = (line.split() for line in table.splitlines() if "->" not in line)
+    return {int(row[4]) for row in rows if len(row) > 5 and row[5].endswith(f":{inode}")}

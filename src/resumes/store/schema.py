@@ -1,0 +1,186 @@
+"""The tables. Every query that concerns an account begins with its id.
+
+Tables of one account have `account_id` first in their primary key, which is what sharded
+engines distribute by; `plans`, `accounts` and `key_directory` are small directories. There is
+no cascade from accounts: a migration that rebuilds the table must not take resumes with it.
+"""
+
+from typing import Any, ClassVar
+
+from sqlalchemy import BigInteger, Index, LargeBinary, Table, Text
+from sqlmodel import Field, SQLModel
+
+CLUSTERED: dict[str, Any] = {"sqlite_with_rowid": False}
+"""Rows live in their primary key's tree, so a page of an account is one range of one tree."""
+
+
+class Plan(SQLModel, table=True):
+    """What an account may hold and do. `max_resumes` None is unlimited."""
+
+    __tablename__: ClassVar[str] = "plans"
+    name: str = Field(primary_key=True, sa_type=Text)
+    max_resumes: int | None = None
+    api_listing: bool = False
+
+
+class Account(SQLModel, table=True):
+    """A tenant. `id` is random and never reused; `name` is what people type."""
+
+    __tablename__: ClassVar[str] = "accounts"
+    id: str = Field(primary_key=True, sa_type=Text)
+    name: str = Field(unique=True, sa_type=Text)
+    plan: str = Field(foreign_key="plans.name", sa_type=Text)
+    created_at: str = Field(sa_type=Text)
+    # Set first when an account is deleted: nothing enters it while its resumes go.
+    closed_at: str | None = Field(default=None, sa_type=Text)
+
+
+class AccountUsage(SQLModel, table=True):
+    """The account's counter and last id, in a row of their own because every create rewrites it.
+
+    Its row is the account's lock: each write to an account takes it first. `last_id_us` is kept
+    when resumes go, so an id is never given twice.
+    """
+
+    __tablename__: ClassVar[str] = "account_usage"
+    account_id: str = Field(primary_key=True, foreign_key="accounts.id", sa_type=Text)
+    resume_count: int = 0
+    last_id_us: int = Field(default=0, sa_type=BigInteger)
+
+
+class ApiKey(SQLModel, table=True):
+    """What is known of an API key; never the key. `masked` is how it is shown in lists."""
+
+    __tablename__: ClassVar[str] = "api_keys"
+    account_id: str = Field(primary_key=True, foreign_key="accounts.id", sa_type=Text)
+    id: str = Field(primary_key=True, sa_type=Text)
+    name: str = Field(sa_type=Text)
+    masked: str = Field(sa_type=Text)
+    created_at: str = Field(sa_type=Text)
+    # None until the key has reached its owner's eyes; such a key may be replaced.
+    shown_at: str | None = Field(default=None, sa_type=Text)
+    last_used_at: str | None = Field(default=None, sa_type=Text)
+    expires_at: str | None = Field(default=None, sa_type=Text)
+    revoked_at: str | None = Field(default=None, sa_type=Text)
+
+
+class KeyDirectory(SQLModel, table=True):
+    """From a key's SHA-256 to its account: the one look-up that does not begin with an account."""
+
+    __tablename__: ClassVar[str] = "key_directory"
+    __table_args__: ClassVar[Any] = CLUSTERED
+    key_hash: bytes = Field(primary_key=True, sa_type=LargeBinary)
+    account_id: str = Field(sa_type=Text)
+    key_id: str = Field(sa_type=Text)
+
+
+class Resume(SQLModel, table=True):
+    """A stored resume as a list shows it. Narrow, so that a page of a list is a page of the tree."""
+
+    __tablename__: ClassVar[str] = "resumes"
+    __table_args__: ClassVar[Any] = CLUSTERED
+    account_id: str = Field(primary_key=True, foreign_key="accounts.id", sa_type=Text)
+    id: str = Field(primary_key=True, sa_type=Text)
+    title: str | None = Field(default=None, sa_type=Text)
+    name: str | None = Field(default=None, sa_type=Text)
+    filename: str = Field(sa_type=Text)
+    created_at: str = Field(sa_type=Text)
+    updated_at: str = Field(sa_type=Text)
+
+
+class Document(SQLModel, table=True):
+    """A stored resume whole: the JSON text that the analyzer package made.
+
+    Text on every engine, so that key order survives. Not in `resumes`: SQLite compares keys of
+    a clustered row by reading it whole, overflow pages and all.
+    """
+
+    __tablename__: ClassVar[str] = "documents"
+    account_id: str = Field(primary_key=True, foreign_key="accounts.id", sa_type=Text)
+    id: str = Field(primary_key=True, sa_type=Text)
+    document: str = Field(sa_type=Text)
+
+
+class Idempotency(SQLModel, table=True):
+    """Which resume an Idempotency-Key made, written in that resume's transaction."""
+
+    __tablename__: ClassVar[str] = "idempotency"
+    __table_args__: ClassVar[Any] = CLUSTERED
+    account_id: str = Field(primary_key=True, foreign_key="accounts.id", sa_type=Text)
+    key: str = Field(primary_key=True, sa_type=Text)
+    body_sha256: bytes = Field(sa_type=LargeBinary)
+    resume_id: str = Field(sa_type=Text)
+    created_at: str = Field(sa_type=Text)
+
+
+class ImportedFile(SQLModel, table=True):
+    """What became of a claimed file: one row for each claim that reached an outcome.
+
+    `name` is the path below the watched folder, escaped for display. `source` is the first
+    64 KiB of what was read, and None for files that are done.
+    """
+
+    __tablename__: ClassVar[str] = "imported_files"
+    __table_args__: ClassVar[Any] = CLUSTERED
+    account_id: str = Field(primary_key=True, foreign_key="accounts.id", sa_type=Text)
+    claim_id: str = Field(primary_key=True, sa_type=Text)
+    name: str = Field(sa_type=Text)
+    outcome: str = Field(sa_type=Text)
+    reason: str | None = Field(default=None, sa_type=Text)
+    message: str | None = Field(default=None, sa_type=Text)
+    path: str | None = Field(default=None, sa_type=Text)
+    byte_offset: int | None = Field(default=None, sa_type=BigInteger)
+    size_bytes: int = Field(sa_type=BigInteger)
+    claimed_at: str = Field(sa_type=Text)
+    finished_at: str = Field(sa_type=Text)
+    source: bytes | None = Field(default=None, sa_type=LargeBinary)
+
+
+class ImportedItem(SQLModel, table=True):
+    """What became of each item of a claim. Never freed: recovery and release ask only these.
+
+    Its key is the fence between importers: a claim's item is imported once, whoever holds it.
+    """
+
+    __tablename__: ClassVar[str] = "imported_items"
+    __table_args__: ClassVar[Any] = CLUSTERED
+    account_id: str = Field(primary_key=True, foreign_key="accounts.id", sa_type=Text)
+    claim_id: str = Field(primary_key=True, sa_type=Text)
+    item: int = Field(primary_key=True)
+    outcome: str = Field(sa_type=Text)
+    resume_id: str = Field(sa_type=Text)
+
+
+class ImportedDigest(SQLModel, table=True):
+    """The content of each imported resume that is stored now; goes with the resume.
+
+    `digest` is the SHA-256 of the JSON value's own bytes, outer white space cut.
+    """
+
+    __tablename__: ClassVar[str] = "imported_digests"
+    __table_args__: ClassVar[Any] = (
+        Index("ix_imported_digests_resume", "account_id", "resume_id"),
+        CLUSTERED,
+    )
+    account_id: str = Field(primary_key=True, foreign_key="accounts.id", sa_type=Text)
+    digest: bytes = Field(primary_key=True, sa_type=LargeBinary)
+    resume_id: str = Field(sa_type=Text)
+
+
+def _table(model: type[SQLModel]) -> Table:
+    return model.metadata.tables[str(model.__tablename__)]
+
+
+# What statements are written over: the models' columns as SQLAlchemy types them.
+plans = _table(Plan)
+accounts = _table(Account)
+account_usage = _table(AccountUsage)
+api_keys = _table(ApiKey)
+key_directory = _table(KeyDirectory)
+resumes = _table(Resume)
+documents = _table(Document)
+idempotency = _table(Idempotency)
+imported_files = _table(ImportedFile)
+imported_items = _table(ImportedItem)
+imported_digests = _table(ImportedDigest)
+metadata = SQLModel.metadata
