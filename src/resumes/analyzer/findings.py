@@ -53,12 +53,25 @@ class Findings:
         self.scope: list[str | int] = []
         self.is_doubtful = False
 
+    @property
+    def are_full(self) -> bool:
+        """Whether a further problem would not be reported, so that it needs no words."""
+        return len(self.issues) == MAX_REPORTED
+
     def problem(self, where: str | int, expectation: str) -> None:
         """The document is refused. `expectation` says what is expected at `where`, a step within
         the current scope: "must be a string"."""
-        if len(self.issues) == MAX_REPORTED:
+        if self.are_full:
             return
-        steps = [*self.scope, where]
+        self._report([*self.scope, where], expectation)
+
+    def problem_here(self, expectation: str) -> None:
+        """The same, of the scope itself."""
+        if self.are_full:
+            return
+        self._report(self.scope, expectation)
+
+    def _report(self, steps: Sequence[str | int], expectation: str) -> None:
         path = dotted(steps)
         if len(steps) > 1 and steps[0] == "sections":
             within = dotted(steps[2:])
@@ -70,6 +83,8 @@ class Findings:
 
     def missing(self, field: str) -> None:
         """The document is refused for want of an object that it cannot do without."""
+        if self.are_full:
+            return
         self.issues.append(Issue(field, f"Missing required field: {field} (must be an object)"))
 
     def warn(self, where: str | int, remark: str) -> None:

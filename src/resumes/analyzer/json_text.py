@@ -42,13 +42,14 @@ def read_json(body: bytes) -> Any:
     Depth and the range of numbers are not looked at yet: see `is_faithful`.
     """
     try:
-        value = jiter.from_json(body, catch_duplicate_keys=True, allow_inf_nan=False)
+        # The parser's cache outlives the call: keys may stay in it, what people wrote may not.
+        value = jiter.from_json(
+            body, catch_duplicate_keys=True, allow_inf_nan=False, cache_mode="keys"
+        )
     except ValueError as error:
         _refuse(body, str(error))
-    if b"\\u0000" in body:
-        nul = _ESCAPED_NUL.search(body)
-        if nul:
-            raise _invalid("the character U+0000", nul.start(1))
+    if b"\\" in body and (nul := _ESCAPED_NUL.search(body)):
+        raise _invalid("the character U+0000", nul.start(1))
     return value
 
 
@@ -118,7 +119,9 @@ def _refuse(body: bytes, complaint: str) -> NoReturn:
     if located is None:
         raise InvalidJson(f"Invalid JSON: {printable(complaint)}")
     reason, line, column = located.groups()
-    raise _invalid(_reason(reason), _offset(body, int(line), int(column)))
+    is_cut_short = reason.startswith("EOF")
+    offset = len(body) if is_cut_short else _offset(body, int(line), int(column))
+    raise _invalid(_reason(reason), offset)
 
 
 def _reason(complaint: str) -> str:

@@ -97,7 +97,9 @@ def _check_sections(sections: dict[str, Any], accepted: Format, findings: Findin
     for name, section in sections.items():
         section_type = SECTION_TYPES.get(name)
         if section_type is None and name not in accepted.extra_section_types:
-            findings.problem(name, _unknown_section_type(name, accepted))
+            # Looking for what was meant takes time, which is spent only on what is reported.
+            if not findings.are_full:
+                findings.problem(name, _unknown_section_type(name, accepted))
         elif type(section) is not dict:
             findings.problem(name, "must be an object")
         else:
@@ -146,20 +148,19 @@ def _check_items(items: Any, section_type: SectionType | None, findings: Finding
     scope.append("items")
     scope.append(0)
     for position, item in enumerate(items):
+        scope[-1] = position
         if type(item) is dict:
-            scope[-1] = position
             _check_item(item, section_type, findings)
         else:
-            scope.pop()
-            findings.problem(position, "must be an object")
-            scope.append(0)
-    del scope[-2:]
+            findings.problem_here("must be an object")
+    scope.pop()
+    scope.pop()
 
 
 def _check_item(item: dict[str, Any], section_type: SectionType, findings: Findings) -> None:
     checks = section_type.checks
     set_by_service = section_type.set_by_service.copy()
-    dropped: list[str] = []
+    dropped: tuple[str, ...] = ()
     for name, value in item.items():
         rule = checks.get(name)
         if rule is not None:
@@ -168,7 +169,7 @@ def _check_item(item: dict[str, Any], section_type: SectionType, findings: Findi
                 set_by_service[flag] = True
         elif name in set_by_service:
             _check_dropped(value, name, findings)
-            dropped.append(name)
+            dropped += (name,)
         else:
             check_unknown(value, name, findings)
     for name in dropped:

@@ -55,8 +55,8 @@ class Store:
         self._life = life
         self._readers = threading.local()
         self._connections: list[Connection] = []
-        self._read_engine = _engine(path, transactions=False, query_only=True)
-        self._write_engine = _engine(path, transactions=True)
+        self._read_engine = sqlite_engine(path, transactions=False, query_only=True)
+        self._write_engine = sqlite_engine(path, transactions=True)
         self._lane_connection = self._write_engine.connect()
         self._lane_file = FileLock(path.with_name(path.name + ".lane"))
         self._last_truncate = time.monotonic()
@@ -232,7 +232,7 @@ BUSY_TIMEOUT_MS = 2_000
 """How long SQLite itself waits for a writer that does not use the lane (a shell, a backup)."""
 
 
-def _engine(path: Path, *, transactions: bool, query_only: bool = False) -> Engine:
+def sqlite_engine(path: Path, *, transactions: bool, query_only: bool = False) -> Engine:
     """Without `transactions` each statement stands for itself, as readers want it."""
 
     def connect() -> Any:
@@ -323,7 +323,7 @@ def _prepare(path: Path, life: FileLock, *, upgrade: bool) -> None:
             raise StoreUnavailable(
                 f"The store {path} is being migrated or restored; try again later"
             )
-        engine = _engine(path, transactions=False)
+        engine = sqlite_engine(path, transactions=False)
         try:
             if path.exists() and path.stat().st_size and _state(engine, path) == "current":
                 return
@@ -335,7 +335,7 @@ def _prepare(path: Path, life: FileLock, *, upgrade: bool) -> None:
                 _make_file(path)
                 if _state(engine, path) != "current":
                     _stamp(engine)
-                    migrations.upgrade(_engine(path, transactions=True), path)
+                    migrations.upgrade(sqlite_engine(path, transactions=True), path)
                 life.acquire(shared=True, wait_s=0)
                 return
         finally:

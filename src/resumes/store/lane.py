@@ -228,7 +228,7 @@ class Lane:
                 write.outcome = error
         except _CommitFailed:
             self._commit_again(batch)
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001 - rolled back, whatever it is, and handed on
             if len(batch) == 1:
                 batch[0].outcome = self._explain(error)
                 return
@@ -250,11 +250,18 @@ class Lane:
             except Exception as error:
                 raise _CommitFailed from error
         except BaseException:
-            with contextlib.suppress(DBAPIError):  # SQLite may have rolled back by itself
-                transaction.rollback()
+            self._roll_back(transaction)
             for write in batch:
                 write.outcome = PENDING
             raise
+
+    def _roll_back(self, transaction: RootTransaction) -> None:
+        with contextlib.suppress(DBAPIError):  # SQLite may have rolled back by itself
+            transaction.rollback()
+        # After a COMMIT that failed SQLAlchemy takes the transaction for ended; SQLite may not.
+        connection: Any = self._connection.connection.driver_connection
+        if connection.in_transaction:
+            connection.rollback()
 
     def _begin(self) -> RootTransaction:
         try:
@@ -273,7 +280,7 @@ class Lane:
         logger.warning("A commit failed; trying once more", exc_info=True)
         try:
             self._transact(batch)
-        except Exception:  # noqa: BLE001 - logged whole; whatever it is, nothing is proved
+        except Exception:
             logger.exception("The outcome of %d writes is unknown", len(batch))
             for write in batch:
                 write.outcome = OutcomeUnknown()

@@ -1,0 +1,55 @@
+# `make` lists the targets. `make demo` and `make test` do all their own set-up; they need
+# Python 3.11 or newer with venv, and make.
+.DEFAULT_GOAL := help
+SHELL := /bin/sh
+PYTHON ?= $(shell for p in python3.11 python3.12 python3.13 python3.14 python3; do \
+	command -v $$p >/dev/null 2>&1 && $$p -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))' 2>/dev/null \
+	&& echo $$p && break; done)
+BIN := .venv/bin
+ARGS ?=
+
+.PHONY: help demo test check fix lock campaign clean
+
+help:  ## list the targets
+	@awk -F':.*## ' '/^[a-z][a-z-]*:.*## /{printf "make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+demo: .venv/runtime  ## a scratch home with the sample resumes, served; ARGS=--once ends by itself
+	@$(BIN)/resumes demo $(ARGS)
+
+test: .venv/dev  ## all tests; ARGS="tests/server -k create" runs some
+	$(BIN)/pytest $(ARGS)
+
+check: .venv/dev  ## what CI runs beside the tests: format, lint, types, import contracts
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+fix: .venv/dev  ## format, and mend what the linter can mend
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+campaign: .venv/dev  ## the long forms of the tests that run for seconds in `make test`
+	$(BIN)/pytest -m campaign $(ARGS)
+
+lock: .venv/dev  ## lock the newest versions that pyproject.toml allows
+	$(BIN)/uv pip compile pyproject.toml requirements/build.in --upgrade $(LOCK) -o requirements/runtime.txt
+	$(BIN)/uv pip compile pyproject.toml requirements/build.in --upgrade --group dev $(LOCK) -c requirements/runtime.txt -o requirements/dev.txt
+LOCK := --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-annotate --no-header
+
+clean:  ## remove the environment and what tools left
+	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
+
+# The project itself is installed last and without its dependencies: they are in the lock.
+.venv/runtime: requirements/runtime.txt pyproject.toml | .venv/bin/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/runtime.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	@touch $@
+
+.venv/dev: requirements/dev.txt .venv/runtime
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/dev.txt
+	@touch $@
+
+.venv/bin/python:
+	@test -n "$(PYTHON)" || { echo "make: Python 3.11 or newer with the venv module is needed (Debian: python3 python3-venv)" >&2; exit 1; }
+	$(PYTHON) -m venv .venv

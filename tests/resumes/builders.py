@@ -1,0 +1,47 @@
+"""Resumes for tests, with everything that a test does not care about filled in."""
+
+import hashlib
+import json
+from typing import Any
+
+from resumes import analyzer
+from resumes.store.creating import IdempotencyKey, NewResume
+from resumes.store.ledger import Claim
+
+
+def a_document(name: str = "Ada Example", **top_level: Any) -> bytes:
+    """The bytes of a small valid resume; keyword arguments replace its top-level fields."""
+    document = {
+        "header": {"name": name, "email": "ada@example.com"},
+        "sections": {"summaries": {"column": 0, "items": [{"text": "Builds things that last."}]}},
+    }
+    return json.dumps(document | top_level).encode()
+
+
+def a_resume(
+    name: str = "Ada Example",
+    *,
+    item: int = 0,
+    with_digest: bool = False,
+    idempotency: str | None = None,
+) -> NewResume:
+    """A parsed resume, ready to be created."""
+    body = a_document(name)
+    sha256 = hashlib.sha256(body).digest()
+    return NewResume(
+        analyzer.parse(body),
+        digest=sha256 if with_digest else None,
+        item=item,
+        idempotency=None if idempotency is None else IdempotencyKey(idempotency, sha256),
+    )
+
+
+def a_claim(claim_id: str = "0" * 24, name: str = "ada.json") -> Claim:
+    """A claimed file."""
+    return Claim(
+        claim_id=claim_id,
+        name=name,
+        size_bytes=100,
+        claimed_at="2027-01-15T08:00:00.000Z",
+        source=b"{",
+    )

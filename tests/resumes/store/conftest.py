@@ -1,0 +1,46 @@
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from resumes.store import Store, accounts, open_store
+from resumes.store.accounts import AccountInfo
+
+
+class SteppingClock:
+    """A clock that stands still until it is moved. Microseconds."""
+
+    def __init__(self, now_us: int = 1_800_000_000_000_000) -> None:
+        self.now_us = now_us
+
+    def __call__(self) -> int:
+        return self.now_us
+
+    def advance(self, seconds: float) -> None:
+        self.now_us += int(seconds * 1_000_000)
+
+
+@pytest.fixture
+def clock() -> SteppingClock:
+    return SteppingClock()
+
+
+@pytest.fixture
+def url(tmp_path: Path) -> str:
+    return f"sqlite:///{tmp_path / 'resumes.db'}"
+
+
+@pytest.fixture
+def store(url: str, clock: SteppingClock) -> Iterator[Store]:
+    with open_store(url, clock=clock) as store:
+        yield store
+
+
+@pytest.fixture
+def an_account(store: Store) -> Callable[..., AccountInfo]:
+    """Makes accounts: `an_account("ana", plan="business")`."""
+
+    def make(name: str = "ana", *, plan: str = "business") -> AccountInfo:
+        return accounts.create_account(store, name, plan=plan)
+
+    return make

@@ -1,0 +1,123 @@
+from collections.abc import Callable
+
+import pytest
+from sqlalchemy import text
+
+from resumes.errors import Conflict, InvalidArgument, NotFound
+from resumes.store import Store, accounts, creating, keys, listing
+from resumes.store.accounts import AccountInfo
+from tests.resumes.builders import a_claim, a_resume
+
+MakeAccount = Callable[..., AccountInfo]
+
+
+def test_a_new_account_is_free_and_empty(store: Store) -> None:
+    account = accounts.create_account(store, "ana")
+    assert (account.plan, account.resume_count, account.max_resumes) == ("free", 0, 5)
+    assert account.free_places == 5
+
+
+@pytest.mark.parametrize("name", ["", "-a", "A", "a b", "a" * 64, "ä", "a/b", "..", "a\n"])
+def test_an_account_name_that_is_no_safe_folder_name_is_refused(store: Store, name: str) -> None:
+    with pytest.raises(InvalidArgument, match="Invalid account name"):
+        accounts.create_account(store, name)
+
+
+def test_a_name_is_taken_once(store: Store, an_account: MakeAccount) -> None:
+    an_account("ana")
+    with pytest.raises(Conflict, match='"ana" exists already'):
+        accounts.create_account(store, "ana")
+
+
+def test_an_unknown_plan_is_not_found_and_the_known_ones_are_named(store: Store) -> None:
+    with pytest.raises(NotFound, match="business, free, pro"):
+        accounts.create_account(store, "ana", plan="gold")
+    accounts.create_account(store, "ana")
+    with pytest.raises(NotFound, match="business, free, pro"):
+        accounts.set_plan(store, "ana", "gold")
+
+
+def test_a_change_of_plan_counts_at_once(store: Store, an_account: MakeAccount) -> None:
+    account = an_account("ana", plan="free")
+    creating.create(store, account.id, [a_resume() for _ in range(5)])
+    accounts.set_plan(store, "ana", "pro")
+    (outcome,) = creating.create(store, account.id, [a_resume()])
+    assert isinstance(outcome, creating.Created)
+
+
+def test_an_unknown_account_is_not_found(store: Store) -> None:
+    assert accounts.find_account(store, "ana") is None
+    for call in (
+        lambda: accounts.get_account(store, "ana"),
+        lambda: accounts.set_plan(store, "ana", "pro"),
+        lambda: accounts.delete_account(store, "ana"),
+    ):
+        with pytest.raises(NotFound, match='Account not found: "ana"'):
+            call()
+
+
+def test_accounts_are_listed_by_name(store: Store, an_account: MakeAccount) -> None:
+    for name in ("cy", "ana", "bo"):
+        an_account(name)
+    assert [account.name for account in accounts.list_accounts(store)] == ["ana", "bo", "cy"]
+
+
+def test_an_account_with_resumes_goes_only_when_that_is_said(
+    store: Store, an_account: MakeAccount
+) -> None:
+    account = an_account("ana")
+    creating.create(store, account.id, [a_resume()])
+    with pytest.raises(Conflict, match="--with-resumes"):
+        accounts.delete_account(store, "ana")
+    assert accounts.get_account(store, "ana").resume_count == 1
+
+
+def test_a_deleted_account_leaves_nothing_and_its_keys_do_not_count(
+    store: Store, an_account: MakeAccount
+) -> None:
+    account = an_account("ana")
+    keys.create_key(store, "ana")
+    creating.create(store, account.id, [a_resume(idempotency="k")])
+    creating.create(store, account.id, [a_resume(with_digest=True)], claim=a_claim())
+    assert accounts.delete_account(store, "ana", with_resumes=True) == 2
+    with store.read() as connection:
+        tables = connection.execute(
+            text("SELECT name FROM sqlite_schema WHERE type = 'table' AND name != 'plans'")
+        ).scalars()
+        left = {
+            name: connection.execute(text(f"SELECT count(*) FROM {name}")).scalar_one()
+            for name in tables
+            if name != "alembic_version"
+        }
+    assert not any(left.values()), left
+
+
+def test_a_large_account_goes_in_slices(store: Store, an_account: MakeAccount) -> None:
+    account = an_account("ana")
+    creating.create(store, account.id, [a_resume() for _ in range(1_000)])
+    assert accounts.delete_account(store, "ana", with_resumes=True) == 1_000
+
+
+def test_s14_an_account_made_anew_under_an_old_name_is_another_account(
+    store: Store, an_account: MakeAccount
+) -> None:
+    old = an_account("ana")
+    accounts.delete_account(store, "ana")
+    new = an_account("ana")
+    assert old.id != new.id
+    with pytest.raises(NotFound):
+        creating.create(store, old.id, [a_resume()])
+    assert listing.list_page(store, new.id).entries == []
+
+
+def test_a_counter_that_is_wrong_is_found(store: Store, an_account: MakeAccount) -> None:
+    account = an_account("ana")
+    creating.create(store, account.id, [a_resume()])
+    assert accounts.check_counters(store) == []
+    store.write(
+        lambda c, requests: [
+            c.execute(text("UPDATE account_usage SET resume_count = 9")).rowcount for _ in requests
+        ],
+        None,
+    )
+    assert accounts.check_counters(store) == [accounts.CounterError("ana", 9, 1)]

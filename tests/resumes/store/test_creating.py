@@ -1,0 +1,275 @@
+import threading
+from collections.abc import Callable
+
+import pytest
+
+from resumes.errors import IdempotencyMismatch, NotFound, QuotaReached
+from resumes.store import Store, accounts, creating, ledger, listing, plans
+from resumes.store.accounts import AccountInfo
+from resumes.store.creating import Created, Creation, Duplicate, NewResume, create
+from resumes.store.ledger import FileOutcome, Verdict
+from tests.resumes.builders import a_claim, a_resume
+from tests.resumes.store.conftest import SteppingClock
+
+MakeAccount = Callable[..., AccountInfo]
+
+
+def ids(store: Store, account: AccountInfo) -> list[str]:
+    return [entry.id for entry in listing.list_page(store, account.id, limit=100).entries]
+
+
+def limit(store: Store, max_resumes: int | None) -> None:
+    plans.set_plan_limits(store, plans.PlanChange("business", max_resumes))
+
+
+def created_id(outcome: creating.Outcome) -> str:
+    assert isinstance(outcome, Created)
+    return outcome.id
+
+
+def test_what_is_created_is_listed(store: Store, an_account: MakeAccount) -> None:
+    account = an_account()
+    (outcome,) = create(store, account.id, [a_resume("Ada Example")])
+    (entry,) = listing.list_page(store, account.id).entries
+    assert outcome == Created(entry.id)
+    assert (entry.name, entry.filename) == ("Ada Example", "AdaExampleResume.pdf")
+
+
+def test_an_unknown_account_is_not_found(store: Store) -> None:
+    with pytest.raises(NotFound):
+        create(store, "f" * 16, [a_resume()])
+
+
+def test_a_batch_over_the_quota_takes_what_fits_in_order_and_says_which_did_not(
+    store: Store, an_account: MakeAccount
+) -> None:
+    account = an_account()
+    limit(store, 2)
+    outcomes = create(store, account.id, [a_resume(f"Person {n}") for n in range(4)])
+    assert [type(outcome) for outcome in outcomes] == [Created, Created, QuotaReached, QuotaReached]
+    assert [e.name for e in listing.list_page(store, account.id).entries] == [
+        "Person 0",
+        "Person 1",
+    ]
+    assert accounts.check_counters(store) == []
+
+
+def test_the_quota_refusal_states_the_number(store: Store, an_account: MakeAccount) -> None:
+    account = an_account(plan="free")
+    *_, refused = create(store, account.id, [a_resume() for _ in range(6)])
+    assert isinstance(refused, QuotaReached)
+    assert refused.message == "Maximum resume limit reached. Your plan allows 5 resumes"
+
+
+def test_a_lowered_plan_deletes_nothing_and_refuses_until_it_fits(
+    store: Store, an_account: MakeAccount
+) -> None:
+    account = an_account()
+    create(store, account.id, [a_resume() for _ in range(3)])
+    limit(store, 2)
+    assert isinstance(create(store, account.id, [a_resume()])[0], QuotaReached)
+    for resume_id in ids(store, account)[:2]:
+        listing.delete_resume(store, account.id, resume_id)
+    assert isinstance(create(store, account.id, [a_resume()])[0], Created)
+
+
+def test_an_unlimited_plan_takes_everything(store: Store, an_account: MakeAccount) -> None:
+    account = an_account()
+    limit(store, None)
+    assert all(
+        isinstance(outcome, Created)
+        for outcome in create(store, account.id, [a_resume() for _ in range(1_200)])
+    )
+
+
+def test_parallel_creates_at_the_edge_of_the_quota_never_exceed_it(
+    store: Store, an_account: MakeAccount
+) -> None:
+    account = an_account()
+    limit(store, 10)
+    outcomes: list[creating.Outcome] = []
+    threads = [
+        threading.Thread(target=lambda: outcomes.extend(create(store, account.id, [a_resume()])))
+        for _ in range(40)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sum(isinstance(outcome, Created) for outcome in outcomes) == 10
+    assert len(ids(store, account)) == 10
+
+
+def test_s6_a_retry_at_a_full_account_gets_its_first_answer(
+    store: Store, an_account: MakeAccount
+) -> None:
+    account = an_account()
+    limit(store, 1)
+    (first,) = create(store, account.id, [a_resume(idempotency="once")])
+    (again,) = create(store, account.id, [a_resume(idempotency="once")])
+    assert again == Created(created_id(first), replayed=True)
+
+
+def test_s6_a_duplicate_at_a_full_account_is_a_duplicate_not_held(
+    store: Store, an_account: MakeAccount
+) -> None:
+    account = an_account()
+    limit(store, 1)
+    (first,) = create(store, account.id, [a_resume(with_digest=True)])
+    (again,) = create(store, account.id, [a_resume(with_digest=True)])
+    assert again == Duplicate(created_id(first))
+
+
+def test_s6_the_counter_falls_only_if_a_row_went(store: Store, an_account: MakeAccount) -> None:
+    account = an_account()
+    (resume_id,) = [created_id(o) for o in create(store, account.id, [a_resume()])]
+    listing.delete_resume(store, account.id, resume_id)
+    with pytest.raises(NotFound):
+        listing.delete_resume(store, account.id, resume_id)
+    assert accounts.get_account(store, "ana").resume_count == 0
+
+
+def test_an_idempotency_key_with_another_body_is_a_mismatch(
+    store: Store, an_account: MakeAccount
+) -> None:
+    account = an_account()
+    create(store, account.id, [a_resume("Ada Example", idempotency="once")])
+    (other,) = create(store, account.id, [a_resume("Bo Example", idempotency="once")])
+    assert isinstance(other, IdempotencyMismatch)
+    assert len(ids(store, account)) == 1
+
+
+def test_two_uses_of_a_key_in_one_batch_make_one_resume(
+    store: Store, an_account: MakeAccount
+) -> None:
+    account = an_account()
+    first, second = create(store, account.id, [a_resume(idempotency="k")] * 2)
+    assert second == Created(created_id(first), replayed=True)
+
+
+def test_repeats_inside_a_batch_are_duplicates(store: Store, an_account: MakeAccount) -> None:
+    account = an_account()
+    first, second = create(store, account.id, [a_resume(with_digest=True)] * 2)
+    assert second == Duplicate(created_id(first))
+
+
+def test_the_same_content_in_two_accounts_is_two_resumes(
+    store: Store, an_account: MakeAccount
+) -> None:
+    for name in ("ana", "bo"):
+        (outcome,) = create(store, an_account(name).id, [a_resume(with_digest=True)])
+        assert isinstance(outcome, Created)
+
+
+def test_deleting_a_resume_frees_its_content_for_the_importer(
+    store: Store, an_account: MakeAccount
+) -> None:
+    account = an_account()
+    (first,) = create(store, account.id, [a_resume(with_digest=True)])
+    listing.delete_resume(store, account.id, created_id(first))
+    assert isinstance(create(store, account.id, [a_resume(with_digest=True)])[0], Created)
+
+
+def test_i1_an_item_of_a_claim_is_imported_once_even_if_its_resume_was_deleted(
+    store: Store, an_account: MakeAccount
+) -> None:
+    account = an_account()
+    (first,) = create(store, account.id, [a_resume(with_digest=True)], claim=a_claim())
+    listing.delete_resume(store, account.id, created_id(first))
+    (again,) = create(store, account.id, [a_resume(with_digest=True)], claim=a_claim())
+    assert again == Created(created_id(first), replayed=True)
+    assert ids(store, account) == []
+
+
+def test_i1_a_refused_file_occupies_no_digest(store: Store, an_account: MakeAccount) -> None:
+    account = an_account()
+    limit(store, 0)
+    create(store, account.id, [a_resume(with_digest=True)], claim=a_claim("1" * 24))
+    limit(store, 5)
+    (outcome,) = create(store, account.id, [a_resume(with_digest=True)], claim=a_claim("2" * 24))
+    assert isinstance(outcome, Created)
+
+
+@pytest.mark.parametrize(
+    ("names", "failed", "expected"),
+    [
+        (["a"], None, FileOutcome.DONE),
+        (["stored"], None, FileOutcome.DUPLICATE),
+        (["a", "stored"], None, FileOutcome.DONE),
+        (["a"], Verdict(FileOutcome.FAILED, "invalid_json"), FileOutcome.FAILED),
+        (["a", "b", "c"], Verdict(FileOutcome.FAILED, "invalid_json"), FileOutcome.HELD),
+    ],
+)
+def test_a_file_of_several_items_is_held_else_failed_else_duplicate_else_done(
+    store: Store,
+    an_account: MakeAccount,
+    names: list[str],
+    failed: Verdict | None,
+    expected: FileOutcome,
+) -> None:
+    account = an_account()
+    create(store, account.id, [a_resume("stored", with_digest=True)])
+    limit(store, 3)
+    batch = [a_resume(name, with_digest=True, item=n) for n, name in enumerate(names)]
+    create(store, account.id, batch, claim=a_claim(), failed=failed)
+    (row,) = ledger.list_files(store)
+    assert row.outcome is expected
+
+
+def test_many_files_of_many_accounts_go_in_one_transaction(
+    store: Store, an_account: MakeAccount
+) -> None:
+    first, second = an_account("ana"), an_account("bo")
+    results = creating.create_files(
+        store,
+        [
+            Creation(first.id, [a_resume("A")], store.clock(), a_claim("1" * 24)),
+            Creation("f" * 16, [a_resume("B")], store.clock(), a_claim("2" * 24)),
+            Creation(second.id, [a_resume("C")], store.clock(), a_claim("3" * 24)),
+        ],
+    )
+    assert isinstance(results[1], NotFound)
+    assert [len(ids(store, account)) for account in (first, second)] == [1, 1]
+
+
+def test_s15_an_id_is_never_used_again_after_its_resume_went(
+    store: Store, an_account: MakeAccount
+) -> None:
+    account = an_account()
+    (newest,) = ids_of(create(store, account.id, [a_resume()]))
+    listing.delete_resume(store, account.id, newest)
+    (next_one,) = ids_of(create(store, account.id, [a_resume()]))
+    assert next_one[:16] > newest[:16]
+
+
+def test_s15_ids_rise_in_a_burst_and_when_the_clock_goes_back(
+    store: Store, an_account: MakeAccount, clock: SteppingClock
+) -> None:
+    account = an_account()
+    burst = ids_of(create(store, account.id, [a_resume() for _ in range(500)]))
+    clock.advance(-3_600)
+    later = ids_of(create(store, account.id, [a_resume() for _ in range(2)]))
+    assert burst + later == sorted(burst + later)
+    assert int(later[-1][:16], 16) == 1_800_000_000_000_000 + 501
+
+
+def test_s15_created_at_is_the_clock_not_the_id(
+    store: Store, an_account: MakeAccount, clock: SteppingClock
+) -> None:
+    account = an_account()
+    create(store, account.id, [a_resume()])
+    clock.advance(-60)
+    create(store, account.id, [a_resume()])
+    created = [entry.created_at for entry in listing.list_page(store, account.id).entries]
+    assert created == ["2027-01-15T08:00:00.000Z", "2027-01-15T07:59:00.000Z"]
+
+
+def ids_of(outcomes: list[creating.Outcome]) -> list[str]:
+    return [created_id(outcome) for outcome in outcomes]
+
+
+def test_documents_keep_their_text(store: Store, an_account: MakeAccount) -> None:
+    account = an_account()
+    new: NewResume = a_resume("Zoë 山田")
+    (resume_id,) = ids_of(create(store, account.id, [new]))
+    assert listing.get_resume(store, account.id, resume_id).document == new.resume.document

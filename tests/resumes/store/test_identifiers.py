@@ -1,0 +1,19 @@
+from resumes.store import identifiers
+
+
+def test_a_resume_id_is_its_position_and_8_random_digits() -> None:
+    first, second = identifiers.resume_id(255), identifiers.resume_id(255)
+    assert identifiers.RESUME_ID.fullmatch(first)
+    assert first[:16] == second[:16] == "00000000000000ff"
+    assert first != second
+
+
+def test_ids_compare_as_their_positions_do() -> None:
+    positions = [0, 1, 9, 10, 15, 16, 1_800_000_000_000_000, 2**53]
+    ids = [identifiers.resume_id(position) for position in positions]
+    assert ids == sorted(ids)
+
+
+def test_account_and_key_ids_are_random() -> None:
+    assert len({identifiers.account_id() for _ in range(100)}) == 100
+    assert all(identifiers.key_id().startswith("key_") for _ in range(3))

@@ -1,0 +1,204 @@
+import asyncio
+from collections.abc import Callable
+from datetime import timedelta
+
+import pytest
+from sqlalchemy import text
+
+from resumes.errors import Conflict, InvalidArgument, InvalidKey, NotFound
+from resumes.store import Store, accounts, keys, open_store
+from resumes.store.accounts import AccountInfo
+from tests.resumes.store.conftest import SteppingClock
+
+MakeAccount = Callable[..., AccountInfo]
+
+
+def counts(store: Store, secret: str) -> bool:
+    try:
+        keys.authenticate(store, secret)
+    except InvalidKey:
+        return False
+    return True
+
+
+def test_a_key_is_a_prefix_58_random_characters_and_a_checksum() -> None:
+    secret = keys.new_secret()
+    assert keys.FORM.fullmatch(secret)
+    body = secret.removeprefix("enh_live_")
+    assert body[58:] == keys.checksum(body[:58])
+    assert secret != keys.new_secret()
+
+
+def test_a_key_says_whose_it_is_and_what_the_plan_allows(
+    store: Store, an_account: MakeAccount
+) -> None:
+    for name, plan, listing in (("ana", "business", True), ("bo", "free", False)):
+        account = an_account(name, plan=plan)
+        new = keys.create_key(store, name)
+        holder, _ = keys.authenticate(store, new.secret)
+        assert holder == keys.KeyHolder(account.id, new.id, listing)
+
+
+@pytest.mark.parametrize("secret", ["", "x", "enh_live_" + "a" * 64, "é", "\udc80", "a" * 10_000])
+def test_anything_else_is_no_key(store: Store, secret: str) -> None:
+    with pytest.raises(InvalidKey, match="Invalid API key"):
+        keys.authenticate(store, secret)
+
+
+def test_the_store_keeps_no_key(store: Store, an_account: MakeAccount) -> None:
+    an_account()
+    secret = keys.create_key(store, "ana").secret
+    store.close()
+    for file in store.path.parent.iterdir():
+        assert secret.encode() not in file.read_bytes()
+
+
+def test_a_list_shows_a_key_masked(store: Store, an_account: MakeAccount) -> None:
+    an_account()
+    new = keys.create_key(store, "ana", name="integration")
+    (key,) = keys.list_keys(store)
+    assert key.masked == new.secret[:12] + "…"
+    assert (key.account, key.name, key.state) == ("ana", "integration", "active")
+    assert new.secret not in repr(new)
+
+
+def test_a_revoked_key_is_refused_at_once_in_every_process(
+    store: Store, an_account: MakeAccount, url: str
+) -> None:
+    an_account()
+    new = keys.create_key(store, "ana")
+    with open_store(url) as other:
+        assert counts(other, new.secret)
+        keys.revoke_key(store, new.id)
+        assert not counts(other, new.secret)
+    keys.revoke_key(store, new.id)
+    assert keys.get_key(store, new.id).state == "revoked"
+
+
+def test_a_key_expires(store: Store, an_account: MakeAccount, clock: SteppingClock) -> None:
+    an_account()
+    new = keys.create_key(store, "ana", lifetime=timedelta(hours=1))
+    clock.advance(3_599)
+    assert counts(store, new.secret)
+    clock.advance(1)
+    assert not counts(store, new.secret)
+    assert keys.get_key(store, new.id).state == "expired"
+
+
+def test_an_expiry_in_the_past_is_refused(store: Store, an_account: MakeAccount) -> None:
+    an_account()
+    with pytest.raises(InvalidArgument, match="future"):
+        keys.create_key(store, "ana", lifetime=timedelta(0))
+
+
+def test_a_rotated_key_lives_for_its_grace_and_the_new_one_from_now(
+    store: Store, an_account: MakeAccount, clock: SteppingClock
+) -> None:
+    an_account()
+    old = keys.create_key(store, "ana", name="integration")
+    new = keys.rotate_key(store, old.id)
+    assert keys.get_key(store, new.id).name == "integration"
+    clock.advance(24 * 3_600 - 1)
+    assert (counts(store, old.secret), counts(store, new.secret)) == (True, True)
+    clock.advance(1)
+    assert (counts(store, old.secret), counts(store, new.secret)) == (False, True)
+
+
+def test_a_grace_never_lengthens_a_keys_life(
+    store: Store, an_account: MakeAccount, clock: SteppingClock
+) -> None:
+    an_account()
+    old = keys.create_key(store, "ana", lifetime=timedelta(hours=1))
+    keys.rotate_key(store, old.id, grace=timedelta(days=7))
+    clock.advance(3_600)
+    assert not counts(store, old.secret)
+
+
+def test_no_grace_ends_the_old_key_at_once(store: Store, an_account: MakeAccount) -> None:
+    an_account()
+    old = keys.create_key(store, "ana")
+    keys.rotate_key(store, old.id, grace=timedelta(0))
+    assert not counts(store, old.secret)
+    with pytest.raises(Conflict, match="expired"):
+        keys.rotate_key(store, old.id)
+
+
+@pytest.mark.parametrize("grace", [timedelta(seconds=-1), timedelta(days=7, seconds=1)])
+def test_a_grace_is_0_to_7_days(store: Store, an_account: MakeAccount, grace: timedelta) -> None:
+    an_account()
+    old = keys.create_key(store, "ana")
+    with pytest.raises(InvalidArgument, match="0 to 7 days"):
+        keys.rotate_key(store, old.id, grace=grace)
+
+
+def test_a_key_made_elsewhere_can_be_registered_once(store: Store, an_account: MakeAccount) -> None:
+    an_account()
+    foreign = "enh_live_" + "aB3" * 21 + "z"
+    key_id = keys.import_key(store, "ana", foreign)
+    assert counts(store, foreign)
+    assert keys.get_key(store, key_id).shown_at is not None
+    with pytest.raises(Conflict):
+        keys.import_key(store, "ana", foreign)
+    with pytest.raises(InvalidArgument, match="64 letters and digits"):
+        keys.import_key(store, "ana", "enh_live_short")
+
+
+def test_s16_a_key_counts_as_not_shown_until_that_is_said(
+    store: Store, an_account: MakeAccount
+) -> None:
+    an_account()
+    new = keys.create_key(store, "ana")
+    assert keys.get_key(store, new.id).shown_at is None
+    keys.mark_shown(store, new.id)
+    assert keys.get_key(store, new.id).shown_at is not None
+
+
+def test_the_last_use_is_written_at_most_once_a_minute(
+    store: Store, an_account: MakeAccount, clock: SteppingClock
+) -> None:
+    an_account()
+    new = keys.create_key(store, "ana")
+    holder, is_due = keys.authenticate(store, new.secret)
+    assert is_due
+    asyncio.run(keys.mark_used_soon(store, holder))
+    clock.advance(59)
+    assert keys.authenticate(store, new.secret) == (holder, False)
+    first = keys.get_key(store, new.id).last_used_at
+    asyncio.run(keys.mark_used_soon(store, holder))
+    assert keys.get_key(store, new.id).last_used_at == first
+    clock.advance(2)
+    assert keys.authenticate(store, new.secret) == (holder, True)
+
+
+def test_keys_of_a_closed_account_do_not_count(store: Store, an_account: MakeAccount) -> None:
+    an_account()
+    new = keys.create_key(store, "ana")
+    accounts.delete_account(store, "ana")
+    assert not counts(store, new.secret)
+
+
+def test_unknown_accounts_and_keys_are_not_found(store: Store) -> None:
+    for call in (
+        lambda: keys.create_key(store, "ana"),
+        lambda: keys.list_keys(store, account="ana"),
+        lambda: keys.get_key(store, "key_x"),
+        lambda: keys.revoke_key(store, "key_x"),
+        lambda: keys.rotate_key(store, "key_x"),
+    ):
+        with pytest.raises(NotFound):
+            call()
+
+
+def test_a_key_name_is_short_and_printable(store: Store, an_account: MakeAccount) -> None:
+    an_account()
+    for name in ("a" * 101, "a\x1b[2J", "a\nb"):
+        with pytest.raises(InvalidArgument, match="Invalid key name"):
+            keys.create_key(store, "ana", name=name)
+
+
+def test_the_look_up_of_a_key_is_by_its_hash(store: Store, an_account: MakeAccount) -> None:
+    an_account()
+    secret = keys.create_key(store, "ana").secret
+    with store.read() as connection:
+        (row,) = connection.execute(text("SELECT key_hash FROM key_directory")).all()
+    assert row[0] == keys.hash_key(secret)

@@ -1,0 +1,380 @@
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import threading
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sqlalchemy import Connection, text
+
+from resumes.errors import NotFound, OutcomeUnknown, StoreUnavailable
+from resumes.store import Store, accounts, creating, listing, open_store
+from resumes.store.accounts import AccountInfo
+from resumes.store.creating import Created, Creation, NewResume
+from resumes.store.engine import each
+from resumes.store.lane import Write
+from tests.resumes.builders import a_resume
+
+MakeAccount = Callable[..., AccountInfo]
+
+
+def rename(connection: Connection, requests: Sequence[str]) -> list[str]:
+    """A write whose requests `bad` fail on data, as a constraint would."""
+    for request in requests:
+        if request == "bad":
+            connection.execute(text("INSERT INTO plans (name) VALUES ('free')"))
+        connection.execute(text("UPDATE plans SET max_resumes = max_resumes + 1"))
+    return [request.upper() for request in requests]
+
+
+def hold_lane(store: Store) -> tuple[threading.Event, threading.Thread]:
+    """The lane is busy until the event is set."""
+    entered, go_on = threading.Event(), threading.Event()
+
+    def wait(_: Connection, requests: Sequence[str]) -> list[None]:
+        entered.set()
+        go_on.wait(10)
+        return [None] * len(requests)
+
+    thread = threading.Thread(target=lambda: store.write(wait, "hold"))
+    thread.start()
+    assert entered.wait(10)
+    return go_on, thread
+
+
+def free_maximum(store: Store) -> int:
+    with store.read() as connection:
+        row = connection.execute(text("SELECT max_resumes FROM plans WHERE name = 'free'"))
+        return int(row.scalar_one())
+
+
+def test_writes_that_wait_together_are_committed_together(store: Store) -> None:
+    sizes: list[int] = []
+
+    def count(_: Connection, requests: Sequence[str]) -> Sequence[str]:
+        sizes.append(len(requests))
+        return requests
+
+    go_on, holder = hold_lane(store)
+    threads = [threading.Thread(target=lambda: store.write(count, "x")) for _ in range(20)]
+    for thread in threads:
+        thread.start()
+    while len(store.lane._waiting) < 20:
+        threading.Event().wait(0.001)
+    go_on.set()
+    for thread in [holder, *threads]:
+        thread.join()
+    assert sizes == [20]
+
+
+def test_s7_one_bad_row_does_not_fail_the_rest_of_its_batch(store: Store) -> None:
+    go_on, holder = hold_lane(store)
+    answers: dict[str, Any] = {}
+
+    def write(request: str) -> None:
+        try:
+            answers[request] = store.write(rename, request)
+        except StoreUnavailable as error:
+            answers[request] = error
+
+    threads = [threading.Thread(target=write, args=[name]) for name in ("a", "bad", "c")]
+    for thread in threads:
+        thread.start()
+    while len(store.lane._waiting) < 3:
+        threading.Event().wait(0.001)
+    go_on.set()
+    for thread in [holder, *threads]:
+        thread.join()
+    assert (answers["a"], answers["c"]) == ("A", "C")
+    assert isinstance(answers["bad"], StoreUnavailable)
+    assert free_maximum(store) == 7
+
+
+def test_s7_a_waiter_that_is_gone_does_not_keep_the_others_from_their_answers(
+    store: Store, an_account: MakeAccount
+) -> None:
+    account = an_account()
+
+    async def scenario() -> list[Any]:
+        go_on, holder = await asyncio.to_thread(hold_lane, store)
+        tasks = [
+            asyncio.create_task(creating.create_soon(store, account.id, a_resume()))
+            for _ in range(3)
+        ]
+        await asyncio.sleep(0)
+        # Taken by the lane and then cancelled: its answer meets a cancelled future.
+        taken = store.lane._waiting[1]
+        go_on.set()
+        await asyncio.to_thread(holder.join)
+        taken.waiter.cancel()
+        return await asyncio.gather(*tasks, return_exceptions=True)
+
+    outcomes = asyncio.run(scenario())
+    assert sum(isinstance(outcome, Created) for outcome in outcomes) >= 2
+    assert store.lane.is_alive
+
+
+def test_a_cancelled_waiter_that_was_not_taken_writes_nothing(
+    store: Store, an_account: MakeAccount
+) -> None:
+    account = an_account()
+
+    async def scenario() -> None:
+        go_on, holder = await asyncio.to_thread(hold_lane, store)
+        task = asyncio.create_task(creating.create_soon(store, account.id, a_resume()))
+        await asyncio.sleep(0)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        go_on.set()
+        await asyncio.to_thread(holder.join)
+
+    asyncio.run(scenario())
+    assert listing.list_page(store, account.id).entries == []
+
+
+def test_s7_the_lane_outlives_an_error_that_it_does_not_know(store: Store) -> None:
+    def broken(_: Connection, requests: Sequence[str]) -> list[str]:
+        raise ZeroDivisionError(requests[0])
+
+    with pytest.raises(ZeroDivisionError):
+        store.write(broken, "x")
+    assert store.write(rename, "next") == "NEXT"
+    assert store.lane.is_alive
+
+
+def test_s3_a_write_that_is_overdue_before_its_turn_is_not_done(store: Store) -> None:
+    go_on, holder = hold_lane(store)
+    before = free_maximum(store)
+    answers: list[Exception] = []
+
+    def write() -> None:
+        try:
+            store.write(rename, "late", deadline_s=0.01)
+        except StoreUnavailable as error:
+            answers.append(error)
+
+    thread = threading.Thread(target=write)
+    thread.start()
+    threading.Event().wait(0.05)
+    go_on.set()
+    thread.join()
+    holder.join()
+    assert len(answers) == 1
+    assert free_maximum(store) == before
+
+
+def test_a_refusal_takes_nothing_of_its_batch_along(store: Store) -> None:
+    @each
+    def refuse(connection: Connection, request: str) -> str:
+        connection.execute(
+            text("UPDATE plans SET max_resumes = 77 WHERE name = :n"), {"n": request}
+        )
+        if request == "free":
+            raise NotFound("refused")
+        return request
+
+    def both(connection: Connection, batches: Sequence[list[str]]) -> list[Any]:
+        return [refuse(connection, batch) for batch in batches]
+
+    kept, refused = store.write(both, ["pro", "free"])
+    assert kept == "pro"
+    assert isinstance(refused, NotFound)
+    assert free_maximum(store) == 5
+
+
+def test_s2_a_failed_commit_is_proved_gone_by_a_later_one_and_doubles_nothing(
+    store: Store, an_account: MakeAccount, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    account = an_account()
+    dialect = store._write_engine.dialect
+    really, failures = dialect.do_commit, iter([True])
+
+    def fail_once(connection: Any) -> None:
+        if next(failures, False):
+            raise OSError("input/output error")
+        really(connection)
+
+    monkeypatch.setattr(dialect, "do_commit", fail_once)
+    (outcome,) = creating.create(store, account.id, [a_resume()])
+    assert isinstance(outcome, Created)
+    assert [e.id for e in listing.list_page(store, account.id).entries] == [outcome.id]
+
+
+FULL_DISK = """
+    import resource, signal, sys
+    from resumes.errors import OutcomeUnknown
+    from resumes.store import open_store, accounts, creating
+    from tests.resumes.builders import a_resume
+
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    with open_store(sys.argv[1]) as store:
+        account = accounts.create_account(store, "ana", plan="business")
+        creating.create(store, account.id, [a_resume()])
+        size = store.path.with_name(store.path.name + "-wal").stat().st_size
+        resource.setrlimit(resource.RLIMIT_FSIZE, (size + 1000, resource.RLIM_INFINITY))
+        try:
+            creating.create(store, account.id, [a_resume()])
+        except OutcomeUnknown:
+            print("unknown")
+        resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+        if "go on" in sys.argv:
+            print(type(creating.create(store, account.id, [a_resume()])[0]).__name__)
+        else:
+            import os
+            os._exit(1)
+"""
+
+
+def run_python(code: str, *arguments: str) -> "subprocess.CompletedProcess[str]":
+    root = Path(__file__).parents[3]
+    return subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(code), *arguments],
+        env={**os.environ, "PYTHONPATH": str(root)},
+        cwd=root,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+
+def test_s2_a_commit_that_failed_for_want_of_space_is_unknown_and_the_store_goes_on(
+    url: str,
+) -> None:
+    run = run_python(FULL_DISK, url, "go on")
+    assert run.stdout.split() == ["unknown", "Created"], run.stderr
+    with open_store(url) as store:
+        account = accounts.get_account(store, "ana")
+        assert len(listing.list_page(store, account.id).entries) == 2
+        assert accounts.check_counters(store) == []
+
+
+def test_s2_a_process_that_dies_after_a_failed_commit_leaves_counter_and_rows_equal(
+    url: str,
+) -> None:
+    assert run_python(FULL_DISK, url).stdout.split() == ["unknown"]
+    with open_store(url) as store:
+        account = accounts.get_account(store, "ana")
+        assert account.resume_count in (1, 2)
+        assert accounts.check_counters(store) == []
+
+
+STOPPED_IN_THE_LANE = """
+    import os, signal, sys
+    from resumes.store import open_store
+
+    def stop(connection, requests):
+        print("inside", flush=True)
+        os.kill(os.getpid(), signal.SIGSTOP)
+        return requests
+
+    with open_store(sys.argv[1]) as store:
+        print(store.write(stop, "done"), flush=True)
+"""
+
+
+def test_s9_a_process_stopped_inside_the_lane_costs_others_their_deadline_and_no_more(
+    store: Store, url: str, an_account: MakeAccount
+) -> None:
+    account = an_account()
+    child = subprocess.Popen(
+        [sys.executable, "-c", textwrap.dedent(STOPPED_IN_THE_LANE), url],
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert child.stdout is not None
+    try:
+        assert child.stdout.readline() == "inside\n"
+        os.waitid(os.P_PID, child.pid, os.WSTOPPED)
+        with pytest.raises(StoreUnavailable, match="busy"):
+            creating.create(store, account.id, [a_resume()], deadline_s=0.2)
+        assert listing.list_page(store, account.id).entries == []
+        child.send_signal(signal.SIGCONT)
+        assert isinstance(creating.create(store, account.id, [a_resume()])[0], Created)
+        assert child.stdout.readline() == "done\n"
+    finally:
+        child.kill()
+        child.wait()
+        child.stdout.close()
+
+
+def test_s9_no_write_runs_while_the_lane_is_left(store: Store) -> None:
+    answers: list[str] = []
+    thread = threading.Thread(target=lambda: answers.append(store.write(rename, "later")))
+    with store.lane.left():
+        thread.start()
+        thread.join(0.1)
+        assert answers == []
+    thread.join(10)
+    assert answers == ["LATER"]
+
+
+def test_a_closed_store_takes_no_writes(url: str) -> None:
+    store = open_store(url)
+    store.close()
+    with pytest.raises(StoreUnavailable):
+        store.write(rename, "x")
+
+
+def test_what_was_waiting_when_the_store_closes_is_written(url: str) -> None:
+    store = open_store(url)
+    go_on, holder = hold_lane(store)
+    answers: list[str] = []
+    thread = threading.Thread(target=lambda: answers.append(store.write(rename, "waiting")))
+    thread.start()
+    while not store.lane._waiting:
+        threading.Event().wait(0.001)
+    go_on.set()
+    store.close()
+    thread.join()
+    holder.join()
+    assert answers == ["WAITING"]
+
+
+def test_withdrawing_tells_whether_the_write_was_still_waiting(store: Store) -> None:
+    go_on, holder = hold_lane(store)
+    write = Write(rename, "x", deadline=1e18, mailbox=store._threads, waiter=threading.Event())
+    store.lane.submit(write)
+    assert store.lane.withdraw(write)
+    assert not store.lane.withdraw(write)
+    go_on.set()
+    holder.join()
+
+
+def test_an_event_loop_that_ended_does_not_hurt_the_lane(
+    store: Store, an_account: MakeAccount
+) -> None:
+    account = an_account()
+
+    async def leave() -> None:
+        task = asyncio.create_task(creating.create_soon(store, account.id, a_resume()))
+        await asyncio.sleep(0)
+        task.cancel()
+
+    for _ in range(3):
+        asyncio.run(leave())
+    assert store.write(rename, "alive") == "ALIVE"
+
+
+def test_unknown_is_told_apart_from_not_done() -> None:
+    assert not isinstance(OutcomeUnknown(), StoreUnavailable)
+
+
+def test_creations_of_many_accounts_in_one_batch_each_get_their_own_answer(
+    store: Store, an_account: MakeAccount
+) -> None:
+    people = [an_account(f"account-{n}") for n in range(5)]
+    creations = [
+        Creation(account.id, [NewResume(a_resume(account.name).resume)], store.clock())
+        for account in people * 2
+    ]
+    results = store.write(lambda c, batch: [creating.apply_creations(c, batch[0])], creations)
+    assert len(results) == 10
+    for account in people:
+        assert len(listing.list_page(store, account.id).entries) == 2

@@ -1,0 +1,146 @@
+import shutil
+import textwrap
+from pathlib import Path
+
+import pytest
+from sqlalchemy import MetaData, text
+from sqlalchemy.schema import CreateTable
+
+from resumes.errors import StoreIncompatible, StoreUnavailable
+from resumes.store import accounts, creating, migrations, open_store, schema
+from resumes.store.engine import sqlite_engine
+from tests.resumes.builders import a_resume
+
+REBUILD_ACCOUNTS = """
+    import sqlalchemy as sa
+    from alembic import op
+    revision = "0002"
+    down_revision = "0001"
+    def upgrade():
+        with op.batch_alter_table("accounts", recreate="always") as accounts:
+            accounts.add_column(sa.Column("note", sa.Text))
+"""
+LOSE_ROWS = """
+    from alembic import op
+    revision = "0002"
+    down_revision = "0001"
+    def upgrade():
+        op.execute("DELETE FROM documents")
+"""
+
+
+def a_folder_with(tmp_path: Path, revision: str) -> Path:
+    folder = tmp_path / "migrations"
+    shutil.copytree(migrations.FOLDER, folder)
+    (folder / "versions" / "0002_next.py").write_text(textwrap.dedent(revision))
+    return folder
+
+
+def a_filled_store(url: str) -> Path:
+    with open_store(url) as store:
+        account = accounts.create_account(store, "ana", plan="business")
+        creating.create(store, account.id, [a_resume() for _ in range(10)])
+        return store.path
+
+
+def count(path: Path, table: str) -> int:
+    engine = sqlite_engine(path, transactions=False)
+    with engine.connect() as connection:
+        return int(connection.execute(text(f"SELECT count(*) FROM {table}")).scalar_one())
+
+
+def test_s5_rebuilding_the_accounts_table_takes_no_resumes_along(url: str, tmp_path: Path) -> None:
+    path = a_filled_store(url)
+    folder = a_folder_with(tmp_path, REBUILD_ACCOUNTS)
+    migrations.upgrade(sqlite_engine(path, transactions=True), path, folder=folder)
+    assert [count(path, table) for table in ("accounts", "resumes", "documents")] == [1, 10, 10]
+    with sqlite_engine(path, transactions=False).connect() as connection:
+        assert migrations.state(connection, path, folder=folder) == "current"
+        assert connection.execute(text("SELECT note FROM accounts")).all() == [(None,)]
+
+
+def test_s5_a_migration_that_would_lose_rows_is_undone(url: str, tmp_path: Path) -> None:
+    path = a_filled_store(url)
+    folder = a_folder_with(tmp_path, LOSE_ROWS)
+    with pytest.raises(StoreIncompatible, match="lost rows of documents"):
+        migrations.upgrade(sqlite_engine(path, transactions=True), path, folder=folder)
+    assert count(path, "documents") == 10
+    with open_store(url) as store:
+        assert accounts.get_account(store, "ana").resume_count == 10
+
+
+def test_s5_an_older_store_is_backed_up_before_it_is_migrated(url: str, tmp_path: Path) -> None:
+    path = a_filled_store(url)
+    folder = a_folder_with(tmp_path, REBUILD_ACCOUNTS)
+    migrations.upgrade(sqlite_engine(path, transactions=True), path, folder=folder)
+    assert count(path.with_name("resumes.db.before-0002"), "resumes") == 10
+
+
+def test_an_older_store_is_upgraded_when_it_is_opened(
+    url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = a_filled_store(url)
+    monkeypatch.setattr(
+        migrations.upgrade, "__kwdefaults__", {"folder": a_folder_with(tmp_path, REBUILD_ACCOUNTS)}
+    )
+    monkeypatch.setattr(migrations.state, "__kwdefaults__", migrations.upgrade.__kwdefaults__)
+    with pytest.raises(StoreIncompatible, match="resumes db upgrade"):
+        open_store(url, upgrade=False)
+    with open_store(url) as store:
+        assert accounts.get_account(store, "ana").resume_count == 10
+    assert count(path, "alembic_version WHERE version_num = '0002'") == 1
+
+
+def test_a_newer_store_is_refused_by_name(url: str) -> None:
+    path = a_filled_store(url)
+    with sqlite_engine(path, transactions=True).begin() as connection:
+        connection.execute(text("UPDATE alembic_version SET version_num = '0917'"))
+    with pytest.raises(StoreIncompatible, match=r"newer version \(schema 0917"):
+        open_store(url)
+    assert count(path, "resumes") == 10
+
+
+def test_s4_a_store_that_others_use_is_not_migrated_and_they_are_named(
+    url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    a_filled_store(url)
+    with open_store(url):
+        folder = a_folder_with(tmp_path, REBUILD_ACCOUNTS)
+        monkeypatch.setattr(migrations.state, "__kwdefaults__", {"folder": folder})
+        monkeypatch.setattr("resumes.store.engine.OPEN_WAIT_S", 0.05)
+        with pytest.raises(StoreUnavailable, match="in use by process"):
+            open_store(url)
+
+
+def test_the_migrations_make_the_tables_of_the_schema(url: str, tmp_path: Path) -> None:
+    with open_store(url) as store:
+        path = store.path
+    migrated = MetaData()
+    migrated.reflect(sqlite_engine(path, transactions=False))
+    migrated.remove(migrated.tables["alembic_version"])
+    declared = tmp_path / "declared.db"
+    engine = sqlite_engine(declared, transactions=False)
+    schema.metadata.create_all(engine)
+    expected = MetaData()
+    expected.reflect(engine)
+
+    def described(metadata: MetaData) -> dict[str, object]:
+        return {
+            table.name: (
+                str(CreateTable(table).compile(engine)),
+                sorted(str(index.columns) for index in table.indexes),
+                table.dialect_options["sqlite"]["with_rowid"],
+            )
+            for table in metadata.tables.values()
+        }
+
+    assert described(migrated) == described(expected)
+    assert clustered(path) == clustered(declared)
+
+
+def clustered(path: Path) -> set[str]:
+    with sqlite_engine(path, transactions=False).connect() as connection:
+        rows = connection.execute(
+            text("SELECT name FROM sqlite_schema WHERE sql LIKE '%WITHOUT ROWID%'")
+        )
+        return set(rows.scalars())

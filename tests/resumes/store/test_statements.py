@@ -1,0 +1,37 @@
+import pytest
+from sqlalchemy import bindparam, insert, select, text
+
+from resumes.store import Store
+from resumes.store.schema import plans
+from resumes.store.statements import Prepared
+
+
+def test_a_prepared_statement_takes_its_values_by_name(store: Store) -> None:
+    statement = Prepared(
+        select(plans.c.max_resumes)
+        .where(plans.c.name == bindparam("name"), plans.c.api_listing == bindparam("listing"))
+        .limit(bindparam("rows"))
+    )
+    with store.read() as connection:
+        found = statement.run(connection, name="business", listing=1, rows=5).fetchall()
+    assert found == [(1000,)]
+
+
+def test_a_missing_value_is_an_error_not_a_null(store: Store) -> None:
+    statement = Prepared(select(plans.c.name).where(plans.c.name == bindparam("name")))
+    with pytest.raises(KeyError), store.read() as connection:
+        statement.run(connection)
+
+
+def test_many_rows_go_in_one_call_and_none_in_none(store: Store) -> None:
+    statement = Prepared(insert(plans))
+
+    def add(connection: object, requests: object) -> list[None]:
+        rows = [{"name": f"plan-{n}", "max_resumes": n, "api_listing": 0} for n in range(3)]
+        statement.run_many(connection, rows)  # type: ignore[arg-type]
+        statement.run_many(connection, [])  # type: ignore[arg-type]
+        return [None]
+
+    store.write(add, None)
+    with store.read() as connection:
+        assert connection.execute(text("SELECT count(*) FROM plans")).scalar_one() == 6

@@ -1,0 +1,86 @@
+from pathlib import Path
+
+import pytest
+
+from resumes.errors import InvalidArgument
+from resumes.settings import Settings, load_settings
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    return tmp_path
+
+
+def test_everything_has_a_default(home: Path) -> None:
+    settings = load_settings(home=home)
+    assert (settings.host, settings.port, settings.workers) == ("127.0.0.1", 8000, 1)
+    assert settings.database_url == f"sqlite:///{home}/resumes.db"
+    assert settings.inbox == home / "inbox"
+
+
+def test_flag_before_environment_before_file_before_default(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (home / "config.toml").write_text('port = 1\nhost = "file"\nworkers = 2\n')
+    monkeypatch.setenv("RESUMES_PORT", "3")
+    monkeypatch.setenv("RESUMES_HOST", "environment")
+    settings = load_settings(home=home, host="flag")
+    assert (settings.host, settings.port, settings.workers) == ("flag", 3, 2)
+    assert settings.settle_s == 5
+
+
+def test_a_flag_that_was_not_given_does_not_count(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("RESUMES_PORT", "3")
+    assert load_settings(home=home, port=None).port == 3
+
+
+def test_the_home_comes_from_the_environment(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RESUMES_HOME", str(home))
+    assert load_settings().home == home
+
+
+def test_extra_section_types_reach_the_format(home: Path) -> None:
+    (home / "config.toml").write_text('extra_section_types = ["hobbies"]\nmax_body_bytes = 5000\n')
+    given = load_settings(home=home).format
+    assert (given.extra_section_types, given.max_bytes) == (frozenset({"hobbies"}), 5000)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("port = ", "Invalid configuration .*config.toml"),
+        ("prot = 1", 'Unknown setting "prot" in .*config.toml'),
+        ("port = 70000", 'Invalid port "70000" in .*config.toml: .*65535'),
+    ],
+)
+def test_a_bad_file_is_named_with_what_is_wrong(home: Path, content: str, message: str) -> None:
+    (home / "config.toml").write_text(content)
+    with pytest.raises(InvalidArgument, match=message):
+        load_settings(home=home)
+
+
+def test_a_file_that_cannot_be_read_is_named(home: Path) -> None:
+    (home / "config.toml").mkdir()
+    with pytest.raises(InvalidArgument, match=r"Cannot read the configuration .*config\.toml"):
+        load_settings(home=home)
+    (home / "config.toml").rmdir()
+    (home / "config.toml").write_bytes(b"\xff\xfe")
+    with pytest.raises(InvalidArgument, match="Invalid configuration"):
+        load_settings(home=home)
+
+
+def test_a_bad_value_in_the_environment_is_named(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("RESUMES_PORT", "many")
+    with pytest.raises(InvalidArgument, match='Invalid port "many"'):
+        load_settings(home=home)
+
+
+def test_every_setting_has_a_sentence() -> None:
+    source = (Path(__file__).parents[2] / "src/resumes/settings.py").read_text()
+    for name in Settings.model_fields:
+        after = source.split(f"\n    {name}: ")[1].splitlines()[1]
+        assert after.strip().startswith('"""'), name
