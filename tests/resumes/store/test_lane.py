@@ -221,7 +221,7 @@ FULL_DISK = """
         try:
             creating.create(store, account.id, [a_resume()])
         except OutcomeUnknown:
-            print("unknown")
+            print("unknown", flush=True)
         resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
         if "go on" in sys.argv:
             print(type(creating.create(store, account.id, [a_resume()])[0]).__name__)
