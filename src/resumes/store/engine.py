@@ -1,9 +1,11 @@
 """Opening a store, and what a store is to those who use it: reads, and writes through the lane."""
 
+import asyncio
 import contextlib
 import os
 import threading
 import time
+import weakref
 from collections.abc import Callable, Iterator, Sequence
 from functools import wraps
 from pathlib import Path
@@ -54,7 +56,8 @@ class Store:
         self.clock = clock
         self._life = life
         self._readers = threading.local()
-        self._connections: list[Connection] = []
+        # Weak, so that a thread that ends takes its connection along.
+        self._connections: weakref.WeakSet[Connection] = weakref.WeakSet()
         self._read_engine = sqlite_engine(path, transactions=False, query_only=True)
         self._write_engine = sqlite_engine(path, transactions=True)
         self._lane_connection = self._write_engine.connect()
@@ -62,7 +65,7 @@ class Store:
         self._last_truncate = time.monotonic()
         self.lane = Lane(self._lane_connection, self._lane_file, maintain=self._bound_log)
         self._threads = ThreadMailbox()
-        self._loops: dict[int, LoopMailbox] = {}
+        self._loops = LoopMailbox()
         self._closed = False
 
     @property
@@ -90,7 +93,7 @@ class Store:
         if connection is None:
             connection = self._read_engine.connect()
             self._readers.connection = connection
-            self._connections.append(connection)
+            self._connections.add(connection)
         return connection
 
     def write(
@@ -124,14 +127,8 @@ class Store:
         A coroutine that is cancelled while it waits withdraws its write if the lane has not
         taken it.
         """
-        import asyncio
-
-        loop = asyncio.get_running_loop()
-        mailbox = self._loops.get(id(loop))
-        if mailbox is None:
-            mailbox = self._loops[id(loop)] = LoopMailbox(loop)
-        waiter: asyncio.Future[None] = loop.create_future()
-        write = self._submit(apply, request, deadline_s, mailbox, waiter)
+        waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        write = self._submit(apply, request, deadline_s, self._loops, waiter)
         try:
             async with asyncio.timeout(deadline_s + COMMIT_GRACE_S):
                 await waiter

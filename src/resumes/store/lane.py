@@ -78,18 +78,19 @@ class ThreadMailbox:
 
 
 class LoopMailbox:
-    """Wakes coroutines of one event loop, with one call into the loop for a whole batch."""
-
-    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
-        self._loop = loop
+    """Wakes coroutines that wait on futures, with one call into a loop for all of its writes."""
 
     def deliver(self, writes: Sequence[Write]) -> None:
         """Each waiting coroutine goes on; waiters that are gone are skipped."""
-        try:
-            self._loop.call_soon_threadsafe(self._wake, list(writes))
-        except RuntimeError:
-            # The loop is closed: its requests were abandoned, and the writes stand.
-            logger.warning("%d writes finished after their event loop", len(writes))
+        by_loop: dict[asyncio.AbstractEventLoop, list[Write]] = {}
+        for write in writes:
+            by_loop.setdefault(write.waiter.get_loop(), []).append(write)
+        for loop, mine in by_loop.items():
+            try:
+                loop.call_soon_threadsafe(self._wake, mine)
+            except RuntimeError:
+                # The loop is closed: its requests were abandoned, and the writes stand.
+                logger.warning("%d writes finished after their event loop", len(mine))
 
     @staticmethod
     def _wake(writes: list[Write]) -> None:

@@ -1,7 +1,9 @@
+import gc
 import os
 import subprocess
 import sys
 import textwrap
+import threading
 from pathlib import Path
 
 import pytest
@@ -164,3 +166,15 @@ def test_a_refused_address_never_shows_its_password() -> None:
     with pytest.raises(InvalidArgument) as caught:
         sqlite_path("mysql://ana:secret@host/db")
     assert "secret" not in caught.value.message
+
+
+def test_a_thread_that_ends_takes_its_reading_connection_along(store: Store) -> None:
+    def read() -> None:
+        accounts.list_accounts(store)
+
+    for _ in range(20):
+        thread = threading.Thread(target=read)
+        thread.start()
+        thread.join()
+    gc.collect()
+    assert len(store._connections) <= 1
