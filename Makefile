@@ -8,13 +8,15 @@ PYTHON ?= $(shell for p in python3.11 python3.12 python3.13 python3.14 python3; 
 BIN := .venv/bin
 ARGS ?=
 
-.PHONY: help demo test check fix lock campaign clean
+.PHONY: help demo install test check fix lock campaign clean
 
 help:  ## list the targets
 	@awk -F':.*## ' '/^[a-z][a-z-]*:.*## /{printf "make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 demo: .venv/runtime  ## a scratch home with the sample resumes, served; ARGS=--once ends by itself
 	@$(BIN)/resumes demo $(ARGS)
+
+install: .venv/runtime  ## the service alone, as .venv/bin/resumes
 
 test: .venv/dev  ## all tests; ARGS="tests/server -k create" runs some
 	$(BIN)/pytest $(ARGS)
