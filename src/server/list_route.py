@@ -1,0 +1,82 @@
+"""GET /api/v1/resumes: the account's resumes, page by page (interface.md, Endpoints)."""
+
+import re
+from urllib.parse import parse_qsl
+
+import orjson
+from starlette.types import Scope, Send
+
+from resumes.analyzer import list_title
+from resumes.errors import BusinessPlanRequired, InvalidArgument
+from resumes.store import Store, listing
+from resumes.store.keys import KeyHolder
+from resumes.store.listing import DEFAULT_LIMIT, MAX_LIMIT, Page
+from server.responses import respond
+
+LIMIT = re.compile("-?[0-9]+")
+
+
+class ListRoute:
+    """Lists resumes, for accounts whose plan includes that."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    async def __call__(self, holder: KeyHolder, scope: Scope, send: Send) -> None:
+        """The client has the page that its query asks for.
+
+        Raises BusinessPlanRequired, and InvalidArgument for the query, in this order.
+        """
+        if not holder.api_listing:
+            raise BusinessPlanRequired
+        cursor, limit = parse_query(scope["query_string"])
+        page = listing.list_page(self._store, holder.account_id, cursor=cursor, limit=limit)
+        await respond(send, 200, _body(page, limit))
+
+
+def parse_query(query: bytes) -> tuple[str, int]:
+    """The cursor, empty for the first page, and the page size of a query string.
+
+    Raises InvalidArgument for a limit that is no integer, and for either given twice; what else
+    the query holds is ignored. The cursor's form is left to the store.
+    """
+    if not query:
+        return "", DEFAULT_LIMIT
+    fields: dict[str, list[str]] = {}
+    for name, value in parse_qsl(query.decode("latin-1"), keep_blank_values=True):
+        fields.setdefault(name, []).append(value)
+    limits = fields.get("limit", [str(DEFAULT_LIMIT)])
+    cursors = fields.get("cursor", [""])
+    if len(limits) > 1 or not LIMIT.fullmatch(limits[0]):
+        raise InvalidArgument(f"Invalid limit: must be an integer from 1 to {MAX_LIMIT}")
+    if len(cursors) > 1:
+        raise InvalidArgument("Invalid cursor")
+    return cursors[0], _clamp(limits[0])
+
+
+def _clamp(digits: str) -> int:
+    """An integer of any length, brought into 1 to 100 without being made a number first."""
+    if digits.startswith("-"):
+        return 1
+    significant = digits.lstrip("0") or "0"
+    if len(significant) > len(str(MAX_LIMIT)):
+        return MAX_LIMIT
+    return max(1, min(int(significant), MAX_LIMIT))
+
+
+def _body(page: Page, limit: int) -> bytes:
+    return orjson.dumps(
+        {
+            "resumes": [
+                {
+                    "id": resume_id,
+                    "title": list_title(title, name),
+                    "filename": filename,
+                    "createdAt": created_at,
+                    "updatedAt": updated_at,
+                }
+                for resume_id, title, name, filename, created_at, updated_at in page.entries
+            ],
+            "pagination": {"cursor": page.cursor, "limit": limit},
+        }
+    )

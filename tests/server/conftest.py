@@ -1,0 +1,73 @@
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from resumes.settings import Settings
+from resumes.store import Store, accounts, keys, open_store
+from server.app import create_app
+from tests.server.builders import Client, SteppingClock
+
+
+@pytest.fixture
+def clock() -> SteppingClock:
+    return SteppingClock()
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> Settings:
+    return Settings(home=tmp_path, port=0)
+
+
+@pytest.fixture(scope="session")
+def an_empty_store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The file of a store that was just made: copying it is faster than making it."""
+    path = tmp_path_factory.mktemp("empty") / "resumes.db"
+    open_store(f"sqlite:///{path}").close()
+    return path
+
+
+@pytest.fixture
+def store(settings: Settings, an_empty_store: Path, clock: SteppingClock) -> Iterator[Store]:
+    shutil.copy(an_empty_store, settings.home)
+    with open_store(settings.database_url, clock=clock) as store:
+        yield store
+
+
+@pytest.fixture
+def a_key(store: Store) -> Callable[..., str]:
+    """Makes accounts with a key: `a_key("ana", plan="free")` is the key."""
+
+    def make(account: str = "ana", *, plan: str = "business") -> str:
+        accounts.create_account(store, account, plan=plan)
+        return keys.create_key(store, account).secret
+
+    return make
+
+
+@pytest.fixture
+def a_client(settings: Settings, store: Store) -> Iterator[Callable[..., Client]]:
+    """Makes clients of one application: `a_client(key)`."""
+    made: list[Client] = []
+
+    def make(key: str, **changes: object) -> Client:
+        changed = settings.model_copy(update=changes)
+        made.append(Client(create_app(changed, store), key))
+        return made[-1]
+
+    yield make
+    for client in made:
+        client.close()
+
+
+@pytest.fixture
+def client(a_key: Callable[..., str], a_client: Callable[..., Client]) -> Client:
+    """A client whose account is on the business plan."""
+    return a_client(a_key("ada"))
+
+
+@pytest.fixture
+def free_client(a_key: Callable[..., str], a_client: Callable[..., Client]) -> Client:
+    """A client whose account is on the free plan: 5 resumes, no listing."""
+    return a_client(a_key("fred", plan="free"))

@@ -1,0 +1,89 @@
+"""Servers in processes of their own, for what needs sockets and signals."""
+
+import json
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+from resumes.store import accounts, keys, open_store
+
+
+def wait_until(condition: Callable[[], Any], *, within_s: float = 10) -> None:
+    """The condition holds, or the test fails."""
+    deadline = time.monotonic() + within_s
+    while not condition():
+        assert time.monotonic() < deadline, "waited in vain"
+        time.sleep(0.005)
+
+
+@contextmanager
+def a_connection(url: str) -> Iterator[socket.socket]:
+    """A connection to the server at a base address."""
+    parts = httpx.URL(url)
+    with socket.create_connection((parts.host, parts.port), timeout=10) as connection:
+        yield connection
+
+
+def read_all(connection: socket.socket) -> bytes:
+    """Everything until the server closes the connection."""
+    received = b""
+    while chunk := connection.recv(65536):
+        received += chunk
+    return received
+
+
+SERVE = """
+import json, sys
+from pathlib import Path
+from resumes.settings import Settings
+from server import service
+
+changes = json.loads(sys.argv[1])
+cert = changes.pop("tls_cert", None)
+settings = Settings(**changes)
+service.run(
+    settings,
+    tls_cert=Path(cert) if cert else None,
+    ready=lambda url: print(url, flush=True),
+)
+print("ended")
+"""
+
+
+@dataclass(frozen=True)
+class Served:
+    """A running server, and the key of its account "ada" on the business plan."""
+
+    url: str
+    key: str
+    process: "subprocess.Popen[str]"
+
+
+@contextmanager
+def serve(home: Path, **settings: Any) -> Iterator[Served]:
+    """A server in a process of its own, on a free port, with these settings."""
+    with open_store(f"sqlite:///{home / 'resumes.db'}") as store:
+        accounts.create_account(store, "ada", plan="business")
+        key = keys.create_key(store, "ada").secret
+    changes = json.dumps({"home": str(home), "port": 0} | settings)
+    process = subprocess.Popen(
+        [sys.executable, "-c", SERVE, changes],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    with process:
+        try:
+            assert process.stdout is not None
+            url = process.stdout.readline().strip().replace("0.0.0.0", "127.0.0.1")
+            yield Served(url, key, process)
+        finally:
+            process.terminate()

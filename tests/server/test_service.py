@@ -1,0 +1,190 @@
+import json
+import shutil
+import signal
+import ssl
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from resumes.errors import ErrorCode, InvalidArgument, StoreIncompatible, StoreUnavailable
+from resumes.settings import Settings
+from resumes.store import accounts, listing, open_store
+from server import service
+from server.listener import CannotListen, listen
+from tests.server.builders import RESUMES, a_resume
+from tests.server.serving import a_connection, read_all, serve, wait_until
+
+
+def test_a_port_in_use_is_one_clear_error(settings: Settings) -> None:
+    with listen(settings) as other:
+        port = other.getsockname()[1]
+
+        with pytest.raises(CannotListen) as caught:
+            service.run(settings.model_copy(update={"port": port}))
+
+    assert caught.value.code is ErrorCode.STORE_UNAVAILABLE
+    assert str(caught.value) == f"Port {port} on 127.0.0.1 is in use; choose another with --port"
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_store_that_cannot_be_opened_is_raised_before_anything_listens(
+    settings: Settings, workers: int
+) -> None:
+    changed = settings.model_copy(update={"workers": workers})
+    (settings.home / "resumes.db").write_bytes(b"not a database" * 100)
+
+    with pytest.raises(StoreIncompatible):
+        service.run(changed)
+    with pytest.raises(StoreUnavailable):
+        service.run(changed.model_copy(update={"database": "sqlite:////nowhere/resumes.db"}))
+
+
+def test_tls_files_that_cannot_be_used_are_invalid(settings: Settings, tmp_path: Path) -> None:
+    (tmp_path / "cert.pem").write_text("no certificate")
+
+    for cert in ("cert.pem", "missing.pem"):
+        with pytest.raises(InvalidArgument, match="Cannot use the TLS files"):
+            service.run(settings, tls_cert=tmp_path / cert)
+    with pytest.raises(InvalidArgument, match="needs --tls-cert"):
+        service.run(settings, tls_key=tmp_path / "key.pem")
+
+
+@pytest.mark.parametrize(
+    ("host", "rate_limit", "warnings"),
+    [
+        ("127.0.0.1", None, []),
+        ("127.0.0.1", True, ["Rate limits are not enforced by this version"]),
+        ("0.0.0.0", False, ["without TLS"]),
+        ("0.0.0.0", None, ["without TLS", "Rate limits are not enforced by this version"]),
+    ],
+)
+def test_what_is_not_safe_is_said_at_the_start(
+    settings: Settings,
+    caplog: pytest.LogCaptureFixture,
+    host: str,
+    rate_limit: bool | None,
+    warnings: list[str],
+) -> None:
+    with listen(settings.model_copy(update={"host": host})) as listener:
+        changed = settings.model_copy(update={"rate_limit": rate_limit})
+        service._warn(changed, listener, has_tls=False)
+
+    assert len(caplog.messages) == len(warnings)
+    for message, expected in zip(caplog.messages, warnings, strict=True):
+        assert expected in message
+
+
+def a_post(key: str, body: bytes) -> bytes:
+    lines = [
+        f"POST {RESUMES} HTTP/1.1",
+        "Host: resumes.test",
+        f"Authorization: Bearer {key}",
+        "Content-Type: application/json",
+        "Expect: 100-continue",
+        f"Content-Length: {len(body)}",
+    ]
+    return "\r\n".join([*lines, "", ""]).encode()
+
+
+def is_refused(url: str) -> bool:
+    try:
+        with a_connection(url):
+            return False
+    except ConnectionError:
+        return True
+
+
+@pytest.mark.parametrize("stop", [signal.SIGTERM, signal.SIGINT])
+def test_a_stop_lets_an_accepted_request_finish(tmp_path: Path, stop: signal.Signals) -> None:
+    body = json.dumps(a_resume()).encode()
+    with serve(tmp_path, host="0.0.0.0") as served, a_connection(served.url) as connection:
+        connection.sendall(a_post(served.key, body))
+        assert connection.recv(65536) == b"HTTP/1.1 100 Continue\r\n\r\n"
+
+        served.process.send_signal(stop)
+        wait_until(lambda: is_refused(served.url))
+        connection.sendall(body)
+        answer = read_all(connection)
+
+        assert served.process.wait(10) == 0
+        output, errors = served.process.communicate()
+
+    assert answer.startswith(b"HTTP/1.1 201 ")
+    assert b"connection: close" in answer
+    assert output == "ended\n"
+    assert len(errors.splitlines()) == 2  # no TLS, no rate limits
+    resume_id = json.loads(answer.partition(b"\r\n\r\n")[2])["id"]
+    with open_store(f"sqlite:///{tmp_path / 'resumes.db'}") as store:
+        account_id = accounts.get_account(store, "ada").id
+        assert listing.get_resume(store, account_id, resume_id).entry.id == resume_id
+
+
+def children(pid: int) -> list[int]:
+    listed = Path(f"/proc/{pid}/task/{pid}/children")
+    return [int(child) for child in listed.read_text().split()]
+
+
+def test_two_workers_serve_one_store_and_stop_together(tmp_path: Path) -> None:
+    with serve(tmp_path, workers=2) as served:
+        headers = {"Authorization": f"Bearer {served.key}"}
+        for _ in range(10):  # each with a connection of its own, so both workers get some
+            created = httpx.post(served.url + RESUMES, json=a_resume(), headers=headers)
+            assert created.status_code == 201
+        listed = httpx.get(served.url + RESUMES, headers=headers).json()["resumes"]
+        assert len(listed) == 10
+        # Two workers, and Python's resource tracker.
+        assert len(children(served.process.pid)) == 3
+
+        served.process.terminate()
+
+        assert served.process.wait(10) == 0
+        assert is_refused(served.url)
+
+
+def test_workers_end_with_a_supervisor_that_is_killed(tmp_path: Path) -> None:
+    with serve(tmp_path, workers=2) as served:
+        served.process.kill()
+        served.process.wait(10)
+
+        wait_until(lambda: is_refused(served.url))
+
+
+def test_a_worker_that_cannot_open_the_store_says_so_in_one_line(
+    settings: Settings, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(service, "_end_with_parent", lambda: None)
+    broken = settings.model_copy(update={"database": "sqlite:////nowhere/resumes.db"})
+
+    with pytest.raises(SystemExit) as caught:
+        service._worker_app(broken)
+
+    assert caught.value.code == 3
+    assert len(caplog.messages) == 1
+    assert "Folder not found" in caplog.messages[0]
+
+
+def test_tls_is_served_with_a_certificate(tmp_path: Path, a_certificate: Path) -> None:
+    context = ssl.create_default_context(cafile=str(a_certificate))
+    with serve(tmp_path, tls_cert=str(a_certificate)) as served:
+        assert served.url.startswith("https://127.0.0.1:")
+
+        answer: Any = httpx.get(served.url + RESUMES, verify=context)
+
+    assert answer.json() == {"error": "Invalid API key", "status": 401}
+
+
+@pytest.fixture
+def a_certificate(tmp_path: Path) -> Path:
+    """A file with a certificate for 127.0.0.1 and its key."""
+    openssl = shutil.which("openssl")
+    if openssl is None:
+        pytest.skip("openssl is not installed")
+    path = tmp_path / "cert.pem"
+    command = "req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 -subj /CN=test"
+    command += f" -addext subjectAltName=IP:127.0.0.1 -keyout {path} -out {tmp_path / 'only.pem'}"
+    subprocess.run([openssl, *command.split()], check=True, capture_output=True)
+    path.write_text(path.read_text() + (tmp_path / "only.pem").read_text())
+    return path
