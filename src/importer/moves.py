@@ -1,0 +1,63 @@
+"""Moving without replacing, and writing so that it is there after a power cut."""
+
+import ctypes
+import errno
+import os
+from pathlib import Path
+
+_AT_FDCWD = -100
+_RENAME_NOREPLACE = 1
+_NOT_SUPPORTED = frozenset({errno.ENOSYS, errno.EINVAL, errno.ENOTSUP})
+
+_renameat2 = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)
+
+
+def move(source: str | Path, target: str | Path) -> None:
+    """The file is at the target and no longer at the source; whatever was at the target stays.
+
+    Raises FileExistsError when something was, FileNotFoundError when nothing is at the source
+    (someone else moved it), and OSError. A plain rename replaces silently, and does nothing,
+    successfully, between two links of one file.
+    """
+    if _renameat2 is None:
+        _link_and_unlink(source, target)
+        return
+    done = _renameat2(
+        _AT_FDCWD, os.fsencode(source), _AT_FDCWD, os.fsencode(target), _RENAME_NOREPLACE
+    )
+    if done == 0:
+        return
+    code = ctypes.get_errno()
+    if code not in _NOT_SUPPORTED:
+        raise OSError(code, os.strerror(code), str(source), None, str(target))
+    _link_and_unlink(source, target)
+
+
+def _link_and_unlink(source: str | Path, target: str | Path) -> None:
+    # Cut off between the two, the content has two names: a duplicate of itself, never a loss.
+    os.link(source, target, follow_symlinks=False)
+    os.unlink(source)  # noqa: PTH108  (source may be text)
+
+
+def write_new(path: Path, content: bytes) -> None:
+    """The file exists with this content, on the disk; or, with an OSError, it does not exist.
+
+    Raises FileExistsError when something is there, and leaves that as it is.
+    """
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
+    try:
+        with open(descriptor, "wb", closefd=False) as file:
+            file.write(content)
+        os.fsync(descriptor)
+    except OSError:
+        path.unlink()
+        raise
+    finally:
+        os.close(descriptor)
+
+
+def write_over(path: Path, content: bytes, *, temporary: Path) -> None:
+    """The file has this content, on the disk, in place of any earlier: whole or not at all."""
+    temporary.unlink(missing_ok=True)
+    write_new(temporary, content)
+    temporary.replace(path)

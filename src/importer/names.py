@@ -1,0 +1,54 @@
+"""File names as they come, and what may be shown or written of them.
+
+A name is any bytes but NUL and slash. Within Python it is text with surrogates for what is not
+UTF-8 (`os.fsdecode`); such text must reach neither the store, nor a report, nor a terminal.
+"""
+
+import os
+
+MAX_STEM_BYTES = 120
+"""Leaves room in 255 bytes for a claim, an account and `.report.json`."""
+
+_PLAIN = frozenset(" ._-()+,@=")
+
+
+def escaped(name: str) -> str:
+    """The name as printable text that still says every byte of it.
+
+    `\\xNN` is a byte that is not UTF-8 or an ASCII control character, `\\uNNNN` another character
+    that does not print, `\\\\` a backslash.
+    """
+    if name.isprintable() and "\\" not in name:
+        return name
+    return "".join(_escaped_char(char) for char in name)
+
+
+def _escaped_char(char: str) -> str:
+    code = ord(char)
+    if char == "\\":
+        return "\\\\"
+    if char.isprintable():
+        return char
+    if 0xDC80 <= code <= 0xDCFF:  # a byte that os.fsdecode could not decode
+        return f"\\x{code - 0xDC00:02x}"
+    if code < 0x80:
+        return f"\\x{code:02x}"
+    return f"\\u{code:04x}" if code <= 0xFFFF else f"\\U{code:08x}"
+
+
+def safe_stem(name: str) -> str:
+    """The last part of an escaped path without `.json`, safe in any file system and shell.
+
+    At most 120 bytes, letters and digits of all scripts kept, never empty, and with no dash or
+    dot first.
+    """
+    base = name.rpartition("/")[2]
+    stem = base[: -len(".json")] if base.lower().endswith(".json") else base
+    kept = "".join(char if char.isalnum() or char in _PLAIN else "_" for char in stem)
+    kept = kept.encode()[:MAX_STEM_BYTES].decode(errors="ignore")
+    return kept.lstrip("-._ ").rstrip(" .") or "file"
+
+
+def name_hex(name: str) -> str:
+    """The exact bytes of a name, in hexadecimal."""
+    return os.fsencode(name).hex()

@@ -1,0 +1,119 @@
+"""Reading a file that anyone may have put there, without being held up or led astray by it.
+
+Never through a symbolic link, never from a pipe, socket or device, never more than the limit.
+"""
+
+import hashlib
+import os
+import stat
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+from importer.names import escaped
+from resumes.errors import InvalidArgument, TooLarge
+from resumes.store.ledger import SOURCE_BYTES
+
+_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+JSON_SPACE = b" \t\r\n"
+
+
+class Signature(NamedTuple):
+    """What changes when a file is written to or replaced, other than through a memory map."""
+
+    inode: int
+    size_bytes: int
+    mtime_ns: int
+
+
+def signature_of(status: os.stat_result) -> Signature:
+    """The signature in a file's status."""
+    return Signature(status.st_ino, status.st_size, status.st_mtime_ns)
+
+
+def find_signature(path: str | Path) -> Signature | None:
+    """The signature of what lies there, links not followed; None when nothing does."""
+    try:
+        return signature_of(os.lstat(path))
+    except FileNotFoundError:
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class Content:
+    """What was read. `is_steady`: nobody was seen writing meanwhile.
+
+    Of a file over the limit, `is_over_limit`, only the beginning is in `body`.
+    """
+
+    body: bytes
+    signature: Signature
+    is_steady: bool = True
+    is_over_limit: bool = False
+
+
+class NotAFile(OSError):
+    """A link, pipe, socket, device or folder."""
+
+
+def load(path: str | Path, max_bytes: int) -> Content:
+    """The content of a regular file. Raises FileNotFoundError, NotAFile, OSError."""
+    descriptor = _open(path)
+    try:
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode):
+            raise NotAFile(f"Not a regular file: {escaped(os.fspath(path))}")
+        before = signature_of(status)
+        if before.size_bytes > max_bytes:
+            return Content(_read(descriptor, SOURCE_BYTES), before, is_over_limit=True)
+        body = _read(descriptor, max_bytes + 1)
+        after = signature_of(os.fstat(descriptor))
+        is_steady = before == after and len(body) == after.size_bytes
+        return Content(body, after, is_steady, is_over_limit=len(body) > max_bytes)
+    finally:
+        os.close(descriptor)
+
+
+def _open(path: str | Path) -> int:
+    try:
+        return os.open(path, _FLAGS)
+    except FileNotFoundError:
+        raise
+    except OSError:
+        # A link or a socket cannot be opened this way; say so in plain words.
+        if not stat.S_ISREG(os.lstat(path).st_mode):
+            raise NotAFile(f"Not a regular file: {escaped(os.fspath(path))}") from None
+        raise
+
+
+def _read(descriptor: int, at_most: int) -> bytes:
+    chunk = os.read(descriptor, at_most)
+    if not chunk or len(chunk) == at_most:
+        return chunk
+    chunks = [chunk]
+    left = at_most - len(chunk)
+    while left and (chunk := os.read(descriptor, left)):
+        chunks.append(chunk)
+        left -= len(chunk)
+    return b"".join(chunks)
+
+
+def read(path: str | Path, max_bytes: int) -> bytes:
+    """The bytes of one file that somebody named, for commands that import or check in place.
+
+    Raises TooLarge, and InvalidArgument for what is missing, is no regular file or cannot be read.
+    """
+    try:
+        content = load(path, max_bytes)
+    except NotAFile as error:
+        raise InvalidArgument(str(error)) from None
+    except OSError as error:
+        raise InvalidArgument(f"Cannot read {escaped(os.fspath(path))}: {error.strerror}") from None
+    if content.is_over_limit:
+        raise TooLarge(limit_bytes=max_bytes)
+    return content.body
+
+
+def digest(body: bytes) -> bytes:
+    """The SHA-256 of a JSON value's own bytes: outer white space does not make another content."""
+    return hashlib.sha256(body.strip(JSON_SPACE)).digest()

@@ -1,0 +1,113 @@
+"""The report beside a file that is not simply done: what it was, why, and what to do."""
+
+import contextlib
+import hashlib
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+from importer.claims import Claim
+from importer.judging import Judged
+from importer.names import escaped
+from importer.outcomes import Conclusion
+from resumes.clock import timestamp
+from resumes.errors import Issue
+from resumes.store.ledger import FileOutcome
+
+SUFFIX = ".report.json"
+MARKER = "resumes_import_report"
+"""A report's first field, by which it is known as ours if it gets into the inbox (pitfalls I13)."""
+
+VERSION = 1
+MAX_REPORT_BYTES = 1024 * 1024
+
+
+def compose(claim: Claim, judged: Judged, conclusion: Conclusion, *, now_us: int) -> bytes:
+    """The report as indented JSON. Lists of issues and warnings hold at most 50 and a count."""
+    refusal = conclusion.refusal
+    content = judged.content
+    is_duplicate = conclusion.outcome is FileOutcome.DUPLICATE
+    report: dict[str, Any] = {
+        MARKER: VERSION,
+        "outcome": conclusion.outcome.value,
+        "reason": refusal.reason.value if refusal else None,
+        "message": _plain(refusal.message) if refusal else _warned(len(conclusion.warnings)),
+        "path": _plain(refusal.path) if refusal and refusal.path is not None else None,
+        "byte_offset": refusal.byte_offset if refusal else None,
+        "hint": conclusion.hint,
+        "issues": _listed(refusal.issues if refusal else ()),
+        "warnings": _listed(conclusion.warnings),
+        "resume_id": None if is_duplicate else conclusion.resume_id,
+        "duplicate_of": conclusion.resume_id if is_duplicate else None,
+        "file": claim.name,
+        "account": claim.account,
+        "account_id": claim.account_id,
+        "claim_id": claim.id,
+        "size_bytes": content.signature.size_bytes,
+        "sha256": None if content.is_over_limit else hashlib.sha256(content.body).hexdigest(),
+        "modified_at": _modified_at(content.signature.mtime_ns),
+        "claimed_at": claim.claimed_at,
+        "finished_at": timestamp(now_us),
+    }
+    return json.dumps(report, indent=2, ensure_ascii=False).encode(errors="replace") + b"\n"
+
+
+def _modified_at(mtime_ns: int) -> str | None:
+    # A file's time is whatever its writer set: years that no calendar holds, too.
+    with contextlib.suppress(ValueError, OverflowError, OSError):
+        return timestamp(mtime_ns // 1_000)
+    return None
+
+
+def _plain(text: str) -> str:
+    """The text without control characters and surrogates; backslashes as they are."""
+    return text if text.isprintable() else escaped(text)
+
+
+def _warned(count: int) -> str:
+    return f"Imported, with {count} warning{'' if count == 1 else 's'}"
+
+
+def _listed(issues: tuple[Issue, ...]) -> list[dict[str, str]]:
+    return [{"path": _plain(issue.path), "message": _plain(issue.message)} for issue in issues]
+
+
+def is_report(body: bytes) -> bool:
+    """Whether the bytes are a report of ours."""
+    return _parse(body) is not None
+
+
+def find_report(path: Path) -> dict[str, Any] | None:
+    """The report at the path, if there is one and it is ours."""
+    try:
+        if not path.is_file() or path.stat().st_size > MAX_REPORT_BYTES:
+            return None
+        return _parse(path.read_bytes())
+    except OSError:
+        return None
+
+
+def remove_report(path: Path, claim_id: str) -> None:
+    """A report on this claim no longer lies at the path; anything else there stays."""
+    report = find_report(path)
+    if report is not None and report.get("claim_id") == claim_id:
+        path.unlink(missing_ok=True)
+
+
+def is_foreign(path: Path, claim_id: str) -> bool:
+    """Whether something other than a report on this claim lies at the path."""
+    if not os.path.lexists(path):
+        return False
+    report = find_report(path)
+    return report is None or report.get("claim_id") != claim_id
+
+
+def _parse(body: bytes) -> dict[str, Any] | None:
+    if MARKER.encode() not in body[:200]:
+        return None
+    try:
+        report = json.loads(body)
+    except (ValueError, RecursionError):
+        return None
+    return report if isinstance(report, dict) and report.get(MARKER) == VERSION else None

@@ -1,0 +1,57 @@
+"""When to look again: after an event, at intervals, and later while things are in trouble."""
+
+from collections.abc import Callable
+
+SCAN_SHARE = 10
+"""A scan that took a second is repeated after ten at the earliest, unless an event asks."""
+
+ASKED_SHARE = 2
+"""The same for events, so that a storm of them in a large folder leaves time for work."""
+
+FIRST_BACK_OFF_S = 0.5
+LONGEST_BACK_OFF_S = 30.0
+
+
+class Rhythm:
+    """Times on the monotonic clock, in seconds. `random` returns 0 to 1."""
+
+    def __init__(
+        self, scan_s: float, *, monotonic: Callable[[], float], random: Callable[[], float]
+    ) -> None:
+        self._scan_s = scan_s
+        self._monotonic = monotonic
+        self._random = random
+        self._next_scan = monotonic()
+        self._earliest = self._next_scan
+        self.failures = 0
+        """Rounds in a row that failed."""
+
+    @property
+    def is_scan_due(self) -> bool:
+        """Whether to look through the folder now."""
+        return self._monotonic() >= self._next_scan
+
+    def ask(self, at: float | None = None) -> None:
+        """A scan is due now, or at the time, or as soon as the last one's length allows."""
+        wanted = self._monotonic() if at is None else at
+        self._next_scan = min(self._next_scan, max(wanted, self._earliest))
+
+    def scanned(self, took_s: float) -> None:
+        """A scan ended that spent so long on looking alone."""
+        now = self._monotonic()
+        self._next_scan = now + max(self._scan_s, SCAN_SHARE * took_s)
+        self._earliest = now + ASKED_SHARE * took_s
+
+    def failed(self) -> None:
+        """Nothing is tried for a while, longer each time, and not by all importers at once."""
+        back_off_s = min(FIRST_BACK_OFF_S * 2**self.failures, LONGEST_BACK_OFF_S)
+        self.failures += 1
+        self._earliest = self._next_scan = self._monotonic() + back_off_s * (1 + self._random()) / 2
+
+    def succeeded(self) -> None:
+        """The next failure is the first again."""
+        self.failures = 0
+
+    def until_scan_s(self) -> float:
+        """Seconds until a scan is due."""
+        return max(0.0, self._next_scan - self._monotonic())

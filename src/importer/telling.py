@@ -1,0 +1,84 @@
+"""What those who run the importer are told: each file's end, the sums, and notices, each once."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from importer.names import escaped
+from resumes.store.ledger import FileOutcome
+
+
+@dataclass(frozen=True, slots=True)
+class FileReport:
+    """What became of a file. `name` is its path below ROOT, escaped."""
+
+    account: str
+    name: str
+    outcome: FileOutcome
+    reason: str | None
+    message: str | None
+    filed_as: Path
+    resume_id: str | None
+    warnings: int
+
+
+@dataclass
+class Summary:
+    """How many files came to which end, and how many lie in the inbox at the end.
+
+    `held` counts those that this run held and did not release again; `ignored` names that are
+    never imported; `waiting` files that were left, for want of an account or of time.
+    """
+
+    done: int = 0
+    failed: int = 0
+    duplicate: int = 0
+    held: int = 0
+    ignored: int = 0
+    waiting: int = 0
+
+
+class Remarks:
+    """Tells each thing once, until it is over."""
+
+    def __init__(self, on_notice: Callable[[str], None]) -> None:
+        self._on_notice = on_notice
+        self._told: set[str] = set()
+
+    def __call__(self, key: str, sentence: str) -> None:
+        """The sentence is told, unless the key's was and is not over."""
+        if key not in self._told:
+            self._told.add(key)
+            self.tell(sentence)
+
+    def tell(self, sentence: str) -> None:
+        """The sentence is told, whenever it comes."""
+        self._on_notice(sentence)
+
+    def has_told(self, key: str) -> bool:
+        """Whether it was told and is not over."""
+        return key in self._told
+
+    def over(self, key: str) -> bool:
+        """It is over and will be told again; whether it had been told."""
+        was_told = key in self._told
+        self._told.discard(key)
+        return was_told
+
+
+def unowned(folder: str, default_account: str | None) -> str:
+    """What is told of files that nobody owns: in a folder of ROOT, or directly in it if empty."""
+    if folder:
+        return (
+            f'The folder "{escaped(folder)}" names no account, so its files are left where '
+            "they are. They are imported as soon as there is an account of that name"
+        )
+    if default_account is not None:
+        return (
+            f'There is no account "{escaped(default_account)}", so files directly in the watched '
+            "folder are left there. They are imported as soon as there is"
+        )
+    return (
+        "Files directly in the watched folder are left there: say whose they are with --account, "
+        "or move them into a folder named after an account"
+    )
