@@ -1,0 +1,67 @@
+"""What the terminal UI says about each error: its one table from `ErrorCode` to a notice."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from textual.content import Content
+
+from resumes.errors import ErrorCode, ResumesError
+from tui.text import safe
+
+
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """How an error is told. `message` None leaves the error's own; `remedy` is what to do."""
+
+    remedy: str
+    message: str | None = None
+
+
+_RETRY: Final = "r tries again."
+_DATA: Final = "r reads again; `resumes doctor` checks the store."
+
+NOTICES: Final[Mapping[ErrorCode, Notice]] = {
+    ErrorCode.INVALID_JSON: Notice(_DATA),
+    ErrorCode.INVALID_RESUME: Notice(_DATA),
+    ErrorCode.COVER_LETTER: Notice("Only resumes are kept here."),
+    ErrorCode.TOO_LARGE: Notice("Make it smaller."),
+    ErrorCode.INVALID_ARGUMENT: Notice("Nothing was changed; correct it and try again."),
+    ErrorCode.INVALID_KEY: Notice("n in Keys makes a new one."),
+    ErrorCode.QUOTA_REACHED: Notice("`resumes accounts set-plan` gives it a larger plan."),
+    ErrorCode.BUSINESS_PLAN_REQUIRED: Notice("`resumes accounts set-plan` changes the plan."),
+    ErrorCode.NOT_FOUND: Notice("It may have been deleted meanwhile; r reads again."),
+    ErrorCode.CONFLICT: Notice("Nothing was changed; r reads again."),
+    ErrorCode.IDEMPOTENCY_MISMATCH: Notice("Nothing was changed; r reads again."),
+    ErrorCode.STORE_UNAVAILABLE: Notice(_RETRY),
+    ErrorCode.OUTCOME_UNKNOWN: Notice(
+        "Press r and look before you do it again.",
+        message="It is not known whether this was done.",
+    ),
+    ErrorCode.STORE_INCOMPATIBLE: Notice("Quit with q; r tries again."),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """A store call that did not work, in words for the reader."""
+
+    message: str
+    remedy: str
+
+    @property
+    def content(self) -> Content:
+        """As one line."""
+        end = "" if self.message.endswith((".", "!", "?")) else "."
+        return safe(f"! {self.message}{end} {self.remedy}")
+
+
+def failure(error: ResumesError) -> Failure:
+    """What is said about an error that was foreseen."""
+    notice = NOTICES[error.code]
+    return Failure(notice.message or error.message, notice.remedy)
+
+
+def internal_failure(reference: str) -> Failure:
+    """What is said about an error that nobody foresaw; the log has it under `reference`."""
+    return Failure(f"Internal error {reference}", f"The log has the details; {_RETRY}")

@@ -1,0 +1,1 @@
+"""The screens, a folder for each that a digit leads to."""

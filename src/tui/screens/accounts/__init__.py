@@ -1,0 +1,1 @@
+"""The accounts: their plans, and how full they are."""

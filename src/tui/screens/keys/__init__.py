@@ -1,0 +1,1 @@
+"""API keys: the list, a new one shown once, and revoking."""

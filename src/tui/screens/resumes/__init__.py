@@ -1,0 +1,1 @@
+"""The resumes of one account: the list, and one of them to read."""

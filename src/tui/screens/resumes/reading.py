@@ -1,0 +1,159 @@
+"""A resume laid out for a reader: header, then the sections in reading order."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Final
+
+from textual.content import Content
+
+from resumes.analyzer import Format, ShownSection, iter_sections
+from resumes.analyzer.kinds import Number
+from resumes.analyzer.sections import LAYOUTS, SECTION_TYPES
+from resumes.store.listing import Entry
+from tui.screens.resumes.dates import date_range, plain_number
+from tui.text import joined, safe, safe_lines
+from tui.times import minute
+from tui.widgets.text_pane import Paragraph
+
+LEADS: Final = ("position", "degree", "role", "title", "name")
+"""What an item is first of all; the first that there is stands in bold."""
+
+SECONDS: Final = ("workplace", "institution", "author", "issuer", "contact", "edition")
+"""Whose, where or by whom, on the same line."""
+
+PLACES: Final = ("location", "link")
+TEXTS: Final = ("text", "description")
+PICTURES: Final = frozenset({"icon", "companyLogo", "image"})
+"""What a terminal cannot draw. The JSON view has it."""
+
+BLANK: Final = Paragraph(safe(""))
+BULLET: Final = "  • "
+
+
+def resume_paragraphs(document: Mapping[str, Any], entry: Entry) -> list[Paragraph]:
+    """The whole resume, fields that are not shown left out."""
+    # Whatever was admitted when it was stored is read, also when settings have changed since.
+    every_type = Format(extra_section_types=frozenset(document["sections"]))
+    paragraphs = [*_header(document["header"]), *_about(document, entry)]
+    for section in iter_sections(document, every_type):
+        if section.items:
+            paragraphs += _section(section)
+    return paragraphs
+
+
+def _header(header: Mapping[str, Any]) -> Iterator[Paragraph]:
+    name, title = header.get("name"), header.get("title")
+    if name:
+        yield Paragraph(safe(name, "bold $text-primary"))
+    if title:
+        yield Paragraph(safe(title, "italic"))
+    contact = [header[key] for key in ("email", "phone", "location", "website") if header.get(key)]
+    if contact:
+        yield Paragraph(_dotted(contact))
+
+
+def _about(document: Mapping[str, Any], entry: Entry) -> Iterator[Paragraph]:
+    layout = (document.get("style") or {}).get("layout")
+    facts = [entry.id, f"created {minute(entry.created_at)} UTC", entry.filename]
+    if layout:
+        facts.append(f"layout {LAYOUTS.get(layout, layout)}")
+    yield Paragraph(_dotted(facts, "dim"))
+
+
+def _section(section: ShownSection) -> Iterator[Paragraph]:
+    yield BLANK
+    yield Paragraph(safe(section.heading.upper(), "bold $text-accent"))
+    for number, item in enumerate(section.items):
+        paragraphs = list(_item(section.type, item))
+        # Items of several lines stand apart, short ones together.
+        if number and len(paragraphs) > 1:
+            yield BLANK
+        yield from paragraphs
+
+
+def _item(section_type: str, item: Mapping[str, Any]) -> Iterator[Paragraph]:
+    if section_type not in SECTION_TYPES:
+        yield from _unknown_item(item)
+        return
+    if first := _first_line(section_type, item):
+        yield Paragraph(first)
+    if second := [*_dates(item), *(item[key] for key in PLACES if key in item)]:
+        yield Paragraph(_dotted(second, "dim"))
+    for key in TEXTS:
+        yield from _text(item.get(key), "")
+    yield from _grades(item)
+    for bullet in item.get("bullets", ()):
+        yield from _text(bullet, BULLET)
+    if tags := item.get("tags"):
+        yield Paragraph(_dotted(tags))
+    yield from _quote(item)
+    yield from _slices(item)
+
+
+def _first_line(section_type: str, item: Mapping[str, Any]) -> Content | None:
+    leads = [item[key] for key in LEADS if key in item]
+    # A quote's author stands below it.
+    seconds = [item[key] for key in SECONDS if key in item and "quote" not in item]
+    parts = [safe(text, "bold" if at == 0 else "") for at, text in enumerate([*leads, *seconds])]
+    parts += [safe(level) for level in _level(section_type, item)]
+    return joined(parts, by=" · ") if parts else None
+
+
+def _level(section_type: str, item: Mapping[str, Any]) -> Iterator[str]:
+    level = item.get("level")
+    kind = SECTION_TYPES[section_type].fields.get("level")
+    if level is not None and isinstance(kind, Number):
+        highest = int(kind.highest)
+        filled = max(0, min(int(level), highest))
+        dots = "●" * filled + "○" * (highest - filled)
+        yield f"{dots} {plain_number(level)}/{highest}"
+    if "levelText" in item:
+        yield item["levelText"]
+
+
+def _dates(item: Mapping[str, Any]) -> Iterator[str]:
+    if dates := date_range(item.get("dateRange") or {}):
+        yield dates
+
+
+def _grades(item: Mapping[str, Any]) -> Iterator[Paragraph]:
+    grade = "/".join(item[key] for key in ("gpa", "maxGpa") if key in item)
+    grades = [*([f"Grade {grade}"] if grade else ()), *_present(item, "gpaText")]
+    if grades:
+        yield Paragraph(_dotted(grades))
+
+
+def _quote(item: Mapping[str, Any]) -> Iterator[Paragraph]:
+    yield from _text(item.get("quote"), "  ", "italic")
+    if "quote" in item:
+        yield from (Paragraph(safe(name), "  — ") for name in _present(item, "author"))
+
+
+def _slices(item: Mapping[str, Any]) -> Iterator[Paragraph]:
+    """A pie of one's time, as a list."""
+    if "pieces" in item and not item.get("data"):
+        yield Paragraph(safe(f"{plain_number(item['pieces'])} pieces"))
+    for piece in item.get("data", ()):
+        value = [plain_number(piece["value"])] if "value" in piece else []
+        yield Paragraph(_dotted([*_present(piece, "title"), *value]), BULLET)
+
+
+def _unknown_item(item: Mapping[str, Any]) -> Iterator[Paragraph]:
+    """An item of a section type that the table does not know: its fields, one by one."""
+    for key, value in item.items():
+        text = value if isinstance(value, str) else str(value)
+        yield from _text(f"{key}: {text}" if key else text, "")
+
+
+def _text(text: str | None, mark: str, style: str = "") -> Iterator[Paragraph]:
+    if text is None:
+        return
+    for at, line in enumerate(safe_lines(text)):
+        yield Paragraph(safe(line, style), mark if at == 0 else " " * len(mark))
+
+
+def _present(item: Mapping[str, Any], key: str) -> list[str]:
+    return [item[key]] if key in item else []
+
+
+def _dotted(texts: Iterable[str], style: str = "") -> Content:
+    return joined([safe(text, style) for text in texts], by=" · ")

@@ -1,0 +1,46 @@
+"""What forms are made of. Texts come in as `Content`, and what is typed is made safe."""
+
+from collections.abc import Sequence
+from typing import Literal
+
+from textual.content import Content
+from textual.widgets import Button, Input, Select
+
+from tui.text import SafeText, safe, safe_text
+
+
+class SafeInput(Input):
+    """A line to type in. Control characters that are pasted into it do not enter."""
+
+    def __init__(self, *, max_length: int) -> None:
+        super().__init__(max_length=max_length, compact=True)
+
+    def validate_value(self, value: str) -> SafeText:
+        return safe_text(value)
+
+
+class TextButton(Button):
+    """A button."""
+
+    def __init__(
+        self,
+        label: Content,
+        *,
+        id: str,  # noqa: A002 - Textual's name
+        variant: Literal["default", "primary", "error"] = "default",
+    ) -> None:
+        super().__init__(label, id=id, variant=variant, compact=True)
+
+
+class Choices(Select[str]):
+    """One of several texts. Enter opens the list; what is typed there finds one."""
+
+    def __init__(self, texts: Sequence[str], preset: str) -> None:
+        # Option prompts take markup in a str and none in Content.
+        options = [(safe(text), text) for text in texts]
+        super().__init__(options, value=preset, allow_blank=False, compact=True)
+
+    @property
+    def chosen(self) -> str:
+        """The text that is chosen."""
+        return str(self.value)

@@ -1,0 +1,253 @@
+"""A list with a cursor that draws only the lines that are seen.
+
+Textual's DataTable measures every cell of every row: 12 s for 100,000. This one draws lines of
+a page cache, so its cost depends on the screen's height alone (research/tui.md 4).
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar, Generic, TypeVar
+
+from textual import events
+from textual.binding import BindingType
+from textual.content import Content
+from textual.geometry import Region, Size
+from textual.message import Message
+from textual.reactive import reactive
+from textual.scroll_view import ScrollView
+from textual.strip import Strip
+
+from tui.actions import Place, bindings
+from tui.text import safe
+from tui.widgets.columns import MARGIN_CELLS, Column, fit
+from tui.widgets.pages import Missing, Pages
+from tui.widgets.strips import cells_strip
+
+T = TypeVar("T")
+
+SCREENS_AHEAD = 2
+"""The next page is asked for when fewer than these many screens of rows are left."""
+
+
+class PagedList(ScrollView, Generic[T], can_focus=True):
+    """Rows in columns, under a heading that stays. It asks for pages with `PageWanted`."""
+
+    BINDINGS: ClassVar[list[BindingType]] = bindings(Place.LIST)
+    COMPONENT_CLASSES: ClassVar[set[str]] = {
+        "paged-list--heading",
+        "paged-list--cursor",
+        "paged-list--quiet",
+    }
+    DEFAULT_CSS = """
+    PagedList {
+        height: 1fr;
+        overflow-x: hidden;
+        overflow-y: scroll;
+        scrollbar-size-vertical: 1;
+        .paged-list--heading { text-style: bold; color: $text-muted; }
+        .paged-list--cursor { background: $block-cursor-background; color: $block-cursor-foreground; }
+        .paged-list--quiet { text-style: italic; color: $text-muted; }
+    }
+    """
+
+    cursor: reactive[int] = reactive(0, repaint=False)
+    """The number of the row that keys act on."""
+
+    class PageWanted(Message):
+        """Somebody fill this page: `fill` with the rows after `cursor`, or `fail`."""
+
+        def __init__(self, page: int, cursor: str) -> None:
+            super().__init__()
+            self.page = page
+            self.cursor = cursor
+
+    class Chosen(Message):
+        """Enter, or a click on the row that has the cursor."""
+
+        def __init__(self, row: Any) -> None:
+            super().__init__()
+            self.row = row
+
+    class Changed(Message):
+        """The cursor, or what is known of the list, changed."""
+
+    def __init__(self, columns: Sequence[Column[T]], key: Callable[[T], str]) -> None:
+        super().__init__()
+        self._columns = columns
+        self._key = key
+        self._fitted: list[tuple[Column[T], int]] = []
+        self._asked: int | None = None
+        self._has_failed = False
+        self._empty: Sequence[Content] = ()
+        self.pages: Pages[T] = Pages(key)
+
+    # State that comes down.
+
+    def fill(self, page: int, rows: Sequence[T], next_cursor: str | None) -> None:
+        """The page that was asked for is there."""
+        self._asked = None
+        self.pages.fill(page, rows, next_cursor)
+        if self.pages.is_complete:
+            self.cursor = max(0, min(self.cursor, self.pages.count - 1))
+        self._grow()
+
+    def fail(self) -> None:
+        """The page that was asked for cannot be had; nothing is asked until `reload`."""
+        self._asked = None
+        self._has_failed = True
+        self._grow()
+
+    def reload(self) -> None:
+        """Everything is read again. The cursor stays where it is."""
+        if self.pages.is_long and self.pages.count:
+            self.pages.forget_rows()
+        else:
+            self.pages = Pages(self._key)
+        self._has_failed = False
+        self._asked = None
+        self._grow()
+
+    def restart(self) -> None:
+        """Another list is shown, from its start."""
+        self.pages = Pages(self._key)
+        self.cursor = 0
+        self.scroll_to(y=0, animate=False, force=True)
+        self.reload()
+
+    def say_when_empty(self, *lines: Content) -> None:
+        """These lines are shown when the list has no rows."""
+        self._empty = lines
+        self.refresh()
+
+    @property
+    def current(self) -> T | None:
+        """The row that has the cursor; None when there is none, or it is not read yet."""
+        if self.cursor >= self.pages.count:
+            return None
+        row = self.pages.peek(self.cursor)
+        return None if isinstance(row, Missing) else row
+
+    def _grow(self) -> None:
+        # One line for the heading, and one that says that more is coming.
+        lines = self.pages.count + (0 if self.pages.is_complete else 1)
+        self.virtual_size = Size(self.size.width, lines + 1)
+        self.refresh()
+        self._ask()
+        self.post_message(self.Changed())
+
+    def _ask(self) -> None:
+        """Whoever can read is asked for the page that is missed most, one at a time."""
+        if self._asked is not None or self._has_failed or not self.size:
+            return
+        first = self.scroll_offset.y
+        page = self.pages.wanted(
+            first, first + self._row_lines, ahead=SCREENS_AHEAD * self._row_lines
+        )
+        if page is not None:
+            self._asked = page
+            self.post_message(self.PageWanted(page, self.pages.cursor(page)))
+
+    @property
+    def _row_cells(self) -> int:
+        return max(1, self.scrollable_content_region.width - 2 * MARGIN_CELLS)
+
+    @property
+    def _row_lines(self) -> int:
+        return max(1, self.size.height - 1)
+
+    # Drawing.
+
+    def on_resize(self) -> None:
+        self._fitted = fit(self._columns, self._row_cells)
+        self._grow()
+        self._scroll_to_cursor()
+
+    def watch_scroll_y(self, old_value: float, new_value: float) -> None:
+        super().watch_scroll_y(old_value, new_value)
+        self._ask()
+
+    def watch_cursor(self, old: int, new: int) -> None:
+        for number in (old, new):
+            line = number - self.scroll_offset.y + 1
+            self.refresh(Region(0, line, self.size.width, 1))
+        self._scroll_to_cursor()
+        self._ask()
+        self.post_message(self.Changed())
+
+    def _scroll_to_cursor(self) -> None:
+        top = self.scroll_offset.y
+        if self.cursor < top:
+            top = self.cursor
+        elif self.cursor >= top + self._row_lines:
+            top = self.cursor - self._row_lines + 1
+        self.scroll_to(y=top, animate=False, force=True)
+
+    def render_line(self, y: int) -> Strip:
+        if y == 0:
+            headings = [safe(column.heading) for column, _ in self._fitted]
+            return self._strip(headings, "paged-list--heading")
+        number = self.scroll_offset.y + y - 1
+        if number < self.pages.count:
+            return self._row_strip(number)
+        return self._quiet_strip(y, number)
+
+    def _row_strip(self, number: int) -> Strip:
+        style = "paged-list--cursor" if number == self.cursor else ""
+        row = self.pages.peek(number)
+        if row is Missing.UNREAD:
+            return self._strip([safe("…")] * len(self._fitted), style)
+        if row is Missing.GONE:
+            return self._strip([safe("(deleted)", "italic")], style)
+        return self._strip([column.cell(row) for column, _ in self._fitted], style)
+
+    def _quiet_strip(self, y: int, number: int) -> Strip:
+        """The lines below the rows: that more is coming, or that there is nothing."""
+        if self.pages.is_complete:
+            is_empty = self.pages.count == 0
+            line = self._empty[y - 2] if is_empty and 0 <= y - 2 < len(self._empty) else safe("")
+        elif number == self.pages.count:
+            line = safe("… not loaded" if self._has_failed else "… loading")
+        else:
+            line = safe("")
+        return self._draw([(line, self._row_cells)], "paged-list--quiet")
+
+    def _strip(self, cells: Sequence[Content], style: str) -> Strip:
+        widths = [width for _, width in self._fitted]
+        if len(cells) < len(widths):
+            widths = [self._row_cells]
+        return self._draw(list(zip(cells, widths, strict=False)), style)
+
+    def _draw(self, cells: Sequence[tuple[Content, int]], component: str) -> Strip:
+        style = self.get_visual_style(component) if component else self.visual_style
+        return cells_strip(self, cells, style)
+
+    # Keys and mouse.
+
+    def action_move(self, rows: int) -> None:
+        """The cursor is that many rows further down, as far as rows are loaded."""
+        self.cursor = max(0, min(self.cursor + rows, self.pages.count - 1))
+
+    def action_page(self, pages: int) -> None:
+        """The cursor is that many screens further down."""
+        self.action_move(pages * self._row_lines)
+
+    def action_first(self) -> None:
+        """The cursor is on the first row."""
+        self.cursor = 0
+
+    def action_last(self) -> None:
+        """The cursor is on the last row that is loaded."""
+        self.action_move(self.pages.count)
+
+    def action_choose(self) -> None:
+        """Whoever listens has the row."""
+        row = self.current
+        if row is not None:
+            self.post_message(self.Chosen(row))
+
+    def on_click(self, event: events.Click) -> None:
+        number = self.scroll_offset.y + event.y - 1
+        if event.y == 0 or number >= self.pages.count:
+            return
+        if number == self.cursor:
+            self.action_choose()
+        self.cursor = number

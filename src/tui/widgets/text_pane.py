@@ -1,0 +1,116 @@
+"""A text to read: paragraphs wrapped to the width, drawn line by line."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from time import perf_counter
+from typing import ClassVar
+
+from textual.binding import BindingType
+from textual.content import Content
+from textual.geometry import Size
+from textual.scroll_view import ScrollView
+from textual.strip import Strip
+
+from tui.actions import Place, bindings
+from tui.text import safe
+from tui.widgets.strips import line_strip
+
+MAX_WIDTH_CELLS = 100
+"""Longer lines are hard to read, however wide the terminal is."""
+
+SLICE_S = 0.02
+"""How long wrapping may keep the event loop from keys and painting."""
+
+PAUSE_S = 0.001
+
+
+@dataclass(frozen=True, slots=True)
+class Paragraph:
+    """A text that wraps. `mark` stands before its first line; further ones are indented alike."""
+
+    content: Content
+    mark: str = ""
+
+
+class TextPane(ScrollView, can_focus=True):
+    """Shows paragraphs, and scrolls."""
+
+    BINDINGS: ClassVar[list[BindingType]] = bindings(Place.TEXT)
+    DEFAULT_CSS = """
+    TextPane { height: 1fr; overflow-x: hidden; overflow-y: scroll; padding: 0 1;
+        scrollbar-size-vertical: 1; }
+    """
+
+    def __init__(self, paragraphs: Sequence[Paragraph] = ()) -> None:
+        super().__init__()
+        self._paragraphs = paragraphs
+        self._lines: list[Content] = []
+        self._unwrapped: Iterator[Paragraph] = iter(())
+        self._width = 0
+
+    def show(self, paragraphs: Sequence[Paragraph]) -> None:
+        """The pane holds these, and shows their start."""
+        self._paragraphs = paragraphs
+        self._wrap()
+        self.scroll_to(y=0, animate=False, force=True)
+
+    @property
+    def plain(self) -> str:
+        """The lines as they are wrapped."""
+        return "\n".join(line.plain for line in self._lines)
+
+    def on_resize(self) -> None:
+        if self._width != self._usable_width:
+            self._wrap()
+
+    @property
+    def _usable_width(self) -> int:
+        return max(8, min(MAX_WIDTH_CELLS, self.scrollable_content_region.width))
+
+    def _wrap(self) -> None:
+        self._width = self._usable_width
+        self._lines = []
+        self._unwrapped = iter(self._paragraphs)
+        self._wrap_slice()
+
+    def _wrap_slice(self) -> None:
+        """More lines are there, perhaps not yet all: 2 MiB of text take half a second."""
+        enough = perf_counter() + SLICE_S
+        for paragraph in self._unwrapped:
+            self._lines += wrapped(paragraph, self._width)
+            if perf_counter() > enough:
+                self.set_timer(PAUSE_S, self._wrap_slice)
+                break
+        self.virtual_size = Size(self._width, len(self._lines))
+        self.refresh()
+
+    def render_line(self, y: int) -> Strip:
+        number = self.scroll_offset.y + y
+        line = self._lines[number] if number < len(self._lines) else safe("")
+        return line_strip(self, line, self.visual_style)
+
+    def action_scroll_by(self, lines: int) -> None:
+        """The text is that many lines further down."""
+        self.scroll_relative(y=lines, animate=False, force=True)
+
+    def action_scroll_pages(self, pages: int) -> None:
+        """The text is that many screens further down."""
+        self.scroll_relative(y=pages * max(1, self.size.height - 1), animate=False, force=True)
+
+    def action_scroll_to_start(self) -> None:
+        """The first line is on top."""
+        self.scroll_to(y=0, animate=False, force=True)
+
+    def action_scroll_to_end(self) -> None:
+        """The last line is at the bottom."""
+        self.scroll_to(y=self.max_scroll_y, animate=False, force=True)
+
+
+def wrapped(paragraph: Paragraph, width_cells: int) -> list[Content]:
+    """The lines of a paragraph. Even a paragraph without text takes one."""
+    mark = safe(paragraph.mark)
+    indent = mark.cell_length
+    if paragraph.content.cell_length + indent <= width_cells:
+        return [mark + paragraph.content]
+    lines = paragraph.content.wrap(max(4, width_cells - indent))
+    return [mark + lines[0], *(line.pad_left(indent) for line in lines[1:])]
