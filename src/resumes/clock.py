@@ -7,6 +7,7 @@ entry"): they read well in any tool and compare as text. Only resume ids count m
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 
 Clock = Callable[[], int]
 """Returns microseconds since 1970-01-01 UTC. The real one is `system_clock`."""
@@ -20,7 +21,13 @@ def system_clock() -> int:
 def timestamp(now_us: int) -> str:
     """The instant as fixed-width UTC text, cut to milliseconds."""
     seconds, micros = divmod(now_us, 1_000_000)
-    return f"{time.strftime('%Y-%m-%dT%H:%M:%S', time.gmtime(seconds))}.{micros // 1_000:03d}Z"
+    return f"{_second(seconds)}.{micros // 1_000:03d}Z"
+
+
+@lru_cache(maxsize=8)
+def _second(seconds: int) -> str:
+    # Every request formats now, and most of them fall into the same second.
+    return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(seconds))
 
 
 def parse_timestamp(text: str) -> datetime:

@@ -27,17 +27,6 @@ def test_every_module_has_its_test_module(module: Path) -> None:
     assert (TESTS / module.parent / f"test_{module.name}").is_file()
 
 
-def test_every_test_module_has_its_module() -> None:
-    without = [
-        path.relative_to(TESTS)
-        for path in TESTS.rglob("test_*.py")
-        if "system" not in path.parts
-        and not (SRC / path.parent.relative_to(TESTS) / path.name.removeprefix("test_")).is_file()
-        and not (SRC / path.parent.relative_to(TESTS) / path.stem.removeprefix("test_")).is_dir()
-    ]
-    assert without == []
-
-
 @pytest.mark.parametrize("package", [cli, importer, resumes, server, tui])
 def test_every_package_comes_from_this_checkout(package: object) -> None:
     # Another distribution with a `server` package would win over an editable install, silently.

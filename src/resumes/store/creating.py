@@ -199,6 +199,7 @@ def _create_in_account(
     allowed = UNLIMITED if max_resumes is None else max_resumes
     free = allowed - count
     rows = _Rows()
+    tails = identifiers.tails(sum(len(creation.resumes) for creation in creations))
     results = []
     for creation in creations:
         now = timestamp(creation.now_us)
@@ -210,7 +211,7 @@ def _create_in_account(
                 outcome = QuotaReached(max_resumes=allowed)
             if outcome is None:
                 last_id_us = max(creation.now_us, last_id_us + 1)
-                outcome = Created(identifiers.resume_id(last_id_us))
+                outcome = Created(identifiers.resume_id(last_id_us, next(tails)))
                 _add_resume(rows, account_id, outcome.id, new, now)
             outcomes.append(outcome)
         if creation.claim is not None:

@@ -44,6 +44,11 @@ COMMIT_GRACE_S = 20.0
 """How much longer the true outcome of a write that was taken is waited for."""
 
 CHECKPOINT_BYTES = 4 * 1024 * 1024
+"""A log that has grown to this is copied into the store,"""
+
+CHECKPOINT_EVERY_S = 0.1
+"""at most this often: its file keeps its size, so size alone would ask for it every time."""
+
 TRUNCATE_BYTES = 32 * 1024 * 1024
 TRUNCATE_EVERY_S = 1.0
 
@@ -62,7 +67,7 @@ class Store:
         self._write_engine = sqlite_engine(path, transactions=True)
         self._lane_connection = self._write_engine.connect()
         self._lane_file = FileLock(path.with_name(path.name + ".lane"))
-        self._last_truncate = time.monotonic()
+        self._last_checkpoint = self._last_truncate = 0.0
         self.lane = Lane(self._lane_connection, self._lane_file, maintain=self._bound_log)
         self._threads = ThreadMailbox()
         self._loops = LoopMailbox()
@@ -163,10 +168,11 @@ class Store:
             size_bytes = self.path.with_name(self.path.name + "-wal").stat().st_size
         except FileNotFoundError:
             return
-        if size_bytes < CHECKPOINT_BYTES:
-            return
-        driver_connection: Any = self._lane_connection.connection.driver_connection
         now = time.monotonic()
+        if size_bytes < CHECKPOINT_BYTES or now - self._last_checkpoint < CHECKPOINT_EVERY_S:
+            return
+        self._last_checkpoint = now
+        driver_connection: Any = self._lane_connection.connection.driver_connection
         if size_bytes > TRUNCATE_BYTES and now - self._last_truncate > TRUNCATE_EVERY_S:
             self._last_truncate = now
             driver_connection.execute("PRAGMA busy_timeout=50")

@@ -2,17 +2,25 @@
 
 import re
 import secrets
+from collections.abc import Iterator
 
 RESUME_ID = re.compile(r"[0-9a-f]{24}")
 """The form of a resume id, and so of a cursor (decisions.md, "List")."""
 
 
-def resume_id(position_us: int) -> str:
+def resume_id(position_us: int, tail: str | None = None) -> str:
     """The id at a position of its account: 16 hex digits of microseconds, then 8 random.
 
-    Compared as bytes, ids of one account are in the order of their positions.
+    Compared as bytes, ids of one account are in the order of their positions. `tail` is the
+    random end where the caller has drawn many at once (`tails`).
     """
-    return f"{position_us:016x}{secrets.token_hex(4)}"
+    return f"{position_us:016x}{tail or secrets.token_hex(4)}"
+
+
+def tails(count: int) -> Iterator[str]:
+    """Random ends of ids, drawn together: each draw is a call into the system."""
+    drawn = secrets.token_hex(4 * count)
+    return (drawn[start : start + 8] for start in range(0, 8 * count, 8))
 
 
 def account_id() -> str:

@@ -175,26 +175,26 @@ class Lane:
     def _run_turn(self) -> None:
         if not self._enter():
             return
-        batch: list[Write] = []
         try:
             batch = self._take()
             if batch:
-                self._commit(batch)
-        except Exception:
-            for write in batch:
-                if write.outcome is PENDING:
-                    write.outcome = OutcomeUnknown()
-            raise
+                try:
+                    self._commit(batch)
+                finally:
+                    self._answer(batch)
+                self._maintain()
+        except DBAPIError:
+            # The log stays longer until the next batch; nothing is lost by that.
+            logger.warning("Could not checkpoint the store", exc_info=True)
         finally:
-            try:
-                if batch:
-                    self._maintain()
-            except DBAPIError:
-                # The log stays longer until the next batch; nothing is lost by that.
-                logger.warning("Could not checkpoint the store", exc_info=True)
-            finally:
-                self._file_lock.release()
-                deliver(batch)
+            self._file_lock.release()
+
+    @staticmethod
+    def _answer(batch: list[Write]) -> None:
+        for write in batch:
+            if write.outcome is PENDING:
+                write.outcome = OutcomeUnknown()
+        deliver(batch)
 
     def _enter(self) -> bool:
         """Whether the file lock was had before everything that waits was overdue."""

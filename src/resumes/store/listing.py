@@ -8,7 +8,7 @@ nothing and sees nothing twice.
 
 from typing import NamedTuple
 
-from sqlalchemy import Connection, bindparam, delete, select, update
+from sqlalchemy import Connection, Integer, bindparam, delete, select, update
 
 from resumes.errors import InvalidArgument, NotFound
 from resumes.store.engine import Store, each
@@ -57,7 +57,8 @@ PAGE = Prepared(
     select(*COLUMNS)
     .where(resumes.c.account_id == bindparam("account_id"), resumes.c.id > bindparam("after"))
     .order_by(resumes.c.id)
-    .limit(bindparam("rows"))
+    # As an expression: SQLite prepares a statement anew whenever a bare LIMIT is bound.
+    .limit(bindparam("rows", type_=Integer) + 0)
 )
 ONE = Prepared(
     select(*COLUMNS, documents.c.document)

@@ -135,6 +135,7 @@ def test_a_store_that_another_program_has_locked_is_unavailable(
 
 def test_the_log_is_kept_short(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("resumes.store.engine.CHECKPOINT_BYTES", 100_000)
+    monkeypatch.setattr("resumes.store.engine.CHECKPOINT_EVERY_S", 0.0)
     for n in range(60):
         accounts.create_account(store, f"account-{n}")
     log = store.path.with_name("resumes.db-wal")

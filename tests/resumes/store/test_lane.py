@@ -266,12 +266,13 @@ def test_s2_a_process_that_dies_after_a_failed_commit_leaves_counter_and_rows_eq
 
 
 STOPPED_IN_THE_LANE = """
-    import os, signal, sys
+    import signal, sys, threading
     from resumes.store import open_store
 
     def stop(connection, requests):
         print("inside", flush=True)
-        os.kill(os.getpid(), signal.SIGSTOP)
+        # To this thread: sent to the process, another may take it while this one goes on.
+        signal.pthread_kill(threading.get_ident(), signal.SIGSTOP)
         return requests
 
     with open_store(sys.argv[1]) as store:

@@ -1,0 +1,109 @@
+"""Whole programs, as a user runs them."""
+
+import contextlib
+import json
+import os
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+Answer = tuple[int, Any]
+"""A status and the JSON that came with it."""
+
+
+def command(home: Path, *arguments: str) -> list[str]:
+    """The command line of `resumes` on a home."""
+    return [sys.executable, "-m", "cli", "--home", str(home), *arguments]
+
+
+def run(home: Path, *arguments: str, timeout_s: float = 120) -> "subprocess.CompletedProcess[str]":
+    """`resumes` run to its end."""
+    return subprocess.run(
+        command(home, *arguments), capture_output=True, text=True, timeout=timeout_s, check=False
+    )
+
+
+def succeed(home: Path, *arguments: str) -> str:
+    """What `resumes` printed, having ended with 0."""
+    done = run(home, *arguments)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+@contextlib.contextmanager
+def running(home: Path, *arguments: str) -> Iterator["subprocess.Popen[str]"]:
+    """`resumes` in the background, ended by SIGTERM when the block ends."""
+    program = subprocess.Popen(
+        command(home, *arguments),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+        env={**os.environ, "PYTHONUNBUFFERED": "1"},
+    )
+    assert program.stdout is not None
+    try:
+        yield program
+    finally:
+        program.terminate()
+        try:
+            program.wait(20)
+        finally:
+            program.kill()
+            program.wait()
+            program.stdout.close()
+
+
+@contextlib.contextmanager
+def serving(home: Path, *arguments: str) -> Iterator[str]:
+    """The address of the API, served on a free port."""
+    with running(home, "serve", "--json", "--port", "0", *arguments) as program:
+        assert program.stdout is not None
+        yield str(json.loads(program.stdout.readline())["url"])
+
+
+def call(url: str, key: str | None, *, method: str = "GET", body: bytes | None = None) -> Answer:
+    """One request with JSON both ways."""
+    headers = {"Content-Type": "application/json"}
+    if key is not None:
+        headers["Authorization"] = f"Bearer {key}"
+    request = urllib.request.Request(url, data=body, method=method, headers=headers)
+    try:
+        with urllib.request.urlopen(request, timeout=60) as response:
+            return response.status, json.load(response)
+    except urllib.error.HTTPError as error:
+        with error:
+            return error.code, json.load(error)
+
+
+def walk(url: str, key: str, *, limit: int) -> list[str]:
+    """The ids that a client sees that follows the cursor to its end."""
+    ids: list[str] = []
+    cursor: str | None = ""
+    while cursor is not None:
+        status, page = call(f"{url}/api/v1/resumes?limit={limit}&cursor={cursor}", key)
+        assert status == 200, page
+        ids += [entry["id"] for entry in page["resumes"]]
+        cursor = page["pagination"]["cursor"]
+    return ids
+
+
+def wait_until(condition: Callable[[], bool], *, limit_s: float = 30) -> None:
+    """Returns as soon as the condition holds, and fails if it does not within the limit."""
+    deadline = time.monotonic() + limit_s
+    while not condition():
+        assert time.monotonic() < deadline, "the condition did not come true in time"
+        time.sleep(0.01)
+
+
+def files_in(folder: Path) -> list[Path]:
+    """All files below a folder that are not reports."""
+    return [
+        path
+        for path in folder.rglob("*")
+        if path.is_file() and not path.name.endswith(".report.json")
+    ]

@@ -1,0 +1,46 @@
+"""What every screen with a list does, seen on the resumes."""
+
+import pytest
+
+from resumes.errors import StoreUnavailable
+from resumes.store import listing
+from resumes.store.engine import Store
+from resumes.store.listing import Page
+from tests.tui.builders import a_document, stored
+from tests.tui.driving import lines, presses, running, shows, until
+
+pytestmark = pytest.mark.anyio
+
+
+async def test_a_failure_stands_above_the_list_until_r_reads_again(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stored(store, a_document(title="Mine"))
+    really, failures = listing.list_page, iter([True])
+
+    def fail_once(*args: object, **kwargs: object) -> Page:
+        if next(failures, False):
+            raise StoreUnavailable("The store is away")
+        return really(*args, **kwargs)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(listing, "list_page", fail_once)
+    async with running(store) as pilot:
+        await shows(pilot.app, "! The store is away", "r tries again")
+        await presses(pilot, "r")
+        await shows(pilot.app, "Mine")
+        await until(lambda: not any("The store is away" in line for line in lines(pilot.app)))
+
+
+async def test_reloading_shows_what_came_in_meanwhile(store: Store) -> None:
+    stored(store, a_document(title="First"))
+    async with running(store) as pilot:
+        await shows(pilot.app, "First")
+        stored(store, a_document(title="Second"))
+        await presses(pilot, "r")
+        await shows(pilot.app, "First", "Second")
+
+
+@pytest.mark.parametrize("screen", ["resumes", "accounts", "keys"])
+async def test_read_only_is_said_on_every_screen(store: Store, screen: str) -> None:
+    async with running(store, screen=screen, read_only=True) as pilot:
+        await shows(pilot.app, "read-only")
