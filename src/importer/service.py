@@ -1,6 +1,7 @@
 """The importer as a whole: what `resumes watch` runs."""
 
 import os
+import stat
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -48,9 +49,13 @@ def watch(
 def check_root(root: Path) -> Path:
     """The folder's real path. Raises InvalidArgument unless it is a folder that can be written to."""
     shown = escaped(str(root))
-    if not root.exists():
-        raise InvalidArgument(f"Folder not found: {shown}. Create it, or name another")
-    if not root.is_dir():
+    try:
+        mode = root.stat().st_mode
+    except FileNotFoundError:
+        raise InvalidArgument(f"Folder not found: {shown}. Create it, or name another") from None
+    except OSError as error:
+        raise InvalidArgument(f"Cannot use {shown}: {error.strerror}") from None
+    if not stat.S_ISDIR(mode):
         raise InvalidArgument(f"Not a folder: {shown}. Name the folder that the analyzer writes to")
     if not os.access(root, os.R_OK | os.W_OK | os.X_OK):
         raise InvalidArgument(

@@ -50,7 +50,11 @@ def test_more_than_a_batch_is_drained(
     assert drain(store, root, told) == Summary(done=250)
 
 
-@pytest.mark.parametrize("make", [lambda path: None, lambda path: path.touch()])
+@pytest.mark.parametrize(
+    "make",
+    [lambda path: None, lambda path: path.touch(), lambda path: path.symlink_to(path)],
+    ids=["missing", "a file", "a loop of links"],
+)
 def test_a_root_that_cannot_be_used_is_refused(
     store: Store, tmp_path: Path, told: Told, make: Callable[[Path], None]
 ) -> None:

@@ -1,0 +1,165 @@
+"""`resumes accounts`: tenants and their plans."""
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from cli import questions
+from cli.candidates import account_names, plan_names
+from cli.commands import group
+from cli.output import Column, counted, instant, limit, put_fields, put_json, put_table, say
+from cli.session import Session, pass_session
+from cli.text import safe_text
+from resumes.errors import Conflict
+
+if TYPE_CHECKING:
+    from resumes.store.accounts import AccountInfo
+
+COLUMNS = (
+    Column("account", is_flexible=True),
+    Column("plan", is_flexible=True),
+    Column("resumes", is_number=True),
+    Column("of", is_number=True),
+    Column("created (UTC)"),
+)
+
+
+@group()
+def accounts() -> None:
+    """Make and change accounts."""
+
+
+@accounts.command()
+@click.argument("name")
+@click.option(
+    "--plan",
+    metavar="PLAN",
+    default="free",
+    show_default=True,
+    shell_complete=plan_names,
+    help="The plan it begins on.",
+)
+@pass_session
+def create(session: Session, name: str, plan: str) -> None:
+    """Make the account NAME."""
+    from resumes.store import accounts
+
+    with session.store(makes=True) as store:
+        account = accounts.create_account(store, name, plan=plan)
+    if session.as_json:
+        put_json(as_json(account))
+        return
+    say(f'Account "{account.name}" is there, on the plan {account.plan}.')
+    say(f"A key for its programs: {session.command_line('keys', 'create', account.name)}")
+
+
+@accounts.command("list")
+@pass_session
+def list_(session: Session) -> None:
+    """List all accounts."""
+    from resumes.store import accounts
+
+    with session.store() as store:
+        known = accounts.list_accounts(store)
+    if session.as_json:
+        put_json({"accounts": [as_json(account) for account in known]})
+    elif known:
+        put_table(COLUMNS, map(_row, known))
+    else:
+        say(f"No accounts yet. Make one: {session.command_line('accounts', 'create', 'NAME')}")
+
+
+@accounts.command()
+@click.argument("name", shell_complete=account_names)
+@pass_session
+def show(session: Session, name: str) -> None:
+    """Show the account NAME."""
+    from resumes.store import accounts
+
+    with session.store() as store:
+        account = accounts.get_account(store, name)
+    if session.as_json:
+        put_json(as_json(account))
+        return
+    put_fields(
+        [
+            ("account", account.name),
+            ("id", account.id),
+            ("plan", account.plan),
+            ("resumes", f"{account.resume_count:,} of {limit(account.max_resumes)}"),
+            ("API listing", "yes" if account.api_listing else "no"),
+            ("created", f"{instant(account.created_at)} UTC"),
+        ]
+    )
+
+
+@accounts.command("set-plan")
+@click.argument("name", shell_complete=account_names)
+@click.argument("plan", shell_complete=plan_names)
+@pass_session
+def set_plan(session: Session, name: str, plan: str) -> None:
+    """Put the account NAME on the plan PLAN, at once."""
+    from resumes.store import accounts
+
+    with session.store() as store:
+        accounts.set_plan(store, name, plan)
+        account = accounts.get_account(store, name)
+    if session.as_json:
+        put_json(as_json(account))
+        return
+    say(f'Account "{account.name}" is on the plan {account.plan}.')
+    if account.max_resumes is not None and account.resume_count > account.max_resumes:
+        held = counted(account.resume_count, "resume")
+        say(
+            f"It keeps its {held}; it can take more once it holds fewer than {account.max_resumes:,}."
+        )
+
+
+@accounts.command()
+@click.argument("name", shell_complete=account_names)
+@click.option("--with-resumes", is_flag=True, help="Delete its resumes too.")
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@pass_session
+def delete(session: Session, name: str, with_resumes: bool, yes: bool) -> None:
+    """Delete the account NAME, with its keys.
+
+    Its history of imports goes too. Deleting cannot be undone.
+    """
+    from resumes.store import accounts
+
+    with session.store() as store:
+        account = accounts.get_account(store, name)
+        held = counted(account.resume_count, "resume")
+        if account.resume_count and not with_resumes:
+            raise Conflict(f'Account "{name}" holds {held}: add --with-resumes to delete them too')
+        if not yes:
+            questions.confirm(f'Delete the account "{safe_text(name)}" with {held} for good?')
+        gone = accounts.delete_account(store, name, with_resumes=with_resumes)
+    if session.as_json:
+        put_json({"deleted": name, "resumes": gone})
+    else:
+        say(f'Account "{name}" is gone, with {counted(gone, "resume")}.')
+
+
+def _row(account: "AccountInfo") -> list[str]:
+    return [
+        account.name,
+        account.plan,
+        f"{account.resume_count:,}",
+        limit(account.max_resumes),
+        instant(account.created_at),
+    ]
+
+
+def as_json(account: "AccountInfo") -> dict[str, Any]:
+    """The account as `--json` prints it. `maxResumes` and `freePlaces` null: unlimited."""
+    return {
+        "id": account.id,
+        "name": account.name,
+        "plan": account.plan,
+        "createdAt": account.created_at,
+        "resumes": account.resume_count,
+        "maxResumes": account.max_resumes,
+        "freePlaces": account.free_places,
+        "apiListing": bool(account.api_listing),
+    }

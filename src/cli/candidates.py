@@ -1,0 +1,133 @@
+"""What the shell may complete to: names and ids from the store, quickly or not at all.
+
+A prompt must neither freeze nor fill with errors, so whatever goes wrong here counts as having
+nothing to offer.
+"""
+
+import contextlib
+import logging
+import os
+import signal
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
+
+import click
+from click.shell_completion import CompletionItem
+
+from cli.session import Session, choose_account
+from cli.text import cut, safe_text
+
+if TYPE_CHECKING:
+    from resumes.store import Store
+
+LONGEST_S = 1.0
+MOST = 100
+HELP_CELLS = 50
+ID_CHARACTERS = 24
+
+Completer = Callable[[click.Context, click.Parameter, str], list[CompletionItem]]
+
+
+def account_names(
+    context: click.Context, _: click.Parameter, incomplete: str
+) -> list[CompletionItem]:
+    """Names of accounts, with their plans."""
+
+    def find(store: "Store") -> Iterator[CompletionItem]:
+        from resumes.store import accounts
+
+        for account in accounts.list_accounts(store):
+            yield CompletionItem(account.name, help=account.plan)
+
+    return _offer(context, find, incomplete)
+
+
+def plan_names(context: click.Context, _: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Names of plans."""
+
+    def find(store: "Store") -> Iterator[CompletionItem]:
+        from resumes.store import plans
+
+        for plan in plans.list_plans(store):
+            yield CompletionItem(plan.name)
+
+    return _offer(context, find, incomplete)
+
+
+def key_ids(context: click.Context, _: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Ids of active keys, with their accounts and names."""
+
+    def find(store: "Store") -> Iterator[CompletionItem]:
+        from resumes.store import keys
+
+        for key in keys.list_keys(store):
+            if key.state == "active":
+                yield CompletionItem(key.id, help=f"{key.account} {key.name}".strip())
+
+    return _offer(context, find, incomplete)
+
+
+def resume_ids(context: click.Context, _: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Ids of resumes of the account given so far, with their titles."""
+
+    def find(store: "Store") -> Iterator[CompletionItem]:
+        from resumes.analyzer import list_title
+        from resumes.store import listing
+
+        account = choose_account(store, context.params.get("account"))
+        before = _just_before(incomplete) if incomplete else ""
+        for entry in listing.list_page(store, account.id, cursor=before, limit=MOST).entries:
+            title = cut(safe_text(list_title(entry.title, entry.name)), HELP_CELLS)
+            yield CompletionItem(entry.id, help=title)
+
+    return _offer(context, find, incomplete)
+
+
+def _just_before(beginning: str) -> str:
+    """The position before the smallest id that begins so. Raises ValueError where none can."""
+    smallest = int(beginning.ljust(ID_CHARACTERS, "0"), 16)
+    return f"{max(0, smallest - 1):0{ID_CHARACTERS}x}"
+
+
+def claim_ids(context: click.Context, _: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Ids of dropped files, newest first, with their names."""
+
+    def find(store: "Store") -> Iterator[CompletionItem]:
+        from resumes.store import ledger
+
+        for row in ledger.list_files(store, limit=MOST):
+            yield CompletionItem(row.claim_id, help=cut(safe_text(row.name), HELP_CELLS))
+
+    return _offer(context, find, incomplete)
+
+
+def _offer(
+    context: click.Context,
+    find: Callable[["Store"], Iterator[CompletionItem]],
+    incomplete: str,
+) -> list[CompletionItem]:
+    offered: list[CompletionItem] = []
+    with _quietly(), _session(context).store() as store:
+        offered = [item for item in find(store) if str(item.value).startswith(incomplete)]
+    return offered
+
+
+def _session(context: click.Context) -> Session:
+    # While completing, click parses and calls nothing: the flags are read from the parse.
+    flags = context.find_root().params
+    return Session(home=flags.get("home"), database=flags.get("database"))
+
+
+@contextlib.contextmanager
+def _quietly() -> Iterator[None]:
+    """Nothing inside is logged or raised, and after a second the process ends empty-handed."""
+    logging.disable(logging.CRITICAL)
+    previous = signal.signal(signal.SIGALRM, lambda *_: os._exit(0))
+    signal.setitimer(signal.ITIMER_REAL, LONGEST_S)
+    try:
+        with contextlib.suppress(Exception):
+            yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, previous)
+        logging.disable(logging.NOTSET)

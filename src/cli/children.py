@@ -1,0 +1,195 @@
+"""The processes that `up` and `demo` look after: started, restarted when they die, ended.
+
+Two processes and not two threads: a backlog of files must not starve the API (pitfalls I16).
+They are started anew from the interpreter, never forked, and end with us, since their standard
+input is a pipe that only we hold.
+"""
+
+import contextlib
+import json
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from cli.output import say
+from resumes.errors import StoreUnavailable
+
+FIRST_PAUSE_S = 0.5
+LONGEST_PAUSE_S = 30.0
+STEADY_S = 60.0
+"""Who has lived this long is restarted without the pauses of before."""
+READY_WITHIN_S = 30.0
+END_WITHIN_S = 15.0
+LOOK_EVERY_S = 0.2
+
+Clock = Callable[[], float]
+
+
+class Child:
+    """A `resumes` command in a process of its own, restarted with back-off when it dies.
+
+    `name` is what we call it to people. Arguments may be changed between restarts.
+    """
+
+    def __init__(
+        self, name: str, arguments: Sequence[str], *, clock: Clock = time.monotonic
+    ) -> None:
+        self.name = name
+        self.arguments = list(arguments)
+        self.first_line: str | None = None
+        self._clock = clock
+        self._has_spoken = threading.Event()
+        self._process: subprocess.Popen[str] | None = None
+        self._started_at = 0.0
+        self._pause_s = FIRST_PAUSE_S
+        self._restart_at: float | None = None
+
+    @property
+    def process_id(self) -> int | None:
+        """The id of the process that runs now, if any."""
+        return None if self._process is None else self._process.pid
+
+    def start(self) -> None:
+        """The process runs; what it says on standard error appears on ours."""
+        self._restart_at = None
+        self._started_at = self._clock()
+        # -P: a folder named cli where the user stands must not be taken for ours. A session of
+        # its own: Ctrl-C reaches us alone, and we end the children, once, in order.
+        self._process = subprocess.Popen(
+            [sys.executable, "-P", "-m", "cli", *self.arguments],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        )
+        threading.Thread(target=self._listen, args=[self._process], daemon=True).start()
+
+    def _listen(self, process: "subprocess.Popen[str]") -> None:
+        # Reads on for ever, so that the child never blocks on a full pipe.
+        assert process.stdout is not None
+        with contextlib.suppress(ValueError), process.stdout as lines:
+            for line in lines:
+                if self.first_line is None:
+                    self.first_line = line
+                    self._has_spoken.set()
+
+    def wait_for_line(self, stop: threading.Event) -> str | None:
+        """The first line of its standard output; None when it ended, or we shall, before that."""
+        deadline = self._clock() + READY_WITHIN_S
+        while not stop.is_set() and self._clock() < deadline:
+            if self._has_spoken.wait(LOOK_EVERY_S / 4):
+                return self.first_line
+            if self.exit_code() is not None:
+                # It may have spoken its last in the meantime.
+                return self.first_line
+        return None
+
+    def exit_code(self) -> int | None:
+        """How its process ended; None while it runs."""
+        return None if self._process is None else self._process.poll()
+
+    def tend(self) -> None:
+        """It runs, or will be started again after a pause that grows with each death."""
+        code = self.exit_code()
+        if code is None:
+            return
+        now = self._clock()
+        if self._restart_at is None:
+            if now - self._started_at > STEADY_S:
+                self._pause_s = FIRST_PAUSE_S
+            self._restart_at = now + self._pause_s
+            say(f"{self.name} ended ({_ending(code)}); starting it again in {self._pause_s:g} s.")
+            self._pause_s = min(self._pause_s * 2, LONGEST_PAUSE_S)
+        elif now >= self._restart_at:
+            self._let_go()
+            self.start()
+
+    def ask_to_end(self) -> None:
+        """It was told to end, and has time to do so."""
+        if self._process is not None and self._process.poll() is None:
+            self._process.terminate()
+
+    def wait_for_end(self, *, within_s: float = END_WITHIN_S) -> None:
+        """It has ended: by itself, or killed after `within_s` seconds."""
+        if self._process is None:
+            return
+        try:
+            self._process.wait(within_s)
+        except subprocess.TimeoutExpired:
+            say(f"{self.name} does not end; killing it.")
+            self._process.kill()
+            self._process.wait()
+        self._let_go()
+
+    def _let_go(self) -> None:
+        assert self._process is not None
+        assert self._process.stdin is not None
+        with contextlib.suppress(OSError):
+            self._process.stdin.close()
+        self._process = None
+
+
+def _ending(code: int) -> str:
+    return f"killed by signal {-code}" if code < 0 else f"exit code {code}"
+
+
+@dataclass
+class Household:
+    """The children, and one end for all of them."""
+
+    children: list[Child] = field(default_factory=list)
+
+    def add(self, child: Child) -> Child:
+        """The child runs and is looked after from now on."""
+        self.children.append(child)
+        child.start()
+        return child
+
+    def look_after(self, stop: threading.Event) -> None:
+        """Returns when asked to stop; until then who dies is started again."""
+        while not stop.wait(LOOK_EVERY_S):
+            for child in self.children:
+                child.tend()
+
+    def end(self) -> None:
+        """All have ended."""
+        for child in self.children:
+            child.ask_to_end()
+        for child in self.children:
+            child.wait_for_end()
+
+
+@contextlib.contextmanager
+def household() -> Iterator[Household]:
+    """Children that have all ended after the block, however it ends."""
+    house = Household()
+    try:
+        yield house
+    finally:
+        house.end()
+
+
+def start_api(house: Household, arguments: Sequence[str], stop: threading.Event) -> str | None:
+    """The address that the API listens at, or None when we were asked to stop meanwhile.
+
+    Raises StoreUnavailable when it does not come up; it has said why on standard error.
+    """
+    child = house.add(Child("The API", [*arguments, "--until-stdin-ends", "--json"]))
+    line = child.wait_for_line(stop)
+    if stop.is_set():
+        return None
+    if line is None:
+        raise StoreUnavailable("The API did not start; see above")
+    url = str(json.loads(line)["url"])
+    # Restarted, it keeps its address, also one that was free by chance.
+    port = url.rpartition(":")[2].strip("/")
+    child.arguments += ["--port", port]
+    return url
+
+
+def start_importer(house: Household, arguments: Sequence[str]) -> None:
+    """The importer runs; its outcomes appear on our standard error."""
+    house.add(Child("The importer", [*arguments, "--until-stdin-ends"]))

@@ -1,0 +1,124 @@
+"""The command line's own kinds of command: `--json` on each, and groups that import late.
+
+`resumes --help` must be there at once, and the store alone takes a third of a second to import.
+So a group knows its commands by name and summary, and imports a command's module when it is
+needed; and those modules import the store inside their functions, for the sake of their own help
+and of the shell's completion.
+"""
+
+import importlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import click
+from click.shell_completion import CompletionItem
+
+from cli.session import Session
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a command is found, and its summary: the first sentence of its help."""
+
+    module: str
+    attribute: str
+    summary: str
+
+
+PORT = click.IntRange(0, 65_535)
+"""A port to listen on; 0 takes a free one."""
+
+Chapters = Mapping[str, Mapping[str, Place]]
+"""Commands by name, in the order and under the headings that help shows them."""
+
+
+def _answer_in_json(context: click.Context, _: click.Parameter, is_wanted: bool) -> None:
+    # Before or after the command: each place can switch it on, none switches it off again.
+    session = context.find_object(Session)
+    if is_wanted and session is not None:
+        session.as_json = True
+
+
+class JsonOption(click.Option):
+    """`--json`, which may stand before or after the command."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            ["--json"],
+            is_flag=True,
+            expose_value=False,
+            callback=_answer_in_json,
+            help="Print JSON.",
+        )
+
+
+class Command(click.Command):
+    """A command that takes `--json`."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.params.append(JsonOption())
+
+
+class Group(click.Group):
+    """A group of commands, which takes `--json` for them."""
+
+    command_class = Command
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.params.append(JsonOption())
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """In the order of definition, which is the order of use."""
+        return list(self.commands)
+
+
+def command(name: str | None = None) -> Callable[[Callable[..., Any]], Command]:
+    """Makes a function a command, called as the function is unless named."""
+    return click.command(name, cls=Command)
+
+
+def group(name: str | None = None) -> Callable[[Callable[..., Any]], Group]:
+    """Makes a function a group of commands, called as the function is unless named."""
+    return click.group(name, cls=Group)
+
+
+class LateGroup(Group):
+    """A group that imports a command when it is run, not when it is listed."""
+
+    def __init__(self, *args: Any, chapters: Chapters, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.chapters = chapters
+        self.places = {name: place for part in chapters.values() for name, place in part.items()}
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """All names, in the order that help shows them."""
+        return list(self.places)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """The command, imported now; None when there is none of that name."""
+        place = self.places.get(cmd_name)
+        if place is None:
+            return None
+        found = getattr(importlib.import_module(place.module), place.attribute)
+        assert isinstance(found, click.Command)
+        return found
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """The commands under their headings, from the summaries alone."""
+        column = max(map(len, self.places))
+        for heading, places in self.chapters.items():
+            with formatter.section(heading):
+                formatter.write_dl(
+                    [(name.ljust(column), place.summary) for name, place in places.items()]
+                )
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """Names of commands, from the summaries alone; then the group's options."""
+        return [
+            CompletionItem(name, help=place.summary)
+            for name, place in self.places.items()
+            if name.startswith(incomplete)
+        ] + click.Command.shell_complete(self, ctx, incomplete)

@@ -1,0 +1,32 @@
+"""`resumes db`: the store's file. `copy`, `backup`, `restore` and `check` take their place here."""
+
+from cli.commands import group
+from cli.output import put_json, say
+from cli.session import Session, pass_session
+from cli.text import safe_text
+from resumes.errors import StoreUnavailable
+
+
+@group("db")
+def database() -> None:
+    """Look after the store's file."""
+
+
+@database.command()
+@pass_session
+def upgrade(session: Session) -> None:
+    """Bring the store up to this version, after a backup beside it."""
+    from resumes.store import migrations, open_store
+    from resumes.store.engine import sqlite_path
+
+    url = session.settings().database_url
+    path = sqlite_path(url)
+    # Opening would make what is not there, and an upgrade of nothing is a slip of the pen.
+    if not path.exists():
+        raise StoreUnavailable(f"Database not found: {path}. `resumes up` makes one")
+    open_store(url).close()
+    revision = migrations.revisions()[-1]
+    if session.as_json:
+        put_json({"database": url, "revision": revision})
+    else:
+        say(f"The store {safe_text(str(path))} is current (schema {revision}).")

@@ -1,0 +1,39 @@
+"""`resumes delete`: one resume, for good."""
+
+import click
+
+from cli.candidates import account_names, resume_ids
+from cli.commands import command
+from cli.lookup import not_found
+from cli.output import put_json, say
+from cli.session import Session, choose_account, pass_session
+from cli.text import safe_text
+from resumes.errors import NotFound
+
+
+@command()
+@click.argument("resume_id", metavar="ID", shell_complete=resume_ids)
+@click.option(
+    "--account",
+    metavar="NAME",
+    shell_complete=account_names,
+    help="Whose; the only account need not be named.",
+)
+@pass_session
+def delete(session: Session, resume_id: str, account: str | None) -> None:
+    """Delete a resume.
+
+    Its place in the quota is free again, and a file of the same content can be imported anew.
+    """
+    from resumes.store import listing
+
+    with session.store() as store:
+        chosen = choose_account(store, account)
+        try:
+            listing.delete_resume(store, chosen.id, resume_id)
+        except NotFound:
+            raise not_found(session, chosen, resume_id) from None
+    if session.as_json:
+        put_json({"deleted": resume_id})
+    else:
+        say(f'Resume {safe_text(resume_id)} of account "{safe_text(chosen.name)}" is gone.')

@@ -1,0 +1,135 @@
+"""The edge: every way a command can fail becomes one line on standard error and an exit code."""
+
+import contextlib
+import errno
+import os
+import secrets
+import sys
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+
+import click
+
+from cli.exits import EXIT_CODES, ExitCode
+from cli.output import say
+from cli.text import safe_text
+from resumes.errors import ErrorCode, ResumesError
+
+OUTCOME_UNKNOWN = (
+    "The store did not say whether the change was kept. Look at what is there before you try again"
+)
+
+
+class Failed(click.ClickException):
+    """The command did not do what was asked; the message says why. Exit code 1."""
+
+    exit_code = ExitCode.FAILED
+
+
+class ReaderGone(Exception):
+    """Nobody reads standard output any more, `head` for instance, which has what it wanted.
+
+    In place of BrokenPipeError, which click would end the process for in its own way.
+    """
+
+
+def run(call: Callable[[], object], *, log_folder: Callable[[], Path | None]) -> int:
+    """The exit code of the call, after its failure, if any, was told.
+
+    `log_folder` is asked for a place for the traceback of an unexpected failure; None has none.
+    """
+    try:
+        result = call()
+        sys.stdout.flush()
+    except (ReaderGone, BrokenPipeError):
+        code: int = ExitCode.READER_GONE
+    except click.Abort as error:
+        code = _interrupted(error)
+    except KeyboardInterrupt:
+        code = ExitCode.INTERRUPTED
+    except click.exceptions.NoArgsIsHelpError as error:
+        error.show()
+        code = ExitCode.USAGE
+    except click.UsageError as error:
+        code = _tell(_with_hint(error), error.exit_code)
+    except click.ClickException as error:
+        code = _tell(error.format_message(), error.exit_code)
+    except ResumesError as error:
+        is_unknown = error.code is ErrorCode.OUTCOME_UNKNOWN
+        code = _tell(OUTCOME_UNKNOWN if is_unknown else error.message, EXIT_CODES[error.code])
+    except OSError as error:
+        code = _tell(_explain(error), ExitCode.FAILED)
+    except Exception:  # noqa: BLE001 - the edge: whatever nobody foresaw must not reach the user as a traceback
+        code = _tell_internal(log_folder)
+    else:
+        code = result if isinstance(result, int) else ExitCode.DONE
+    _drop_unwritten_output()
+    return code
+
+
+def _interrupted(error: click.Abort) -> int:
+    # click wraps Ctrl-C, and the end of input at a question, in the same exception.
+    if isinstance(error.__cause__ or error.__context__, KeyboardInterrupt):
+        return ExitCode.INTERRUPTED
+    return _tell("Nobody answered; nothing was done", ExitCode.FAILED)
+
+
+def _with_hint(error: click.UsageError) -> str:
+    message = error.format_message()
+    if error.ctx is None:
+        return message
+    stop = "" if message.endswith((".", "?")) else "."
+    return f"{message}{stop} See `{error.ctx.command_path} --help`"
+
+
+def _explain(error: OSError) -> str:
+    reason = error.strerror or str(error)
+    if error.filename is None:
+        return f"Cannot write the output: {reason}"
+    return f"Cannot use {os.fsdecode(error.filename)}: {reason}"
+
+
+def _tell(message: str, code: int) -> int:
+    # Where standard error is gone too, the exit code has to do.
+    with contextlib.suppress(OSError):
+        say(f"Error: {safe_text(message)}")
+    return int(code)
+
+
+def _tell_internal(log_folder: Callable[[], Path | None]) -> int:
+    failure_id = secrets.token_hex(4)
+    report = traceback.format_exc()
+    if os.environ.get("RESUMES_DEBUG") == "1":
+        say(report)
+        return _tell(f"Internal error {failure_id}", ExitCode.FAILED)
+    written = _write_report(log_folder(), failure_id, report)
+    place = f"the details are in {written}" if written else "RESUMES_DEBUG=1 shows the details"
+    return _tell(f"Internal error {failure_id}: {place}. Please report it", ExitCode.FAILED)
+
+
+def _write_report(folder: Path | None, failure_id: str, report: str) -> Path | None:
+    if folder is None:
+        return None
+    path = folder / f"error-{failure_id}.txt"
+    try:
+        folder.mkdir(mode=0o700, exist_ok=True)
+        # Values can stand in a traceback's last line: for the owner's eyes only.
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(descriptor, "w", encoding="utf-8", errors="backslashreplace") as file:
+            file.write(report)
+    except OSError:
+        return None
+    return path
+
+
+def _drop_unwritten_output() -> None:
+    """What standard output still holds and cannot be written is let go, or Python, ending, would
+    complain and change the exit code."""
+    try:
+        sys.stdout.flush()
+    except OSError as error:
+        if error.errno in (errno.EPIPE, errno.ENOSPC, errno.EIO, errno.EBADF):
+            nowhere = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(nowhere, sys.stdout.fileno())
+            os.close(nowhere)

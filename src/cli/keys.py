@@ -1,0 +1,175 @@
+"""`resumes keys`: made, shown once, listed masked, revoked, rotated."""
+
+import sys
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from cli import durations
+from cli.candidates import account_names, key_ids
+from cli.commands import group
+from cli.handover import hand_over
+from cli.output import Column, instant, put, put_json, put_table, say
+from cli.session import Session, pass_session
+from resumes.errors import InvalidArgument
+
+if TYPE_CHECKING:
+    from resumes.store.keys import KeyInfo, NewKey
+
+COLUMNS = (
+    Column("id"),
+    Column("account", is_flexible=True),
+    Column("name", is_flexible=True),
+    Column("key"),
+    Column("state"),
+    Column("last used (UTC)"),
+)
+LONGEST_KEY = 1_000
+"""Bytes of standard input that are read for a key."""
+
+
+@group()
+def keys() -> None:
+    """Make and revoke API keys."""
+
+
+@keys.command()
+@click.argument("account", shell_complete=account_names)
+@click.option("--name", metavar="TEXT", default="", help="What it is for.")
+@click.option(
+    "--expires",
+    type=durations.Expiry(),
+    metavar="30d|12h|2027-01-31",
+    help="When it stops counting; a date means its first moment in UTC. Default: never.",
+)
+@pass_session
+def create(session: Session, account: str, name: str, expires: timedelta | datetime | None) -> None:
+    """Make a key for ACCOUNT and print it, once."""
+    from resumes.store import keys
+
+    with session.store() as store:
+        lifetime = durations.until(expires, now_us=store.clock())
+        new = keys.create_key(store, account, name=name, lifetime=lifetime)
+        hand_over(store, new, lambda secret: _show(session, new, secret))
+        info = keys.get_key(store, new.id)
+    until = f" until {instant(info.expires_at)} UTC" if info.expires_at else ""
+    say(f'Key {new.id} of account "{account}" counts from now on{until}.')
+    say("It is not kept and cannot be shown again.")
+
+
+@keys.command("list")
+@click.argument("account", required=False, shell_complete=account_names)
+@pass_session
+def list_(session: Session, account: str | None) -> None:
+    """List all keys, or those of ACCOUNT."""
+    from resumes.store import keys
+
+    with session.store() as store:
+        known = keys.list_keys(store, account=account)
+    if session.as_json:
+        put_json({"keys": [as_json(key) for key in known]})
+    elif known:
+        put_table(COLUMNS, map(_row, known))
+    else:
+        line = session.command_line("keys", "create", account or "ACCOUNT")
+        say(f"No keys yet. Make one: {line}")
+
+
+@keys.command()
+@click.argument("key_id", metavar="KEYID", shell_complete=key_ids)
+@pass_session
+def revoke(session: Session, key_id: str) -> None:
+    """Make the key KEYID count no more, at once and everywhere."""
+    from resumes.store import keys
+
+    with session.store() as store:
+        keys.revoke_key(store, key_id)
+        key = keys.get_key(store, key_id)
+    if session.as_json:
+        put_json(as_json(key))
+    else:
+        say(f'Key {key.id} of account "{key.account}" is revoked.')
+
+
+@keys.command()
+@click.argument("key_id", metavar="KEYID", shell_complete=key_ids)
+@click.option(
+    "--grace",
+    type=durations.Span(),
+    default="24h",
+    show_default=True,
+    metavar="SPAN",
+    help="How long the old key still counts: 0 to 7d.",
+)
+@pass_session
+def rotate(session: Session, key_id: str, grace: timedelta) -> None:
+    """Make a new key in place of KEYID and print it, once."""
+    from resumes.store import keys
+
+    with session.store() as store:
+        new = keys.rotate_key(store, key_id, grace=grace)
+        hand_over(store, new, lambda secret: _show(session, new, secret))
+        old = keys.get_key(store, key_id)
+    until = f"until {instant(old.expires_at)} UTC" if old.state == "active" else "no more"
+    say(f'Key {new.id} of account "{old.account}" counts from now on; {key_id} {until}.')
+    say("It is not kept and cannot be shown again.")
+
+
+@keys.command("import")
+@click.argument("account", shell_complete=account_names)
+@click.option("--name", metavar="TEXT", default="", help="What it is for.")
+@pass_session
+def import_(session: Session, account: str, name: str) -> None:
+    """Make a key that was made elsewhere count for ACCOUNT. It is read from standard input."""
+    from resumes.store import keys
+
+    if sys.stdin.isatty():
+        say("Paste the key, then press Enter:")
+    secret = _read_key()
+    with session.store() as store:
+        key = keys.get_key(store, keys.import_key(store, account, secret, name=name))
+    if session.as_json:
+        put_json(as_json(key))
+    else:
+        say(f'Key {key.id} ({key.masked}) of account "{account}" counts from now on.')
+
+
+def _read_key() -> str:
+    # As bytes: whatever comes in, the answer is about the key and not about its encoding.
+    line = sys.stdin.buffer.readline(LONGEST_KEY)
+    secret = line.decode("ascii", "replace").strip()
+    if not secret:
+        raise InvalidArgument("No key came in on standard input: resumes keys import NAME < FILE")
+    return secret
+
+
+def _show(session: Session, new: "NewKey", secret: str) -> None:
+    if session.as_json:
+        put_json({"id": new.id, "key": secret})
+    else:
+        put(secret)
+    sys.stdout.flush()
+
+
+def _row(key: "KeyInfo") -> list[str]:
+    state = key.state
+    if state == "active" and key.expires_at is not None:
+        state = f"until {instant(key.expires_at)}"
+    return [key.id, key.account, key.name or "-", key.masked, state, instant(key.last_used_at)]
+
+
+def as_json(key: "KeyInfo") -> dict[str, Any]:
+    """The key as `--json` prints it, masked. `shownAt` null: nobody has seen it."""
+    return {
+        "id": key.id,
+        "account": key.account,
+        "name": key.name,
+        "masked": key.masked,
+        "state": key.state,
+        "createdAt": key.created_at,
+        "shownAt": key.shown_at,
+        "lastUsedAt": key.last_used_at,
+        "expiresAt": key.expires_at,
+        "revokedAt": key.revoked_at,
+    }

@@ -1,0 +1,101 @@
+"""The `resumes` command: its options, its table of commands, and the edge around them."""
+
+import contextlib
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+from cli import failures
+from cli.commands import Chapters, LateGroup, Place
+from cli.session import Session
+from resumes.errors import ResumesError
+
+CHAPTERS: Chapters = {
+    "Begin": {
+        "demo": Place("cli.demo", "demo", "Try everything in a scratch home."),
+        "up": Place("cli.up", "up", "Run the API and the importer."),
+        "tui": Place("cli.terminal", "tui", "Look around in a terminal UI."),
+    },
+    "Resumes": {
+        "import": Place("cli.importing", "import_", "Import files and folders, in place."),
+        "validate": Place("cli.validating", "validate", "Judge files, without a store."),
+        "list": Place("cli.listing", "list_", "List an account's resumes."),
+        "show": Place("cli.showing", "show", "Show a resume."),
+        "export": Place("cli.exporting", "export", "Write resumes to files or one stream."),
+        "delete": Place("cli.deleting", "delete", "Delete a resume."),
+        "imports": Place("cli.imports", "imports", "Look at what became of dropped files."),
+    },
+    "Accounts": {
+        "accounts": Place("cli.accounts", "accounts", "Make and change accounts."),
+        "keys": Place("cli.keys", "keys", "Make and revoke API keys."),
+        "plans": Place("cli.plans", "plans", "See and set what plans allow."),
+    },
+    "Run and look after": {
+        "serve": Place("cli.serving", "serve", "Run the API alone."),
+        "watch": Place("cli.watching", "watch", "Run the importer alone."),
+        "db": Place("cli.database", "database", "Look after the store's file."),
+        "doctor": Place("cli.doctor", "doctor", "Check that all is well."),
+        "completion": Place("cli.completion", "completion", "Print a shell's completion script."),
+    },
+}
+
+
+class Resumes(LateGroup):
+    """The command itself: all failures end here, as one line and an exit code."""
+
+    def main(self, *args: Any, **kwargs: Any) -> Any:
+        """Runs, tells what failed, and exits with the code of `cli.exits`."""
+        session = Session()
+        kwargs |= {"standalone_mode": False, "obj": session}
+        code = failures.run(
+            lambda: super(Resumes, self).main(*args, **kwargs),
+            log_folder=lambda: _log_folder(session),
+        )
+        sys.exit(code)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Runs the command that was named."""
+        try:
+            return super().invoke(ctx)
+        except BrokenPipeError as error:
+            raise failures.ReaderGone from error
+
+
+def _log_folder(session: Session) -> Path | None:
+    with contextlib.suppress(ResumesError):
+        home = session.settings().home
+        return home / "logs" if home.is_dir() else None
+    return None
+
+
+@click.group(
+    cls=Resumes,
+    chapters=CHAPTERS,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
+@click.option(
+    "--home",
+    type=click.Path(path_type=Path, file_okay=False),
+    metavar="DIR",
+    help="Where the store, the inbox and config.toml are.",
+)
+@click.option("--database", metavar="URL", help="The store, if elsewhere: sqlite:///PATH.")
+@click.version_option(package_name="resume-service", message="%(prog)s %(version)s")
+@click.pass_obj
+def resumes(session: Session, home: Path | None, database: str | None) -> None:
+    """Takes resumes in from a resume analyzer, keeps them, and gives them back.
+
+    New here? `resumes demo` shows everything in a minute.
+    """
+    session.home = home
+    session.database = database
+
+
+def main() -> None:
+    """The console script. Ends the process."""
+    for stream in (sys.stdout, sys.stderr):
+        # A terminal of another encoding gets escapes for what it cannot show, not a failure.
+        stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
+    resumes(prog_name="resumes")

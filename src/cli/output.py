@@ -1,0 +1,103 @@
+"""The two streams: data goes to standard output, narration to standard error."""
+
+import json
+import os
+import shutil
+import sys
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import click
+
+from cli.text import cut, pad, safe_json, safe_text, width
+
+GAP = "  "
+NARROWEST = 12
+"""Cells that a flexible column keeps, however narrow the terminal."""
+
+
+def say(text: str = "") -> None:
+    """Narration: a line of our own words on standard error. Escape what comes from data first."""
+    click.echo(text, err=True, color=_color())
+
+
+def put(text: str = "") -> None:
+    """Data: a line on standard output. Escape what comes from data first."""
+    click.echo(text, color=_color())
+
+
+def _color() -> bool | None:
+    # None lets click decide by whether the stream is a terminal (no-color.org for the rest).
+    return False if os.environ.get("NO_COLOR") else None
+
+
+def put_json(value: Any) -> None:
+    """A document on standard output, indented, its keys in the order given."""
+    put(safe_json(json.dumps(value, ensure_ascii=False, indent=2)))
+
+
+def put_json_line(value: Any) -> None:
+    """A document on one line of standard output, written through at once."""
+    put(safe_json(json.dumps(value, ensure_ascii=False, separators=(",", ":"))))
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column of a table. A flexible one is cut where the terminal is too narrow."""
+
+    title: str
+    is_number: bool = False
+    is_flexible: bool = False
+
+
+def put_table(columns: Sequence[Column], rows: Iterable[Sequence[str]]) -> None:
+    """A table on standard output, cells escaped; cut to the width of a terminal only on one."""
+    body = [[safe_text(cell) for cell in row] for row in rows]
+    titles = [column.title for column in columns]
+    widths = [max(map(width, cells)) for cells in zip(titles, *body, strict=True)]
+    _squeeze(columns, widths)
+    put(click.style(_line(columns, widths, titles), bold=True))
+    for row in body:
+        put(_line(columns, widths, row))
+
+
+def _squeeze(columns: Sequence[Column], widths: list[int]) -> None:
+    if not sys.stdout.isatty():
+        return
+    room = shutil.get_terminal_size().columns
+    for at in sorted(range(len(columns)), key=lambda at: -widths[at]):
+        excess = sum(widths) + len(GAP) * (len(widths) - 1) - room
+        if excess > 0 and columns[at].is_flexible:
+            widths[at] = max(min(NARROWEST, widths[at]), widths[at] - excess)
+
+
+def _line(columns: Sequence[Column], widths: Sequence[int], cells: Sequence[str]) -> str:
+    padded = [
+        pad(cut(cell, cells_wide), cells_wide, to_the_right=column.is_number)
+        for column, cells_wide, cell in zip(columns, widths, cells, strict=True)
+    ]
+    return GAP.join(padded).rstrip()
+
+
+def put_fields(fields: Iterable[tuple[str, str]]) -> None:
+    """Names and values on standard output, one a line, values aligned and escaped."""
+    pairs = [(name, safe_text(value)) for name, value in fields]
+    longest = max(len(name) for name, _ in pairs)
+    for name, value in pairs:
+        put(f"{name.ljust(longest)}{GAP}{value}".rstrip())
+
+
+def instant(timestamp: str | None) -> str:
+    """A stored instant as people read it, to the minute in UTC; a dash for none."""
+    return "-" if timestamp is None else f"{timestamp[:10]} {timestamp[11:16]}"
+
+
+def counted(count: int, noun: str) -> str:
+    """`1 resume`, `2 resumes`."""
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
+
+
+def limit(maximum: int | None) -> str:
+    """A plan's maximum as people read it."""
+    return "unlimited" if maximum is None else f"{maximum:,}"

@@ -1,0 +1,60 @@
+"""`resumes serve`: the API alone."""
+
+from pathlib import Path
+
+import click
+
+from cli.commands import PORT, command
+from cli.logs import set_up_logs
+from cli.output import put_json_line, say
+from cli.session import Session, make_home, pass_session
+from cli.signals import end_with_standard_input
+
+FILE = click.Path(exists=True, dir_okay=False, readable=True, path_type=Path)
+
+
+@command()
+@click.option("--host", metavar="ADDRESS", help="Where to listen. [default: 127.0.0.1]")
+@click.option("--port", type=PORT, metavar="N", help="0 takes a free one. [default: 8000]")
+@click.option(
+    "--workers", type=click.IntRange(1, 64), metavar="N", help="API processes. [default: 1]"
+)
+@click.option(
+    "--rate-limit/--no-rate-limit",
+    default=None,
+    help="Limit requests per key. [default: only beyond loopback]",
+)
+@click.option("--tls-cert", type=FILE, metavar="FILE", help="Serve HTTPS with this certificate.")
+@click.option("--tls-key", type=FILE, metavar="FILE", help="The certificate's private key.")
+@click.option("--until-stdin-ends", is_flag=True, hidden=True)
+@pass_session
+def serve(
+    session: Session,
+    host: str | None,
+    port: int | None,
+    workers: int | None,
+    rate_limit: bool | None,
+    tls_cert: Path | None,
+    tls_key: Path | None,
+    until_stdin_ends: bool,
+) -> None:
+    """Run the API alone, until Ctrl-C."""
+    if tls_key is not None and tls_cert is None:
+        raise click.UsageError("--tls-key needs --tls-cert")
+    if until_stdin_ends:
+        end_with_standard_input()
+    set_up_logs()
+    settings = session.settings(host=host, port=port, workers=workers, rate_limit=rate_limit)
+    make_home(settings.home)
+    from server import service
+
+    service.run(
+        settings, tls_cert=tls_cert, tls_key=tls_key, ready=lambda url: _tell_ready(session, url)
+    )
+
+
+def _tell_ready(session: Session, url: str) -> None:
+    if session.as_json:
+        put_json_line({"url": url})
+    else:
+        say(f"The API listens at {url}. Ctrl-C stops it.")

@@ -1,0 +1,89 @@
+"""What one run of the command line knows: its flags, and from them the settings and the store."""
+
+import shlex
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from resumes.errors import InvalidArgument, NotFound, StoreUnavailable
+
+if TYPE_CHECKING:
+    from resumes.settings import Settings
+    from resumes.store import Store
+    from resumes.store.accounts import AccountInfo
+
+
+@dataclass(slots=True)
+class Session:
+    """The flags that stand before the command. None: not given."""
+
+    home: Path | None = None
+    database: str | None = None
+    as_json: bool = False
+
+    def settings(self, **flags: Any) -> "Settings":
+        """The settings in force, with a command's own flags; None was not given."""
+        from resumes.settings import load_settings
+
+        return load_settings(home=self.home, database=self.database, **flags)
+
+    def store(self, *, makes: bool = False) -> "Store":
+        """The store, open. `makes`: a new one, and its home, when there is none yet.
+
+        Without `makes` a store of an older version is left as it is and refused, since reading
+        should change nothing.
+        """
+        from resumes.store import open_store
+
+        settings = self.settings()
+        if makes:
+            make_home(settings.home)
+        elif settings.database is None and not settings.home.is_dir():
+            raise StoreUnavailable(
+                f"No store yet: {settings.home} does not exist. `resumes up` makes one, "
+                "--home names another"
+            )
+        return open_store(settings.database_url, upgrade=makes)
+
+    def command_line(self, *words: str) -> str:
+        """A command to type next, with the flags that this one was given."""
+        flags: list[str] = []
+        if self.home is not None:
+            flags += ["--home", str(self.home)]
+        if self.database is not None:
+            flags += ["--database", self.database]
+        return shlex.join(["resumes", *flags, *words])
+
+
+pass_session = click.make_pass_decorator(Session)
+
+
+def make_home(home: Path) -> None:
+    """The folder exists; a new one can be entered by its owner only, as it holds personal data."""
+    try:
+        home.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        raise StoreUnavailable(
+            f"Cannot make the home {home}: {error.strerror}. Name another with --home"
+        ) from error
+
+
+def choose_account(store: "Store", name: str | None) -> "AccountInfo":
+    """The account of this name; without a name the only one there is.
+
+    Raises NotFound, and InvalidArgument when there are several to choose from.
+    """
+    from resumes.store import accounts
+
+    if name is not None:
+        return accounts.get_account(store, name)
+    known = accounts.list_accounts(store)
+    if len(known) == 1:
+        return known[0]
+    if not known:
+        raise NotFound("There is no account yet. `resumes accounts create NAME` makes one")
+    names = ", ".join(account.name for account in known[:10])
+    more = f" and {len(known) - 10} more" if len(known) > 10 else ""
+    raise InvalidArgument(f"Several accounts exist: choose one with --account. {names}{more}")

@@ -1,0 +1,35 @@
+"""`resumes show`: one resume, to read or whole."""
+
+import json
+
+import click
+
+from cli import page
+from cli.candidates import account_names, resume_ids
+from cli.commands import command
+from cli.lookup import get_resume
+from cli.output import put, put_json
+from cli.session import Session, choose_account, pass_session
+
+
+@command()
+@click.argument("resume_id", metavar="ID", shell_complete=resume_ids)
+@click.option(
+    "--account",
+    metavar="NAME",
+    shell_complete=account_names,
+    help="Whose; the only account need not be named.",
+)
+@pass_session
+def show(session: Session, resume_id: str, account: str | None) -> None:
+    """Show a resume.
+
+    As people read it; with --json the stored resume whole, with all that the service set.
+    """
+    with session.store() as store:
+        resume = get_resume(session, store, choose_account(store, account), resume_id)
+    if session.as_json:
+        put_json(json.loads(resume.document))
+        return
+    for line in page.lines(resume, session.settings().format):
+        put(line)

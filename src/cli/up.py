@@ -1,0 +1,86 @@
+"""`resumes up`: the API and the importer together, the usual way to run on one machine."""
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from cli.children import household, start_api, start_importer
+from cli.commands import PORT, command
+from cli.first_key import make_first_key, write_key
+from cli.handover import hand_over
+from cli.output import put, put_json_line, say
+from cli.services import find_or_make_account, serve_arguments, watch_arguments
+from cli.session import Session, pass_session
+from cli.signals import stop_event
+from cli.text import safe_text
+
+if TYPE_CHECKING:
+    from resumes.settings import Settings
+
+ACCOUNT = "default"
+KEY_FILE = "first-key"
+
+
+@command()
+@click.option("--port", type=PORT, metavar="N", help="0 takes a free one. [default: 8000]")
+@pass_session
+def up(session: Session, port: int | None) -> None:
+    """Run the API and the importer, until Ctrl-C.
+
+    The first time it makes the home, an account "default" with an inbox, and a key for it, which
+    it shows once: on a terminal, or else in a file in the home.
+    """
+    settings = session.settings(port=port)
+    with stop_event() as stop, household() as house:
+        key_file = _prepare(session, settings)
+        url = start_api(house, serve_arguments(settings), stop)
+        if url is None:
+            return
+        start_importer(house, watch_arguments(settings))
+        _tell_running(session, settings, url, key_file)
+        house.look_after(stop)
+        say("Stopping.")
+
+
+def _prepare(session: Session, settings: "Settings") -> Path | None:
+    """Home, store, account, inbox and key are there; where the key was put, if in a file."""
+    with session.store(makes=True) as store:
+        find_or_make_account(store, settings.inbox, ACCOUNT)
+        new = make_first_key(store, ACCOUNT)
+        if new is None:
+            return None
+        if sys.stdout.isatty() and not session.as_json:
+            hand_over(store, new, _show)
+            return None
+        # Where standard output is a journal, the key must not end up in it.
+        path = settings.home / KEY_FILE
+        hand_over(store, new, lambda secret: write_key(path, secret))
+        return path
+
+
+def _show(secret: str) -> None:
+    say("An API key for your programs, shown only this once:")
+    put(secret)
+    sys.stdout.flush()
+    say()
+
+
+def _tell_running(session: Session, settings: "Settings", url: str, key_file: Path | None) -> None:
+    inbox = settings.inbox / ACCOUNT
+    if session.as_json:
+        key_path = None if key_file is None else str(key_file)
+        put_json_line({"url": url, "inbox": str(inbox), "keyFile": key_path})
+        return
+    say("Resumes is running. Ctrl-C stops it.")
+    say()
+    say(f"  API    {url}/api/v1/resumes")
+    say(f"  Inbox  {safe_text(str(inbox))}")
+    if key_file is not None:
+        say(f"  Key    in {safe_text(str(key_file))}: take it from there and delete the file")
+    say()
+    say("Drop analyzer files into the inbox, and look at them from another terminal:")
+    say(f"  {session.command_line('list')}")
+    say(f"  {session.command_line('tui')}")
+    say()

@@ -1,0 +1,77 @@
+"""Commands take --json anywhere, and groups know them without importing them."""
+
+import sys
+
+import click
+import pytest
+
+from cli.commands import Group
+from cli.main import CHAPTERS, resumes
+from cli.session import Session
+from tests.cli.conftest import CommandLine, a_resume, store_resumes
+from tests.cli.test_main import iter_commands
+
+LISTINGS = [
+    ("accounts", "list"),
+    ("accounts", "show", "acme"),
+    ("keys", "list"),
+    ("plans", "list"),
+    ("list",),
+    ("imports", "list"),
+    ("doctor",),
+    ("db", "upgrade"),
+]
+
+
+@pytest.mark.parametrize("words", LISTINGS, ids=" ".join)
+def test_json_may_stand_before_between_or_after(acme: CommandLine, words: tuple[str, ...]) -> None:
+    (acme.home / "inbox").mkdir()
+    store_resumes(acme.home, a_resume())
+
+    after = acme.answers(*words, "--json")
+
+    assert acme.answers("--json", *words) == after
+    if len(words) > 1:
+        assert acme.answers(words[0], "--json", *words[1:]) == after
+
+
+@pytest.mark.parametrize(
+    ("name", "place"),
+    [(name, place) for part in CHAPTERS.values() for name, place in part.items()],
+)
+def test_a_summary_is_what_the_command_says_of_itself(name: str, place: object) -> None:
+    command = resumes.get_command(click.Context(resumes), name)
+
+    assert command is not None
+    assert command.name == name
+    said = " ".join((command.help or "").split())
+    summary = getattr(place, "summary", "").removesuffix(".")
+    assert said.startswith(summary), said
+
+
+def test_help_leaves_the_commands_unimported(run: CommandLine) -> None:
+    sys.modules.pop("cli.doctor", None)
+
+    run.succeeds("--help")
+
+    assert "cli.doctor" not in sys.modules
+
+
+def test_every_command_and_option_says_what_it_is_for() -> None:
+    for words, command in iter_commands(resumes):
+        assert command.help, words
+        for param in command.params:
+            if isinstance(param, click.Option) and not param.hidden:
+                assert param.help, (words, param.name)
+
+
+def test_json_is_switched_on_and_never_off() -> None:
+    group = Group("g")
+
+    @group.command("c")
+    @click.pass_obj
+    def command(session: Session) -> None:
+        assert session.as_json
+
+    for words in (["--json", "c"], ["c", "--json"], ["--json", "c", "--json"]):
+        group.main(words, standalone_mode=False, obj=Session())

@@ -1,0 +1,134 @@
+"""`resumes import`: in place, through the one create path."""
+
+import io
+import json
+import sys
+from pathlib import Path
+
+import pytest
+from click import unstyle
+
+from cli import importing
+from cli.sources import Source
+from resumes.store import accounts, ledger
+from tests.cli.conftest import CommandLine, a_resume, open_home
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A folder with two resumes and one that is none."""
+    folder = tmp_path / "files"
+    folder.mkdir()
+    (folder / "a.json").write_bytes(a_resume("Ada"))
+    (folder / "b.json").write_bytes(a_resume("Bo"))
+    (folder / "c.json").write_bytes(b"{")
+    return folder
+
+
+def test_files_become_resumes_and_stay_where_they_are(acme: CommandLine, folder: Path) -> None:
+    result = acme("import", str(folder), "--account", "acme")
+
+    assert result.exit_code == 1
+    assert result.stdout == ""
+    lines = result.stderr.splitlines()
+    assert lines[0] == f"done       {folder}/a.json"
+    assert lines[2].startswith(f"failed     {folder}/c.json: Invalid JSON at byte 1")
+    assert lines[-1] == "2 done, 1 failed."
+    assert [file.name for file in sorted(folder.iterdir())] == ["a.json", "b.json", "c.json"]
+    assert len(acme.answers("list", "--json")["resumes"]) == 2
+
+
+def test_content_that_is_stored_is_a_duplicate_and_no_failure(
+    acme: CommandLine, folder: Path
+) -> None:
+    (folder / "c.json").write_bytes(b"\n" + a_resume("Ada") + b" ")
+
+    first = acme("import", str(folder))
+    second = acme("import", str(folder))
+
+    assert (first.exit_code, second.exit_code) == (0, 0)
+    assert first.stderr.endswith("2 done, 0 failed, 1 duplicate.\n")
+    assert second.stderr.endswith("0 done, 0 failed, 3 duplicate.\n")
+    assert "The same content is stored as " in second.stderr
+
+
+def test_what_the_quota_refuses_failed(acme: CommandLine, folder: Path) -> None:
+    acme.succeeds("plans", "set", "free", "--max-resumes", "1")
+
+    result = acme("import", str(folder / "a.json"), str(folder / "b.json"), "--json")
+
+    assert result.exit_code == 1
+    outcomes = [json.loads(line) for line in result.stdout.splitlines()]
+    assert [(one["outcome"], one["reason"]) for one in outcomes] == [
+        ("done", None),
+        ("failed", "quota_reached"),
+    ]
+    assert outcomes[0]["resumeId"] == acme.answers("list", "--json")["resumes"][0]["id"]
+
+
+def test_a_dry_run_says_the_same_and_stores_nothing(acme: CommandLine, folder: Path) -> None:
+    (folder / "d.json").write_bytes(a_resume("Ada"))
+    (folder / "e.json").write_bytes(a_resume("Eve"))
+    acme.succeeds("plans", "set", "free", "--max-resumes", "2")
+
+    judged = acme("import", str(folder), "--dry-run")
+
+    assert acme.answers("list", "--json")["resumes"] == []
+    imported = acme("import", str(folder))
+    assert judged.exit_code == imported.exit_code == 1
+    words = [
+        [line.split()[0] for line in one.stderr.splitlines()[:-1]] for one in (judged, imported)
+    ]
+    assert words[0] == words[1] == ["done", "done", "failed", "duplicate", "failed"]
+    assert judged.stderr.endswith("2 done, 2 failed, 1 duplicate (nothing was stored).\n")
+    assert acme("import", str(folder / "a.json"), "--dry-run").stderr.startswith("duplicate")
+
+
+def test_standard_input_and_warnings(acme: CommandLine) -> None:
+    result = acme("import", "-", stdin=a_resume(hobby="x"))
+
+    assert result.exit_code == 0
+    assert result.stderr.startswith("done       standard input: 1 warning (")
+
+
+def test_more_than_a_batch_keeps_its_order(acme: CommandLine, tmp_path: Path) -> None:
+    acme.succeeds("accounts", "set-plan", "acme", "business")
+    folder = tmp_path / "many"
+    folder.mkdir()
+    for number in range(importing.BATCH + 5):
+        (folder / f"{number:03}.json").write_bytes(a_resume(f"N{number:03}"))
+
+    acme.succeeds("import", str(folder))
+
+    names = [
+        json.loads(line)["header"]["name"] for line in acme.succeeds("export", "--all").splitlines()
+    ]
+    assert names == sorted(names)
+    assert len(names) == importing.BATCH + 5
+    with open_home(acme.home) as store:
+        assert not ledger.list_files(store)
+        assert accounts.check_counters(store) == []
+
+
+def test_a_terminal_gets_a_bar_and_the_failures_below_it(
+    acme: CommandLine, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stream = io.StringIO()
+    monkeypatch.setattr(stream, "isatty", lambda: True)
+    monkeypatch.setattr(sys, "stderr", stream)
+    results = [
+        importing.FileResult(Source("a.json"), "done"),
+        importing.FileResult(Source("b.json"), "failed", "invalid_json", "no"),
+    ]
+
+    told = list(importing._told_by_bar(iter(results), total=2))
+
+    assert told == results
+    shown = unstyle(stream.getvalue())
+    assert "2/2" in shown
+    assert shown.endswith("failed     b.json: no\n")
+
+
+def test_what_is_missing_is_a_usage_error(acme: CommandLine) -> None:
+    assert "does not exist" in acme.fails(2, "import", "nowhere")
+    assert "Missing argument 'PATH...'" in acme.fails(2, "import")

@@ -1,0 +1,52 @@
+"""`resumes tui`."""
+
+import sys
+from typing import Any
+
+import pytest
+
+from resumes.errors import NotFound
+from tests.cli.conftest import CommandLine
+from tui import service
+
+
+def test_without_a_terminal_it_says_so(acme: CommandLine) -> None:
+    assert "needs a terminal; elsewhere use `resumes list`" in acme.fails(2, "tui")
+
+
+@pytest.fixture
+def terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Streams that say that they are a terminal; click's stand-ins for them too."""
+    for stream in ("stdin", "stdout", "stderr"):
+        monkeypatch.setattr(type(getattr(sys, stream)), "isatty", lambda _: True, raising=False)
+    from click import testing
+
+    monkeypatch.setattr(testing._NamedTextIOWrapper, "isatty", lambda _: True, raising=False)
+
+
+@pytest.mark.usefixtures("terminal")
+def test_what_was_asked_for_is_passed_on_and_its_code_is_ours(
+    acme: CommandLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: dict[str, Any] = {}
+
+    def run(store: object, **options: Any) -> int:
+        asked.update(options)
+        return 1
+
+    monkeypatch.setattr(service, "run", run)
+
+    result = acme("tui", "keys", "--account", "acme", "--open", "x", "--read-only")
+
+    assert result.exit_code == 1
+    assert asked == {"screen": "keys", "account": "acme", "open_id": "x", "read_only": True}
+
+
+@pytest.mark.usefixtures("terminal")
+def test_what_it_refuses_is_one_line(acme: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
+    def run(store: object, **options: Any) -> int:
+        raise NotFound("No such screen")
+
+    monkeypatch.setattr(service, "run", run)
+
+    assert acme.fails(1, "tui") == "No such screen"
