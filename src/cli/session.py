@@ -1,6 +1,9 @@
 """What one run of the command line knows: its flags, and from them the settings and the store."""
 
+import contextlib
 import shlex
+import shutil
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,6 +16,9 @@ if TYPE_CHECKING:
     from resumes.settings import Settings
     from resumes.store import Store
     from resumes.store.accounts import AccountInfo
+
+
+NAME = "resumes"
 
 
 @dataclass(slots=True)
@@ -54,7 +60,20 @@ class Session:
             flags += ["--home", str(self.home)]
         if self.database is not None:
             flags += ["--database", self.database]
-        return shlex.join(["resumes", *flags, *words])
+        return shlex.join([program(), *flags, *words])
+
+
+def program() -> str:
+    """How this program is called from here: by its name only where the shell would find it."""
+    called = Path(sys.argv[0])
+    if called.name != NAME:  # run as a module
+        return NAME
+    found = shutil.which(NAME)
+    if found is not None and called.exists() and called.samefile(found):
+        return NAME
+    with contextlib.suppress(ValueError):
+        return str(called.absolute().relative_to(Path.cwd()))
+    return str(called.absolute())
 
 
 pass_session = click.make_pass_decorator(Session)

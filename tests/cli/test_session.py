@@ -46,6 +46,21 @@ def test_the_next_command_carries_the_flags_on() -> None:
     )
 
 
+def test_the_next_command_begins_as_this_one_did_when_the_shell_would_not_find_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / ".venv" / "bin").mkdir(parents=True)
+    script = tmp_path / ".venv" / "bin" / "resumes"
+    script.touch(mode=0o755)
+    monkeypatch.setattr("sys.argv", [str(script)])
+    monkeypatch.setenv("PATH", "/nowhere")
+    assert Session().command_line("list") == f"{script} list"
+    monkeypatch.chdir(tmp_path)
+    assert Session().command_line("list") == ".venv/bin/resumes list"
+    monkeypatch.setenv("PATH", str(script.parent))
+    assert Session().command_line("list") == "resumes list"
+
+
 def test_the_account_is_the_named_or_the_only_one(tmp_path: Path) -> None:
     with Session(home=tmp_path).store(makes=True) as store:
         with pytest.raises(NotFound, match="There is no account yet"):

@@ -22,7 +22,16 @@ MAX_DEPTH = 32
 MIN_INTEGER = -(2**63)
 MAX_INTEGER = 2**63 - 1
 
-_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+# What files that are no JSON at all begin with, and what people call it.
+_FOREIGN = {
+    b"\xef\xbb\xbf": "a byte order mark",
+    b"\xff\xfe": "UTF-16, not UTF-8",
+    b"\xfe\xff": "UTF-16, not UTF-8",
+    b"%PDF": "a PDF, not JSON",
+    b"PK\x03\x04": "a ZIP archive or an office document, not JSON",
+    b"\x1f\x8b": "compressed with gzip, not JSON",
+}
+_NOT_NUMBERS = re.compile(rb"-?(?:NaN|Infinity)")
 # An escaped backslash before it makes "u0000" plain text.
 _ESCAPED_NUL = re.compile(rb"(?<!\\)(?:\\\\)*+(\\u0000)")
 _TOKEN = re.compile(rb'"(?:[^"\\]|\\.)*+"|[\[{]|[\]}]|(-?[0-9][0-9.eE+-]*+)', re.DOTALL)
@@ -107,8 +116,9 @@ def _refuse(body: bytes, complaint: str) -> NoReturn:
     """Says in our words what the parser complains about."""
     if not body.strip(b" \t\r\n"):
         raise _invalid("the body is empty", 0)
-    if body.startswith(_BYTE_ORDER_MARK):
-        raise _invalid("a byte order mark", 0)
+    for beginning, name in _FOREIGN.items():
+        if body.startswith(beginning):
+            raise _invalid(name, 0)
     try:
         body.decode()
     except UnicodeDecodeError as error:
@@ -121,10 +131,16 @@ def _refuse(body: bytes, complaint: str) -> NoReturn:
     reason, line, column = located.groups()
     is_cut_short = reason.startswith("EOF")
     offset = len(body) if is_cut_short else _offset(body, int(line), int(column))
+    # A sign before it was read as a number's.
+    for start in (max(offset - 1, 0), offset):
+        if not_a_number := _NOT_NUMBERS.match(body, start):
+            raise _invalid(f"{not_a_number[0].decode()} is not a JSON number", start)
     raise _invalid(_reason(reason), offset)
 
 
 def _reason(complaint: str) -> str:
+    if complaint.startswith("EOF while parsing "):
+        return f"the text ends in the middle of {complaint.removeprefix('EOF while parsing ')}"
     duplicate = _DUPLICATE_KEY.fullmatch(complaint)
     if duplicate:
         return f'duplicate key "{printable(duplicate[1])}"'
