@@ -1,5 +1,6 @@
 """What the docs promise is there, and what is there the docs name."""
 
+import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -7,7 +8,10 @@ from pathlib import Path
 import click
 import pytest
 
-from cli.main import resumes
+from cli.main import resumes as command_line
+from resumes import analyzer
+from resumes.analyzer.sections import SECTION_TYPES
+from resumes.errors import ResumesError
 from resumes.settings import Settings
 
 
@@ -23,7 +27,7 @@ def commands(command: click.Command, name: str = "resumes") -> Iterator[str]:
         yield from commands(found, f"{name} {child}")
 
 
-COMMANDS = list(commands(resumes))
+COMMANDS = list(commands(command_line))
 
 
 @pytest.fixture(scope="module")
@@ -65,3 +69,24 @@ def test_every_sample_is_described(repository: Path) -> None:
     page = (repository / "sample_data" / "README.md").read_text(encoding="utf-8")
     for sample in (repository / "sample_data").rglob("*.json"):
         assert sample.name in page
+
+
+def test_every_bad_sample_is_refused_with_the_message_that_its_page_gives(repository: Path) -> None:
+    page = (repository / "sample_data" / "README.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| `(\S+\.json)` \| [^|]* \| `([^|]*)` \|$", page, re.MULTILINE)
+    samples = {path.name: path for path in (repository / "sample_data" / "bad").iterdir()}
+    assert {name for name, _ in rows} == set(samples)
+    for name, message in rows:
+        with pytest.raises(ResumesError) as refused:
+            analyzer.parse(samples[name].read_bytes())
+        assert refused.value.message.startswith(message.rstrip("…")), name
+
+
+def test_every_good_sample_is_accepted_and_one_has_all_26_section_types(repository: Path) -> None:
+    complete = []
+    for path in (repository / "sample_data").glob("*.json"):
+        parsed = analyzer.parse(path.read_bytes())
+        assert bool(parsed.warnings) == path.name.startswith("warnings-"), path.name
+        if json.loads(parsed.document)["sections"].keys() == SECTION_TYPES.keys():
+            complete.append(path.name)
+    assert complete
