@@ -7,10 +7,11 @@ import click
 from cli import questions
 from cli.candidates import account_names, plan_names
 from cli.commands import group
-from cli.output import Column, counted, instant, limit, put_fields, put_json, put_table, say
+from cli.output import Column, instant, limit, put_fields, put_json, put_table, say
 from cli.session import Session, pass_session
 from cli.text import safe_text
 from resumes.errors import Conflict
+from resumes.text import counted
 
 if TYPE_CHECKING:
     from resumes.store.accounts import AccountInfo
@@ -46,10 +47,13 @@ def create(session: Session, name: str, plan: str) -> None:
 
     with session.store(makes=True) as store:
         account = accounts.create_account(store, name, plan=plan)
+    inbox = session.settings().inbox / account.name
+    inbox.mkdir(parents=True, exist_ok=True)
     if session.as_json:
         put_json(as_json(account))
         return
     say(f'Account "{account.name}" is there, on the plan {account.plan}.')
+    say(f"Drop its files into {safe_text(str(inbox))}")
     say(f"A key for its programs: {session.command_line('keys', 'create', account.name)}")
 
 

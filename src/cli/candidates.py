@@ -25,8 +25,6 @@ MOST = 100
 HELP_CELLS = 50
 ID_CHARACTERS = 24
 
-Completer = Callable[[click.Context, click.Parameter, str], list[CompletionItem]]
-
 
 def account_names(
     context: click.Context, _: click.Parameter, incomplete: str
@@ -61,7 +59,7 @@ def key_ids(context: click.Context, _: click.Parameter, incomplete: str) -> list
         from resumes.store import keys
 
         for key in keys.list_keys(store):
-            if key.state == "active":
+            if key.state is keys.KeyState.ACTIVE:
                 yield CompletionItem(key.id, help=f"{key.account} {key.name}".strip())
 
     return _offer(context, find, incomplete)
@@ -71,13 +69,12 @@ def resume_ids(context: click.Context, _: click.Parameter, incomplete: str) -> l
     """Ids of resumes of the account given so far, with their titles."""
 
     def find(store: "Store") -> Iterator[CompletionItem]:
-        from resumes.analyzer import list_title
         from resumes.store import listing
 
         account = choose_account(store, context.params.get("account"))
         before = _just_before(incomplete) if incomplete else ""
         for entry in listing.list_page(store, account.id, cursor=before, limit=MOST).entries:
-            title = cut(safe_text(list_title(entry.title, entry.name)), HELP_CELLS)
+            title = cut(safe_text(entry.shown_title), HELP_CELLS)
             yield CompletionItem(entry.id, help=title)
 
     return _offer(context, find, incomplete)

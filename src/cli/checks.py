@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cli.output import counted
 from cli.session import Session
 from resumes.errors import ResumesError
+from resumes.text import counted
 
 if TYPE_CHECKING:
     from resumes.settings import Settings

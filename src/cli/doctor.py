@@ -7,9 +7,10 @@ import click
 from cli.checks import Finding, iter_findings
 from cli.commands import command
 from cli.exits import ExitCode
-from cli.output import counted, put, put_json, say
+from cli.output import put, put_json, say
 from cli.session import Session, pass_session
 from cli.text import safe_text
+from resumes.text import counted
 
 
 @command()

@@ -1,4 +1,4 @@
-"""Exit codes: what each means, and which error ends with which (design.md, Commands)."""
+"""Exit codes: what each means, and which error ends with which."""
 
 from collections.abc import Mapping
 from enum import IntEnum

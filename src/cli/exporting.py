@@ -11,10 +11,11 @@ import click
 from cli.candidates import account_names, resume_ids
 from cli.commands import command
 from cli.lookup import get_resume
-from cli.output import counted, put_json_line, say
+from cli.output import put_json_line, say
 from cli.session import Session, choose_account, pass_session
 from cli.text import safe_text
 from resumes.errors import NotFound
+from resumes.text import counted
 
 if TYPE_CHECKING:
     from resumes.store import Store

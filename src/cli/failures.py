@@ -14,11 +14,7 @@ import click
 from cli.exits import EXIT_CODES, ExitCode
 from cli.output import say
 from cli.text import safe_text
-from resumes.errors import ErrorCode, ResumesError
-
-OUTCOME_UNKNOWN = (
-    "The store did not say whether the change was kept. Look at what is there before you try again"
-)
+from resumes.errors import ResumesError
 
 
 class Failed(click.ClickException):
@@ -56,8 +52,7 @@ def run(call: Callable[[], object], *, log_folder: Callable[[], Path | None]) ->
     except click.ClickException as error:
         code = _tell(error.format_message(), error.exit_code)
     except ResumesError as error:
-        is_unknown = error.code is ErrorCode.OUTCOME_UNKNOWN
-        code = _tell(OUTCOME_UNKNOWN if is_unknown else error.message, EXIT_CODES[error.code])
+        code = _tell(error.message, EXIT_CODES[error.code])
     except OSError as error:
         code = _tell(_explain(error), ExitCode.FAILED)
     except Exception:  # noqa: BLE001 - the edge: whatever nobody foresaw must not reach the user as a traceback
@@ -76,7 +71,8 @@ def _interrupted(error: click.Abort) -> int:
 
 
 def _with_hint(error: click.UsageError) -> str:
-    message = error.format_message()
+    # Choices come on lines of their own.
+    message = " ".join(error.format_message().split())
     if error.ctx is None:
         return message
     stop = "" if message.endswith((".", "?")) else "."

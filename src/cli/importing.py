@@ -17,12 +17,14 @@ from cli.output import put_json_line, say
 from cli.session import Session, choose_account, pass_session
 from cli.sources import PATH, UNREADABLE, Source, iter_sources
 from resumes.errors import InvalidArgument, InvalidInput, Issue
+from resumes.text import counted
 
 if TYPE_CHECKING:
     from resumes.analyzer import Format
     from resumes.store import Store
     from resumes.store.accounts import AccountInfo
     from resumes.store.creating import NewResume, Outcome
+    from resumes.store.ledger import FileOutcome
 
 BATCH = 100
 """Files in one transaction."""
@@ -33,7 +35,7 @@ class FileResult:
     """What became of a file: done, duplicate or failed. `resume_id` None: nothing is stored."""
 
     source: Source
-    outcome: str
+    outcome: "FileOutcome"
     code: str | None = None
     message: str | None = None
     resume_id: str | None = None
@@ -131,31 +133,33 @@ def _read(source: Source, accepted: "Format") -> "NewResume | FileResult":
     from importer import reading
     from resumes.analyzer import parse
     from resumes.store.creating import NewResume
+    from resumes.store.ledger import FileOutcome
 
     try:
         content = source.read(max_bytes=accepted.max_bytes)
         return NewResume(parse(content, accepted), digest=reading.digest(content))
     except InvalidArgument as error:
-        return FileResult(source, "failed", UNREADABLE, error.message)
+        return FileResult(source, FileOutcome.FAILED, UNREADABLE, error.message)
     except InvalidInput as error:
-        return FileResult(source, "failed", error.code, error.message)
+        return FileResult(source, FileOutcome.FAILED, error.code, error.message)
 
 
 def _result(source: Source, new: "NewResume", outcome: "Outcome") -> FileResult:
     from resumes.store.creating import Created, Duplicate
+    from resumes.store.ledger import FileOutcome
 
     match outcome:
         case Created(id=resume_id):
             return FileResult(
-                source, "done", resume_id=resume_id or None, warnings=new.resume.warnings
+                source, FileOutcome.DONE, resume_id=resume_id or None, warnings=new.resume.warnings
             )
         case Duplicate(id=resume_id):
-            where = f"stored as {resume_id}" if resume_id else "among these files"
+            message = outcome.message if resume_id else "The same content is among these files"
             return FileResult(
-                source, "duplicate", "duplicate", f"The same content is {where}", resume_id or None
+                source, FileOutcome.DUPLICATE, "duplicate", message, resume_id or None
             )
         case refused:
-            return FileResult(source, "failed", refused.code, refused.message)
+            return FileResult(source, FileOutcome.FAILED, refused.code, refused.message)
 
 
 def _told(session: Session, results: Iterator[FileResult], *, total: int) -> Iterator[FileResult]:
@@ -189,7 +193,7 @@ def _remark(result: FileResult) -> str | None:
     count = len(result.warnings)
     if not count:
         return result.message
-    return f"{count} {'warning' if count == 1 else 'warnings'} (`resumes validate` shows them)"
+    return f"{counted(count, 'warning')} (`resumes validate` shows them)"
 
 
 def as_json(result: FileResult) -> dict[str, Any]:

@@ -8,7 +8,6 @@ from cli.candidates import account_names, claim_ids
 from cli.commands import group
 from cli.output import Column, instant, put_fields, put_json, put_table, say
 from cli.session import Session, pass_session
-from resumes.errors import NotFound
 
 if TYPE_CHECKING:
     from resumes.store.ledger import FileRow
@@ -20,7 +19,7 @@ COLUMNS = (
     Column("file", is_flexible=True),
 )
 MOST = 1_000
-"""Files that the ledger gives at a time, and so how far back `show` looks."""
+"""Files that the ledger gives at a time."""
 
 
 @group()
@@ -62,11 +61,7 @@ def show(session: Session, claim_id: str) -> None:
     from resumes.store import ledger
 
     with session.store() as store:
-        files = ledger.list_files(store, limit=MOST)
-    row = next((row for row in files if row.claim_id == claim_id), None)
-    if row is None:
-        line = session.command_line("imports", "list")
-        raise NotFound(f'No such file among the newest {MOST:,}: "{claim_id[:80]}". See `{line}`')
+        row = ledger.get_file(store, claim_id)
     if session.as_json:
         put_json(as_json(row))
     else:

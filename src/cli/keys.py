@@ -111,7 +111,9 @@ def rotate(session: Session, key_id: str, grace: timedelta) -> None:
         new = keys.rotate_key(store, key_id, grace=grace)
         hand_over(store, new, lambda secret: _show(session, new, secret))
         old = keys.get_key(store, key_id)
-    until = f"until {instant(old.expires_at)} UTC" if old.state == "active" else "no more"
+    until = (
+        f"until {instant(old.expires_at)} UTC" if old.state is keys.KeyState.ACTIVE else "no more"
+    )
     say(f'Key {new.id} of account "{old.account}" counts from now on; {key_id} {until}.')
     say("It is not kept and cannot be shown again.")
 
@@ -153,8 +155,10 @@ def _show(session: Session, new: "NewKey", secret: str) -> None:
 
 
 def _row(key: "KeyInfo") -> list[str]:
-    state = key.state
-    if state == "active" and key.expires_at is not None:
+    from resumes.store.keys import KeyState
+
+    state: str = key.state
+    if key.state is KeyState.ACTIVE and key.expires_at is not None:
         state = f"until {instant(key.expires_at)}"
     return [key.id, key.account, key.name or "-", key.masked, state, instant(key.last_used_at)]
 

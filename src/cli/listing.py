@@ -1,6 +1,6 @@
 """`resumes list`: a page of an account's resumes, as the API gives it."""
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -12,7 +12,7 @@ from cli.text import safe_text
 from resumes.errors import InvalidArgument
 
 if TYPE_CHECKING:
-    from resumes.store.listing import Entry, Page
+    from resumes.store.listing import Page
 
 COLUMNS = (Column("id"), Column("title", is_flexible=True), Column("created (UTC)"))
 
@@ -45,7 +45,7 @@ def list_(session: Session, account: str | None, limit: int, cursor: str) -> Non
         _check(cursor)
         page = listing.list_page(store, chosen.id, cursor=cursor, limit=limit)
     if session.as_json:
-        put_json(as_json(page, limit=limit))
+        put_json(page.as_json(limit=limit))
         return
     if page.entries:
         put_entries(page)
@@ -69,27 +69,4 @@ def _check(cursor: str) -> None:
 
 def put_entries(page: "Page") -> None:
     """The page as a table on standard output."""
-    put_table(COLUMNS, ([one.id, _title(one), instant(one.created_at)] for one in page.entries))
-
-
-def as_json(page: "Page", *, limit: int) -> dict[str, Any]:
-    """The page as the API gives it."""
-    return {
-        "resumes": [
-            {
-                "id": entry.id,
-                "title": _title(entry),
-                "filename": entry.filename,
-                "createdAt": entry.created_at,
-                "updatedAt": entry.updated_at,
-            }
-            for entry in page.entries
-        ],
-        "pagination": {"cursor": page.cursor, "limit": limit},
-    }
-
-
-def _title(entry: "Entry") -> str:
-    from resumes.analyzer import list_title
-
-    return list_title(entry.title, entry.name)
+    put_table(COLUMNS, ([one.id, one.shown_title, instant(one.created_at)] for one in page.entries))

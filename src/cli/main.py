@@ -1,6 +1,7 @@
 """The `resumes` command: its options, its table of commands, and the edge around them."""
 
 import contextlib
+import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -9,8 +10,11 @@ import click
 
 from cli import failures
 from cli.commands import Chapters, LateGroup, Place
+from cli.exits import ExitCode
 from cli.session import Session
 from resumes.errors import ResumesError
+
+STREAMS = ("stdin", "stdout", "stderr")
 
 CHAPTERS: Chapters = {
     "Begin": {
@@ -93,9 +97,27 @@ def resumes(session: Session, home: Path | None, database: str | None) -> None:
     session.database = database
 
 
+def refuse_closed_output() -> None:
+    """Ends the process when standard output is closed, not merely thrown away.
+
+    The store would be opened under its number and take what is printed, a new key would be lost.
+    """
+    closed = [number for number, stream in enumerate(STREAMS) if getattr(sys, stream) is None]
+    while closed and os.open(os.devnull, os.O_RDWR) < max(closed):
+        pass
+    if sys.stderr is None:
+        sys.stderr = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115 - for good
+    if sys.stdout is None:
+        sys.stderr.write(
+            "Error: Standard output is closed. Send it to /dev/null if it is not wanted\n"
+        )
+        sys.exit(ExitCode.FAILED)
+
+
 def main() -> None:
     """The console script. Ends the process."""
+    refuse_closed_output()
     for stream in (sys.stdout, sys.stderr):
         # A terminal of another encoding gets escapes for what it cannot show, not a failure.
-        stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
+        stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]  # typeshed: any TextIO
     resumes(prog_name="resumes")

@@ -11,6 +11,7 @@ from typing import Any
 import click
 
 from cli.text import cut, pad, safe_json, safe_text, width
+from resumes.clock import minute
 
 GAP = "  "
 NARROWEST = 12
@@ -90,12 +91,7 @@ def put_fields(fields: Iterable[tuple[str, str]]) -> None:
 
 def instant(timestamp: str | None) -> str:
     """A stored instant as people read it, to the minute in UTC; a dash for none."""
-    return "-" if timestamp is None else f"{timestamp[:10]} {timestamp[11:16]}"
-
-
-def counted(count: int, noun: str) -> str:
-    """`1 resume`, `2 resumes`."""
-    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
+    return "-" if timestamp is None else minute(timestamp)
 
 
 def limit(maximum: int | None) -> str:

@@ -1,37 +1,34 @@
 """A stored resume as people read it in a terminal: a page of plain text."""
 
-import calendar
 import json
 import textwrap
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from cli.output import instant
 from cli.text import safe_text
-
-if TYPE_CHECKING:
-    from resumes.analyzer import Format, ShownSection
-    from resumes.store.listing import StoredResume
+from resumes.analyzer import (
+    Format,
+    ShownSection,
+    date_range,
+    iter_sections,
+    plain_number,
+)
+from resumes.analyzer.reading import CONTACTS, LEADS, PLACES, PROSE, SECONDS
+from resumes.analyzer.sections import SECTION_TYPES
+from resumes.store.listing import StoredResume
 
 WIDTH = 78
 INDENT = "  "
-CONTACTS = ("email", "phone", "location", "website")
-HEADLINE_CHARS = 60
-PROSE = frozenset({"text", "description", "quote"})
-"""Fields that read as a paragraph, without their name."""
-NAMELESS = frozenset({"position", "degree", "location", "role", "author", "issuer", "contact"})
-"""Fields that need no name beside the item's first."""
 
 
-def lines(resume: "StoredResume", format: "Format") -> Iterator[str]:  # noqa: A002  (as in resumes.analyzer)
+def lines(resume: StoredResume, format: Format) -> Iterator[str]:  # noqa: A002  (as in resumes.analyzer)
     """The resume's lines, escaped: what it is called, whose it is, its sections in order."""
-    from resumes.analyzer import iter_sections, list_title
-
     entry = resume.entry
     document = json.loads(resume.document)
-    yield click.style(safe_text(list_title(entry.title, entry.name)), bold=True)
+    yield click.style(safe_text(entry.shown_title), bold=True)
     updated = (
         "" if entry.updated_at == entry.created_at else f", changed {instant(entry.updated_at)}"
     )
@@ -53,21 +50,23 @@ def _header(header: Mapping[str, Any]) -> Iterator[str]:
         yield from textwrap.wrap(" · ".join(contacts), WIDTH, break_on_hyphens=False)
 
 
-def _section(section: "ShownSection") -> Iterator[str]:
+def _section(section: ShownSection) -> Iterator[str]:
     for item in section.items:
-        yield from _item(item)
+        yield from _item(section.type, item)
     if not section.items:
         yield f"{INDENT}(nothing to show)"
 
 
-def _item(item: Mapping[str, Any]) -> Iterator[str]:
+def _item(section_type: str, item: Mapping[str, Any]) -> Iterator[str]:
     rest = dict(item)
-    yield from _wrapped(_take_headline(rest))
+    # What fields of extra section types mean is not known: they are shown by name.
+    if section_type in SECTION_TYPES:
+        yield from _wrapped(_take_headline(rest))
     for field, value in rest.items():
         if isinstance(value, list) and field != "tags":
             for entry in value:
                 yield from _wrapped(f"- {_plain(entry)}", deeper=True)
-        elif field in PROSE or field == "tags":
+        elif field in PROSE or field in ("tags", ""):
             yield from _wrapped(_plain(value), deeper=True)
         else:
             yield from _wrapped(f"{_words(field)}: {_plain(value)}", deeper=True)
@@ -75,16 +74,10 @@ def _item(item: Mapping[str, Any]) -> Iterator[str]:
 
 def _take_headline(rest: dict[str, Any]) -> str:
     """The item's first line, made of fields that are taken out of `rest`."""
-    parts: list[str] = []
-    for field in list(rest):
-        value = rest[field]
-        is_short = isinstance(value, str) and len(value) <= HEADLINE_CHARS
-        if is_short and field not in PROSE and (not parts or field in NAMELESS):
-            parts.append(_plain(rest.pop(field)))
-    if isinstance(rest.get("dateRange"), dict):
-        dates = _dates(rest.pop("dateRange"))
-        if dates:
-            parts.append(dates)
+    parts = [_plain(rest.pop(field)) for field in (*LEADS, *SECONDS) if field in rest]
+    if dates := date_range(rest.pop("dateRange", {})):
+        parts.append(dates)
+    parts += [_plain(rest.pop(field)) for field in PLACES if field in rest]
     return " · ".join(parts)
 
 
@@ -102,6 +95,8 @@ def _plain(value: Any) -> str:
             return safe_text(" ".join(value.split()))
         case bool():
             return "yes" if value else "no"
+        case int() | float():
+            return plain_number(value)
         case dict():
             return " ".join(_plain(part) for part in value.values())
         case list():
@@ -114,21 +109,3 @@ def _words(field: str) -> str:
     """A field's name as words: `levelText` is `level text`."""
     spaced = "".join(f" {char.lower()}" if char.isupper() else char for char in field)
     return safe_text(spaced.strip())
-
-
-def _dates(dates: Mapping[str, Any]) -> str:
-    """`Jan 2020 to Mar 2021`; months count from 0 (interface.md, DateRange object)."""
-    start = _month(dates.get("fromYear"), dates.get("fromMonth"))
-    end = "now" if dates.get("isOngoing") else _month(dates.get("toYear"), dates.get("toMonth"))
-    if start and end:
-        return start if start == end else f"{start} to {end}"
-    if start:
-        return f"from {start}"
-    return f"until {end}" if end else ""
-
-
-def _month(year: Any, month: Any) -> str:
-    if year is None:
-        return ""
-    is_month = isinstance(month, int) and 0 <= month <= 11
-    return f"{calendar.month_abbr[month + 1]} {year}" if is_month else str(year)

@@ -4,7 +4,6 @@ import json
 
 import click
 
-from cli import page
 from cli.candidates import account_names, resume_ids
 from cli.commands import command
 from cli.lookup import get_resume
@@ -26,6 +25,8 @@ def show(session: Session, resume_id: str, account: str | None) -> None:
 
     As people read it; with --json the stored resume whole, with all that the service set.
     """
+    from cli import page
+
     with session.store() as store:
         resume = get_resume(session, store, choose_account(store, account), resume_id)
     if session.as_json:

@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from cli import listing
 from cli.demonstration import ACCOUNT, Demo
-from cli.output import Column, counted, instant, put, put_json, put_table
+from cli.output import Column, instant, put, put_json, put_table
 from cli.text import safe_text
 from resumes.errors import StoreUnavailable
+from resumes.text import counted
 
 COLUMNS = (Column("id"), Column("title", is_flexible=True), Column("created (UTC)"))
 LIMIT = 100
@@ -78,7 +78,7 @@ def _from_store(demo: Demo) -> list[dict[str, Any]]:
 
     with demo.session.store() as store:
         page = list_page(store, accounts.get_account(store, ACCOUNT).id, limit=LIMIT)
-    resumes: list[dict[str, Any]] = listing.as_json(page, limit=LIMIT)["resumes"]
+    resumes: list[dict[str, Any]] = page.as_json(limit=LIMIT)["resumes"]
     return resumes
 
 

@@ -38,7 +38,7 @@ def tui(
         raise InvalidArgument("The terminal UI needs a terminal; elsewhere use `resumes list`")
     from tui import service
 
-    with session.store() as store:
+    with session.store(makes=True) as store:
         code = service.run(
             store, screen=screen, account=account, open_id=open_id, read_only=read_only
         )

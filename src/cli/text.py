@@ -1,48 +1,17 @@
 """Text from data on its way to a terminal: made harmless, measured, cut."""
 
 import unicodedata
+from typing import Final
 
-JOINERS = "\u200c\u200d"
-"""Invisible, and part of how Hindi, Persian and many emoji are written."""
+from resumes.text import escaped, escaped_json
 
 ELLIPSIS = "…"
 
+safe_text: Final = escaped
+"""What is not harmless is shown escaped, line ends too: one value stays on one line."""
 
-def safe_text(text: str) -> str:
-    """The text with everything that could drive a terminal or mislead the eye escaped.
-
-    That is control characters (line breaks too), escape sequences, bidirectional controls, lone
-    surrogates and unassigned characters; letters of every script, blanks and joiners stay.
-    """
-    if text.isprintable():
-        return text
-    return "".join(char if _is_harmless(char) else _escape(char) for char in text)
-
-
-def _is_harmless(char: str) -> bool:
-    # isprintable() also says no to blanks such as the no-break space of French.
-    return char.isprintable() or char in JOINERS or unicodedata.category(char) == "Zs"
-
-
-def _escape(char: str) -> str:
-    return char.encode("unicode_escape").decode("ascii")
-
-
-def safe_json(text: str) -> str:
-    """JSON text with every character that `safe_text` escapes written as `\\uXXXX`.
-
-    Line breaks stay: in JSON they stand between values only.
-    """
-    if text.isprintable():
-        return text
-    return "".join(
-        char if char == "\n" or _is_harmless(char) else _escape_json(char) for char in text
-    )
-
-
-def _escape_json(char: str) -> str:
-    units = char.encode("utf-16-be", "surrogatepass")
-    return "".join(f"\\u{units[at]:02x}{units[at + 1]:02x}" for at in range(0, len(units), 2))
+safe_json: Final = escaped_json
+"""The same characters, escaped so that it is still JSON. Line ends between values stay."""
 
 
 def width(text: str) -> int:

@@ -1,6 +1,8 @@
 """`resumes up`: the API and the importer together, the usual way to run on one machine."""
 
+import contextlib
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,9 +14,10 @@ from cli.first_key import make_first_key, write_key
 from cli.handover import hand_over
 from cli.output import put, put_json_line, say
 from cli.services import find_or_make_account, serve_arguments, watch_arguments
-from cli.session import Session, pass_session
+from cli.session import Session, make_home, pass_session
 from cli.signals import stop_event
 from cli.text import safe_text
+from resumes.errors import Conflict
 
 if TYPE_CHECKING:
     from resumes.settings import Settings
@@ -33,7 +36,8 @@ def up(session: Session, port: int | None) -> None:
     it shows once: on a terminal, or else in a file in the home.
     """
     settings = session.settings(port=port)
-    with stop_event() as stop, household() as house:
+    make_home(settings.home)
+    with alone(settings.home), stop_event() as stop, household() as house:
         key_file = _prepare(session, settings)
         url = start_api(house, serve_arguments(settings), stop)
         if url is None:
@@ -42,6 +46,21 @@ def up(session: Session, port: int | None) -> None:
         _tell_running(session, settings, url, key_file)
         house.look_after(stop)
         say("Stopping.")
+
+
+@contextlib.contextmanager
+def alone(home: Path) -> Iterator[None]:
+    """No other `up` runs on this home during the block. Raises Conflict when one does."""
+    from resumes.store.locks import FileLock
+
+    lock = FileLock(home / "up.lock")
+    try:
+        if not lock.acquire(wait_s=0):
+            pids = ", ".join(map(str, lock.holders())) or "unknown"
+            raise Conflict(f"`resumes up` runs on {home} already (process {pids}). Stop it first")
+        yield
+    finally:
+        lock.close()
 
 
 def _prepare(session: Session, settings: "Settings") -> Path | None:

@@ -9,11 +9,12 @@ import click
 from cli.commands import command
 from cli.exits import ExitCode
 from cli.outcomes import issues_as_json, line, summary
-from cli.output import counted, put, put_json, say
+from cli.output import put, put_json, say
 from cli.session import Session, pass_session
 from cli.sources import PATH, UNREADABLE, Source, iter_sources
 from cli.text import safe_text
 from resumes.errors import InvalidArgument, InvalidInput, InvalidResume, Issue
+from resumes.text import counted
 
 if TYPE_CHECKING:
     from resumes.analyzer import Format

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from importer import moves
+from importer.names import escaped_before
 from importer.steps import Observer, Step
 from resumes.clock import Clock, timestamp
 from resumes.store import identifiers
@@ -74,6 +75,10 @@ class Claim:
         return timestamp(self.claimed_at_us)
 
 
+LARGEST_SKEW_US = 7 * 24 * 3_600 * 1_000_000
+"""How far the clock may have been set back since a claim was made."""
+
+
 class ClaimIds:
     """New claim ids in the order of arrival, also within one microsecond and when a clock is
     set back."""
@@ -88,8 +93,14 @@ class ClaimIds:
         return identifiers.resume_id(self._last_us)
 
     def follow(self, claim_id: str) -> None:
-        """New ids come after this one."""
-        self._last_us = max(self._last_us, int(claim_id[:16], 16))
+        """New ids come after this one, unless no clock of ours can have made it.
+
+        Anyone may put a file with any number among the held ones; followed to the end, ids would
+        outgrow their 16 digits.
+        """
+        made_us = int(claim_id[:16], 16)
+        if made_us <= self._clock() + LARGEST_SKEW_US:
+            self._last_us = max(self._last_us, made_us)
 
 
 def take(claim: Claim, source: str | Path, observe: Observer) -> bool:
@@ -155,8 +166,8 @@ def _load(folder: Path, claim_id: str) -> Claim:
         return Claim(
             id=claim_id,
             folder=folder,
-            account=str(fields["account"]),
-            name=str(fields["name"]),
+            account=escaped_before(str(fields["account"])),
+            name=escaped_before(str(fields["name"])),
             name_hex=str(fields["name_hex"]),
             claimed_at_us=int(fields["claimed_at_us"]),
             attempt=int(fields["attempt"]),

@@ -35,7 +35,7 @@ def conclude(
     if isinstance(outcome, Created):
         return Conclusion(FileOutcome.DONE, outcome.id, warnings=_warnings(judged))
     if isinstance(outcome, Duplicate):
-        return _duplicate(outcome.id)
+        return _duplicate(outcome)
     return _refused(outcome)
 
 
@@ -60,15 +60,15 @@ def failed(refusal: Refusal) -> Conclusion:
     return Conclusion(FileOutcome.FAILED, refusal=refusal)
 
 
-def _duplicate(resume_id: str) -> Conclusion:
-    message = f"The same content is stored as {resume_id}"
-    return Conclusion(FileOutcome.DUPLICATE, resume_id, Refusal(Reason.DUPLICATE, message))
+def _duplicate(outcome: Duplicate) -> Conclusion:
+    refusal = Refusal(Reason.DUPLICATE, outcome.message)
+    return Conclusion(FileOutcome.DUPLICATE, outcome.id, refusal)
 
 
 def recall(item: Item, judged: Judged) -> Conclusion:
     """What the ledger says of a claim that was committed before."""
     if item.outcome is FileOutcome.DUPLICATE:
-        return _duplicate(item.resume_id)
+        return _duplicate(Duplicate(item.resume_id))
     return Conclusion(FileOutcome.DONE, item.resume_id, warnings=_warnings(judged))
 
 

@@ -15,15 +15,13 @@ from pathlib import Path
 from importer import claims, moves, reports
 from importer.claims import Claim
 from importer.judging import Judged
-from importer.names import safe_stem
+from importer.names import EXTENSION, safe_stem
 from importer.outcomes import Conclusion, Reason
 from importer.steps import Observer, Step
 from resumes.clock import Clock
 from resumes.store.ledger import FileOutcome
 
 DONE, FAILED, DUPLICATE, HELD = "_done", "_failed", "_duplicate", "_held"
-WORK = ".work"
-EXTENSION = ".json"
 
 
 def report_path(file: Path) -> Path:

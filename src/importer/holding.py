@@ -15,6 +15,7 @@ from pathlib import Path
 from importer import reports
 from importer.claims import Claim
 from importer.filing import HELD, report_path
+from importer.names import escaped_before
 
 RELEASE_FILES = 500
 """Files released in one round, so that the others are not kept waiting."""
@@ -59,8 +60,8 @@ def claim_of(held: Held, root: Path, folder: Path, *, now_us: int) -> Claim:
     return Claim(
         id=held.claim_id,
         folder=folder,
-        account=held.path.parent.name,
-        name=str(report.get("file") or held.path.name),
+        account=escaped_before(held.path.parent.name),
+        name=escaped_before(str(report.get("file") or held.path.name)),
         claimed_at_us=now_us,
         reports=(str(report_file.relative_to(root)),),
     )

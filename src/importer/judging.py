@@ -40,7 +40,7 @@ def judge(path: str, format: Format) -> Judged | None:  # noqa: A002  (as in ana
     return Judged(content, _verdict(content.body, format))
 
 
-def _verdict(body: bytes, format: Format) -> Resume | Refusal:  # noqa: A002
+def _verdict(body: bytes, format: Format) -> Resume | Refusal:  # noqa: A002  (as in analyzer.parse)
     try:
         return analyzer.parse(body, format)
     except ResumesError as error:

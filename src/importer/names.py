@@ -6,29 +6,37 @@ UTF-8 (`os.fsdecode`); such text must reach neither the store, nor a report, nor
 
 import os
 
+from resumes.text import replaced
+
+EXTENSION = ".json"
+WORK = ".work"
+"""The folder below ROOT where claimed files are while they are worked on."""
+
 MAX_STEM_BYTES = 120
 """Leaves room in 255 bytes for a claim, an account and `.report.json`."""
+
+MAX_NAME_CHARS = 4_096
+"""Of a path that is read back; more than any file system allows."""
 
 _PLAIN = frozenset(" ._-()+,@=")
 
 
 def escaped(name: str) -> str:
-    """The name as printable text that still says every byte of it.
+    """The name as harmless text (`resumes.text`) that still says every byte of it.
 
     `\\xNN` is a byte that is not UTF-8 or an ASCII control character, `\\uNNNN` another character
-    that does not print, `\\\\` a backslash.
+    that is not harmless, `\\\\` a backslash.
     """
-    if name.isprintable() and "\\" not in name:
-        return name
-    return "".join(_escaped_char(char) for char in name)
+    return replaced(name.replace("\\", "\\\\"), _byte_by_byte)
 
 
-def _escaped_char(char: str) -> str:
+def escaped_before(name: str) -> str:
+    """A name that was escaped once, from a journal or report that anybody may have edited."""
+    return replaced(name, _byte_by_byte)[:MAX_NAME_CHARS]
+
+
+def _byte_by_byte(char: str) -> str:
     code = ord(char)
-    if char == "\\":
-        return "\\\\"
-    if char.isprintable():
-        return char
     if 0xDC80 <= code <= 0xDCFF:  # a byte that os.fsdecode could not decode
         return f"\\x{code - 0xDC00:02x}"
     if code < 0x80:
@@ -43,7 +51,7 @@ def safe_stem(name: str) -> str:
     dot first.
     """
     base = name.rpartition("/")[2]
-    stem = base[: -len(".json")] if base.lower().endswith(".json") else base
+    stem = base[: -len(EXTENSION)] if base.lower().endswith(EXTENSION) else base
     kept = "".join(char if char.isalnum() or char in _PLAIN else "_" for char in stem)
     kept = kept.encode()[:MAX_STEM_BYTES].decode(errors="ignore")
     return kept.lstrip("-._ ").rstrip(" .") or "file"

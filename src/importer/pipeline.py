@@ -28,6 +28,7 @@ from importer.outcomes import Conclusion, Reason, Refusal
 from importer.scanning import Found
 from importer.settling import Settling
 from importer.steps import Observer, Step
+from importer.telling import Remark
 from importer.workspaces import Workspace
 from resumes.analyzer import Format
 from resumes.errors import StoreError
@@ -47,7 +48,6 @@ OF_THE_FILE = frozenset(
 """Errors that keep one file or folder from being claimed; with others no claim is possible."""
 
 Filed = Callable[[Claim, Conclusion, Path], None]
-Remark = Callable[[str, str], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -252,7 +252,13 @@ class Pipeline:
         refusal = judging.internal_error()
         verdict = conclusions.verdict_of(refusal)
         request = ledger.FileVerdict(work.claim.account_id, _row(work), verdict)
-        ledger.record(self._store, request)
+        try:
+            ledger.record(self._store, request)
+        except StoreError:
+            raise
+        except Exception:
+            # The report still tells; one file must not stop the others.
+            logger.exception("No ledger row for claim %s", work.claim.id)
         return conclusions.failed(refusal)
 
     def _creation(self, work: Work) -> Creation:

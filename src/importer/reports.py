@@ -9,11 +9,11 @@ from typing import Any
 
 from importer.claims import Claim
 from importer.judging import Judged
-from importer.names import escaped
 from importer.outcomes import Conclusion
 from resumes.clock import timestamp
 from resumes.errors import Issue
 from resumes.store.ledger import FileOutcome
+from resumes.text import counted, escaped
 
 SUFFIX = ".report.json"
 MARKER = "resumes_import_report"
@@ -32,8 +32,8 @@ def compose(claim: Claim, judged: Judged, conclusion: Conclusion, *, now_us: int
         MARKER: VERSION,
         "outcome": conclusion.outcome.value,
         "reason": refusal.reason.value if refusal else None,
-        "message": _plain(refusal.message) if refusal else _warned(len(conclusion.warnings)),
-        "path": _plain(refusal.path) if refusal and refusal.path is not None else None,
+        "message": escaped(refusal.message) if refusal else _warned(len(conclusion.warnings)),
+        "path": escaped(refusal.path) if refusal and refusal.path is not None else None,
         "byte_offset": refusal.byte_offset if refusal else None,
         "hint": conclusion.hint,
         "issues": _listed(refusal.issues if refusal else ()),
@@ -60,17 +60,12 @@ def _modified_at(mtime_ns: int) -> str | None:
     return None
 
 
-def _plain(text: str) -> str:
-    """The text without control characters and surrogates; backslashes as they are."""
-    return text if text.isprintable() else escaped(text)
-
-
 def _warned(count: int) -> str:
-    return f"Imported, with {count} warning{'' if count == 1 else 's'}"
+    return f"Imported, with {counted(count, 'warning')}"
 
 
 def _listed(issues: tuple[Issue, ...]) -> list[dict[str, str]]:
-    return [{"path": _plain(issue.path), "message": _plain(issue.message)} for issue in issues]
+    return [{"path": escaped(issue.path), "message": escaped(issue.message)} for issue in issues]
 
 
 def is_report(body: bytes) -> bool:

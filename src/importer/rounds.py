@@ -10,9 +10,9 @@ from pathlib import Path
 
 from importer import holding, scanning, workspaces
 from importer.claims import Claim
-from importer.filing import WORK, Filing
+from importer.filing import Filing
 from importer.holding import Held
-from importer.names import escaped
+from importer.names import WORK, escaped
 from importer.options import Options
 from importer.outcomes import Conclusion
 from importer.pipeline import Pipeline, Queue

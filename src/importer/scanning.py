@@ -8,16 +8,13 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from importer.names import escaped
+from importer.names import EXTENSION, WORK, escaped
 from importer.reading import Signature, signature_of
+from importer.telling import Remark
 from resumes.store.accounts import AccountInfo
 
-EXTENSION = ".json"
 TEMPORARY = (".part", ".tmp", "~", ".crdownload", ".filepart", ".download", ".uploading")
 SYSTEM_FOLDERS = frozenset({"@eaDir", "__MACOSX"})
-
-Remark = Callable[[str, str], None]
-"""Tells people something once: a key by which it is known as told, and the sentence."""
 
 
 class Seen(NamedTuple):
@@ -45,7 +42,7 @@ def is_passed_over(name: str) -> bool:
 
 def is_outcome(name: str) -> bool:
     """Whether a name directly in ROOT is one of ours, now or in a later version."""
-    return name.startswith("_") or name == ".work"
+    return name.startswith("_") or name == WORK
 
 
 def iter_inbox(folder: str, *, below: str, is_recursive: bool, remark: Remark) -> Iterator[Seen]:
@@ -147,7 +144,7 @@ def find_inboxes(
         names = sorted(
             entry.name for entry in entries if not is_outcome(entry.name) and _is_folder(entry)
         )
-    folders = [Inbox(os.path.join(root, name), name, accounts.get(name)) for name in names]  # noqa: PTH118
+    folders = [Inbox(os.path.join(root, name), name, accounts.get(name)) for name in names]  # noqa: PTH118  (text, as names are)
     return [Inbox(root, "", default), *folders]
 
 

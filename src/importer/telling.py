@@ -38,6 +38,10 @@ class Summary:
     waiting: int = 0
 
 
+Remark = Callable[[str, str], None]
+"""Tells people something once: a key by which it is known as told, and the sentence."""
+
+
 class Remarks:
     """Tells each thing once, until it is over."""
 

@@ -12,7 +12,8 @@ from pathlib import Path
 
 import watchfiles
 
-from importer.scanning import Remark, is_outcome
+from importer.scanning import is_outcome
+from importer.telling import Remark
 
 logger = logging.getLogger("resumes.importer")
 

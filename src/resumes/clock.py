@@ -1,12 +1,12 @@
 """Time as the store keeps it.
 
-Instants are UTC text of fixed width, `2026-01-31T09:00:00.000Z` (interface.md, "Resume list
-entry"): they read well in any tool and compare as text. Only resume ids count microseconds.
+Instants are UTC text of fixed width, `2026-01-31T09:00:00.000Z` (docs/api.md, List): they
+read well in any tool and compare as text. Only resume ids count microseconds.
 """
 
 import time
 from collections.abc import Callable
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from functools import lru_cache
 
 Clock = Callable[[], int]
@@ -30,11 +30,11 @@ def _second(seconds: int) -> str:
     return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(seconds))
 
 
-def parse_timestamp(text: str) -> datetime:
-    """The aware datetime that `timestamp` wrote. Raises ValueError for anything else."""
-    return datetime.strptime(text, "%Y-%m-%dT%H:%M:%S.%fZ").replace(tzinfo=UTC)
-
-
 def later(now_us: int, by: timedelta) -> str:
     """The instant `by` after now, as `timestamp` writes it."""
     return timestamp(now_us + by // timedelta(microseconds=1))
+
+
+def minute(instant: str) -> str:
+    """What `timestamp` wrote, as people read it: UTC, cut to the minute, `2026-01-31 09:00`."""
+    return f"{instant[:10]} {instant[11:16]}"

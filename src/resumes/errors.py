@@ -192,7 +192,7 @@ class OutcomeUnknown(StoreError):
     code = ErrorCode.OUTCOME_UNKNOWN
 
     def __init__(self) -> None:
-        super().__init__("Outcome unknown, retry with the same Idempotency-Key")
+        super().__init__("Outcome unknown: it may have been done. Look before you try again")
 
 
 class StoreIncompatible(StoreError):

@@ -9,10 +9,11 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import platformdirs
-from pydantic import Field, ValidationError
+from pydantic import Field, ValidationError, field_validator
 from pydantic_settings import (
     BaseSettings,
     InitSettingsSource,
+    NoDecode,
     PydanticBaseSettingsSource,
     SettingsConfigDict,
 )
@@ -26,7 +27,9 @@ CONFIG_NAME = "config.toml"
 class Settings(BaseSettings):
     """What can be set, for all commands. A sentence under each says what it does."""
 
-    model_config = SettingsConfigDict(env_prefix="RESUMES_", frozen=True, extra="forbid")
+    model_config = SettingsConfigDict(
+        env_prefix="RESUMES_", env_ignore_empty=True, frozen=True, extra="forbid"
+    )
 
     home: Path = Field(default_factory=lambda: Path(platformdirs.user_data_path("resumes")))
     """The folder that holds the store, the inbox and the configuration file."""
@@ -49,14 +52,21 @@ class Settings(BaseSettings):
     max_body_bytes: Annotated[int, Field(ge=1_024, le=64 * 1024 * 1024)] = 2 * 1024 * 1024
     """The largest resume, in bytes, over HTTP and in files alike."""
 
-    extra_section_types: frozenset[str] = frozenset()
-    """Further section types to admit; their items are kept as they are."""
+    extra_section_types: Annotated[frozenset[str], NoDecode] = frozenset()
+    """Further section types to admit, as they are; in the environment separated by commas."""
 
     settle_s: Annotated[float, Field(ge=0, le=3_600)] = 5.0
     """Seconds a file must be quiet before it is judged, unless it is a whole valid resume."""
 
     scan_s: Annotated[float, Field(gt=0, le=3_600)] = 2.0
     """Seconds between scans of the watched folder; longer by itself when a scan takes long."""
+
+    @field_validator("extra_section_types", mode="before")
+    @classmethod
+    def _split(cls, value: Any) -> Any:
+        if isinstance(value, str):
+            return {name.strip() for name in value.split(",")} - {""}
+        return value
 
     @property
     def database_url(self) -> str:
@@ -101,7 +111,7 @@ def load_settings(**flags: Any) -> Settings:
         raise _invalid(error) from None
     file_values = _load_file(home / CONFIG_NAME)
     try:
-        return Settings(**given, _file_values=file_values)  # type: ignore[call-arg]
+        return Settings(**given, _file_values=file_values)  # type: ignore[call-arg]  # read by the sources, no field
     except ValidationError as error:
         raise _invalid(error, file=home / CONFIG_NAME, file_values=file_values) from None
 

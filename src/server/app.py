@@ -5,7 +5,7 @@
     elsewhere   ->  Starlette's router
 
 The key comes first, so that without one nobody learns which paths exist; what holds for every
-authenticated request belongs between it and the routes (decisions.md, Order of checks). The two
+authenticated request belongs between it and the routes (docs/api.md, Errors). The two
 operations that are called most are reached without the router and its request objects.
 """
 

@@ -1,4 +1,4 @@
-"""Who a request comes from: the API key in its Authorization header (interface.md, Authentication)."""
+"""Who a request comes from: the API key in its Authorization header (docs/api.md)."""
 
 import asyncio
 import logging

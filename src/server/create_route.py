@@ -1,4 +1,4 @@
-"""POST /api/v1/resumes: create a resume (interface.md, Endpoints; decisions.md, Create)."""
+"""POST /api/v1/resumes: create a resume (docs/api.md, Create)."""
 
 import asyncio
 

@@ -1,7 +1,6 @@
-"""What a request may bring: the type and the size of its body, and how often it may come.
+"""What a request may bring: the type and the size of its body.
 
-uvicorn limits nothing of this. Source: decisions.md, Both operations (Rate limits) and Create
-(Content-Type, Size).
+uvicorn limits nothing of this. The rules are in docs/api.md (Create, Errors).
 """
 
 import asyncio

@@ -1,4 +1,4 @@
-"""GET /api/v1/resumes: the account's resumes, page by page (interface.md, Endpoints)."""
+"""GET /api/v1/resumes: the account's resumes, page by page (docs/api.md, List)."""
 
 import re
 from urllib.parse import parse_qsl
@@ -6,11 +6,10 @@ from urllib.parse import parse_qsl
 import orjson
 from starlette.types import Scope, Send
 
-from resumes.analyzer import list_title
 from resumes.errors import BusinessPlanRequired, InvalidArgument
 from resumes.store import Store, listing
 from resumes.store.keys import KeyHolder
-from resumes.store.listing import DEFAULT_LIMIT, MAX_LIMIT, Page
+from resumes.store.listing import DEFAULT_LIMIT, MAX_LIMIT
 from server.responses import respond
 
 LIMIT = re.compile("-?[0-9]+")
@@ -31,7 +30,7 @@ class ListRoute:
             raise BusinessPlanRequired
         cursor, limit = parse_query(scope["query_string"])
         page = listing.list_page(self._store, holder.account_id, cursor=cursor, limit=limit)
-        await respond(send, 200, _body(page, limit))
+        await respond(send, 200, orjson.dumps(page.as_json(limit=limit)))
 
 
 def parse_query(query: bytes) -> tuple[str, int]:
@@ -62,21 +61,3 @@ def _clamp(digits: str) -> int:
     if len(significant) > len(str(MAX_LIMIT)):
         return MAX_LIMIT
     return max(1, min(int(significant), MAX_LIMIT))
-
-
-def _body(page: Page, limit: int) -> bytes:
-    return orjson.dumps(
-        {
-            "resumes": [
-                {
-                    "id": resume_id,
-                    "title": list_title(title, name),
-                    "filename": filename,
-                    "createdAt": created_at,
-                    "updatedAt": updated_at,
-                }
-                for resume_id, title, name, filename, created_at, updated_at in page.entries
-            ],
-            "pagination": {"cursor": page.cursor, "limit": limit},
-        }
-    )

@@ -1,7 +1,7 @@
 """What every answer looks like: JSON, its headers, the one shape of errors, and their statuses.
 
 An error is `{"error": str, "status": int}`, whatever layer it comes from; `issues` may follow
-(interface.md, Errors; decisions.md, Both operations). Domain errors know no HTTP: `STATUSES` is
+(docs/api.md, Errors). Domain errors know no HTTP: `STATUSES` is
 where they meet it.
 """
 

@@ -1,4 +1,4 @@
-"""GET and DELETE /api/v1/resumes/{id} (decisions.md, Beyond the two operations)."""
+"""GET and DELETE /api/v1/resumes/{id} (docs/api.md, One resume)."""
 
 import orjson
 from starlette.exceptions import HTTPException

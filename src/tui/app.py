@@ -30,6 +30,9 @@ SCREENS: Final[Mapping[str, type[ListScreen[Any]]]] = {
 """The screen of each mode."""
 
 
+MOST_STEPS_BACK = 50
+
+
 class ResumesApp(App[int]):
     """The terminal UI over an open store."""
 
@@ -42,6 +45,7 @@ class ResumesApp(App[int]):
         super().__init__()
         self.session = session
         self._first_screen = screen
+        self._been: list[str] = []
         for mode in MODES:
             self.add_mode(mode.name, partial(SCREENS[mode.name], session))
 
@@ -54,20 +58,25 @@ class ResumesApp(App[int]):
     def show_account(self, opened: AccountsScreen.AccountOpened) -> None:
         """The account's resumes are shown."""
         self.session.account = opened.name
-        self.switch_mode("resumes")
+        self.action_go("resumes")
         while len(self.screen_stack) > 1:
             self.pop_screen()
 
     def action_go(self, mode: str) -> None:
         """The screen of that mode is shown, as it was left."""
-        self.switch_mode(mode)
+        if mode != self.current_mode:
+            self._been = [*self._been[-MOST_STEPS_BACK:], self.current_mode]
+            self.switch_mode(mode)
 
     def action_help(self) -> None:
         """All keys are shown."""
         self.push_screen(HelpScreen())
 
     async def action_back(self) -> None:
-        """There is nothing to go back to, and q is how to leave."""
+        """The screen of before is shown; on the first one, q is how to leave."""
+        if self._been:
+            self.switch_mode(self._been.pop())
+            return
         tell(self, "This is the first screen. q quits.")
 
     async def action_suspend(self) -> None:

@@ -12,10 +12,9 @@ from tui.text import safe
 
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """How an error is told. `message` None leaves the error's own; `remedy` is what to do."""
+    """What is said to do about an error, behind its own message."""
 
     remedy: str
-    message: str | None = None
 
 
 _RETRY: Final = "r tries again."
@@ -34,10 +33,7 @@ NOTICES: Final[Mapping[ErrorCode, Notice]] = {
     ErrorCode.CONFLICT: Notice("Nothing was changed; r reads again."),
     ErrorCode.IDEMPOTENCY_MISMATCH: Notice("Nothing was changed; r reads again."),
     ErrorCode.STORE_UNAVAILABLE: Notice(_RETRY),
-    ErrorCode.OUTCOME_UNKNOWN: Notice(
-        "Press r and look before you do it again.",
-        message="It is not known whether this was done.",
-    ),
+    ErrorCode.OUTCOME_UNKNOWN: Notice("r reads again."),
     ErrorCode.STORE_INCOMPATIBLE: Notice("Quit with q; r tries again."),
 }
 
@@ -58,8 +54,7 @@ class Failure:
 
 def failure(error: ResumesError) -> Failure:
     """What is said about an error that was foreseen."""
-    notice = NOTICES[error.code]
-    return Failure(notice.message or error.message, notice.remedy)
+    return Failure(error.message, NOTICES[error.code].remedy)
 
 
 def internal_failure(reference: str) -> Failure:

@@ -3,15 +3,18 @@
 A resume is written by strangers. As a plain `str` it would drive the terminal: escape sequences
 write to the clipboard or leave the screen, direction controls make text look like other text,
 and Textual's markup turns `[@click=app.quit]x[/]` into a button that quits. So every string from
-data passes `safe_text`, and reaches widgets only as `Content`, in which nothing is markup
-(research/tui.md 3.1). `Content` is made in this module and nowhere else.
+data passes `safe_text`, and reaches widgets only as `Content`, in which nothing is markup.
+`Content` is made in this module and nowhere else.
 """
 
 import re
+import unicodedata
 from collections.abc import Iterable
 from typing import Final, NewType
 
 from textual.content import Content
+
+from resumes.text import replaced
 
 SafeText = NewType("SafeText", str)
 """One line that draws nothing but itself."""
@@ -21,39 +24,27 @@ LINE_END: Final = "⏎"
 NONE: Final = "\N{EM DASH}"
 """Stands where a value would, for a value that there is not."""
 
-UNSAFE: Final = (
-    *range(0x20),  # C0
-    *range(0x7F, 0xA0),  # DEL and C1
-    0x061C,
-    0x180E,
-    0x200B,  # zero-width space; the joiners U+200C and U+200D stay: names need them
-    0x200E,
-    0x200F,
-    *range(0x2028, 0x202F),  # line and paragraph ends, direction embeddings
-    *range(0x2060, 0x2070),  # word joiner, direction isolates
-    *range(0xD800, 0xE000),  # surrogates, which no terminal can be sent
-    0xFEFF,
-    *range(0xFFF9, 0xFFFC),
-    *range(0xE0000, 0xE0080),  # tags: text that nobody sees
-)
-"""Code points that are dropped or replaced."""
-
-_INTRODUCERS: Final = (0x1B, 0x90, 0x98, 0x9B, 0x9D, 0x9E, 0x9F)
-_TABLE: Final[dict[int, str | None]] = {
-    **dict.fromkeys(UNSAFE),
+_INTRODUCERS: Final = "\x1b\x90\x98\x9b\x9d\x9e\x9f"
+_DRAWN: Final = {
     # Where a sequence would have begun stays visible, as does where a line ended.
     **dict.fromkeys(_INTRODUCERS, REPLACEMENT),
-    **dict.fromkeys(range(0xD800, 0xE000), REPLACEMENT),
-    **dict.fromkeys((0x0A, 0x2028, 0x2029), LINE_END),
-    0x09: " ",
+    **dict.fromkeys("\n\u2028\u2029", LINE_END),
+    "\t": " ",
 }
+_INVISIBLE: Final = ("Cc", "Cf")
+"""Categories of characters that draw nothing (Unicode, General Category)."""
+
 _LINE_ENDS: Final = re.compile("\r\n|[\n\r\x0b\x0c\x85\u2028\u2029]")
 
 
 def safe_text(text: str) -> SafeText:
-    """The text on one line, without anything that a terminal acts upon."""
-    # Every unsafe code point is unprintable to Python, and most texts hold none.
-    return SafeText(text if text.isprintable() else text.translate(_TABLE))
+    """The text on one line: of what is not harmless nothing is left, or a sign in its place."""
+    return SafeText(replaced(text, _drawn))
+
+
+def _drawn(char: str) -> str:
+    sign = "" if unicodedata.category(char) in _INVISIBLE else REPLACEMENT
+    return _DRAWN.get(char, sign)
 
 
 def safe_lines(text: str) -> list[SafeText]:

@@ -4,7 +4,7 @@ import os
 from pathlib import Path
 
 import pytest
-from sqlalchemy import update
+from sqlalchemy import Connection, update
 
 from cli import checks
 from cli.session import Session
@@ -36,8 +36,8 @@ def test_an_old_sqlite_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_counters_that_lie_are_found(acme: CommandLine) -> None:
-    def lie(connection: object, requests: object) -> list[None]:
-        connection.execute(update(account_usage).values(resume_count=7))  # type: ignore[attr-defined]
+    def lie(connection: Connection, requests: object) -> list[None]:
+        connection.execute(update(account_usage).values(resume_count=7))
         return [None]
 
     with open_home(acme.home) as store:

@@ -51,7 +51,7 @@ def clock() -> SetClock:
 @pytest.fixture
 def child(acme: CommandLine, clock: SetClock) -> Iterator[Child]:
     """An importer in a process of its own."""
-    (acme.home / "inbox").mkdir()
+    (acme.home / "inbox").mkdir(exist_ok=True)
     words = ["--home", str(acme.home), "watch", str(acme.home / "inbox"), "--until-stdin-ends"]
     child = Child("The importer", words, clock=clock)
     child.start()

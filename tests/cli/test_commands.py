@@ -25,7 +25,7 @@ LISTINGS = [
 
 @pytest.mark.parametrize("words", LISTINGS, ids=" ".join)
 def test_json_may_stand_before_between_or_after(acme: CommandLine, words: tuple[str, ...]) -> None:
-    (acme.home / "inbox").mkdir()
+    (acme.home / "inbox").mkdir(exist_ok=True)
     store_resumes(acme.home, a_resume())
 
     after = acme.answers(*words, "--json")

@@ -27,7 +27,7 @@ def run(error: BaseException, *, folder: Path | None = None) -> int:
         (NotFound("No such thing"), 1, "No such thing"),
         (InvalidArgument("Invalid x"), 2, "Invalid x"),
         (StoreUnavailable("Not now"), 3, "Not now"),
-        (OutcomeUnknown(), 3, failures.OUTCOME_UNKNOWN),
+        (OutcomeUnknown(), 3, "Outcome unknown: it may have been done. Look before you try again"),
         (click.UsageError("No such option."), 2, "No such option."),
         (Failed("It was not to be"), 1, "It was not to be"),
         (PermissionError(13, "Permission denied", "/x"), 1, "Cannot use /x: Permission denied"),

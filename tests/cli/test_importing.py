@@ -11,6 +11,7 @@ from click import unstyle
 from cli import importing
 from cli.sources import Source
 from resumes.store import accounts, ledger
+from resumes.store.ledger import FileOutcome
 from tests.cli.conftest import CommandLine, a_resume, open_home
 
 
@@ -117,8 +118,8 @@ def test_a_terminal_gets_a_bar_and_the_failures_below_it(
     monkeypatch.setattr(stream, "isatty", lambda: True)
     monkeypatch.setattr(sys, "stderr", stream)
     results = [
-        importing.FileResult(Source("a.json"), "done"),
-        importing.FileResult(Source("b.json"), "failed", "invalid_json", "no"),
+        importing.FileResult(Source("a.json"), FileOutcome.DONE),
+        importing.FileResult(Source("b.json"), FileOutcome.FAILED, "invalid_json", "no"),
     ]
 
     told = list(importing._told_by_bar(iter(results), total=2))

@@ -7,7 +7,6 @@ import pytest
 
 from cli.output import (
     Column,
-    counted,
     instant,
     limit,
     put_fields,
@@ -70,8 +69,5 @@ def test_json_keeps_scripts_readable_and_controls_escaped(
 
 
 def test_words_for_numbers_and_times() -> None:
-    assert (counted(1, "file"), counted(0, "file"), counted(1_000, "file")) == (
-        "1 file", "0 files", "1,000 files",
-    )  # fmt: skip
     assert (limit(None), limit(1_000)) == ("unlimited", "1,000")
     assert (instant(None), instant("2026-01-31T09:00:00.000Z")) == ("-", "2026-01-31 09:00")

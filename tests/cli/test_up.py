@@ -149,3 +149,13 @@ def test_a_port_in_use_ends_it(run: CommandLine) -> None:
     assert code == 3
     assert f"Error: Port {port} on 127.0.0.1 is in use" in stderr
     assert "Traceback" not in stderr
+
+
+def test_a_second_up_on_the_same_home_is_refused_by_name(run: CommandLine) -> None:
+    process, _ = started(run)
+    second = start("--home", str(run.home), "up", "--port", "0", "--json")
+    code, stdout, stderr = finish(second)
+    assert (code, stdout) == (1, "")
+    assert f"already (process {process.pid})" in stderr
+    process.send_signal(signal.SIGTERM)
+    assert finish(process, within_s=40)[0] == 0

@@ -15,11 +15,29 @@ def test_ids_sort_by_arrival_even_while_the_clock_stands_still(clock: SteppingCl
     made = [ids.next() for _ in range(50)]
     clock.advance(-3600)
     made.append(ids.next())
-    later = claims.ClaimIds(lambda: 0)
+    later = claims.ClaimIds(clock)
     later.follow(made[-1])
     made.append(later.next())
     assert made == sorted(made)
     assert all(claims.CLAIM_ID.fullmatch(claim_id) for claim_id in made)
+
+
+def test_an_id_that_no_clock_of_ours_can_have_made_is_not_followed(clock: SteppingClock) -> None:
+    ids = ClaimIds(clock)
+    ids.follow("f" * 24)
+    assert claims.CLAIM_ID.fullmatch(ids.next())
+    assert ids.next()[:16] < "f" * 16
+
+
+def test_a_journal_that_somebody_edited_brings_no_broken_text_in(tmp_path: Path) -> None:
+    claim = a_work_claim(tmp_path / "work" / ("f" * 16))
+    source = tmp_path / "cv.json"
+    source.touch()
+    assert claims.take(claim, source, unobserved)
+    fields = json.loads(claim.journal.read_bytes()) | {"name": "\ud800\x1b[2J"}
+    claim.journal.write_text(json.dumps(fields), encoding="ascii")
+    (loaded,) = claims.iter_claims(claim.folder)
+    assert loaded.name == "\\ud800\\x1b[2J"
 
 
 def test_the_journal_is_written_before_the_file_is_taken(tmp_path: Path) -> None:

@@ -86,7 +86,7 @@ def test_what_cannot_be_read_says_why(tmp_path: Path) -> None:
 def test_a_fault_of_ours_is_an_internal_error_with_an_id_that_the_log_knows(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    def broken(body: bytes, format: Format) -> Resume:  # noqa: A002
+    def broken(body: bytes, format: Format) -> Resume:  # noqa: A002  (as in analyzer.parse)
         raise RuntimeError("broken")
 
     monkeypatch.setattr(analyzer, "parse", broken)

@@ -3,6 +3,7 @@ import os
 import pytest
 
 from importer.names import MAX_STEM_BYTES, escaped, name_hex, safe_stem
+from resumes.text import is_harmless
 
 
 @pytest.mark.parametrize(
@@ -13,6 +14,8 @@ from importer.names import MAX_STEM_BYTES, escaped, name_hex, safe_stem
         (b"a\nb.json", "a\\x0ab.json"),
         (b"bad\xff.json", "bad\\xff.json"),
         (b"a\\b.json", "a\\\\b.json"),
+        (b"a\\b\n.json", "a\\\\b\\x0a.json"),
+        ("می\u200cروم\u00a01.json".encode(), "می\u200cروم\u00a01.json"),
         ("\u202egpj.json".encode(), "\\u202egpj.json"),
         (b"\x1b[31mred.json", "\\x1b[31mred.json"),
     ],
@@ -20,7 +23,7 @@ from importer.names import MAX_STEM_BYTES, escaped, name_hex, safe_stem
 def test_escaped_names_print_and_keep_every_byte(name: bytes, expected: str) -> None:
     shown = escaped(os.fsdecode(name))
     assert shown == expected
-    assert shown.isprintable()
+    assert is_harmless(shown)
     shown.encode()
 
 

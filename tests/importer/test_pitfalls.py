@@ -1,4 +1,4 @@
-"""The scenarios of the design's pitfalls page, one test for each, named after it."""
+"""The importer's scenarios of docs/pitfalls.md, each test named after its row."""
 
 import os
 from collections.abc import Callable
@@ -119,7 +119,7 @@ def test_i5_a_newer_file_of_the_same_name_survives_a_claim_that_has_to_settle(
     importer = an_importer(settle_s=5)
     real = judging.judge
 
-    def judge_and_go_on_writing(path_read: str, format: Format) -> Judged | None:  # noqa: A002
+    def judge_and_go_on_writing(path_read: str, format: Format) -> Judged | None:  # noqa: A002  (as in judging.judge)
         judged = real(path_read, format)
         if path_read == str(path) and path.stat().st_ino == first_inode:
             path.write_bytes(b'{"begun": "anew')

@@ -49,4 +49,4 @@ def test_nothing_is_abandoned_where_nobody_was(tmp_path: Path) -> None:
     assert list(workspaces.iter_abandoned(tmp_path / "none")) == []
     (tmp_path / "stray").touch()
     assert list(workspaces.iter_abandoned(tmp_path)) == []
-    assert os.listdir(tmp_path) == ["stray"]  # noqa: PTH208
+    assert os.listdir(tmp_path) == ["stray"]  # noqa: PTH208  (one call)

@@ -47,6 +47,18 @@ def test_extra_section_types_reach_the_format(home: Path) -> None:
     assert (given.extra_section_types, given.max_bytes) == (frozenset({"hobbies"}), 5000)
 
 
+def test_extra_section_types_come_from_the_environment_separated_by_commas(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("RESUMES_EXTRA_SECTION_TYPES", "hobbies, , patents,")
+    assert load_settings(home=home).extra_section_types == {"hobbies", "patents"}
+
+
+def test_an_empty_variable_does_not_count(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RESUMES_PORT", "")
+    assert load_settings(home=home).port == 8000
+
+
 @pytest.mark.parametrize(
     ("content", "message"),
     [

@@ -8,7 +8,7 @@ from resumes.errors import StoreIncompatible
 from resumes.store import Store, creating, listing
 from tests.server.builders import RESUMES, Client, a_resume
 
-# decisions.md, Both operations: order of checks, error body
+# docs/api.md, Errors: which comes first, and their shape
 
 
 def test_under_the_api_401_comes_before_404_and_405(client: Client) -> None:

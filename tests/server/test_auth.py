@@ -11,7 +11,7 @@ from tests.server.builders import RESUMES, Client, SteppingClock
 INVALID = {"error": "Invalid API key", "status": 401}
 
 
-# interface.md, Authentication; decisions.md, Both operations, 401
+# docs/api.md, Errors: 401
 
 
 def test_a_missing_key_is_401(client: Client) -> None:
@@ -80,7 +80,7 @@ def test_the_key_of_a_deleted_account_is_401(client: Client, store: Store) -> No
     assert client.page().json() == INVALID
 
 
-# decisions.md, Accounts, plans, keys: last used
+# docs/accounts.md, Keys: last use
 
 
 def test_the_last_use_is_written_behind_the_answer(

@@ -15,7 +15,7 @@ def stored(store: Store, resume_id: str, account: str = "ada") -> dict[str, Any]
     return document
 
 
-# interface.md, POST /api/v1/resumes
+# docs/api.md, Create
 
 
 def test_success_is_201_with_the_id_alone(client: Client) -> None:
@@ -68,7 +68,7 @@ def test_on_success_visibility_and_automatic_fields_are_set(client: Client, stor
     assert (kept["showPosition"], kept["showDescription"]) == (False, False)
 
 
-# decisions.md, Create
+# docs/format.md, What is refused and What is a warning
 
 
 def test_messages_for_sections_items_and_fields(client: Client) -> None:
@@ -274,7 +274,7 @@ def test_business_plan_is_not_needed_to_create(free_client: Client) -> None:
     assert free_client.create(a_resume()).status_code == 201
 
 
-# decisions.md, Both operations
+# docs/api.md, Errors
 
 
 def test_an_invalid_body_at_a_full_account_is_400_not_403(free_client: Client) -> None:
@@ -312,7 +312,7 @@ def test_an_account_deleted_meanwhile_is_401(
             StoreUnavailable("/secret/path"),
             "Service unavailable; nothing was done, try again later",
         ),
-        (OutcomeUnknown(), "Outcome unknown, retry with the same Idempotency-Key"),
+        (OutcomeUnknown(), "Outcome unknown: it may have been done. Look before you try again"),
     ],
 )
 def test_a_store_that_cannot_write_is_503_and_names_no_path(

@@ -12,7 +12,7 @@ from tests.server.builders import RESUMES, Client, a_resume
 MAX_BYTES = 2 * 1024 * 1024
 
 
-# decisions.md, Create: Content-Type
+# docs/api.md, Create: the type of the body
 
 
 @pytest.mark.parametrize(
@@ -53,7 +53,7 @@ def test_a_content_encoding_but_identity_is_415(client: Client, encoding: str, s
     assert client.post(b"{}", Content_Encoding=encoding).status_code == status
 
 
-# decisions.md, Create: Size
+# docs/api.md, Create: the largest body
 
 
 def test_a_declared_length_over_the_limit_is_413_at_once(client: Client) -> None:
@@ -151,7 +151,7 @@ def test_nothing_is_waited_for_when_the_large_body_is_whole() -> None:
     assert exchange.received_bytes == 0
 
 
-# decisions.md, Both operations: Rate limits
+# README.md, Settings: rate_limit
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ def ids(client: Client, query: str = "") -> list[str]:
     return [resume["id"] for resume in client.page(query).json()["resumes"]]
 
 
-# interface.md, GET /api/v1/resumes
+# docs/api.md, List
 
 
 def test_success_is_resumes_and_pagination(client: Client) -> None:
@@ -77,7 +77,7 @@ def test_no_business_plan_is_403(free_client: Client) -> None:
     assert answer.json() == {"error": "API access requires a business plan", "status": 403}
 
 
-# decisions.md, List
+# docs/api.md, List: the limit and the cursor
 
 
 def test_id_is_24_lowercase_hex_characters(client: Client) -> None:

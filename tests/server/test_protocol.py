@@ -37,7 +37,7 @@ def split(answer: bytes) -> tuple[bytes, bytes]:
     return head.lower(), rest
 
 
-# decisions.md, Both operations: every error of every layer has the one shape
+# docs/api.md, Errors: every error of every layer has the one shape
 
 
 @pytest.mark.parametrize(
@@ -177,7 +177,7 @@ def test_a_client_that_waits_to_be_asked_for_its_body_is_asked(served: Served) -
         assert read_all(connection).startswith(b"HTTP/1.1 201 ")
 
 
-# decisions.md, Create: Size
+# docs/api.md, Create: the largest body
 
 
 def test_a_client_that_sends_all_before_it_reads_sees_the_413(served: Served) -> None:

@@ -3,7 +3,7 @@ import pytest
 from resumes.store import Store, accounts
 from tests.server.builders import Client, a_resume, with_section
 
-# decisions.md, Beyond the two operations
+# docs/api.md, One resume
 
 
 def test_get_answers_exactly_what_create_takes(client: Client) -> None:

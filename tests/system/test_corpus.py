@@ -19,7 +19,10 @@ def test_337_files_are_imported_and_every_walk_of_the_list_gives_the_same_ids(
     inbox = tmp_path / "inbox" / "ana"
     inbox.mkdir(parents=True)
     with tarfile.open(CORPUS) as archive:
-        archive.extractall(inbox, filter="data")
+        for member in filter(tarfile.TarInfo.isfile, archive):
+            content = archive.extractfile(member)
+            assert content is not None
+            (inbox / Path(member.name).name).write_bytes(content.read())
     assert len(programs.files_in(inbox)) == 337
     programs.succeed(tmp_path, "watch", "--once")
     assert len(programs.files_in(tmp_path / "inbox" / "_done")) == 337

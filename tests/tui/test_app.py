@@ -34,6 +34,15 @@ async def test_it_starts_on_the_screen_asked_for(store: Store) -> None:
         await until(lambda: isinstance(pilot.app.screen, KeysScreen))
 
 
+async def test_escape_goes_back_to_the_screen_of_before(store: Store) -> None:
+    async with running(store, screen="accounts") as pilot:
+        await shows(pilot.app, "ana")
+        await presses(pilot, "enter")
+        await until(lambda: isinstance(pilot.app.screen, ResumesScreen))
+        await presses(pilot, "escape")
+        await until(lambda: isinstance(pilot.app.screen, AccountsScreen))
+
+
 async def test_escape_never_quits_and_q_does(store: Store) -> None:
     async with running(store) as pilot:
         await presses(pilot, "escape", "escape")
@@ -97,7 +106,7 @@ async def test_a_crash_ends_with_a_code_and_without_values(store: Store) -> None
         raise RuntimeError(f"\x1b]52;c;AAAA\x07 {len(values)}")
 
     told: list[object] = []
-    app.panic = told.append  # type: ignore[method-assign,assignment]
+    app.panic = told.append  # type: ignore[method-assign,assignment]  # heard, not shown
     with contextlib.suppress(RuntimeError):
         async with app.run_test():
             app.call_later(crash)

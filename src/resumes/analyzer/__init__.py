@@ -2,6 +2,7 @@
 
 from resumes.analyzer.format import DEFAULT_FORMAT, Format
 from resumes.analyzer.naming import list_title
+from resumes.analyzer.reading import date_range, plain_number
 from resumes.analyzer.resume import Resume, parse
 from resumes.analyzer.sections import nearest_section_type
 from resumes.analyzer.visibility import ShownSection, iter_sections, public_view
@@ -11,9 +12,11 @@ __all__ = [
     "Format",
     "Resume",
     "ShownSection",
+    "date_range",
     "iter_sections",
     "list_title",
     "nearest_section_type",
     "parse",
+    "plain_number",
     "public_view",
 ]

@@ -7,21 +7,15 @@ from collections.abc import Sequence
 from itertools import chain
 
 from resumes.errors import Issue
+from resumes.text import counted, escaped
 
 MAX_REPORTED = 50
 MAX_NAME_CHARS = 60
 
 
 def printable(text: str) -> str:
-    """The text in a form that is safe in a message: control, bidirectional and other invisible
-    characters escaped, and cut after 60 characters."""
-    cut = text if len(text) <= MAX_NAME_CHARS else text[:MAX_NAME_CHARS] + "…"
-    if cut.isprintable():
-        return cut
-    return "".join(
-        char if char.isprintable() else char.encode("unicode_escape").decode("ascii")
-        for char in cut
-    )
+    """The text as a message quotes it: escaped, and cut after 60 characters."""
+    return escaped(text if len(text) <= MAX_NAME_CHARS else text[:MAX_NAME_CHARS] + "…")
 
 
 def dotted(steps: Sequence[str | int]) -> str:
@@ -100,5 +94,5 @@ class Findings:
         """The first 50 warnings, and one that counts the rest when there are more."""
         if not self.unreported:
             return tuple(self.warnings)
-        noun = "warning" if self.unreported == 1 else "warnings"
-        return tuple(chain(self.warnings, [Issue("", f"{self.unreported} more {noun}")]))
+        rest = counted(self.unreported, "more warning")
+        return tuple(chain(self.warnings, [Issue("", rest)]))

@@ -1,4 +1,4 @@
-"""The fixed icon set that the icon field draws from (interface.md, Section types and item fields).
+"""The fixed icon set that the icon field draws from (docs/format.md, Sections).
 
 The names come from the public documentation of the service that the format belongs to. They are
 for warnings only: an icon that is not listed here is kept.

@@ -6,7 +6,7 @@ through is found in two steps. `is_faithful` looks at parsed values and only say
 it runs for every unknown field; `refuse_unfaithful` then reads the bytes again to say what and
 where. U+0000 is looked for in the bytes at once, since it can hide in any string or key.
 
-Source: decisions.md, Create, "Not JSON".
+The list of what is refused is in docs/format.md (JSON).
 """
 
 import re

@@ -4,7 +4,7 @@ Every kind answers two questions about a value that is not null. `check` tells w
 is shown, after reporting what is wrong or odd about it. `public` gives the value without its
 hidden and unknown parts, None when nothing of it is shown. The two agree on every valid value.
 
-Types are strict: `true` is no number and `"0"` is none either (decisions.md, Create, Types).
+Types are strict: `true` is no number and `"0"` is none either (docs/format.md, What is refused).
 """
 
 import re
@@ -289,7 +289,7 @@ class Group:
 
 
 def check_unknown(value: Any, name: str, findings: Findings) -> None:
-    """An unknown field is kept and reported (decisions.md, Create, Unknown fields)."""
+    """An unknown field is kept and reported (docs/format.md, What is a warning)."""
     findings.warn(name, IS_UNKNOWN)
     OPAQUE.check(value, name, findings)
 

@@ -18,7 +18,7 @@ _UNSAFE_OR_BLANK = re.compile(rf"[{_UNSAFE_CHARS}\s]")
 
 
 def list_title(title: str | None, name: str | None) -> str:
-    """What a list shows for a resume; blank counts as absent (decisions.md, Create, title)."""
+    """What a list shows for a resume; blank counts as absent (docs/format.md, Names)."""
     if title and not title.isspace():
         return title
     if name and not name.isspace():
@@ -30,7 +30,7 @@ def filename(title: str | None, name: str | None) -> str:
     """A file name for downloads that is safe everywhere: `AdaLovelaceResume.pdf`.
 
     Made from the name, else from the title, else `Resume.pdf`; NFC, at most 120 bytes of UTF-8
-    (decisions.md, Create, filename).
+    (docs/format.md, Names).
     """
     if name and (stem := _without(_UNSAFE_OR_BLANK, name)):
         return _cut(stem, "Resume.pdf")

@@ -38,7 +38,7 @@ def parse(body: bytes, format: Format = DEFAULT_FORMAT) -> Resume:  # noqa: A002
     """The resume that the bytes hold.
 
     Raises TooLarge, InvalidJson, CoverLetter or InvalidResume, in this order of precedence and
-    nothing else for any bytes (interface.md, create a resume; decisions.md, Create).
+    nothing else for any bytes (docs/format.md).
     """
     if len(body) > format.max_bytes:
         raise TooLarge(limit_bytes=format.max_bytes)

@@ -1,8 +1,8 @@
 """The one table of the analyzer format: which fields there are and what each may hold.
 
-The rule for a field is found here and nowhere else. Names and types are from interface.md,
-"Resources and their fields". Ranges, fonts and icons are known from the public documentation of
-the service that the format belongs to; they give warnings and refuse nothing.
+The rule for a field is found here and nowhere else; docs/format.md names the same fields to people,
+and a test compares the two. Ranges, fonts and icons are known from the public documentation of the
+service that the format belongs to; they give warnings and refuse nothing.
 """
 
 from collections.abc import Mapping
@@ -298,7 +298,7 @@ def _table() -> dict[str, SectionType]:
 
 
 SECTION_TYPES: Final = _table()
-"""The 26 section types by name, in the order of interface.md."""
+"""The 26 section types by name, in the order of docs/format.md."""
 
 _BY_LOWERED_NAME: Final = {name.lower(): name for name in SECTION_TYPES}
 _LONGEST_NAME_CHARS: Final = max(map(len, SECTION_TYPES))

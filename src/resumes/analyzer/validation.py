@@ -2,7 +2,7 @@
 
 It runs once for every resume that comes in, in document order, and changes the document as it
 goes: service fields sent by the client leave, `record` and `show*` enter at the end of each item.
-Source: interface.md, "Field visibility and automatic fields"; decisions.md, Create.
+The rules for people are in docs/format.md.
 """
 
 import re
@@ -33,7 +33,7 @@ _NOT_LETTERS = re.compile(r"[\W\d_]+")
 
 
 def is_cover_letter(document: dict[str, Any]) -> bool:
-    """Whether a document says that it is a cover letter (decisions.md, Create, Cover letters)."""
+    """Whether a document says that it is a cover letter (docs/format.md, Cover letters)."""
     # All marks are unknown fields, which most documents do not have.
     unknown = document.keys() - _DOCUMENT_FIELDS
     if unknown and (

@@ -1,7 +1,7 @@
 """What of a stored resume is seen: by a client that asks for it, and by people.
 
 Hidden fields, `show*`, `record` and unknown fields never leave the store this way
-(interface.md, "Field visibility and automatic fields"; decisions.md, Beyond the two operations).
+(docs/format.md, What the service sets; docs/api.md, One resume).
 """
 
 from collections.abc import Iterator, Mapping
@@ -76,7 +76,7 @@ def iter_sections(
     """The sections of a document, stored or public, in reading order.
 
     That is by ascending `order`, those without one last, and otherwise as they were sent
-    (interface.md, Section object; decisions.md, Create, order).
+    (docs/format.md, Sections).
     """
     sections = [
         (name, section)

@@ -86,11 +86,16 @@ def find_account(store: Store, name: str) -> AccountInfo | None:
     return None if row is None else AccountInfo(*row)
 
 
+def unknown_account(name: str) -> NotFound:
+    """The error for a name that no account has."""
+    return NotFound(f'Account not found: "{name}". `resumes accounts list` shows all')
+
+
 def get_account(store: Store, name: str) -> AccountInfo:
     """The account of this name. Raises NotFound."""
     account = find_account(store, name)
     if account is None:
-        raise NotFound(f'Account not found: "{name}". `resumes accounts list` shows all')
+        raise unknown_account(name)
     return account
 
 
@@ -149,7 +154,7 @@ def _set_plan(connection: Connection, choice: _PlanChoice) -> None:
         .values(plan=choice.plan)
     )
     if changed.rowcount == 0:
-        raise NotFound(f'Account not found: "{choice.name}". `resumes accounts list` shows all')
+        raise unknown_account(choice.name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,7 +174,7 @@ def delete_account(store: Store, name: str, *, with_resumes: bool = False) -> in
     with store.read() as connection:
         row = connection.execute(select(accounts.c.id).where(accounts.c.name == name)).first()
     if row is None:
-        raise NotFound(f'Account not found: "{name}". `resumes accounts list` shows all')
+        raise unknown_account(name)
     store.write(_close, _Closing(row.id, with_resumes, timestamp(store.clock())))
     gone = 0
     while slice_gone := store.write(_delete_slice, row.id):

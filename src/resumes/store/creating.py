@@ -66,6 +66,11 @@ class Duplicate:
 
     id: str
 
+    @property
+    def message(self) -> str:
+        """What people are told."""
+        return f"The same content is stored as {self.id}"
+
 
 Outcome = Created | Duplicate | QuotaReached | IdempotencyMismatch
 """What became of a resume. The two errors are values here: the rest of its batch went on."""
@@ -323,10 +328,8 @@ def _verdict(outcome: Outcome) -> Verdict:
     match outcome:
         case Created():
             return Verdict(FileOutcome.DONE)
-        case Duplicate(id=resume_id):
-            return Verdict(
-                FileOutcome.DUPLICATE, "duplicate", f"The same content is stored as {resume_id}"
-            )
+        case Duplicate():
+            return Verdict(FileOutcome.DUPLICATE, "duplicate", outcome.message)
         case QuotaReached():
             return Verdict(FileOutcome.HELD, outcome.code.value, outcome.message)
         case IdempotencyMismatch():

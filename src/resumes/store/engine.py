@@ -91,6 +91,8 @@ class Store:
             raise _explain(error, self.path) from error
         except dbapi.Error as error:
             raise _explain(error, self.path) from error
+        except UnicodeEncodeError as error:
+            raise _not_text(error) from error
 
     def reader(self) -> Connection:
         """This thread's reading connection, opened when first asked for."""
@@ -226,6 +228,8 @@ def each(
                     results.append(apply_one(connection, request))
             except ResumesError as error:
                 results.append(error)
+            except UnicodeEncodeError as error:
+                results.append(_not_text(error))
         return results
 
     return apply
@@ -328,12 +332,13 @@ def _prepare(path: Path, life: FileLock, *, upgrade: bool) -> None:
             )
         engine = sqlite_engine(path, transactions=False)
         try:
-            if path.exists() and path.stat().st_size and _state(engine, path) == "current":
+            is_file = path.exists() and path.stat().st_size > 0
+            state = _state(engine, path) if is_file else "empty"
+            if state == "current":
                 return
             if not upgrade:
-                raise StoreIncompatible(
-                    f"The store {path} is older than this program. Run `resumes db upgrade`"
-                )
+                what = "empty" if state == "empty" else "older than this program"
+                raise StoreIncompatible(f"The store {path} is {what}. Run `resumes db upgrade`")
             if life.acquire(wait_s=0):
                 _make_file(path)
                 if _state(engine, path) != "current":
@@ -379,6 +384,11 @@ def _stamp(engine: Engine) -> None:
     with engine.connect() as connection:
         connection.exec_driver_sql(f"PRAGMA application_id={APPLICATION_ID}")
         connection.exec_driver_sql("PRAGMA journal_mode=WAL").fetchall()
+
+
+def _not_text(error: UnicodeEncodeError) -> InvalidArgument:
+    """What a word from a command line that is not UTF-8 is answered with."""
+    return InvalidArgument(f"Not UTF-8 text: {error.object[:80]!r}")
 
 
 def _explain(error: Exception, path: Path) -> ResumesError:

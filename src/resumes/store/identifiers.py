@@ -5,7 +5,7 @@ import secrets
 from collections.abc import Iterator
 
 RESUME_ID = re.compile(r"[0-9a-f]{24}")
-"""The form of a resume id, and so of a cursor (decisions.md, "List")."""
+"""The form of a resume id, and so of a cursor (docs/api.md, List)."""
 
 
 def resume_id(position_us: int, tail: str | None = None) -> str:

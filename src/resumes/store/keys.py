@@ -1,8 +1,8 @@
 """API keys: made, shown once, checked on every request, revoked, rotated.
 
-A key is `enh_live_` and 64 characters: 58 random base62 and a checksum of 6 (decisions.md,
-"Accounts, plans, keys"). With 345 random bits it needs no slow hash: the store keeps its
-SHA-256, and finds it by that. The checksum only tells a typo early; keys of others need none.
+A key is `enh_live_` and 64 characters: 58 random base62 and a checksum of 6 (docs/accounts.md,
+Keys). With 345 random bits it needs no slow hash: the store keeps its SHA-256, and finds it by
+that. The checksum only tells a typo early; keys of others need none.
 """
 
 import hashlib
@@ -12,6 +12,7 @@ import string
 import zlib
 from dataclasses import dataclass
 from datetime import timedelta
+from enum import StrEnum
 from typing import NamedTuple
 
 from sqlalchemy import Connection, bindparam, delete, insert, select, update
@@ -19,9 +20,11 @@ from sqlalchemy import Connection, bindparam, delete, insert, select, update
 from resumes.clock import later, timestamp
 from resumes.errors import Conflict, InvalidArgument, InvalidKey, NotFound
 from resumes.store import identifiers
+from resumes.store.accounts import unknown_account
 from resumes.store.engine import Store, each
 from resumes.store.schema import accounts, api_keys, key_directory, plans
 from resumes.store.statements import Prepared
+from resumes.text import is_harmless
 
 PREFIX = "enh_live_"
 FORM = re.compile(r"enh_live_[A-Za-z0-9]{64}")
@@ -43,9 +46,17 @@ class KeyHolder(NamedTuple):
     api_listing: bool
 
 
+class KeyState(StrEnum):
+    """Whether a key counts, and if not, why."""
+
+    ACTIVE = "active"
+    REVOKED = "revoked"
+    EXPIRED = "expired"
+
+
 @dataclass(frozen=True, slots=True)
 class KeyInfo:
-    """A key as it is listed. `state` is active, revoked or expired."""
+    """A key as it is listed."""
 
     id: str
     account: str
@@ -56,7 +67,7 @@ class KeyInfo:
     last_used_at: str | None
     expires_at: str | None
     revoked_at: str | None
-    state: str
+    state: KeyState
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,7 +233,7 @@ def import_key(store: Store, account: str, secret: str, *, name: str = "") -> st
 
 
 def _check_key_name(name: str) -> str:
-    if len(name) > 100 or not name.isprintable():
+    if len(name) > 100 or not is_harmless(name):
         raise InvalidArgument(
             f"Invalid key name {name[:80]!r}: use at most 100 printable characters"
         )
@@ -235,7 +246,7 @@ def _register(connection: Connection, new: _Registration) -> None:
         select(accounts.c.id).where(accounts.c.name == new.account, accounts.c.closed_at.is_(None))
     ).scalar()
     if account_id is None:
-        raise NotFound(f'Account not found: "{new.account}". `resumes accounts list` shows all')
+        raise unknown_account(new.account)
     key_hash = hash_key(new.secret)
     if connection.execute(
         select(key_directory.c.key_id).where(key_directory.c.key_hash == key_hash)
@@ -286,16 +297,16 @@ def list_keys(store: Store, *, account: str | None = None) -> list[KeyInfo]:
         if account is not None and not rows:
             known = connection.execute(select(accounts.c.id).where(accounts.c.name == account))
             if known.first() is None:
-                raise NotFound(f'Account not found: "{account}". `resumes accounts list` shows all')
+                raise unknown_account(account)
     return [KeyInfo(*row, state=_state(row[8], row[7], now)) for row in rows]
 
 
-def _state(revoked_at: str | None, expires_at: str | None, now: str) -> str:
+def _state(revoked_at: str | None, expires_at: str | None, now: str) -> KeyState:
     if revoked_at is not None:
-        return "revoked"
+        return KeyState.REVOKED
     if expires_at is not None and expires_at <= now:
-        return "expired"
-    return "active"
+        return KeyState.EXPIRED
+    return KeyState.ACTIVE
 
 
 def get_key(store: Store, key_id: str) -> KeyInfo:
@@ -361,7 +372,7 @@ def rotate_key(store: Store, key_id: str, *, grace: timedelta = DEFAULT_GRACE) -
     if not timedelta(0) <= grace <= MAX_GRACE:
         raise InvalidArgument("Invalid grace: use 0 to 7 days")
     old = get_key(store, key_id)
-    if old.state != "active":
+    if old.state is not KeyState.ACTIVE:
         raise Conflict(f"The key {key_id} is {old.state}; create a new one instead")
     now_us = store.clock()
     new = NewKey(identifiers.key_id(), new_secret())

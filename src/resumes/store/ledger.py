@@ -8,10 +8,12 @@ is freed when the resume goes.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Any
 
-from sqlalchemy import Connection, bindparam, insert, literal, select
+from sqlalchemy import Connection, Select, bindparam, insert, literal, select
 
 from resumes.clock import timestamp
+from resumes.errors import NotFound
 from resumes.store.engine import Store, each
 from resumes.store.schema import accounts, imported_digests, imported_files, imported_items
 from resumes.store.statements import Prepared
@@ -160,30 +162,43 @@ def _record(connection: Connection, recorded: _Recorded) -> None:
         ADD_FILE.run(connection, **values)
 
 
+FILE_ROW: Select[Any] = select(
+    accounts.c.name,
+    imported_files.c.claim_id,
+    imported_files.c.name,
+    imported_files.c.outcome,
+    imported_files.c.reason,
+    imported_files.c.message,
+    imported_files.c.path,
+    imported_files.c.byte_offset,
+    imported_files.c.size_bytes,
+    imported_files.c.claimed_at,
+    imported_files.c.finished_at,
+).join(accounts, accounts.c.id == imported_files.c.account_id)
+
+
 def list_files(
     store: Store, *, account_id: str | None = None, limit: int = 100
 ) -> Sequence[FileRow]:
     """The newest files first, of one account or all; 1 to 1,000 of them."""
-    columns = [
-        imported_files.c.claim_id,
-        imported_files.c.name,
-        imported_files.c.outcome,
-        imported_files.c.reason,
-        imported_files.c.message,
-        imported_files.c.path,
-        imported_files.c.byte_offset,
-        imported_files.c.size_bytes,
-        imported_files.c.claimed_at,
-        imported_files.c.finished_at,
-    ]
-    statement = (
-        select(accounts.c.name, *columns)
-        .join(accounts, accounts.c.id == imported_files.c.account_id)
-        .order_by(imported_files.c.claim_id.desc())
-        .limit(max(1, min(limit, 1_000)))
-    )
+    statement = FILE_ROW.order_by(imported_files.c.claim_id.desc())
     if account_id is not None:
         statement = statement.where(imported_files.c.account_id == account_id)
     with store.read() as connection:
-        rows = connection.execute(statement).all()
-    return [FileRow(row[0], row[1], row[2], FileOutcome(row[3]), *row[4:]) for row in rows]
+        rows = connection.execute(statement.limit(max(1, min(limit, 1_000)))).all()
+    return [_file_row(row) for row in rows]
+
+
+def get_file(store: Store, claim_id: str) -> FileRow:
+    """The file of this claim, whoever's it is and however old. Raises NotFound."""
+    with store.read() as connection:
+        row = connection.execute(FILE_ROW.where(imported_files.c.claim_id == claim_id)).first()
+    if row is None:
+        raise NotFound(
+            f'File not found: "{claim_id[:80]}". `resumes imports list` shows the newest'
+        )
+    return _file_row(row)
+
+
+def _file_row(row: Sequence[Any]) -> FileRow:
+    return FileRow(row[0], row[1], row[2], FileOutcome(row[3]), *row[4:])

@@ -6,10 +6,11 @@ nothing (pitfalls R1). Ids rise in commit order, so who goes on with the last id
 nothing and sees nothing twice.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, Integer, bindparam, delete, select, update
 
+from resumes.analyzer import list_title
 from resumes.errors import InvalidArgument, NotFound
 from resumes.store.engine import Store, each
 from resumes.store.identifiers import RESUME_ID
@@ -30,12 +31,34 @@ class Entry(NamedTuple):
     created_at: str
     updated_at: str
 
+    @property
+    def shown_title(self) -> str:
+        """What the resume is called in a list; never empty."""
+        return list_title(self.title, self.name)
+
 
 class Page(NamedTuple):
     """Entries, oldest first, and the cursor of the next page; None when nothing follows."""
 
     entries: list[Entry]
     cursor: str | None
+
+    def as_json(self, *, limit: int) -> dict[str, Any]:
+        """The page as a client gets it (docs/api.md, List)."""
+        return {
+            "resumes": [
+                # Taken apart once: every list that a client asks for comes through here.
+                {
+                    "id": resume_id,
+                    "title": list_title(title, name),
+                    "filename": filename,
+                    "createdAt": created_at,
+                    "updatedAt": updated_at,
+                }
+                for resume_id, title, name, filename, created_at, updated_at in self.entries
+            ],
+            "pagination": {"cursor": self.cursor, "limit": limit},
+        }
 
 
 class StoredResume(NamedTuple):

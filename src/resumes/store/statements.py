@@ -24,7 +24,7 @@ class Prepared:
         if name not in self._compiled:
             dialect = connection.dialect
             assert isinstance(dialect, DefaultDialect)
-            compiled: Any = self._statement.compile(dialect=dialect)  # type: ignore[attr-defined]
+            compiled: Any = self._statement.compile(dialect=dialect)  # type: ignore[attr-defined]  # Executable does not promise it
             # Values that are part of the statement, such as an offset that a dialect adds.
             constants = {key: value for key, value in compiled.params.items() if value is not None}
             self._compiled[name] = (str(compiled), tuple(compiled.positiontup), constants)

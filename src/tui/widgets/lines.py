@@ -61,7 +61,7 @@ class Note(Static):
     Note { height: auto; padding: 0 1; }
     """
 
-    def __init__(self, content: Content, *, id: str | None = None) -> None:  # noqa: A002
+    def __init__(self, content: Content, *, id: str | None = None) -> None:  # noqa: A002  (Textual's name)
         super().__init__(content, id=id)
 
 

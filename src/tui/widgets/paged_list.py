@@ -1,7 +1,7 @@
 """A list with a cursor that draws only the lines that are seen.
 
 Textual's DataTable measures every cell of every row: 12 s for 100,000. This one draws lines of
-a page cache, so its cost depends on the screen's height alone (research/tui.md 4).
+a page cache, so its cost depends on the screen's height alone.
 """
 
 from collections.abc import Callable, Sequence

@@ -19,6 +19,7 @@ def test_a_path_is_dotted_with_positions_in_brackets() -> None:
         ("a\nb", "a\\nb"),
         ("\x1b[2J", "\\x1b[2J"),
         ("\u202eevil", "\\u202eevil"),
+        ("می\u200cروم", "می\u200cروم"),
         ("x" * 61, "x" * 60 + "…"),
     ],
 )

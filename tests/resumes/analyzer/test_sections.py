@@ -12,7 +12,7 @@ from resumes.analyzer.sections import (
     show_flag,
 )
 
-# The table "Section types and item fields" of interface.md; fields without a mark are strings.
+# The section types of docs/format.md; fields without a mark are strings.
 TABLE = """
 summaries: text
 experiences: workplace position location link companyLogo dateRange:DateRange description bullets:[]

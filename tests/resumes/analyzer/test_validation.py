@@ -1,4 +1,4 @@
-"""One test for each row of decisions.md, "Create", that concerns the document itself."""
+"""What docs/format.md says of a document: refused, warned of, or set by the service."""
 
 from time import process_time
 from typing import Any
@@ -18,7 +18,7 @@ from tests.resumes.analyzer.documents import (
     with_section,
 )
 
-# Row "Messages"
+# Messages
 
 
 @pytest.mark.parametrize("header", [None, [], "Ada", 5, True])
@@ -115,7 +115,7 @@ def test_a_document_that_is_no_object_is_told_so() -> None:
         assert refusals_of(other) == ["The resume must be a JSON object"]
 
 
-# Row "Types"
+# Types
 
 
 def test_types_are_strict_and_numbers_may_be_fractional() -> None:
@@ -126,7 +126,7 @@ def test_types_are_strict_and_numbers_may_be_fractional() -> None:
     assert "name must be a string" in refusal_of(with_section("languages", {"name": 5}))
 
 
-# Row "null"
+# null
 
 
 @pytest.mark.parametrize(
@@ -168,7 +168,7 @@ def test_null_is_refused_for_a_section_its_column_and_name_and_an_item(
     assert refusals_of(document) == [message]
 
 
-# Rows "column" and "order"
+# column and order
 
 
 def test_column_is_required() -> None:
@@ -226,7 +226,7 @@ def test_order_of_keys_survives_with_record_and_show_flags_at_the_end() -> None:
     ]
 
 
-# Rows "section name absent or empty" and "items absent"
+# A section's name absent or empty, and items absent
 
 
 def test_section_name_may_be_absent_or_empty_and_items_absent() -> None:
@@ -235,7 +235,7 @@ def test_section_name_may_be_absent_or_empty_and_items_absent() -> None:
     assert resume["sections"] == sections
 
 
-# Rows on what is unknown
+# What is unknown
 
 
 def test_unknown_section_type_is_refused_with_the_nearest_known_one() -> None:
@@ -325,7 +325,7 @@ def test_layout_mode_and_bullet_marker_are_known_on_skills_and_technologies_only
     assert len(warnings_of(with_section("awards", **extras))) == 2
 
 
-# Rows on values
+# Values
 
 
 @pytest.mark.parametrize(
@@ -380,7 +380,7 @@ def test_text_limits_are_20000_characters_500_items_and_200_entries() -> None:
     assert "at most 20,000" in refusal_of(a_document(title="x" * 20_001))
 
 
-# Row "Cover letters"
+# Cover letters
 
 
 @pytest.mark.parametrize(
@@ -417,7 +417,7 @@ def test_cover_letters_are_only_those_marked_as_one(unmarked: Any) -> None:
     parsed(a_document(**unmarked))
 
 
-# Rows "record" and "show flags"
+# record and show flags
 
 
 def test_record_is_the_section_type_on_every_item() -> None:

@@ -10,7 +10,7 @@ import pytest
 from sqlalchemy import text
 
 from resumes.errors import InvalidArgument, StoreIncompatible, StoreUnavailable
-from resumes.store import Store, accounts, open_store
+from resumes.store import Store, accounts, keys, listing, open_store
 from resumes.store.driver import dbapi
 from resumes.store.engine import sqlite_path
 
@@ -179,3 +179,14 @@ def test_a_thread_that_ends_takes_its_reading_connection_along(store: Store) -> 
         thread.join()
     gc.collect()
     assert len(store._connections) <= 1
+
+
+def test_a_word_that_is_not_utf_8_is_refused_wherever_it_is_looked_up(store: Store) -> None:
+    for call in (
+        lambda: accounts.get_account(store, "a\udcff"),
+        lambda: listing.get_resume(store, "0" * 16, "\udcff"),
+        lambda: listing.delete_resume(store, "0" * 16, "\udcff"),
+        lambda: keys.revoke_key(store, "\udcff"),
+    ):
+        with pytest.raises(InvalidArgument, match="Not UTF-8 text"):
+            call()

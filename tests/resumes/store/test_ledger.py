@@ -1,7 +1,9 @@
 from collections.abc import Callable
 
+import pytest
 from sqlalchemy import text
 
+from resumes.errors import NotFound
 from resumes.store import Store, creating, ledger
 from resumes.store.accounts import AccountInfo
 from resumes.store.ledger import FileOutcome, FileVerdict, Item, Verdict
@@ -79,3 +81,14 @@ def test_files_are_listed_newest_first_and_by_account(
     assert [row.claim_id[0] for row in ledger.list_files(store)] == ["3", "2", "1"]
     assert [row.claim_id[0] for row in ledger.list_files(store, account_id=ana.id)] == ["2", "1"]
     assert len(ledger.list_files(store, limit=1)) == 1
+
+
+def test_a_file_is_found_by_its_claim_whoever_owns_it(
+    store: Store, an_account: MakeAccount
+) -> None:
+    for name, claim_id in (("ana", "1" * 24), ("bo", "2" * 24)):
+        ledger.record(store, failed(an_account(name), claim_id))
+    row = ledger.get_file(store, "2" * 24)
+    assert (row.account, row.claim_id, row.outcome) == ("bo", "2" * 24, FileOutcome.FAILED)
+    with pytest.raises(NotFound, match="3" * 24):
+        ledger.get_file(store, "3" * 24)

@@ -103,3 +103,20 @@ def test_deleting_frees_the_place(store: Store, an_account: MakeAccount) -> None
     assert len(made) == 5
     listing.delete_resume(store, account.id, made[0])
     assert len(fill(store, account, 2)) == 1
+
+
+def test_a_page_as_json_is_what_a_client_gets() -> None:
+    entry = listing.Entry("1" * 24, None, "Ada", "AdaResume.pdf", "2026-01-31T09:00:00.000Z", "u")
+    assert listing.Page([entry], "1" * 24).as_json(limit=1) == {
+        "resumes": [
+            {
+                "id": "1" * 24,
+                "title": "Ada Resume",
+                "filename": "AdaResume.pdf",
+                "createdAt": "2026-01-31T09:00:00.000Z",
+                "updatedAt": "u",
+            }
+        ],
+        "pagination": {"cursor": "1" * 24, "limit": 1},
+    }
+    assert entry.shown_title == "Ada Resume"

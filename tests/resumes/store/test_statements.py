@@ -1,5 +1,5 @@
 import pytest
-from sqlalchemy import bindparam, insert, select, text
+from sqlalchemy import Connection, bindparam, insert, select, text
 
 from resumes.store import Store
 from resumes.store.schema import plans
@@ -26,10 +26,10 @@ def test_a_missing_value_is_an_error_not_a_null(store: Store) -> None:
 def test_many_rows_go_in_one_call_and_none_in_none(store: Store) -> None:
     statement = Prepared(insert(plans))
 
-    def add(connection: object, requests: object) -> list[None]:
+    def add(connection: Connection, requests: object) -> list[None]:
         rows = [{"name": f"plan-{n}", "max_resumes": n, "api_listing": 0} for n in range(3)]
-        statement.run_many(connection, rows)  # type: ignore[arg-type]
-        statement.run_many(connection, [])  # type: ignore[arg-type]
+        statement.run_many(connection, rows)
+        statement.run_many(connection, [])
         return [None]
 
     store.write(add, None)

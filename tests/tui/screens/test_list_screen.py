@@ -1,5 +1,7 @@
 """What every screen with a list does, seen on the resumes."""
 
+from typing import Any
+
 import pytest
 
 from resumes.errors import StoreUnavailable
@@ -18,10 +20,10 @@ async def test_a_failure_stands_above_the_list_until_r_reads_again(
     stored(store, a_document(title="Mine"))
     really, failures = listing.list_page, iter([True])
 
-    def fail_once(*args: object, **kwargs: object) -> Page:
+    def fail_once(*args: Any, **kwargs: Any) -> Page:
         if next(failures, False):
             raise StoreUnavailable("The store is away")
-        return really(*args, **kwargs)  # type: ignore[arg-type]
+        return really(*args, **kwargs)
 
     monkeypatch.setattr(listing, "list_page", fail_once)
     async with running(store) as pilot:

@@ -11,6 +11,7 @@ from textual.message import Message
 from resumes.store import accounts
 from resumes.store.accounts import AccountInfo
 from resumes.store.engine import Store
+from resumes.text import counted
 from tui.actions import Place, bindings
 from tui.screens.list_screen import ListScreen, PageRead
 from tui.text import NONE, safe
@@ -58,7 +59,7 @@ class AccountsScreen(ListScreen[AccountInfo]):
 
     def heading(self) -> Content:
         count = self.list.pages.count
-        return safe("1 account" if count == 1 else f"{count:,} accounts", "bold")
+        return safe(counted(count, "account"), "bold")
 
     def on_mount(self) -> None:
         self.list.say_when_empty(*NO_ACCOUNTS)

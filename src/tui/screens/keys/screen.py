@@ -10,7 +10,8 @@ from textual.content import Content
 
 from resumes.store import accounts, keys
 from resumes.store.engine import Store
-from resumes.store.keys import KeyInfo, NewKey
+from resumes.store.keys import KeyInfo, KeyState, NewKey
+from resumes.text import counted
 from tui.actions import Place, bindings
 from tui.screens.accounts.chooser import AccountChooser, Choice
 from tui.screens.accounts.screen import NO_ACCOUNTS
@@ -24,12 +25,16 @@ from tui.toasts import tell
 from tui.widgets.columns import Column, text_cell
 from tui.widgets.paged_list import PagedList
 
-STATE_STYLES = {"active": "$text-success", "revoked": "dim", "expired": "dim"}
+STATE_STYLES = {
+    KeyState.ACTIVE: "$text-success",
+    KeyState.REVOKED: "dim",
+    KeyState.EXPIRED: "dim",
+}
 
 
 def state_cell(key: KeyInfo) -> Content:
     """Active, revoked or expired; and whether its owner can ever have seen it."""
-    never_shown = key.state == "active" and key.shown_at is None
+    never_shown = key.state is KeyState.ACTIVE and key.shown_at is None
     return safe("never shown" if never_shown else key.state, STATE_STYLES[key.state])
 
 
@@ -71,7 +76,7 @@ class KeysScreen(ListScreen[KeyInfo]):
     def heading(self) -> Content:
         count = self.list.pages.count
         whose = self.session.keys_account or "all accounts"
-        return safe(f"{whose} · ", "bold") + safe("1 key" if count == 1 else f"{count:,} keys")
+        return safe(f"{whose} · ", "bold") + safe(counted(count, "key"))
 
     @on(PagedList.Chosen)
     def show_key(self, chosen: PagedList.Chosen) -> None:
@@ -126,7 +131,7 @@ class KeysScreen(ListScreen[KeyInfo]):
         key = self.list.current
         if key is None:
             tell(self, "There is no key to revoke.")
-        elif key.state == "revoked":
+        elif key.state is KeyState.REVOKED:
             tell(self, f"{key.id} is revoked already.")
         else:
             self.app.push_screen(RevokeDialog(key), partial(self._revoke_answered, key))

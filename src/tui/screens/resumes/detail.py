@@ -11,7 +11,6 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.screen import Screen
 
-from resumes.analyzer import list_title
 from resumes.store import accounts, listing
 from resumes.store.engine import Store
 from resumes.store.listing import Entry
@@ -87,7 +86,7 @@ class DetailScreen(Screen[None]):
     def _show(self, opened: Opened) -> None:
         self._opened = opened
         entry = opened.entry
-        parts = [self._account, list_title(entry.title, entry.name), minute(entry.created_at)]
+        parts = [self._account, entry.shown_title, minute(entry.created_at)]
         self.query_one(ErrorLine).clear()
         self.query_one(TitleLine).show(joined([safe(part, "bold") for part in parts], by=" · "))
         self.query_one(TextPane).show(opened.json if self._shows_json else opened.text)

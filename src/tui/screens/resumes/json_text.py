@@ -1,14 +1,12 @@
 """The stored JSON as text that is still JSON: what cannot be drawn is written as an escape."""
 
-import re
-from typing import Any, Final
+from typing import Any
 
 import orjson
 
-from tui.text import UNSAFE, safe
+from resumes.text import escaped_json
+from tui.text import safe
 from tui.widgets.text_pane import Paragraph
-
-_UNSAFE: Final = re.compile(f"[{''.join(map(re.escape, map(chr, UNSAFE)))}]")
 
 
 def json_paragraphs(document: Any) -> list[Paragraph]:
@@ -20,9 +18,4 @@ def json_paragraphs(document: Any) -> list[Paragraph]:
 
 def _line(line: str) -> Paragraph:
     text = line.lstrip(" ")
-    return Paragraph(safe(_UNSAFE.sub(_escape, text)), mark=" " * (len(line) - len(text)))
-
-
-def _escape(found: re.Match[str]) -> str:
-    units = found[0].encode("utf-16-be")
-    return "".join(f"\\u{units[at : at + 2].hex()}" for at in range(0, len(units), 2))
+    return Paragraph(safe(escaped_json(text)), mark=" " * (len(line) - len(text)))

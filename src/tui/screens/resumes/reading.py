@@ -5,25 +5,14 @@ from typing import Any, Final
 
 from textual.content import Content
 
-from resumes.analyzer import Format, ShownSection, iter_sections
+from resumes.analyzer import Format, ShownSection, date_range, iter_sections, plain_number
 from resumes.analyzer.kinds import Number
+from resumes.analyzer.reading import CONTACTS, LEADS, PLACES, PROSE, SECONDS
 from resumes.analyzer.sections import LAYOUTS, SECTION_TYPES
 from resumes.store.listing import Entry
-from tui.screens.resumes.dates import date_range, plain_number
 from tui.text import joined, safe, safe_lines
 from tui.times import minute
 from tui.widgets.text_pane import Paragraph
-
-LEADS: Final = ("position", "degree", "role", "title", "name")
-"""What an item is first of all; the first that there is stands in bold."""
-
-SECONDS: Final = ("workplace", "institution", "author", "issuer", "contact", "edition")
-"""Whose, where or by whom, on the same line."""
-
-PLACES: Final = ("location", "link")
-TEXTS: Final = ("text", "description")
-PICTURES: Final = frozenset({"icon", "companyLogo", "image"})
-"""What a terminal cannot draw. The JSON view has it."""
 
 BLANK: Final = Paragraph(safe(""))
 BULLET: Final = "  • "
@@ -46,7 +35,7 @@ def _header(header: Mapping[str, Any]) -> Iterator[Paragraph]:
         yield Paragraph(safe(name, "bold $text-primary"))
     if title:
         yield Paragraph(safe(title, "italic"))
-    contact = [header[key] for key in ("email", "phone", "location", "website") if header.get(key)]
+    contact = [header[key] for key in CONTACTS if header.get(key)]
     if contact:
         yield Paragraph(_dotted(contact))
 
@@ -78,8 +67,10 @@ def _item(section_type: str, item: Mapping[str, Any]) -> Iterator[Paragraph]:
         yield Paragraph(first)
     if second := [*_dates(item), *(item[key] for key in PLACES if key in item)]:
         yield Paragraph(_dotted(second, "dim"))
-    for key in TEXTS:
-        yield from _text(item.get(key), "")
+    for key in PROSE:
+        # A quote stands at the end, above its author.
+        if key != "quote":
+            yield from _text(item.get(key), "")
     yield from _grades(item)
     for bullet in item.get("bullets", ()):
         yield from _text(bullet, BULLET)

@@ -8,7 +8,6 @@ from textual import on
 from textual.binding import BindingType
 from textual.content import Content
 
-from resumes.analyzer import list_title
 from resumes.store import accounts, listing
 from resumes.store.accounts import AccountInfo
 from resumes.store.engine import Store
@@ -33,7 +32,7 @@ COLUMNS: tuple[Column[Entry], ...] = (
     Column("ID", 24, lambda entry: text_cell(entry.id, "dim"), 130),
     Column("NAME", 24, lambda entry: text_cell(entry.name), 100),
     Column("FILENAME", 32, lambda entry: text_cell(entry.filename), 160),
-    Column("TITLE", 0, lambda entry: text_cell(list_title(entry.title, entry.name))),
+    Column("TITLE", 0, lambda entry: text_cell(entry.shown_title)),
 )
 
 

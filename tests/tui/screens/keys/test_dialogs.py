@@ -3,7 +3,7 @@
 import pytest
 from textual.app import App
 
-from resumes.store.keys import KeyInfo
+from resumes.store.keys import KeyInfo, KeyState
 from tests.tui.builders import HOSTILE
 from tests.tui.driving import lines, presses, until
 from tui.screens.keys.dialogs import KeyDialog, RevokeDialog
@@ -20,7 +20,7 @@ KEY = KeyInfo(
     last_used_at="2026-02-01T10:30:00.000Z",
     expires_at=None,
     revoked_at=None,
-    state="active",
+    state=KeyState.ACTIVE,
 )
 
 

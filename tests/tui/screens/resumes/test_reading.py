@@ -5,10 +5,13 @@ from typing import Any
 import pytest
 
 from resumes.analyzer.kinds import Kind, Listing, Number
+from resumes.analyzer.reading import TO
 from resumes.analyzer.sections import DATE_RANGE, SECTION_TYPES
 from tests.tui.builders import HOSTILE, a_document, a_hostile_document, a_section, an_entry
-from tui.screens.resumes.dates import TO
-from tui.screens.resumes.reading import PICTURES, resume_paragraphs
+from tui.screens.resumes.reading import resume_paragraphs
+
+PICTURES = frozenset({"icon", "companyLogo", "image"})
+"""What a terminal cannot draw. The JSON view has it."""
 
 
 def text(document: dict[str, Any]) -> list[str]:

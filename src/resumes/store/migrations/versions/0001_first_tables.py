@@ -1,4 +1,4 @@
-"""The first tables, and the three plans that a new store has (decisions.md, "Accounts")."""
+"""The first tables, and the three plans that a new store has (docs/accounts.md)."""
 
 import sqlalchemy as sa
 from alembic import op

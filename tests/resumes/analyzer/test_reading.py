@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tui.screens.resumes.dates import TO, date_range
+from resumes.analyzer.reading import TO, date_range, plain_number
 
 
 @pytest.mark.parametrize(
@@ -24,9 +24,18 @@ from tui.screens.resumes.dates import TO, date_range
         ({"fromMonth": 12, "fromYear": 2015}, "month 12 2015"),
         ({"fromMonth": 0.5, "fromYear": 2015}, "month 0.5 2015"),
         ({"fromMonth": None, "fromYear": 2015}, "2015"),
+        ({"fromMonth": 3}, "Apr"),
+        ({"fromYear": 2015.0, "fromMonth": 1.0, "isOngoing": True}, f"Feb 2015{TO}present"),
         ({"isOngoing": False}, ""),
         ({}, ""),
     ],
 )
 def test_a_date_range_reads_as_people_write_it(fields: dict[str, Any], expected: str) -> None:
     assert date_range(fields) == expected
+
+
+@pytest.mark.parametrize(
+    ("number", "expected"), [(2015, "2015"), (2015.0, "2015"), (4.5, "4.5"), (-0.0, "0")]
+)
+def test_a_number_has_no_fraction_that_is_nought(number: float, expected: str) -> None:
+    assert plain_number(number) == expected

@@ -1,0 +1,67 @@
+r"""Text that strangers wrote: which characters are harmless, and how the others are written.
+
+A resume, a file's name and a key's name end in terminals, logs, reports and messages. There a
+control character drives the terminal, a direction control makes text look like other text, an
+invisible one makes two names look the same, and a surrogate cannot be written at all. What is
+harmless is said here once; a surface chooses only what it shows in place of the rest.
+"""
+
+import unicodedata
+from collections.abc import Callable
+
+JOINERS = "\u200c\u200d"
+"""Invisible, and part of how Hindi, Persian and many emoji are written."""
+
+
+def is_harmless(text: str) -> bool:
+    """Whether every character of the text draws itself and does nothing else.
+
+    Letters of all scripts, marks, digits, symbols, blanks and the two joiners are harmless.
+    Controls (line ends and tabs too), soft hyphens, zero-width and direction marks, tags,
+    surrogates, private and unassigned characters are not.
+    """
+    return text.isprintable() or all(map(_is_harmless, text))
+
+
+def _is_harmless(char: str) -> bool:
+    # isprintable() also says no to blanks such as the no-break space of French.
+    return char.isprintable() or char in JOINERS or unicodedata.category(char) == "Zs"
+
+
+def replaced(text: str, by: Callable[[str], str]) -> str:
+    """The text with `by(char)` in place of each character that is not harmless."""
+    if text.isprintable():
+        return text
+    return "".join(char if _is_harmless(char) else by(char) for char in text)
+
+
+def escaped(text: str) -> str:
+    r"""The text with what is not harmless written as in source code: `\n`, `\x1b`, `\u202e`.
+
+    Backslashes stay as they are: it is for people to read, and not to be read back.
+    """
+    return replaced(text, _escape)
+
+
+def _escape(char: str) -> str:
+    return char.encode("unicode_escape").decode("ascii")
+
+
+def escaped_json(text: str) -> str:
+    r"""JSON text with what is not harmless written as `\uXXXX`: the same JSON.
+
+    Line ends stay: in JSON they stand between values only.
+    """
+    return replaced(text, _escape_in_json)
+
+
+def _escape_in_json(char: str) -> str:
+    if char == "\n":
+        return char
+    units = char.encode("utf-16-be", "surrogatepass")
+    return "".join(f"\\u{units[at : at + 2].hex()}" for at in range(0, len(units), 2))
+
+
+def counted(count: int, noun: str) -> str:
+    """`1 resume`, `2 resumes`, `1,000 resumes`."""
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
