@@ -13,7 +13,7 @@ from tests.cli.conftest import CommandLine, a_resume, finish, start
 def inbox(acme: CommandLine) -> Path:
     """The inbox of the account `acme`, with a good file and a bad one."""
     inbox = acme.home / "inbox" / "acme"
-    inbox.mkdir(parents=True)
+    inbox.mkdir(parents=True, exist_ok=True)
     (inbox / "good.json").write_bytes(a_resume("Ada"))
     (inbox / "bad.json").write_bytes(b"[]")
     return inbox

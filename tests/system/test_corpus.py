@@ -17,7 +17,7 @@ def test_337_files_are_imported_and_every_walk_of_the_list_gives_the_same_ids(
     programs.succeed(tmp_path, "accounts", "create", "ana", "--plan", "business")
     key = programs.succeed(tmp_path, "keys", "create", "ana").strip()
     inbox = tmp_path / "inbox" / "ana"
-    inbox.mkdir(parents=True)
+    inbox.mkdir(parents=True, exist_ok=True)
     with tarfile.open(CORPUS) as archive:
         for member in filter(tarfile.TarInfo.isfile, archive):
             content = archive.extractfile(member)

@@ -20,7 +20,7 @@ def test_250_parallel_creates_from_http_and_importer_on_a_quota_of_100_make_100(
     programs.succeed(tmp_path, "plans", "set", "business", "--max-resumes", str(QUOTA))
     key = programs.succeed(tmp_path, "keys", "create", "ana").strip()
     inbox = tmp_path / "inbox" / "ana"
-    inbox.mkdir(parents=True)
+    inbox.mkdir(parents=True, exist_ok=True)
     with programs.serving(tmp_path) as url, programs.running(tmp_path, "watch"):
 
         def post(n: int) -> int:
