@@ -201,7 +201,9 @@ def test_ctrl_c_is_exit_130_without_a_traceback(acme: CommandLine) -> None:
         process.wait(10)
         code, _, stderr = finish(process)
 
-    assert code == 130
+    # A shell shows both as 130: CPython ends itself by the signal when that met an exec of its
+    # own, such as a dataclass being made during an import, however it was handled afterwards.
+    assert code in (130, -signal.SIGINT)
     assert "Traceback" not in stderr
     assert "Error" not in stderr
 
