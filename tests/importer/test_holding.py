@@ -1,3 +1,4 @@
+import json
 from pathlib import Path
 
 from importer import holding, reports
@@ -36,6 +37,18 @@ def test_a_held_file_is_taken_up_under_its_claim_and_its_first_name(root: Path) 
     assert claim.reports == (str(report.relative_to(root)),)
     report.unlink()
     assert holding.claim_of(held, root, first.folder, now_us=7).name == path.name
+
+
+def test_a_report_that_somebody_edited_brings_no_broken_name_in(root: Path) -> None:
+    path = drop(root, f"_held/ana/{1:024x}-{ANA}-cv.json")
+    first = a_work_claim(root / ".work" / "i" / ANA, f"{1:024x}", name="cv.json")
+    report = path.with_name(f"{1:024x}-{ANA}-cv.report.json")
+    composed = json.loads(reports.compose(first, judged(b"{", A_REFUSAL), HELD, now_us=1))
+    report.write_text(json.dumps(composed | {"file": "\ud800\x1b[2J"}), encoding="ascii")
+    ((held,),) = holding.find_held(root).values()
+    claim = holding.claim_of(held, root, first.folder, now_us=7)
+    claim.name.encode()  # the store and the next report can take it
+    assert "\x1b" not in claim.name
 
 
 def test_as_many_are_released_as_there_are_free_places(root: Path) -> None:
