@@ -105,6 +105,7 @@ def test_a_child_that_does_not_end_is_killed(
 ) -> None:
     assert child.process_id is not None
     os.kill(child.process_id, signal.SIGSTOP)
+    os.waitid(os.P_PID, child.process_id, os.WSTOPPED)  # else it may meet SIGTERM first
 
     child.ask_to_end()
     child.wait_for_end(within_s=0.1)
