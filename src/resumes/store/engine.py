@@ -304,6 +304,7 @@ def open_store(url: str, *, clock: Clock = system_clock, upgrade: bool = True) -
         raise StoreUnavailable(f"The database {path} is a folder; name a file")
     if not upgrade and not path.exists():
         raise StoreUnavailable(f"Database not found: {path}. `resumes up` makes one")
+    _refuse_strangers(path)
     try:
         life = FileLock(path.with_name(path.name + ".lock"))
     except OSError as error:
@@ -320,6 +321,25 @@ def open_store(url: str, *, clock: Clock = system_clock, upgrade: bool = True) -
     except BaseException:
         life.close()
         raise
+
+
+def _refuse_strangers(path: Path) -> None:
+    """Raises StoreIncompatible for a file that is no store, before lock files lie beside it.
+
+    Without the lock another process may be making the store: what it cannot say now is left to
+    be asked again inside the lock.
+    """
+    if not path.exists() or path.stat().st_size == 0:
+        return
+    engine = sqlite_engine(path, transactions=False)
+    try:
+        _state(engine, path)
+    except (DBAPIError, dbapi.Error) as error:
+        explained = _explain(error, path)
+        if isinstance(explained, StoreIncompatible):
+            raise explained from error
+    finally:
+        engine.dispose()
 
 
 def _prepare(path: Path, life: FileLock, *, upgrade: bool) -> None:

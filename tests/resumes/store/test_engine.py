@@ -95,6 +95,7 @@ def test_a_file_that_is_no_database_is_refused_and_left_as_it_is(tmp_path: Path)
     with pytest.raises(StoreIncompatible, match="no SQLite database"):
         open_store(f"sqlite:///{path}")
     assert path.read_text() == "not a database, " * 200
+    assert list(tmp_path.iterdir()) == [path]
 
 
 def test_a_database_of_another_program_is_refused(tmp_path: Path) -> None:
