@@ -13,7 +13,6 @@ from typing import Any, TypeVar
 
 import sqlalchemy
 from sqlalchemy import Connection, Engine, NullPool
-from sqlalchemy.exc import DBAPIError
 
 from resumes.clock import Clock, system_clock
 from resumes.errors import (
@@ -25,7 +24,7 @@ from resumes.errors import (
 )
 from resumes.store import migrations
 from resumes.store.driver import dbapi
-from resumes.store.lane import Apply, Lane, LoopMailbox, ThreadMailbox, Write
+from resumes.store.lane import DRIVER_ERRORS, Apply, Lane, LoopMailbox, ThreadMailbox, Write
 from resumes.store.locks import FileLock
 
 Q = TypeVar("Q")
@@ -87,9 +86,7 @@ class Store:
         """
         try:
             yield self.reader()
-        except DBAPIError as error:
-            raise _explain(error, self.path) from error
-        except dbapi.Error as error:
+        except DRIVER_ERRORS as error:
             raise _explain(error, self.path) from error
         except UnicodeEncodeError as error:
             raise _not_text(error) from error
@@ -312,7 +309,7 @@ def open_store(url: str, *, clock: Clock = system_clock, upgrade: bool = True) -
     try:
         _prepare(path, life, upgrade=upgrade)
         return Store(path, clock=clock, life=life)
-    except (DBAPIError, dbapi.Error) as error:
+    except DRIVER_ERRORS as error:
         life.close()
         raise _explain(error, path) from error
     except OSError as error:
@@ -334,7 +331,7 @@ def _refuse_strangers(path: Path) -> None:
     engine = sqlite_engine(path, transactions=False)
     try:
         _state(engine, path)
-    except (DBAPIError, dbapi.Error) as error:
+    except DRIVER_ERRORS as error:
         explained = _explain(error, path)
         if isinstance(explained, StoreIncompatible):
             raise explained from error

@@ -30,6 +30,7 @@ from sqlalchemy import Connection, RootTransaction
 from sqlalchemy.exc import DBAPIError
 
 from resumes.errors import OutcomeUnknown, ResumesError, StoreUnavailable
+from resumes.store.driver import dbapi
 from resumes.store.locks import FileLock
 
 logger = logging.getLogger("resumes.store")
@@ -40,6 +41,9 @@ Apply = Callable[[Connection, Sequence[Any]], Sequence[Any]]
 BATCH_LIMIT = 512
 """Requests in one transaction at most, so that a commit stays a matter of milliseconds."""
 
+
+DRIVER_ERRORS = (DBAPIError, dbapi.Error)
+"""A driver's error as SQLAlchemy passes it on, and as it comes from statements run beside it."""
 
 PENDING = object()
 """The outcome of a write that has none yet; None is an outcome."""
@@ -183,7 +187,7 @@ class Lane:
                 finally:
                     self._answer(batch)
                 self._maintain()
-        except DBAPIError:
+        except DRIVER_ERRORS:
             # The log stays longer until the next batch; nothing is lost by that.
             logger.warning("Could not checkpoint the store", exc_info=True)
         finally:
@@ -257,7 +261,7 @@ class Lane:
             raise
 
     def _roll_back(self, transaction: RootTransaction) -> None:
-        with contextlib.suppress(DBAPIError):  # SQLite may have rolled back by itself
+        with contextlib.suppress(*DRIVER_ERRORS):  # SQLite may have rolled back by itself
             transaction.rollback()
         # After a COMMIT that failed SQLAlchemy takes the transaction for ended; SQLite may not.
         connection: Any = self._connection.connection.driver_connection
@@ -267,9 +271,9 @@ class Lane:
     def _begin(self) -> RootTransaction:
         try:
             return self._connection.begin()
-        except DBAPIError as error:
+        except DRIVER_ERRORS as error:
             raise StoreUnavailable(
-                f"The store could not be written to ({error.orig}); nothing was done, try again"
+                f"The store could not be written to ({getattr(error, 'orig', error)}); nothing was done, try again"
             ) from error
 
     def _commit_again(self, batch: list[Write]) -> None:
@@ -288,9 +292,10 @@ class Lane:
 
     @staticmethod
     def _explain(error: BaseException) -> ResumesError | BaseException:
-        if isinstance(error, DBAPIError):
+        if isinstance(error, DRIVER_ERRORS):
+            cause = getattr(error, "orig", error)
             return StoreUnavailable(
-                f"The store could not write ({error.orig}); nothing was done, try again"
+                f"The store could not write ({cause}); nothing was done, try again"
             )
         return error
 

@@ -17,7 +17,7 @@ from resumes.store import Store, accounts, creating, listing, open_store
 from resumes.store.accounts import AccountInfo
 from resumes.store.creating import Created, Creation, NewResume
 from resumes.store.engine import each
-from resumes.store.lane import Write
+from resumes.store.lane import LoopMailbox, Write
 from tests.resumes.builders import a_resume
 
 MakeAccount = Callable[..., AccountInfo]
@@ -95,28 +95,20 @@ def test_s7_one_bad_row_does_not_fail_the_rest_of_its_batch(store: Store) -> Non
     assert free_maximum(store) == 7
 
 
-def test_s7_a_waiter_that_is_gone_does_not_keep_the_others_from_their_answers(
-    store: Store, an_account: MakeAccount
-) -> None:
-    account = an_account()
+def test_s7_a_waiter_that_is_gone_does_not_keep_the_others_from_their_answers() -> None:
+    async def scenario() -> list[asyncio.Future[None]]:
+        loop, mailbox = asyncio.get_running_loop(), LoopMailbox()
+        waiters: list[asyncio.Future[None]] = [loop.create_future() for _ in range(3)]
+        writes = [Write(rename, "x", deadline=0, mailbox=mailbox, waiter=one) for one in waiters]
+        waiters[0].cancel()
+        await asyncio.to_thread(mailbox.deliver, writes)
+        async with asyncio.timeout(10):
+            await asyncio.gather(*waiters[1:])
+        return waiters
 
-    async def scenario() -> list[Any]:
-        go_on, holder = await asyncio.to_thread(hold_lane, store)
-        tasks = [
-            asyncio.create_task(creating.create_soon(store, account.id, a_resume()))
-            for _ in range(3)
-        ]
-        await asyncio.sleep(0)
-        # Taken by the lane and then cancelled: its answer meets a cancelled future.
-        taken = store.lane._waiting[1]
-        go_on.set()
-        await asyncio.to_thread(holder.join)
-        taken.waiter.cancel()
-        return await asyncio.gather(*tasks, return_exceptions=True)
-
-    outcomes = asyncio.run(scenario())
-    assert sum(isinstance(outcome, Created) for outcome in outcomes) >= 2
-    assert store.lane.is_alive
+    gone, *others = asyncio.run(scenario())
+    assert gone.cancelled()
+    assert all(other.done() and not other.cancelled() for other in others)
 
 
 def test_a_cancelled_waiter_that_was_not_taken_writes_nothing(
@@ -263,6 +255,22 @@ def test_s2_a_process_that_dies_after_a_failed_commit_leaves_counter_and_rows_eq
         account = accounts.get_account(store, "ana")
         assert account.resume_count in (1, 2)
         assert accounts.check_counters(store) == []
+
+
+def test_a_full_disk_in_the_middle_of_a_batch_is_unavailable_and_nothing_of_it_is_stored(
+    store: Store, an_account: MakeAccount
+) -> None:
+    account = an_account()
+    raw = store._lane_connection.connection.driver_connection
+    assert raw is not None
+    (pages,) = raw.execute("PRAGMA page_count").fetchone()
+    raw.execute(f"PRAGMA max_page_count={pages}")
+    with pytest.raises(StoreUnavailable, match="full"):
+        creating.create(store, account.id, [a_resume() for _ in range(200)])
+    assert listing.list_page(store, account.id).entries == []
+    raw.execute("PRAGMA max_page_count=1000000")
+    assert isinstance(creating.create(store, account.id, [a_resume()])[0], Created)
+    assert accounts.check_counters(store) == []
 
 
 STOPPED_IN_THE_LANE = """
