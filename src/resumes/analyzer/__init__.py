@@ -1,9 +1,10 @@
 """The analyzer format: bytes in, a resume to store out, and back to what is shown of it."""
 
 from resumes.analyzer.format import DEFAULT_FORMAT, Format
+from resumes.analyzer.jsonresume import sections_left_out, to_jsonresume
 from resumes.analyzer.naming import list_title
 from resumes.analyzer.reading import date_range, plain_number
-from resumes.analyzer.resume import Resume, parse
+from resumes.analyzer.resume import Resume, parse, parse_imported
 from resumes.analyzer.sections import nearest_section_type
 from resumes.analyzer.visibility import ShownSection, iter_sections, public_view
 
@@ -17,6 +18,9 @@ __all__ = [
     "list_title",
     "nearest_section_type",
     "parse",
+    "parse_imported",
     "plain_number",
     "public_view",
+    "sections_left_out",
+    "to_jsonresume",
 ]

@@ -57,7 +57,7 @@ def read_json(body: bytes) -> Any:
         )
     except ValueError as error:
         _refuse(body, str(error))
-    if b"\\" in body and (nul := _ESCAPED_NUL.search(body)):
+    if b"\\u0000" in body and (nul := _ESCAPED_NUL.search(body)):
         raise _invalid("the character U+0000", nul.start(1))
     return value
 

@@ -1,21 +1,20 @@
 """From the bytes of a request or a file to a resume that can be stored."""
 
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import orjson
 
 from resumes.analyzer.findings import Findings
 from resumes.analyzer.format import DEFAULT_FORMAT, Format
 from resumes.analyzer.json_text import is_faithful, read_json, refuse_unfaithful
+from resumes.analyzer.jsonresume import convert, is_json_resume
 from resumes.analyzer.naming import filename
 from resumes.analyzer.validation import is_cover_letter, validate
 from resumes.errors import CoverLetter, InvalidJson, InvalidResume, Issue, TooLarge
 
 
-@dataclass(frozen=True, slots=True)
-class Resume:
-    """A valid resume, ready to be stored."""
+class Resume(NamedTuple):
+    """A valid resume, ready to be stored. Cheap to hand to another process."""
 
     title: str | None
     """As sent; None when absent or blank."""
@@ -26,8 +25,8 @@ class Resume:
     filename: str
     """Suggested for downloads; safe on every file system."""
 
-    document: str
-    """JSON text: what was sent, in its order, with `isImported`, `record` and `show*` as the
+    document: bytes
+    """JSON text in UTF-8: what was sent, in its order, with `isImported`, `record` and `show*` as the
     service sets them."""
 
     warnings: tuple[Issue, ...]
@@ -40,26 +39,62 @@ def parse(body: bytes, format: Format = DEFAULT_FORMAT) -> Resume:  # noqa: A002
     Raises TooLarge, InvalidJson, CoverLetter or InvalidResume, in this order of precedence and
     nothing else for any bytes (docs/format.md).
     """
-    if len(body) > format.max_bytes:
-        raise TooLarge(limit_bytes=format.max_bytes)
-    document = read_json(body)
+    return _checked(body, _read(body, format), format)
+
+
+def parse_imported(body: bytes, format: Format = DEFAULT_FORMAT) -> Resume:  # noqa: A002  (reads best at the caller)
+    """The resume that the bytes hold, be they an analyzer document or a JSON Resume.
+
+    An analyzer document gives what `parse` gives. A JSON Resume is converted first: its warnings
+    begin with those of the conversion, and paths are paths in the JSON Resume. Raises what
+    `parse` raises (docs/format.md, JSON Resume).
+    """
+    document = _read(body, format)
+    if is_json_resume(document):
+        return _converted(body, document, format)
+    return _checked(body, document, format)
+
+
+def _read(body: bytes, accepted: Format) -> Any:
+    if len(body) > accepted.max_bytes:
+        raise TooLarge(limit_bytes=accepted.max_bytes)
+    return read_json(body)
+
+
+def _checked(body: bytes, document: Any, accepted: Format) -> Resume:
     if type(document) is not dict:
         _check_faithful(body, document)
         raise InvalidResume([Issue("", "The resume must be a JSON object")])
     if is_cover_letter(document):
         _check_faithful(body, document)
         raise CoverLetter
-    findings = validate(document, format)
+    findings = validate(document, accepted)
     if findings.is_doubtful or findings.issues:
         _refuse(body, document, findings)
+    return _resume(document, findings.all_warnings())
+
+
+def _converted(body: bytes, document: dict[str, Any], accepted: Format) -> Resume:
+    _check_faithful(body, document)
+    if is_cover_letter(document):
+        raise CoverLetter
+    conversion = convert(document)
+    findings = validate(conversion.document, accepted)
+    if findings.issues:
+        raise InvalidResume([conversion.traced(issue) for issue in findings.issues])
+    warnings = map(conversion.traced, findings.all_warnings())
+    return _resume(conversion.document, (*conversion.findings.all_warnings(), *warnings))
+
+
+def _resume(document: dict[str, Any], warnings: tuple[Issue, ...]) -> Resume:
     title = _unless_blank(document.get("title"))
     name = _unless_blank(document["header"].get("name"))
     return Resume(
         title=title,
         name=name,
         filename=filename(title, name),
-        document=orjson.dumps(document).decode(),
-        warnings=findings.all_warnings(),
+        document=orjson.dumps(document),
+        warnings=warnings,
     )
 
 

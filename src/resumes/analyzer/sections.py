@@ -154,6 +154,7 @@ class SectionType:
         "own_checks",
         "own_fields",
         "set_by_service",
+        "text_flags",
     )
 
     def __init__(
@@ -171,6 +172,9 @@ class SectionType:
         self.set_by_service: dict[str, Any] = {
             "record": name,
             **dict.fromkeys(map(show_flag, fields), False),
+        }
+        self.text_flags: dict[str, str] = {
+            field: show_flag(field) for field, kind in fields.items() if type(kind) is Text
         }
 
 

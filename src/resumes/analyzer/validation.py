@@ -10,7 +10,7 @@ from typing import Any
 
 from resumes.analyzer.findings import Findings
 from resumes.analyzer.format import Format
-from resumes.analyzer.kinds import OPAQUE, check_unknown
+from resumes.analyzer.kinds import MAX_TEXT_CHARS, OPAQUE, check_unknown
 from resumes.analyzer.sections import (
     HEADER,
     MAX_ITEMS,
@@ -161,7 +161,18 @@ def _check_item(item: dict[str, Any], section_type: SectionType, findings: Findi
     checks = section_type.checks
     set_by_service = section_type.set_by_service.copy()
     dropped: tuple[str, ...] = ()
+    text_flags = section_type.text_flags
     for name, value in item.items():
+        flag = text_flags.get(name)
+        # Nearly every value is an ordinary text, and this sees it without a call.
+        if (
+            flag is not None
+            and type(value) is str
+            and "!" <= value[:1] <= "~"
+            and len(value) <= MAX_TEXT_CHARS
+        ):
+            set_by_service[flag] = True
+            continue
         rule = checks.get(name)
         if rule is not None:
             check, flag = rule

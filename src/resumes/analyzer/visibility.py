@@ -32,7 +32,7 @@ class ShownSection:
 
 
 def public_view(
-    document: str,
+    document: str | bytes,
     format: Format = DEFAULT_FORMAT,  # noqa: A002  (reads best at the caller)
 ) -> dict[str, Any]:
     """Exactly `{header, sections, title?, style?}` of a stored document, in the shape that create

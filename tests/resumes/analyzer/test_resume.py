@@ -26,8 +26,8 @@ def test_a_valid_body_gives_all_that_the_store_needs() -> None:
         name="Ada Lovelace",
         filename="AdaLovelaceResume.pdf",
         document=(
-            '{"header":{"name":"Ada Lovelace"},"sections":{},"title":"Engineer","x":1,'
-            '"isImported":true}'
+            b'{"header":{"name":"Ada Lovelace"},"sections":{},"title":"Engineer","x":1,'
+            b'"isImported":true}'
         ),
         warnings=(Issue("x", "x is not a known field: kept, not shown"),),
     )

@@ -1,0 +1,173 @@
+"""Reading an object of a JSON Resume, whose fields may hold anything.
+
+What is asked for and cannot be used is told and left out, as is what nobody asks for. So a
+document says by itself what of it was not taken.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+from resumes.analyzer.findings import Findings, printable
+from resumes.analyzer.jsonresume.dates import Moment, find_moment
+
+NO_PLACE = "has no place in the analyzer format: left out"
+NO_TEXT = "is no text: left out"
+NO_LIST = "is no list: left out"
+NO_OBJECT = "is no object: left out"
+
+_NAMES_OF_AN_OBJECT = ("name", "title")
+
+
+def find_text(value: Any) -> str | None:
+    """The value as text, a number in its digits; None when it is something else."""
+    if type(value) is str:
+        return value
+    return str(value) if type(value) is int or type(value) is float else None
+
+
+def is_object(value: Any) -> bool:
+    """Whether the value is a JSON object."""
+    return type(value) is dict
+
+
+def is_blank(value: Any) -> bool:
+    """Whether nothing is lost with the value: null, white space, an empty list or object."""
+    if type(value) is str:
+        return not value or value.isspace()
+    return value is None or value == [] or value == {}
+
+
+class Entry:
+    """An object of a JSON Resume. Its fields are read one by one, and missing ones are blank."""
+
+    __slots__ = ("_asked", "_findings", "_values")
+
+    def __init__(self, values: Mapping[str, Any], findings: Findings) -> None:
+        self._values = values
+        self._findings = findings
+        self._asked: set[str] = set()
+
+    def has(self, name: str) -> bool:
+        """Whether there is something in the field, usable or not."""
+        return not is_blank(self._values.get(name))
+
+    def holds(self, name: str, kind: Callable[[Any], bool]) -> bool:
+        """Whether what is in the field is of this kind."""
+        return kind(self._values.get(name))
+
+    def pass_over(self, *names: str) -> None:
+        """The fields need no word, whatever they hold."""
+        self._asked.update(names)
+
+    def find_name(self, *names: str) -> str | None:
+        """The first of the names whose field there is something in."""
+        return next(filter(self.has, names), None)
+
+    def find_text(self, *names: str) -> str | None:
+        """The text of the first of the fields that has one; another text in the others is told."""
+        found: str | None = None
+        for name in self._ask(*names):
+            text = find_text(self._values[name])
+            if text is None:
+                self._findings.warn(name, NO_TEXT)
+            elif found is None:
+                found = text
+            elif text != found:
+                self._findings.warn(name, NO_PLACE)
+        return found
+
+    def texts(self, name: str) -> list[str]:
+        """The texts in the field: of a list, or a single one. A listed object counts by its name."""
+        found: list[str] = []
+        for _ in self._ask(name):
+            value = self._values[name]
+            if type(value) is list:
+                self._findings.scope.append(name)
+                found.extend(self._iter_texts(value))
+                self._findings.scope.pop()
+            elif (text := find_text(value)) is not None:
+                found.append(text)
+            else:
+                self._findings.warn(name, NO_LIST)
+        return found
+
+    def _iter_texts(self, listed: list[Any]) -> Iterator[str]:
+        for position, value in enumerate(listed):
+            if is_blank(value):
+                continue
+            text = find_text(value)
+            if type(value) is dict:
+                with opened(value, self._findings, position) as entry:
+                    text = entry.find_text(*_NAMES_OF_AN_OBJECT)
+            elif text is None:
+                self._findings.warn(position, NO_TEXT)
+            if text is not None:
+                yield text
+
+    def find_moment(self, name: str) -> Moment | None:
+        """The month in the field; what cannot be read as one is told."""
+        text = self.find_text(name)
+        moment = None if text is None else find_moment(text)
+        if text is not None and moment is None:
+            self._findings.warn(name, f'"{printable(text)}" cannot be read as a date: left out')
+        return moment
+
+    def iter_objects(self, name: str, sole_field: str) -> Iterator[tuple[int, "Entry"]]:
+        """The objects listed in the field, each with its position; what is none of them is told.
+
+        A text counts as an object with nothing but `sole_field`. To be read to its end.
+        """
+        for _ in self._ask(name):
+            listed = self._values[name]
+            if type(listed) is not list:
+                self._findings.warn(name, NO_LIST)
+                continue
+            self._findings.scope.append(name)
+            for position, value in enumerate(listed):
+                if is_blank(value):
+                    continue
+                if type(value) is dict:
+                    with opened(value, self._findings, position) as entry:
+                        yield position, entry
+                elif (text := find_text(value)) is not None:
+                    yield position, Entry({sole_field: text}, self._findings)
+                else:
+                    self._findings.warn(position, NO_OBJECT)
+            self._findings.scope.pop()
+
+    @contextmanager
+    def inner(self, name: str) -> Iterator["Entry"]:
+        """The object in the field, empty when there is none; anything else in it is told."""
+        value = self._values.get(name)
+        if type(value) is not dict:
+            if any(self._ask(name)):
+                self._findings.warn(name, NO_OBJECT)
+            value = {}
+        self.pass_over(name)
+        with opened(value, self._findings, name) as entry:
+            yield entry
+
+    def _ask(self, *names: str) -> list[str]:
+        self._asked.update(names)
+        return [name for name in names if self.has(name)]
+
+    def tell(self, name: str, remark: str) -> None:
+        """The remark is told of the field."""
+        self._findings.warn(name, remark)
+
+    def tell_rest(self) -> None:
+        """What was in the object and nobody asked for is told."""
+        for name in self._values:
+            if name not in self._asked and self.has(name):
+                self._findings.warn(name, NO_PLACE)
+
+
+@contextmanager
+def opened(values: Mapping[str, Any], findings: Findings, *steps: str | int) -> Iterator[Entry]:
+    """An object so many steps into the one that is open; afterwards, what was not taken is told."""
+    findings.scope.extend(steps)
+    entry = Entry(values, findings)
+    yield entry
+    entry.tell_rest()
+    del findings.scope[len(findings.scope) - len(steps) :]

@@ -1,0 +1,203 @@
+"""The one table of what goes where between JSON Resume and the analyzer format, both ways.
+
+Fields of JSON Resume are named as in version 1, followed by older names that are read too. People
+find the table, and what does not come back, on a page (docs/format.md, JSON Resume).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from resumes.analyzer.jsonresume.languages import Fluency
+from resumes.analyzer.jsonresume.parts import (
+    Home,
+    Joined,
+    Keywords,
+    Part,
+    Place,
+    Score,
+    Text,
+    Texts,
+    award_parts,
+    issuer_and_date,
+    study_and_area,
+)
+from resumes.analyzer.jsonresume.profiles import Link, Network
+from resumes.analyzer.jsonresume.spans import Release, Span
+from resumes.analyzer.sections import SECTION_TYPES
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A list of a JSON Resume and the section that its entries are items of."""
+
+    key: str
+    """The list's name, at the top of a JSON Resume or in its `basics`."""
+
+    section: str
+    """The section type."""
+
+    column: int
+
+    parts: Sequence[Part]
+
+    sole_field: str
+    """What an entry that is a mere text means."""
+
+    heading: str
+    """The section's name."""
+
+    needs: str | None = None
+    """Only entries with a text in this field, and in return only a section with this heading."""
+
+
+def _row(
+    key: str,
+    section: str,
+    column: int,
+    *parts: Part,
+    sole_field: str = "name",
+    heading: str | None = None,
+    needs: str | None = None,
+) -> Row:
+    heading = heading or SECTION_TYPES[section].heading
+    return Row(key, section, column, parts, sole_field, heading, needs)
+
+
+HEADER: Final[Sequence[Part]] = (
+    Text("name", "name"),
+    Text("title", "label"),
+    Text("email", "email"),
+    Text("phone", "phone"),
+    Home(),
+    Text("website", "url", "website"),
+)
+"""The fields of `basics` that are fields of the header."""
+
+SUMMARY: Final = _row("summary", "summaries", 0, Text("text", "summary"), sole_field="summary")
+"""The text in `basics`, which is a section of one item."""
+
+PROFILES: Final = _row("profiles", "findMeOnline", 1, Network(), Link(), sole_field="url")
+"""The list in `basics`."""
+
+_WORK: Final = (
+    Text("workplace", "name", "company"),
+    Text("position", "position"),
+    Place(),
+    Text("link", "url", "website"),
+    Span(),
+    Text("description", "summary", "description"),
+    Texts("bullets", "highlights"),
+)
+_PUBLICATION: Final = (
+    Text("title", "name"),
+    Text("edition", "publisher"),
+    Text("link", "url", "website"),
+    Release(),
+    Text("description", "summary"),
+)
+_SKILL: Final = (
+    Text("title", "name"),
+    Text("description", "level"),
+    Texts("tags", "keywords"),
+)
+_TESTIMONIALS: Final = "References"
+
+LISTS: Final = (
+    _row("work", "experiences", 0, *_WORK),
+    _row(
+        "education",
+        "educations",
+        0,
+        Text("institution", "institution"),
+        Joined("degree", ("studyType", "area"), ", ", study_and_area),
+        Span(),
+        Score(),
+        Texts("bullets", "courses"),
+        sole_field="institution",
+    ),
+    _row(
+        "projects",
+        "projects",
+        0,
+        Text("title", "name"),
+        Text("link", "url", "website"),
+        Span(),
+        Text("description", "description", "summary"),
+        Texts("bullets", "highlights"),
+    ),
+    _row(
+        "volunteer",
+        "volunteering",
+        0,
+        Text("institution", "organization"),
+        Text("role", "position"),
+        Span(),
+        Text("description", "summary"),
+        Texts("bullets", "highlights"),
+        sole_field="organization",
+    ),
+    _row("publications", "publications", 0, *_PUBLICATION),
+    _row("skills", "skills", 1, *_SKILL),
+    _row("languages", "languages", 1, Text("name", "language"), Fluency(), sole_field="language"),
+    _row(
+        "awards",
+        "awards",
+        1,
+        Text("title", "title"),
+        Joined("description", ("awarder", "date", "summary"), " - ", award_parts),
+        sole_field="title",
+    ),
+    _row(
+        "certificates",
+        "certificates",
+        1,
+        Text("title", "name"),
+        Joined("issuer", ("issuer", "date"), ", ", issuer_and_date),
+    ),
+    _row(
+        "interests",
+        "interests",
+        1,
+        Text("title", "name"),
+        Keywords("description", "keywords"),
+    ),
+    # A reference of JSON Resume is what somebody says; the section of that name holds contacts.
+    _row(
+        "references",
+        "quotes",
+        1,
+        Text("quote", "reference"),
+        Text("author", "name"),
+        sole_field="reference",
+        heading=_TESTIMONIALS,
+        needs="reference",
+    ),
+    _row("references", "references", 1, Text("name", "name")),
+)
+"""The lists at the top, in the order of the sections made of them."""
+
+ONLY_WRITTEN: Final = (
+    _row("work", "additionalExperiences", 0, *_WORK),
+    _row("publications", "additionalPublications", 0, *_PUBLICATION),
+    _row("skills", "additionalTechnologies", 1, *_SKILL),
+)
+"""Sections that say the same as another one: written like it, and read back as that one."""
+
+KEYS: Final = (
+    "$schema",
+    "basics",
+    "work",
+    "volunteer",
+    "education",
+    "awards",
+    "certificates",
+    "publications",
+    "skills",
+    "languages",
+    "interests",
+    "references",
+    "projects",
+    "meta",
+)
+"""What a JSON Resume has at the top, in the order of its schema."""

@@ -1,0 +1,163 @@
+"""How a field of an analyzer item goes with fields of a JSON Resume entry, both ways.
+
+Each part reads the fields of one entry into fields of one item, and writes them back. Writing is
+given shown fields only: texts that are not empty, lists with an entry that counts.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol
+
+from resumes.analyzer.jsonresume import places
+from resumes.analyzer.jsonresume.dates import WRITTEN
+from resumes.analyzer.jsonresume.entries import Entry, is_object
+
+Fields = Mapping[str, Any]
+
+
+class Part(Protocol):
+    """One correspondence. Fields without a value are left out of what is read and written."""
+
+    @property
+    def names(self) -> Sequence[str]:
+        """The fields of the entry."""
+
+    @property
+    def fields(self) -> Sequence[str]:
+        """The fields of the item."""
+
+    def read(self, entry: Entry, /) -> Fields: ...
+
+    def write(self, item: Fields, /) -> Fields: ...
+
+
+def present(name: str, value: Any) -> Fields:
+    """The one field, or none when its value is None or empty."""
+    return {name: value} if value else {}
+
+
+class Text:
+    """A text. Read from the first of the names that has one, written to the first."""
+
+    def __init__(self, field: str, *names: str) -> None:
+        self.fields = (field,)
+        self.names = names
+
+    def read(self, entry: Entry, /) -> Fields:
+        return present(self.fields[0], entry.find_text(*self.names))
+
+    def write(self, item: Fields, /) -> Fields:
+        return present(self.names[0], item.get(self.fields[0]))
+
+
+class Texts:
+    """A list of texts."""
+
+    def __init__(self, field: str, name: str) -> None:
+        self.fields = (field,)
+        self.names = (name,)
+
+    def read(self, entry: Entry, /) -> Fields:
+        return present(self.fields[0], entry.texts(self.names[0]))
+
+    def write(self, item: Fields, /) -> Fields:
+        return present(self.names[0], [text for text in item.get(self.fields[0]) or () if text])
+
+
+class Keywords(Texts):
+    """A list of texts that is one text in the analyzer format, with commas."""
+
+    def read(self, entry: Entry, /) -> Fields:
+        return present(self.fields[0], ", ".join(entry.texts(self.names[0])))
+
+    def write(self, item: Fields, /) -> Fields:
+        words = item.get(self.fields[0], "").split(", ")
+        return present(self.names[0], [word for word in words if word])
+
+
+class Joined:
+    """Several texts that are one in the analyzer format, in the order of the names.
+
+    `taken_apart` gives the texts back, one for each name, empty where there is none.
+    """
+
+    def __init__(
+        self,
+        field: str,
+        names: Sequence[str],
+        separator: str,
+        taken_apart: Callable[[str], Sequence[str]],
+    ) -> None:
+        self.fields = (field,)
+        self.names = names
+        self._separator = separator
+        self._taken_apart = taken_apart
+
+    def read(self, entry: Entry, /) -> Fields:
+        texts = [entry.find_text(name) for name in self.names]
+        return present(self.fields[0], self._separator.join(filter(None, texts)))
+
+    def write(self, item: Fields, /) -> Fields:
+        texts = self._taken_apart(item.get(self.fields[0], ""))
+        return {name: text for name, text in zip(self.names, texts, strict=True) if text}
+
+
+def study_and_area(degree: str) -> tuple[str, str]:
+    """A degree at its first comma: `Bachelor, Physics`."""
+    study, _, area = degree.partition(", ")
+    return study, area
+
+
+def issuer_and_date(text: str) -> tuple[str, str]:
+    """A text that ends in a date, at its last comma: `CNCF, 2021-05`; else all of it and no date."""
+    issuer, _, date = text.rpartition(", ")
+    return (issuer, date) if WRITTEN.fullmatch(date) else (text, "")
+
+
+def award_parts(text: str) -> tuple[str, str, str]:
+    """Awarder, date and summary around the first date: `Time - 2014-11-01 - For physics`.
+
+    A text without a date is all summary: nobody can tell what else a dash in it means.
+    """
+    words = text.split(" - ")
+    for at, word in enumerate(words):
+        if WRITTEN.fullmatch(word):
+            return " - ".join(words[:at]), word, " - ".join(words[at + 1 :])
+    return "", "", text
+
+
+class Score:
+    """A grade; written with the highest possible one, if that is known: `3.7/4.0`."""
+
+    fields = ("gpa",)
+    names = ("score", "gpa")
+
+    def read(self, entry: Entry, /) -> Fields:
+        return present("gpa", entry.find_text(*self.names))
+
+    def write(self, item: Fields, /) -> Fields:
+        grade, highest = item.get("gpa"), item.get("maxGpa")
+        return present("score", f"{grade}/{highest}" if grade and highest else grade)
+
+
+class Place:
+    """A place on one line; an object of city, region and country is read as well."""
+
+    fields = ("location",)
+    names: tuple[str, ...] = ("location",)
+
+    def read(self, entry: Entry, /) -> Fields:
+        if not entry.holds("location", is_object):
+            return present("location", entry.find_text("location"))
+        with entry.inner("location") as place:
+            words = [place.find_text(name) for name in ("city", "region", "countryCode")]
+        return present("location", places.line_of(*words))
+
+    def write(self, item: Fields, /) -> Fields:
+        return present("location", item.get("location"))
+
+
+class Home(Place):
+    """A place that is an object of city, region and country in a JSON Resume."""
+
+    def write(self, item: Fields, /) -> Fields:
+        return present("location", places.parse_line(item.get("location", "")))
