@@ -52,6 +52,9 @@ class Settings(BaseSettings):
     max_body_bytes: Annotated[int, Field(ge=1_024, le=64 * 1024 * 1024)] = 2 * 1024 * 1024
     """The largest resume, in bytes, over HTTP and in files alike."""
 
+    max_file_bytes: Annotated[int, Field(ge=1_024, le=1024 * 1024 * 1024)] = 64 * 1024 * 1024
+    """The largest file of several resumes, inflated, in bytes."""
+
     extra_section_types: Annotated[frozenset[str], NoDecode] = frozenset()
     """Further section types to admit, as they are; in the environment separated by commas."""
 
@@ -60,6 +63,15 @@ class Settings(BaseSettings):
 
     scan_s: Annotated[float, Field(gt=0, le=3_600)] = 2.0
     """Seconds between scans of the watched folder; longer by itself when a scan takes long."""
+
+    poll: bool = False
+    """Whether new files are found by scans alone, for folders whose system tells of no changes."""
+
+    done_keep_days: Annotated[int | None, Field(ge=0, le=36_500)] = None
+    """Days after which done files are removed; 0 keeps today's. By default they stay for good."""
+
+    on_import: str | None = None
+    """A shell command to run after each batch of files. By default, and if empty, there is none."""
 
     @field_validator("extra_section_types", mode="before")
     @classmethod

@@ -43,5 +43,5 @@ def a_claim(claim_id: str = "0" * 24, name: str = "ada.json") -> Claim:
         name=name,
         size_bytes=100,
         claimed_at="2027-01-15T08:00:00.000Z",
-        source=b"{",
+        source=lambda: b"{",
     )

@@ -47,6 +47,16 @@ def test_extra_section_types_reach_the_format(home: Path) -> None:
     assert (given.extra_section_types, given.max_bytes) == (frozenset({"hobbies"}), 5000)
 
 
+def test_a_file_of_several_resumes_may_be_larger_than_one(home: Path) -> None:
+    default = load_settings(home=home)
+    assert default.max_file_bytes == 64 * 1024**2 > default.max_body_bytes
+    (home / "config.toml").write_text("max_file_bytes = 1073741824\n")
+    assert load_settings(home=home).max_file_bytes == 1024**3
+    for refused in (1_023, 1024**3 + 1):
+        with pytest.raises(InvalidArgument, match=f'Invalid max_file_bytes "{refused}"'):
+            load_settings(home=home, max_file_bytes=refused)
+
+
 def test_extra_section_types_come_from_the_environment_separated_by_commas(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -81,6 +91,39 @@ def test_a_file_that_cannot_be_read_is_named(home: Path) -> None:
     (home / "config.toml").write_bytes(b"\xff\xfe")
     with pytest.raises(InvalidArgument, match="Invalid configuration"):
         load_settings(home=home)
+
+
+def test_the_importer_can_be_set_up_in_the_file_and_in_the_environment(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    default = load_settings(home=home)
+    assert (default.poll, default.done_keep_days, default.on_import) == (False, None, None)
+
+    (home / "config.toml").write_text('poll = true\ndone_keep_days = 30\non_import = "a; b"\n')
+    monkeypatch.setenv("RESUMES_DONE_KEEP_DAYS", "0")
+    given = load_settings(home=home)
+    assert (given.poll, given.done_keep_days, given.on_import) == (True, 0, "a; b")
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("done_keep_days = -1", 'Invalid done_keep_days "-1" in .*: .*0'),
+        ("done_keep_days = 40000", 'Invalid done_keep_days "40000" in .*: .*36500'),
+        ('done_keep_days = "7d"', 'Invalid done_keep_days "7d" in '),
+        ('poll = "often"', 'Invalid poll "often" in '),
+        ('on_import = ["a", "b"]', "Invalid on_import .* string"),
+    ],
+)
+def test_what_the_importer_cannot_use_is_named(home: Path, content: str, message: str) -> None:
+    (home / "config.toml").write_text(content)
+    with pytest.raises(InvalidArgument, match=message):
+        load_settings(home=home)
+
+
+def test_what_a_hook_is_told_is_no_setting(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RESUMES_IMPORT_DONE", "3")
+    assert load_settings(home=home).port == 8000
 
 
 def test_a_bad_value_in_the_environment_is_named(

@@ -15,6 +15,7 @@ from resumes.store.schema import (
     api_keys,
     documents,
     idempotency,
+    import_requests,
     imported_digests,
     imported_files,
     imported_items,
@@ -227,6 +228,7 @@ def _delete_slice(connection: Connection, account_id: str) -> int:
 @each
 def _delete_rest(connection: Connection, account_id: str) -> None:
     tables = (
+        import_requests,
         imported_digests,
         imported_items,
         imported_files,

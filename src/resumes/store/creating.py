@@ -11,9 +11,18 @@ rows, with the ledger's in the same transaction.
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
-from sqlalchemy import Connection, bindparam, insert, select, update
+from sqlalchemy import (
+    Connection,
+    LargeBinary,
+    Text,
+    bindparam,
+    cast,
+    insert,
+    select,
+    update,
+)
 
 from resumes.analyzer import Resume as ParsedResume
 from resumes.clock import timestamp
@@ -23,11 +32,11 @@ from resumes.errors import (
     QuotaReached,
     ResumesError,
 )
-from resumes.store import identifiers, ledger
+from resumes.store import earlier, identifiers, ledger
 from resumes.store.engine import WRITE_DEADLINE_S, Store
 from resumes.store.ledger import Claim, FileOutcome, Verdict
 from resumes.store.schema import account_usage, accounts, documents, idempotency, plans, resumes
-from resumes.store.statements import Prepared
+from resumes.store.statements import Prepared, blob
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,8 +47,7 @@ class IdempotencyKey:
     body_sha256: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class NewResume:
+class NewResume(NamedTuple):
     """A parsed resume on its way in.
 
     `digest` is the SHA-256 of its JSON value's own bytes: with one, content that is stored
@@ -76,8 +84,7 @@ Outcome = Created | Duplicate | QuotaReached | IdempotencyMismatch
 """What became of a resume. The two errors are values here: the rest of its batch went on."""
 
 
-@dataclass(frozen=True, slots=True)
-class Creation:
+class Creation(NamedTuple):
     """Resumes for one account, from one caller.
 
     With a `claim`, items and the file's own outcome go to the ledger. `failed` is the worst
@@ -118,9 +125,11 @@ async def create_soon(
     return outcomes[0]
 
 
-def create_files(store: Store, creations: Sequence[Creation]) -> list[list[Outcome] | ResumesError]:
+def create_files(
+    store: Store, creations: Sequence[Creation], *, deadline_s: float = WRITE_DEADLINE_S
+) -> list[list[Outcome] | ResumesError]:
     """Many files in one transaction, of whatever accounts; one result each, in order."""
-    return store.write(_apply_files, creations)
+    return store.write(_apply_files, creations, deadline_s=deadline_s)
 
 
 def _apply_files(
@@ -153,7 +162,15 @@ TAKE_PLACES = Prepared(
     )
 )
 ADD_RESUME = Prepared(insert(resumes))
-ADD_DOCUMENT = Prepared(insert(documents))
+# The text comes as the UTF-8 that it was made as, which spares making a string of it only for
+# the driver to encode it again.
+ADD_DOCUMENT = Prepared(
+    insert(documents).values(
+        account_id=bindparam("account_id"),
+        id=bindparam("id"),
+        document=cast(bindparam("document", type_=LargeBinary), Text),
+    )
+)
 ADD_IDEMPOTENCY = Prepared(insert(idempotency))
 FIND_IDEMPOTENCY = Prepared(
     select(idempotency.c.body_sha256, idempotency.c.resume_id).where(
@@ -205,13 +222,14 @@ def _create_in_account(
     free = allowed - count
     rows = _Rows()
     tails = identifiers.tails(sum(len(creation.resumes) for creation in creations))
+    before = _Earlier(connection, account_id, creations)
     results = []
     for creation in creations:
         now = timestamp(creation.now_us)
-        done = _items_done(connection, creation)
+        done = before.items_of(creation.claim)
         outcomes: list[Outcome] = []
         for new in creation.resumes:
-            outcome = done.get(new.item) or _find_earlier(connection, account_id, new, rows)
+            outcome = done.get(new.item) or before.find(new, rows)
             if outcome is None and len(rows.resumes) >= free:
                 outcome = QuotaReached(max_resumes=allowed)
             if outcome is None:
@@ -226,46 +244,61 @@ def _create_in_account(
     return results
 
 
-def _items_done(connection: Connection, creation: Creation) -> dict[int, Outcome]:
-    """The outcomes that items of this claim had before: a claim is imported once."""
-    if creation.claim is None:
-        return {}
-    rows = ledger.ITEMS_OF_CLAIM.run(
-        connection, account_id=creation.account_id, claim_id=creation.claim.claim_id
-    )
-    return {
-        item: Created(resume_id, replayed=True)
-        if outcome == FileOutcome.DONE
-        else Duplicate(resume_id)
-        for item, outcome, resume_id in rows.fetchall()
-    }
+class _Earlier:
+    """What was done before, for one account's share of a batch."""
 
+    def __init__(
+        self, connection: Connection, account_id: str, creations: Sequence[Creation]
+    ) -> None:
+        self._connection = connection
+        self._account_id = account_id
+        self._items = earlier.find_items(
+            connection, account_id, (one.claim.claim_id for one in creations if one.claim)
+        )
+        self._digests = earlier.find_digests(
+            connection,
+            account_id,
+            (new.digest for one in creations for new in one.resumes if new.digest),
+        )
 
-def _find_earlier(
-    connection: Connection, account_id: str, new: NewResume, rows: _Rows
-) -> Outcome | None:
-    """What an earlier call, or an earlier resume of this batch, makes of this one."""
-    if new.idempotency is not None:
-        key = new.idempotency.key
+    def items_of(self, claim: Claim | None) -> dict[int, Outcome]:
+        """The outcomes that items of this claim had before: a claim is imported once."""
+        if claim is None:
+            return {}
+        return {
+            item: Created(resume_id, replayed=True)
+            if outcome == FileOutcome.DONE
+            else Duplicate(resume_id)
+            for item, (outcome, resume_id) in self._items.get(claim.claim_id, {}).items()
+        }
+
+    def find(self, new: NewResume, rows: _Rows) -> Outcome | None:
+        """What an earlier call, or an earlier resume of this batch, makes of this one."""
+        if new.idempotency is not None:
+            replay = self._find_replay(new.idempotency, rows)
+            if replay is not None:
+                return replay
+        if new.digest is not None:
+            stored = rows.digests.get(new.digest) or self._digests.get(new.digest)
+            if stored is not None:
+                return Duplicate(stored)
+        return None
+
+    def _find_replay(self, idempotency: IdempotencyKey, rows: _Rows) -> Outcome | None:
+        key = idempotency.key
         mine = rows.idempotency.get(key)
         found = (
             (mine["body_sha256"], mine["resume_id"])
             if mine
-            else FIND_IDEMPOTENCY.run(connection, account_id=account_id, key=key).fetchone()
+            else FIND_IDEMPOTENCY.run(
+                self._connection, account_id=self._account_id, key=key
+            ).fetchone()
         )
-        if found is not None:
-            if found[0] != new.idempotency.body_sha256:
-                return IdempotencyMismatch()
-            return Created(found[1], replayed=True)
-    if new.digest is not None:
-        if new.digest in rows.digests:
-            return Duplicate(rows.digests[new.digest])
-        stored = ledger.RESUME_OF_DIGEST.run(
-            connection, account_id=account_id, digest=new.digest
-        ).fetchone()
-        if stored is not None:
-            return Duplicate(stored[0])
-    return None
+        if found is None:
+            return None
+        if found[0] != idempotency.body_sha256:
+            return IdempotencyMismatch()
+        return Created(found[1], replayed=True)
 
 
 def _add_resume(rows: _Rows, account_id: str, resume_id: str, new: NewResume, now: str) -> None:
@@ -281,7 +314,9 @@ def _add_resume(rows: _Rows, account_id: str, resume_id: str, new: NewResume, no
             "updated_at": now,
         }
     )
-    rows.documents.append({"account_id": account_id, "id": resume_id, "document": parsed.document})
+    rows.documents.append(
+        {"account_id": account_id, "id": resume_id, "document": blob(parsed.document)}
+    )
     if new.digest is not None:
         rows.digests[new.digest] = resume_id
     if new.idempotency is not None:
@@ -316,7 +351,7 @@ def _add_to_ledger(
                     "resume_id": outcome.id,
                 }
             )
-    worst = min(verdicts, key=lambda verdict: list(FileOutcome).index(verdict.outcome))
+    worst = min(verdicts, key=_rank)
     if worst.outcome is FileOutcome.DUPLICATE and any(
         verdict.outcome is FileOutcome.DONE for verdict in verdicts
     ):
@@ -324,10 +359,18 @@ def _add_to_ledger(
     rows.files.append(ledger.file_values(creation.account_id, claim, worst, now=now))
 
 
+_DONE = Verdict(FileOutcome.DONE)
+_RANKS = {outcome: rank for rank, outcome in enumerate(FileOutcome)}
+
+
+def _rank(verdict: Verdict) -> int:
+    return _RANKS[verdict.outcome]
+
+
 def _verdict(outcome: Outcome) -> Verdict:
     match outcome:
         case Created():
-            return Verdict(FileOutcome.DONE)
+            return _DONE
         case Duplicate():
             return Verdict(FileOutcome.DUPLICATE, "duplicate", outcome.message)
         case QuotaReached():
@@ -354,10 +397,10 @@ def _insert(
     ledger.ADD_DIGEST.run_many(
         connection,
         (
-            {"account_id": account_id, "digest": digest, "resume_id": resume_id}
+            {"account_id": account_id, "digest": blob(digest), "resume_id": resume_id}
             for digest, resume_id in rows.digests.items()
         ),
     )
     ADD_IDEMPOTENCY.run_many(connection, rows.idempotency.values())
     ledger.ADD_ITEM.run_many(connection, rows.items)
-    ledger.ADD_FILE.run_many(connection, rows.files)
+    ledger.add_files(connection, rows.files)

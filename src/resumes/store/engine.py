@@ -45,7 +45,7 @@ COMMIT_GRACE_S = 20.0
 CHECKPOINT_BYTES = 4 * 1024 * 1024
 """A log that has grown to this is copied into the store,"""
 
-CHECKPOINT_EVERY_S = 0.1
+CHECKPOINT_EVERY_S = 0.5
 """at most this often: its file keeps its size, so size alone would ask for it every time."""
 
 TRUNCATE_BYTES = 32 * 1024 * 1024

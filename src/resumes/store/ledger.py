@@ -5,21 +5,34 @@ and release, and its answer is never freed. "Is this content stored?" is asked o
 is freed when the resume goes.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
+from typing import Any, NamedTuple
 
-from sqlalchemy import Connection, Select, bindparam, insert, literal, select
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Integer,
+    bindparam,
+    insert,
+    literal,
+    literal_column,
+    select,
+)
 
 from resumes.clock import timestamp
 from resumes.errors import NotFound
-from resumes.store.engine import Store, each
+from resumes.store.engine import WRITE_DEADLINE_S, Store, each
+from resumes.store.items import Items, parse_items
 from resumes.store.schema import accounts, imported_digests, imported_files, imported_items
 from resumes.store.statements import Prepared
 
 SOURCE_BYTES = 64 * 1024
 """How much of a file that was not imported the ledger keeps."""
+
+MOST_FILES = 1_000
+"""Files that a list gives at a time."""
 
 
 class FileOutcome(StrEnum):
@@ -31,16 +44,25 @@ class FileOutcome(StrEnum):
     DONE = "done"
 
 
-@dataclass(frozen=True, slots=True)
-class Claim:
+HAVE_REASONS = (FileOutcome.HELD, FileOutcome.FAILED, FileOutcome.DUPLICATE)
+"""The outcomes that there is a reason for."""
+
+
+class Claim(NamedTuple):
     """A file that an importer took. `name` is its path below the watched folder, escaped."""
 
     claim_id: str
     name: str
     size_bytes: int
     claimed_at: str
-    source: bytes
-    """The file's first 64 KiB."""
+    source: Callable[[], bytes]
+    """Reads the file's first 64 KiB; called only for a file that is not done."""
+
+    root: str | None = None
+    """The watched folder, absolute and escaped."""
+
+    items: str | None = None
+    """Of a file of several resumes, what became of them: the JSON text of `items.Items`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +109,9 @@ class FileRow:
     size_bytes: int
     claimed_at: str
     finished_at: str
+    root: str | None
+    items: Items | None
+    account_id: str
 
 
 ITEMS_OF_CLAIM = Prepared(
@@ -106,6 +131,22 @@ RESUME_OF_DIGEST = Prepared(
 ADD_ITEM = Prepared(insert(imported_items))
 ADD_DIGEST = Prepared(insert(imported_digests))
 ADD_FILE = Prepared(insert(imported_files).prefix_with("OR REPLACE", dialect="sqlite"))
+# The driver takes long over each None, and of a file that is done most columns are.
+DONE_COLUMNS = (
+    "account_id",
+    "claim_id",
+    "name",
+    "outcome",
+    "size_bytes",
+    "claimed_at",
+    "finished_at",
+    "root",
+)
+ADD_DONE_FILE = Prepared(
+    insert(imported_files)
+    .values({name: bindparam(name) for name in DONE_COLUMNS})
+    .prefix_with("OR REPLACE", dialect="sqlite")
+)
 
 
 def file_values(account_id: str, claim: Claim, verdict: Verdict, *, now: str) -> dict[str, object]:
@@ -122,8 +163,22 @@ def file_values(account_id: str, claim: Claim, verdict: Verdict, *, now: str) ->
         "size_bytes": claim.size_bytes,
         "claimed_at": claim.claimed_at,
         "finished_at": now,
-        "source": None if verdict.outcome is FileOutcome.DONE else claim.source[:SOURCE_BYTES],
+        "source": None if verdict.outcome is FileOutcome.DONE else claim.source()[:SOURCE_BYTES],
+        "root": claim.root,
+        "items": claim.items,
     }
+
+
+def add_files(connection: Connection, rows: Sequence[Mapping[str, object]]) -> None:
+    """The rows of `file_values` are in the ledger, in place of earlier ones of the same claims."""
+    done = [row for row in rows if _is_simply_done(row)]
+    ADD_DONE_FILE.run_many(connection, done)
+    if len(done) < len(rows):
+        ADD_FILE.run_many(connection, [row for row in rows if not _is_simply_done(row)])
+
+
+def _is_simply_done(row: Mapping[str, object]) -> bool:
+    return row["outcome"] == "done" and row["items"] is None
 
 
 def find_items(store: Store, account_id: str, claim_id: str) -> list[Item]:
@@ -146,9 +201,10 @@ class _Recorded:
     now: str
 
 
-def record(store: Store, request: FileVerdict) -> None:
+def record(store: Store, request: FileVerdict, *, deadline_s: float = WRITE_DEADLINE_S) -> None:
     """The file's outcome is in the ledger, in place of an earlier one of the same claim."""
-    store.write(_record, _Recorded(request, timestamp(store.clock())))
+    recorded = _Recorded(request, timestamp(store.clock()))
+    store.write(_record, recorded, deadline_s=deadline_s)
 
 
 @each
@@ -162,43 +218,160 @@ def _record(connection: Connection, recorded: _Recorded) -> None:
         ADD_FILE.run(connection, **values)
 
 
-FILE_ROW: Select[Any] = select(
-    accounts.c.name,
-    imported_files.c.claim_id,
-    imported_files.c.name,
-    imported_files.c.outcome,
-    imported_files.c.reason,
-    imported_files.c.message,
-    imported_files.c.path,
-    imported_files.c.byte_offset,
-    imported_files.c.size_bytes,
-    imported_files.c.claimed_at,
-    imported_files.c.finished_at,
-).join(accounts, accounts.c.id == imported_files.c.account_id)
+NOT_DONE = imported_files.c.outcome != literal_column("'done'")
+"""Told to the engine word for word, so that it sees that the index of what is not done serves."""
+
+
+def _newest_ids(*conditions: ColumnElement[bool]) -> Prepared:
+    """Ids between two, the newest first, of one account; from an index alone."""
+    return Prepared(
+        select(imported_files.c.claim_id)
+        .where(
+            imported_files.c.account_id == bindparam("account_id"),
+            imported_files.c.claim_id < bindparam("before"),
+            imported_files.c.claim_id > bindparam("above"),
+            *conditions,
+        )
+        .order_by(imported_files.c.claim_id.desc())
+        .limit(bindparam("rows", type_=Integer) + 0)
+    )
+
+
+_OF_OUTCOME = (imported_files.c.outcome == bindparam("outcome"), NOT_DONE)
+NEWEST_IDS = _newest_ids()
+NEWEST_IDS_DONE = _newest_ids(imported_files.c.outcome == literal_column("'done'"))
+NEWEST_IDS_OF_OUTCOME = _newest_ids(*_OF_OUTCOME)
+NEWEST_IDS_OF_REASON = _newest_ids(*_OF_OUTCOME, imported_files.c.reason == bindparam("reason"))
+LAST = "~"
+"""After every id."""
+
+_THIS_FILE = (
+    imported_files.c.account_id == bindparam("account_id"),
+    imported_files.c.claim_id == bindparam("claim_id"),
+)
+FILE = Prepared(
+    select(
+        imported_files.c.claim_id,
+        imported_files.c.name,
+        imported_files.c.outcome,
+        imported_files.c.reason,
+        imported_files.c.message,
+        imported_files.c.path,
+        imported_files.c.byte_offset,
+        imported_files.c.size_bytes,
+        imported_files.c.claimed_at,
+        imported_files.c.finished_at,
+        imported_files.c.root,
+        imported_files.c["items"],
+    ).where(*_THIS_FILE)
+)
+SOURCE = Prepared(select(imported_files.c.source).where(*_THIS_FILE))
 
 
 def list_files(
-    store: Store, *, account_id: str | None = None, limit: int = 100
+    store: Store,
+    *,
+    account_id: str | None = None,
+    outcome: FileOutcome | None = None,
+    reason: str | None = None,
+    before: str | None = None,
+    limit: int = 100,
 ) -> Sequence[FileRow]:
-    """The newest files first, of one account or all; 1 to 1,000 of them."""
-    statement = FILE_ROW.order_by(imported_files.c.claim_id.desc())
-    if account_id is not None:
-        statement = statement.where(imported_files.c.account_id == account_id)
+    """The newest files first, of one account or all; 1 to 1,000 of them.
+
+    `before` is the id to go on from: any id, also one that is gone.
+    """
     with store.read() as connection:
-        rows = connection.execute(statement.limit(max(1, min(limit, 1_000)))).all()
-    return [_file_row(row) for row in rows]
+        owners = find_owners(connection, account_id)
+        found = _find_newest(
+            connection,
+            [(owner, one) for owner in owners for one in _outcomes(outcome, reason)],
+            reason=reason,
+            before=LAST if before is None else before,
+            limit=max(1, min(limit, MOST_FILES)),
+        )
+        files = [_find_file(connection, owner, owners[owner], claim) for claim, owner in found]
+    return [file for file in files if file is not None]
+
+
+def find_owners(connection: Connection, account_id: str | None = None) -> dict[str, str]:
+    """Ids and names of all accounts, those being deleted too, or of the one of this id."""
+    statement = select(accounts.c.id, accounts.c.name).order_by(accounts.c.id)
+    if account_id is not None:
+        statement = statement.where(accounts.c.id == account_id)
+    return {row.id: row.name for row in connection.execute(statement)}
+
+
+def _outcomes(outcome: FileOutcome | None, reason: str | None) -> Sequence[FileOutcome | None]:
+    """The outcomes to look under, each of which is one range of an index; None is any."""
+    if reason is None:
+        return [outcome]
+    return [one for one in HAVE_REASONS if outcome in (None, one)]
+
+
+def _find_newest(
+    connection: Connection,
+    ranges: Iterable[tuple[str, FileOutcome | None]],
+    *,
+    reason: str | None,
+    before: str,
+    limit: int,
+) -> list[tuple[str, str]]:
+    """Ids of files with their accounts' ids, the newest of all ranges.
+
+    Ids begin with the time, so the newest of all are among the newest of each range. Nothing is
+    indexed for the sake of lists across accounts, which every import would pay for.
+    """
+    newest: list[tuple[str, str]] = []
+    for account_id, outcome in ranges:
+        rows = _ids_statement(outcome, reason).run(
+            connection,
+            account_id=account_id,
+            outcome=outcome,
+            reason=reason,
+            before=before,
+            above=newest[-1][0] if len(newest) == limit else "",
+            rows=limit,
+        )
+        more = [(claim_id, account_id) for (claim_id,) in rows.fetchall()]
+        if more:
+            newest = sorted([*newest, *more], reverse=True)[:limit]
+    return newest
+
+
+def _ids_statement(outcome: FileOutcome | None, reason: str | None) -> Prepared:
+    if outcome is None:
+        return NEWEST_IDS
+    if outcome is FileOutcome.DONE:
+        return NEWEST_IDS_DONE
+    return NEWEST_IDS_OF_OUTCOME if reason is None else NEWEST_IDS_OF_REASON
 
 
 def get_file(store: Store, claim_id: str) -> FileRow:
     """The file of this claim, whoever's it is and however old. Raises NotFound."""
     with store.read() as connection:
-        row = connection.execute(FILE_ROW.where(imported_files.c.claim_id == claim_id)).first()
+        for account_id, name in find_owners(connection).items():
+            file = _find_file(connection, account_id, name, claim_id)
+            if file is not None:
+                return file
+    raise NotFound(f'File not found: "{claim_id[:80]}". `resumes imports list` shows the newest')
+
+
+def find_source(store: Store, file: FileRow) -> bytes | None:
+    """The first 64 KiB of the file as it was read; None for files that are done."""
+    with store.read() as connection:
+        row = SOURCE.run(connection, account_id=file.account_id, claim_id=file.claim_id).fetchone()
+    return None if row is None else row[0]
+
+
+def _find_file(
+    connection: Connection, account_id: str, account: str, claim_id: str
+) -> FileRow | None:
+    row: Sequence[Any] | None = FILE.run(
+        connection, account_id=account_id, claim_id=claim_id
+    ).fetchone()
     if row is None:
-        raise NotFound(
-            f'File not found: "{claim_id[:80]}". `resumes imports list` shows the newest'
-        )
-    return _file_row(row)
-
-
-def _file_row(row: Sequence[Any]) -> FileRow:
-    return FileRow(row[0], row[1], row[2], FileOutcome(row[3]), *row[4:])
+        return None
+    items = None if row[-1] is None else parse_items(row[-1])
+    values = (account, *row[:2], FileOutcome(row[2]), *row[3:-1], items, account_id)
+    return FileRow(*values)

@@ -1,13 +1,14 @@
 """The tables. Every query that concerns an account begins with its id.
 
 Tables of one account have `account_id` first in their primary key, which is what sharded
-engines distribute by; `plans`, `accounts` and `key_directory` are small directories. There is
-no cascade from accounts: a migration that rebuilds the table must not take resumes with it.
+engines distribute by; `plans`, `accounts`, `key_directory` and `importers` are small
+directories. There is no cascade from accounts: a migration that rebuilds the table must not
+take resumes with it.
 """
 
 from typing import Any, ClassVar
 
-from sqlalchemy import BigInteger, Index, LargeBinary, Table, Text
+from sqlalchemy import BigInteger, Index, LargeBinary, Table, Text, text
 from sqlmodel import Field, SQLModel
 
 CLUSTERED: dict[str, Any] = {"sqlite_with_rowid": False}
@@ -116,12 +117,25 @@ class Idempotency(SQLModel, table=True):
 class ImportedFile(SQLModel, table=True):
     """What became of a claimed file: one row for each claim that reached an outcome.
 
-    `name` is the path below the watched folder, escaped for display. `source` is the first
-    64 KiB of what was read, and None for files that are done.
+    `name` is the path below the watched folder, escaped for display, and `root` that folder,
+    None where it is not known. `source` is the first 64 KiB of what was read, and None for
+    files that are done. `items` is JSON (resumes.store.items), None unless the file held
+    several resumes.
     """
 
     __tablename__: ClassVar[str] = "imported_files"
-    __table_args__: ClassVar[Any] = CLUSTERED
+    __table_args__: ClassVar[Any] = (
+        # Serves lists of what failed or is held. Done files, nearly all of them, are not in it.
+        Index(
+            "ix_imported_files_not_done",
+            "account_id",
+            "outcome",
+            "claim_id",
+            "reason",
+            sqlite_where=text("outcome != 'done'"),
+        ),
+        CLUSTERED,
+    )
     account_id: str = Field(primary_key=True, foreign_key="accounts.id", sa_type=Text)
     claim_id: str = Field(primary_key=True, sa_type=Text)
     name: str = Field(sa_type=Text)
@@ -134,6 +148,8 @@ class ImportedFile(SQLModel, table=True):
     claimed_at: str = Field(sa_type=Text)
     finished_at: str = Field(sa_type=Text)
     source: bytes | None = Field(default=None, sa_type=LargeBinary)
+    root: str | None = Field(default=None, sa_type=Text)
+    items: str | None = Field(default=None, sa_type=Text)
 
 
 class ImportedItem(SQLModel, table=True):
@@ -167,6 +183,36 @@ class ImportedDigest(SQLModel, table=True):
     resume_id: str = Field(sa_type=Text)
 
 
+class ImportRequest(SQLModel, table=True):
+    """What people ask of the importer for one file; gone as soon as it was taken up.
+
+    `root` is the file's, so that importers of other folders pass over it without a look-up.
+    """
+
+    __tablename__: ClassVar[str] = "import_requests"
+    __table_args__: ClassVar[Any] = CLUSTERED
+    account_id: str = Field(primary_key=True, foreign_key="accounts.id", sa_type=Text)
+    claim_id: str = Field(primary_key=True, sa_type=Text)
+    action: str = Field(sa_type=Text)
+    requested_at: str = Field(sa_type=Text)
+    root: str | None = Field(default=None, sa_type=Text)
+
+
+class ImporterProcess(SQLModel, table=True):
+    """An importer as it said of itself at `seen_at`. `findings` is JSON (resumes.store.importers)."""
+
+    __tablename__: ClassVar[str] = "importers"
+    id: str = Field(primary_key=True, sa_type=Text)
+    host: str = Field(sa_type=Text)
+    pid: int
+    root: str = Field(sa_type=Text)
+    state: str = Field(sa_type=Text)
+    findings: str = Field(sa_type=Text)
+    waiting: int | None = None
+    started_at: str = Field(sa_type=Text)
+    seen_at: str = Field(sa_type=Text)
+
+
 def _table(model: type[SQLModel]) -> Table:
     return model.metadata.tables[str(model.__tablename__)]
 
@@ -183,4 +229,6 @@ idempotency = _table(Idempotency)
 imported_files = _table(ImportedFile)
 imported_items = _table(ImportedItem)
 imported_digests = _table(ImportedDigest)
+import_requests = _table(ImportRequest)
+importers = _table(ImporterProcess)
 metadata = SQLModel.metadata

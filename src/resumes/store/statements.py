@@ -46,3 +46,8 @@ class Prepared:
 def driver(connection: Connection) -> Any:
     """The driver's own connection below SQLAlchemy's."""
     return connection.connection.driver_connection
+
+
+def blob(content: bytes) -> bytearray:
+    """The bytes as drivers take them at once: pysqlite looks for an adapter of each `bytes`."""
+    return bytearray(content)

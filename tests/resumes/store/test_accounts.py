@@ -4,8 +4,9 @@ import pytest
 from sqlalchemy import text
 
 from resumes.errors import Conflict, InvalidArgument, NotFound
-from resumes.store import Store, accounts, creating, keys, listing
+from resumes.store import Store, accounts, asking, creating, keys, ledger, listing, requests
 from resumes.store.accounts import AccountInfo
+from resumes.store.ledger import FileOutcome, FileVerdict, Verdict
 from tests.resumes.builders import a_claim, a_resume
 
 MakeAccount = Callable[..., AccountInfo]
@@ -79,6 +80,10 @@ def test_a_deleted_account_leaves_nothing_and_its_keys_do_not_count(
     keys.create_key(store, "ana")
     creating.create(store, account.id, [a_resume(idempotency="k")])
     creating.create(store, account.id, [a_resume(with_digest=True)], claim=a_claim())
+    failed = FileVerdict(account.id, a_claim("1" * 24), Verdict(FileOutcome.FAILED))
+    ledger.record(store, failed)
+    asking.ask_all(store, requests.Action.RETRY)
+    assert requests.list_requests(store) != []
     assert accounts.delete_account(store, "ana", with_resumes=True) == 2
     with store.read() as connection:
         tables = connection.execute(

@@ -1,12 +1,15 @@
+import json
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import pytest
+from sqlalchemy import text
 
-from resumes.errors import IdempotencyMismatch, NotFound, QuotaReached
+from resumes.errors import IdempotencyMismatch, NotFound, QuotaReached, ResumesError
 from resumes.store import Store, accounts, creating, ledger, listing, plans
 from resumes.store.accounts import AccountInfo
 from resumes.store.creating import Created, Creation, Duplicate, NewResume, create
+from resumes.store.items import Items
 from resumes.store.ledger import FileOutcome, Verdict
 from tests.resumes.builders import a_claim, a_resume
 from tests.resumes.store.conftest import SteppingClock
@@ -272,4 +275,137 @@ def test_documents_keep_their_text(store: Store, an_account: MakeAccount) -> Non
     account = an_account()
     new: NewResume = a_resume("Zoë 山田")
     (resume_id,) = ids_of(create(store, account.id, [new]))
-    assert listing.get_resume(store, account.id, resume_id).document == new.resume.document
+    assert listing.get_resume(store, account.id, resume_id).document == new.resume.document.decode()
+
+
+def test_documents_are_kept_as_text_and_digests_as_bytes(
+    store: Store, an_account: MakeAccount
+) -> None:
+    account = an_account()
+    create(store, account.id, [a_resume("Zoë 山田", with_digest=True)])
+    with store.read() as connection:
+        documents = connection.execute(text("SELECT typeof(document) FROM documents"))
+        digests = connection.execute(text("SELECT typeof(digest) FROM imported_digests"))
+        assert (documents.scalar_one(), digests.scalar_one()) == ("text", "blob")
+
+
+# Many files at once
+
+
+def files_of(
+    store: Store, account: AccountInfo, resumes: Sequence[NewResume]
+) -> list[list[creating.Outcome] | ResumesError]:
+    """What became of a file for each resume, all in one transaction."""
+    return creating.create_files(
+        store,
+        [
+            Creation(account.id, [new], store.clock(), a_claim(f"{number:024x}"))
+            for number, new in enumerate(resumes)
+        ],
+    )
+
+
+@pytest.mark.parametrize("count", [1, 64, 65, 200])
+def test_i1_a_batch_of_files_that_is_done_again_gets_its_first_answers(
+    store: Store, an_account: MakeAccount, count: int
+) -> None:
+    account = an_account()
+    batch = [a_resume(f"Person {number}", with_digest=True) for number in range(count)]
+    made = [
+        outcomes[0] for outcomes in files_of(store, account, batch) if isinstance(outcomes, list)
+    ]
+    again = files_of(store, account, batch)
+    assert again == [[Created(created_id(one), replayed=True)] for one in made]
+    assert accounts.get_account(store, "ana").resume_count == count
+    assert {row.outcome for row in ledger.list_files(store)} == {FileOutcome.DONE}
+
+
+@pytest.mark.parametrize("count", [64, 65, 200])
+def test_files_of_a_content_that_is_stored_are_duplicates_wherever_they_stand_in_a_batch(
+    store: Store, an_account: MakeAccount, count: int
+) -> None:
+    account = an_account()
+    (stored,) = ids_of(create(store, account.id, [a_resume("stored", with_digest=True)]))
+    batch = [a_resume(f"Person {number}", with_digest=True) for number in range(count)]
+    batch[0] = batch[-1] = a_resume("stored", with_digest=True)
+    results = files_of(store, account, batch)
+    assert results[0] == results[-1] == [Duplicate(stored)]
+    assert accounts.get_account(store, "ana").resume_count == count - 1
+
+
+def test_equal_files_of_one_batch_are_duplicates_of_the_first(
+    store: Store, an_account: MakeAccount
+) -> None:
+    first, second = files_of(store, an_account(), [a_resume(with_digest=True)] * 2)
+    assert isinstance(first, list)
+    assert second == [Duplicate(created_id(first[0]))]
+    outcomes = [row.outcome for row in ledger.list_files(store)]
+    assert outcomes == [FileOutcome.DUPLICATE, FileOutcome.DONE]
+
+
+def test_files_that_are_done_and_others_are_in_the_ledger_as_they_came_to_their_ends(
+    store: Store, an_account: MakeAccount
+) -> None:
+    account = an_account()
+    failed = Verdict(FileOutcome.FAILED, "invalid_json", "no", "title", 7)
+    claims = [a_claim(str(number) * 24)._replace(root="/srv/inbox") for number in range(3)]
+    creating.create_files(
+        store,
+        [
+            Creation(account.id, [a_resume("A")], store.clock(), claims[0]),
+            Creation(account.id, (), store.clock(), claims[1], failed),
+            Creation(account.id, [a_resume("B")], store.clock(), claims[2]),
+        ],
+    )
+    last, refused, first = ledger.list_files(store)
+    assert (first.outcome, refused.outcome, last.outcome) == (
+        FileOutcome.DONE,
+        FileOutcome.FAILED,
+        FileOutcome.DONE,
+    )
+    assert (refused.reason, refused.message, refused.path, refused.byte_offset) == (
+        "invalid_json",
+        "no",
+        "title",
+        7,
+    )
+    assert {(row.name, row.size_bytes, row.root) for row in (first, refused, last)} == {
+        ("ada.json", 100, "/srv/inbox")
+    }
+    assert [ledger.find_source(store, row) for row in (first, refused, last)] == [None, b"{", None]
+
+
+def test_a_file_that_is_done_after_all_keeps_nothing_of_why_it_was_not(
+    store: Store, an_account: MakeAccount
+) -> None:
+    account = an_account()
+    limit(store, 0)
+    create(store, account.id, [a_resume()], claim=a_claim())
+    (held,) = ledger.list_files(store)
+    assert held.outcome is FileOutcome.HELD
+    assert ledger.find_source(store, held) == b"{"
+    limit(store, 1)
+    create(store, account.id, [a_resume()], claim=a_claim())
+    (done,) = ledger.list_files(store)
+    assert (done.outcome, done.reason, done.message) == (FileOutcome.DONE, None, None)
+    assert ledger.find_source(store, done) is None
+
+
+def test_a_file_of_several_that_is_done_keeps_what_became_of_its_items(
+    store: Store, an_account: MakeAccount
+) -> None:
+    items = Items(total=1, done=1, duplicate=0, held=0, failed=0)
+    claim = a_claim()._replace(items=json.dumps(items.as_json()))
+    create(store, an_account().id, [a_resume()], claim=claim)
+    (row,) = ledger.list_files(store)
+    assert (row.outcome, row.items) == (FileOutcome.DONE, items)
+
+
+def test_the_source_of_a_file_that_is_done_is_not_read(
+    store: Store, an_account: MakeAccount
+) -> None:
+    def read() -> bytes:
+        raise AssertionError("nobody needs it")
+
+    create(store, an_account().id, [a_resume()], claim=a_claim()._replace(source=read))
+    assert len(ledger.list_files(store)) == 1

@@ -1,4 +1,6 @@
+import json
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 from sqlalchemy import text
@@ -6,15 +8,28 @@ from sqlalchemy import text
 from resumes.errors import NotFound
 from resumes.store import Store, creating, ledger
 from resumes.store.accounts import AccountInfo
+from resumes.store.items import Items
 from resumes.store.ledger import FileOutcome, FileVerdict, Item, Verdict
+from resumes.store.statements import Prepared, driver
 from tests.resumes.builders import a_claim, a_resume
 
 MakeAccount = Callable[..., AccountInfo]
 
 
-def failed(account: AccountInfo, claim_id: str = "0" * 24) -> FileVerdict:
-    verdict = Verdict(FileOutcome.FAILED, "invalid_json", "Invalid JSON", byte_offset=17)
+def failed(
+    account: AccountInfo, claim_id: str = "0" * 24, *, reason: str = "invalid_json"
+) -> FileVerdict:
+    verdict = Verdict(FileOutcome.FAILED, reason, "Invalid JSON", byte_offset=17)
     return FileVerdict(account.id, a_claim(claim_id, name="bad.json"), verdict)
+
+
+def held(account: AccountInfo, claim_id: str) -> FileVerdict:
+    return FileVerdict(account.id, a_claim(claim_id), Verdict(FileOutcome.HELD, "quota_reached"))
+
+
+def listed(store: Store, **filters: Any) -> list[str]:
+    """The first digit of the ids of listed files."""
+    return [row.claim_id[0] for row in ledger.list_files(store, **filters)]
 
 
 def test_a_file_that_failed_is_recorded_with_its_reason(
@@ -78,9 +93,110 @@ def test_files_are_listed_newest_first_and_by_account(
     ana, bo = an_account("ana"), an_account("bo")
     for account, claim_id in ((ana, "1" * 24), (bo, "3" * 24), (ana, "2" * 24)):
         ledger.record(store, failed(account, claim_id))
-    assert [row.claim_id[0] for row in ledger.list_files(store)] == ["3", "2", "1"]
-    assert [row.claim_id[0] for row in ledger.list_files(store, account_id=ana.id)] == ["2", "1"]
-    assert len(ledger.list_files(store, limit=1)) == 1
+    assert listed(store) == ["3", "2", "1"]
+    assert listed(store, account_id=ana.id) == ["2", "1"]
+    assert listed(store, limit=1) == ["3"]
+
+
+def test_the_newest_of_many_accounts_are_the_newest_of_all(
+    store: Store, an_account: MakeAccount
+) -> None:
+    owners = [an_account(name) for name in ("ana", "bo", "cy")]
+    for number in range(1, 16):
+        ledger.record(store, failed(owners[number % 3], f"{number:x}" * 24))
+    assert listed(store, limit=4) == ["f", "e", "d", "c"]
+    assert listed(store, limit=4, before="c" * 24) == ["b", "a", "9", "8"]
+    assert {row.account for row in ledger.list_files(store, limit=4)} == {"ana", "bo", "cy"}
+
+
+def test_going_on_with_the_last_id_shows_every_file_once(
+    store: Store, an_account: MakeAccount
+) -> None:
+    for number in range(7):
+        ledger.record(store, failed(an_account(f"a{number}"), f"{number}" * 24))
+    seen: list[str] = []
+    while page := ledger.list_files(store, limit=2, before=seen[-1] if seen else None):
+        seen += [row.claim_id for row in page]
+    assert seen == [f"{number}" * 24 for number in reversed(range(7))]
+
+
+def test_files_are_listed_by_outcome_and_reason(store: Store, an_account: MakeAccount) -> None:
+    ana, bo = an_account("ana"), an_account("bo")
+    ledger.record(store, failed(ana, "1" * 24))
+    ledger.record(store, failed(bo, "2" * 24, reason="too_large"))
+    ledger.record(store, held(ana, "3" * 24))
+    ledger.record(store, failed(ana, "4" * 24, reason="too_large"))
+    creating.create(store, bo.id, [a_resume()], claim=a_claim("5" * 24))
+    assert listed(store, outcome=FileOutcome.FAILED) == ["4", "2", "1"]
+    assert listed(store, outcome=FileOutcome.FAILED, account_id=ana.id) == ["4", "1"]
+    assert listed(store, outcome=FileOutcome.HELD) == ["3"]
+    assert listed(store, outcome=FileOutcome.DUPLICATE) == []
+    assert listed(store, outcome=FileOutcome.DONE) == ["5"]
+    assert listed(store, reason="too_large") == ["4", "2"]
+    assert listed(store, reason="too_large", before="4" * 24) == ["2"]
+    assert listed(store, reason="quota_reached") == ["3"]
+    assert listed(store, reason="too_large", outcome=FileOutcome.HELD) == []
+    assert listed(store, reason="too_large", outcome=FileOutcome.DONE) == []
+
+
+def plan(store: Store, statement: Prepared) -> str:
+    """How the engine goes about a statement."""
+    with store.read() as connection:
+        sql, names, constants = statement._for(connection)
+        values = [constants.get(name) for name in names]
+        steps = driver(connection).execute(f"EXPLAIN QUERY PLAN {sql}", values).fetchall()
+    return "\n".join(step[-1] for step in steps)
+
+
+@pytest.mark.parametrize(
+    ("statement", "way"),
+    [
+        (ledger.NEWEST_IDS, "PRIMARY KEY (account_id=? AND claim_id>? AND claim_id<?)"),
+        (ledger.NEWEST_IDS_OF_OUTCOME, "COVERING INDEX ix_imported_files_not_done"),
+        (ledger.NEWEST_IDS_OF_REASON, "COVERING INDEX ix_imported_files_not_done"),
+        (ledger.FILE, "PRIMARY KEY (account_id=? AND claim_id=?)"),
+    ],
+)
+def test_no_list_reads_more_than_its_range_or_sorts(
+    store: Store, statement: Prepared, way: str
+) -> None:
+    steps = plan(store, statement)
+    assert way in steps
+    assert "SCAN" not in steps
+    assert "TEMP B-TREE" not in steps
+
+
+def test_a_file_that_is_done_after_all_leaves_the_list_of_what_is_not(
+    store: Store, an_account: MakeAccount
+) -> None:
+    account = an_account()
+    ledger.record(store, held(account, "1" * 24))
+    creating.create(store, account.id, [a_resume()], claim=a_claim("1" * 24))
+    assert listed(store, outcome=FileOutcome.HELD) == []
+    assert listed(store, outcome=FileOutcome.DONE) == ["1"]
+
+
+def test_a_file_says_where_it_was_dropped_and_what_it_held(
+    store: Store, an_account: MakeAccount
+) -> None:
+    items = Items(total=3, done=2, duplicate=0, held=0, failed=1)
+    claim = a_claim("1" * 24)._replace(root="/srv/inbox", items=json.dumps(items.as_json()))
+    account = an_account()
+    ledger.record(store, FileVerdict(account.id, claim, Verdict(FileOutcome.FAILED)))
+    ledger.record(store, failed(account, "2" * 24))
+    one_of_one, several = ledger.list_files(store)
+    assert (several.root, several.items, several.account_id) == ("/srv/inbox", items, account.id)
+    assert (one_of_one.root, one_of_one.items) == (None, None)
+
+
+def test_the_source_of_a_file_that_is_not_done_is_found(
+    store: Store, an_account: MakeAccount
+) -> None:
+    account = an_account()
+    ledger.record(store, failed(account, "1" * 24))
+    creating.create(store, account.id, [a_resume()], claim=a_claim("2" * 24))
+    assert ledger.find_source(store, ledger.get_file(store, "1" * 24)) == b"{"
+    assert ledger.find_source(store, ledger.get_file(store, "2" * 24)) is None
 
 
 def test_a_file_is_found_by_its_claim_whoever_owns_it(

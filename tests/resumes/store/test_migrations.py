@@ -7,23 +7,35 @@ from sqlalchemy import MetaData, text
 from sqlalchemy.schema import CreateTable
 
 from resumes.errors import StoreIncompatible, StoreUnavailable
-from resumes.store import accounts, creating, migrations, open_store, schema
+from resumes.store import (
+    accounts,
+    asking,
+    creating,
+    ledger,
+    migrations,
+    open_store,
+    requests,
+    schema,
+)
 from resumes.store.engine import sqlite_engine
-from tests.resumes.builders import a_resume
+from resumes.store.ledger import FileOutcome
+from resumes.store.requests import Action
+from tests.resumes.builders import a_claim, a_resume
+from tests.resumes.store import older_stores
 
 REBUILD_ACCOUNTS = """
     import sqlalchemy as sa
     from alembic import op
-    revision = "0002"
-    down_revision = "0001"
+    revision = "0003"
+    down_revision = "0002"
     def upgrade():
         with op.batch_alter_table("accounts", recreate="always") as accounts:
             accounts.add_column(sa.Column("note", sa.Text))
 """
 LOSE_ROWS = """
     from alembic import op
-    revision = "0002"
-    down_revision = "0001"
+    revision = "0003"
+    down_revision = "0002"
     def upgrade():
         op.execute("DELETE FROM documents")
 """
@@ -32,7 +44,7 @@ LOSE_ROWS = """
 def a_folder_with(tmp_path: Path, revision: str) -> Path:
     folder = tmp_path / "migrations"
     shutil.copytree(migrations.FOLDER, folder)
-    (folder / "versions" / "0002_next.py").write_text(textwrap.dedent(revision))
+    (folder / "versions" / "0003_next.py").write_text(textwrap.dedent(revision))
     return folder
 
 
@@ -73,7 +85,7 @@ def test_s5_an_older_store_is_backed_up_before_it_is_migrated(url: str, tmp_path
     path = a_filled_store(url)
     folder = a_folder_with(tmp_path, REBUILD_ACCOUNTS)
     migrations.upgrade(sqlite_engine(path, transactions=True), path, folder=folder)
-    assert count(path.with_name("resumes.db.before-0002"), "resumes") == 10
+    assert count(path.with_name("resumes.db.before-0003"), "resumes") == 10
 
 
 def test_an_older_store_is_upgraded_when_it_is_opened(
@@ -88,7 +100,41 @@ def test_an_older_store_is_upgraded_when_it_is_opened(
         open_store(url, upgrade=False)
     with open_store(url) as store:
         assert accounts.get_account(store, "ana").resume_count == 10
-    assert count(path, "alembic_version WHERE version_num = '0002'") == 1
+    assert count(path, "alembic_version WHERE version_num = '0003'") == 1
+
+
+def test_a_store_of_0001_is_upgraded_with_every_row_that_it_has(url: str, tmp_path: Path) -> None:
+    path = tmp_path / "resumes.db"
+    older_stores.a_store_of_0001(path, tmp_path)
+    with open_store(url) as store:
+        files = ledger.list_files(store)
+        assert [(file.claim_id, file.outcome) for file in files] == [
+            (older_stores.HELD, FileOutcome.HELD),
+            (older_stores.FAILED, FileOutcome.FAILED),
+            (older_stores.DONE, FileOutcome.DONE),
+        ]
+        assert {(file.root, file.items) for file in files} == {(None, None)}
+        assert ledger.find_source(store, files[1]) == b"{"
+        assert ledger.find_stored(store, older_stores.ACCOUNT, b"d" * 32) == older_stores.RESUME
+        assert accounts.check_counters(store) == []
+    assert [count(path, table) for table in ("resumes", "documents", "imported_items")] == [1] * 3
+    assert count(path.with_name("resumes.db.before-0002"), "imported_files") == 3
+
+
+def test_what_0002_brought_works_on_the_rows_of_0001(url: str, tmp_path: Path) -> None:
+    older_stores.a_store_of_0001(tmp_path / "resumes.db", tmp_path)
+    with open_store(url) as store:
+        (failed,) = ledger.list_files(store, reason="invalid_json")
+        asking.ask(store, [failed], Action.RETRY)
+        assert asking.ask_all(store, Action.RELEASE) == 1
+        asked = requests.list_requests(store, root="/srv/inbox")
+        assert [(one.claim_id, one.root) for one in asked] == [
+            (older_stores.FAILED, None),
+            (older_stores.HELD, None),
+        ]
+        claim = a_claim(older_stores.FAILED)
+        creating.create(store, older_stores.ACCOUNT, [a_resume()], claim=claim)
+        assert ledger.list_files(store, outcome=FileOutcome.FAILED) == []
 
 
 def test_a_newer_store_is_refused_by_name(url: str) -> None:
@@ -136,6 +182,16 @@ def test_the_migrations_make_the_tables_of_the_schema(url: str, tmp_path: Path) 
 
     assert described(migrated) == described(expected)
     assert clustered(path) == clustered(declared)
+    assert indexes(path) == indexes(declared)
+
+
+def indexes(path: Path) -> dict[str, str]:
+    """Each index as it was made, its condition too."""
+    with sqlite_engine(path, transactions=False).connect() as connection:
+        rows = connection.execute(
+            text("SELECT name, sql FROM sqlite_schema WHERE type = 'index' AND sql IS NOT NULL")
+        )
+        return {row.name: " ".join(row.sql.split()) for row in rows}
 
 
 def clustered(path: Path) -> set[str]:

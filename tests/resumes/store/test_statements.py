@@ -1,9 +1,9 @@
 import pytest
-from sqlalchemy import Connection, bindparam, insert, select, text
+from sqlalchemy import BindParameter, Connection, bindparam, func, insert, select, text
 
 from resumes.store import Store
 from resumes.store.schema import plans
-from resumes.store.statements import Prepared
+from resumes.store.statements import Prepared, blob
 
 
 def test_a_prepared_statement_takes_its_values_by_name(store: Store) -> None:
@@ -35,3 +35,13 @@ def test_many_rows_go_in_one_call_and_none_in_none(store: Store) -> None:
     store.write(add, None)
     with store.read() as connection:
         assert connection.execute(text("SELECT count(*) FROM plans")).scalar_one() == 6
+
+
+@pytest.mark.parametrize("content", [b"", b"\0\xff", "zoë".encode(), b"x" * 100_000])
+def test_a_blob_is_kept_as_the_bytes_that_it_is_made_of(store: Store, content: bytes) -> None:
+    given: BindParameter[bytes] = bindparam("given")
+    statement = Prepared(select(given, func.typeof(given), func.length(given)))
+    with store.read() as connection:
+        assert statement.run(connection, given=blob(content)).fetchall() == [
+            (content, "blob", len(content))
+        ]
