@@ -8,63 +8,112 @@ account's name now.
 """
 
 import contextlib
+import os
 import re
-from dataclasses import dataclass
+import time
+from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import NamedTuple
 
 from importer import reports
 from importer.claims import Claim
 from importer.filing import HELD, report_path
-from importer.names import escaped_before
+from importer.names import escaped_before, find_extension
+from importer.taking import Candidate
 
 RELEASE_FILES = 500
-"""Files released in one round, so that the others are not kept waiting."""
+"""Files released at a time, so that the others are not kept waiting."""
 
-_HELD_NAME = re.compile(r"([0-9a-f]{24})-([0-9a-f]{16})-(.+)\.json")
+FRESH_NS = 2_000_000_000
+"""A folder that changed so short a time before it was listed may have changed once more within
+the same tick of the file system's clock."""
+
+_HELD_NAME = re.compile(r"([0-9a-f]{24})-([0-9a-f]{16})-.+", re.DOTALL)
 
 
-@dataclass(frozen=True, slots=True)
-class Held:
+class Held(NamedTuple):
     """A file that waits for a place."""
 
-    path: Path
     claim_id: str
     account_id: str
+    path: str
 
 
-def find_held(root: Path) -> dict[str, list[Held]]:
-    """By account id, the files that wait, in the order of arrival."""
-    by_account: dict[str, list[Held]] = {}
-    for path in _paths(root / HELD):
-        match = _HELD_NAME.fullmatch(path.name)
-        if match is not None and not path.name.endswith(reports.SUFFIX):
-            by_account.setdefault(match[2], []).append(Held(path, match[1], match[2]))
-    for held in by_account.values():
-        held.sort(key=lambda one: one.claim_id)
-    return by_account
+class _Listing(NamedTuple):
+    mtime_ns: int
+    is_fresh: bool
+    files: list[Held]
 
 
-def _paths(folder: Path) -> list[Path]:
-    paths: list[Path] = []
-    with contextlib.suppress(FileNotFoundError, NotADirectoryError):
-        for account in folder.iterdir():
-            with contextlib.suppress(NotADirectoryError, FileNotFoundError):
-                paths.extend(account.iterdir())
-    return paths
+class HeldFiles:
+    """The files that wait below one ROOT, listed again when their folders change."""
+
+    def __init__(self, root: Path, *, time_ns: Callable[[], int] = time.time_ns) -> None:
+        self._folder = root / HELD
+        self._time_ns = time_ns
+        self._listings: dict[str, _Listing] = {}
+
+    def find(self) -> dict[str, list[Held]]:
+        """By account id, the files that wait, in the order of arrival."""
+        names = _folders(self._folder)
+        self._listings = {name: self._refresh(name) for name in names}
+        by_account: dict[str, list[Held]] = {}
+        for listing in self._listings.values():
+            for held in listing.files:
+                by_account.setdefault(held.account_id, []).append(held)
+        if len(self._listings) > 1:  # an account renamed its folder, or somebody moved files
+            for files in by_account.values():
+                files.sort()
+        return by_account
+
+    def _refresh(self, name: str) -> _Listing:
+        path = f"{self._folder}/{name}"
+        known = self._listings.get(name)
+        try:
+            mtime_ns = os.stat(path).st_mtime_ns  # noqa: PTH116  (text, as names are)
+        except OSError:
+            return _Listing(0, False, [])
+        if known is not None and known.mtime_ns == mtime_ns and not known.is_fresh:
+            return known
+        is_fresh = abs(self._time_ns() - mtime_ns) < FRESH_NS
+        return _Listing(mtime_ns, is_fresh, _list(path))
 
 
-def claim_of(held: Held, root: Path, folder: Path, *, now_us: int) -> Claim:
-    """The claim that takes a held file up again, under the id that it had."""
-    report_file = report_path(held.path)
+def _folders(folder: Path) -> list[str]:
+    with contextlib.suppress(FileNotFoundError, NotADirectoryError), os.scandir(folder) as entries:
+        return sorted(entry.name for entry in entries if entry.is_dir(follow_symlinks=False))
+    return []
+
+
+def _list(path: str) -> list[Held]:
+    files = []
+    with contextlib.suppress(FileNotFoundError):
+        for name in os.listdir(path):  # noqa: PTH208  (names are all that is asked for)
+            match = _HELD_NAME.fullmatch(name)
+            is_file = match is not None and find_extension(name) is not None
+            if match and is_file and not name.endswith(reports.SUFFIX):
+                files.append(Held(match[1], match[2], f"{path}/{name}"))
+    return sorted(files)
+
+
+def as_return(held: Held, root: Path, *, now_us: int) -> Candidate:
+    """What takes a held file up again, under the id that it had."""
+    return returned(Path(held.path), held.claim_id, held.account_id, root, now_us=now_us)
+
+
+def returned(path: Path, claim_id: str, account_id: str, root: Path, *, now_us: int) -> Candidate:
+    """What takes up a file again that was put away, under the id that it had; by whom is open."""
+    report_file = report_path(path)
     report = reports.find_report(report_file) or {}
-    return Claim(
-        id=held.claim_id,
-        folder=folder,
-        account=escaped_before(held.path.parent.name),
-        name=escaped_before(str(report.get("file") or held.path.name)),
+    claim = Claim(
+        id=claim_id,
+        folder=account_id,
+        account=escaped_before(str(report.get("account") or path.parent.name)),
+        name=escaped_before(str(report.get("file") or path.name)),
         claimed_at_us=now_us,
         reports=(str(report_file.relative_to(root)),),
     )
+    return Candidate(claim, str(path), is_return=True)
 
 
 def split(held: list[Held], free_places: int | None) -> tuple[list[Held], list[Held]]:
@@ -74,3 +123,9 @@ def split(held: list[Held], free_places: int | None) -> tuple[list[Held], list[H
     """
     count = RELEASE_FILES if free_places is None else min(free_places, RELEASE_FILES)
     return held[:count], held[count:]
+
+
+def without(held: list[Held], claim_ids: Iterable[str]) -> list[Held]:
+    """Those that are not under way already."""
+    under_way = set(claim_ids)
+    return [one for one in held if one.claim_id not in under_way] if under_way else held

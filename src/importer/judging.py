@@ -1,61 +1,37 @@
-"""From a file's bytes to a resume or a refusal: the verdict that the API gives for the same bytes."""
+"""From bytes to a resume or a refusal: the verdict that the API gives for the same bytes."""
 
 import logging
 import secrets
-from dataclasses import dataclass
 
 from importer import reading
 from importer.outcomes import Reason, Refusal, treat
-from importer.reading import Content, Signature
 from resumes import analyzer
 from resumes.analyzer import Format, Resume
-from resumes.errors import InvalidJson, InvalidResume, ResumesError, TooLarge
+from resumes.errors import InvalidJson, InvalidResume, ResumesError
 
 logger = logging.getLogger("resumes.importer")
 
 
-@dataclass(frozen=True, slots=True)
-class Judged:
-    """A file's content and what it is."""
-
-    content: Content
-    verdict: Resume | Refusal
-
-    @property
-    def is_whole(self) -> bool:
-        """A complete JSON object is its own end marker: whoever writes a resume is done."""
-        return isinstance(self.verdict, Resume) and self.content.is_steady
-
-
-def judge(path: str, format: Format) -> Judged | None:  # noqa: A002  (as in analyzer.parse)
-    """What lies at the path now; None when nothing does any more."""
+def judge(body: bytes, format: Format) -> Resume | Refusal:  # noqa: A002  (as in analyzer.parse)
+    """The resume that the bytes hold, or why they hold none. Never raises."""
     try:
-        content = reading.load(path, format.max_bytes)
-    except FileNotFoundError:
-        return None
-    except OSError as error:
-        return _unreadable(path, error)
-    if content.is_over_limit:
-        return Judged(content, refusal(TooLarge(limit_bytes=format.max_bytes)))
-    return Judged(content, _verdict(content.body, format))
-
-
-def _verdict(body: bytes, format: Format) -> Resume | Refusal:  # noqa: A002  (as in analyzer.parse)
-    try:
-        return analyzer.parse(body, format)
+        return analyzer.parse_imported(body, format)
     except ResumesError as error:
         return refusal(error)
     except Exception:  # noqa: BLE001 - logged whole; one file must not stop the others
         return internal_error()
 
 
-def _unreadable(path: str, error: OSError) -> Judged | None:
-    signature: Signature | None = reading.find_signature(path)
-    if signature is None:
-        return None
+def unreadable(error: OSError) -> Refusal:
+    """A refusal for what cannot be opened."""
     is_file = not isinstance(error, reading.NotAFile)
     why = f"Cannot read it: {error.strerror}" if is_file else "Not a regular file"
-    return Judged(Content(b"", signature), Refusal(Reason.UNREADABLE, why))
+    return Refusal(Reason.UNREADABLE, why)
+
+
+CRASHED = Refusal(
+    Reason.CRASHED, "The importer ended unexpectedly each time that it read this file"
+)
 
 
 def refusal(error: ResumesError) -> Refusal:

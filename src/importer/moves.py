@@ -2,7 +2,9 @@
 
 import ctypes
 import errno
+import filecmp
 import os
+import shutil
 from pathlib import Path
 
 _AT_FDCWD = -100
@@ -37,6 +39,29 @@ def _link_and_unlink(source: str | Path, target: str | Path) -> None:
     # Cut off between the two, the content has two names: a duplicate of itself, never a loss.
     os.link(source, target, follow_symlinks=False)
     os.unlink(source)  # noqa: PTH108  (source may be text)
+
+
+def move_across(source: str | Path, target: str | Path, temporary: Path) -> None:
+    """`move` to another file system: copied, on the disk under its name, then gone from the source.
+
+    Cut off in between it is in both places; done again it is recognised by its content. Raises
+    FileExistsError when something else was at the target.
+    """
+    if not _is_copy(source, target):
+        shutil.copyfile(source, temporary)
+        shutil.copystat(source, temporary)
+        with temporary.open("rb") as file:
+            os.fsync(file.fileno())
+        try:
+            move(temporary, target)
+        except FileExistsError:
+            temporary.unlink()
+            raise
+    os.unlink(source)  # noqa: PTH108  (source may be text)
+
+
+def _is_copy(source: str | Path, target: str | Path) -> bool:
+    return os.path.lexists(target) and filecmp.cmp(source, target, shallow=False)
 
 
 def write_new(path: Path, content: bytes) -> None:

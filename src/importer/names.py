@@ -5,10 +5,22 @@ UTF-8 (`os.fsdecode`); such text must reach neither the store, nor a report, nor
 """
 
 import os
+import re
 
 from resumes.text import replaced
 
-EXTENSION = ".json"
+EXTENSIONS = (
+    ".json",
+    ".ndjson",
+    ".jsonl",
+    ".json.gz",
+    ".ndjson.gz",
+    ".jsonl.gz",
+    ".gz",
+    ".zip",
+)
+"""What the names of files to import end in, longer ones before those that they end in."""
+
 WORK = ".work"
 """The folder below ROOT where claimed files are while they are worked on."""
 
@@ -18,7 +30,7 @@ MAX_STEM_BYTES = 120
 MAX_NAME_CHARS = 4_096
 """Of a path that is read back; more than any file system allows."""
 
-_PLAIN = frozenset(" ._-()+,@=")
+_NOT_PLAIN = re.compile(r"[^\w ._()+,@=-]")
 
 
 def escaped(name: str) -> str:
@@ -44,16 +56,25 @@ def _byte_by_byte(char: str) -> str:
     return f"\\u{code:04x}" if code <= 0xFFFF else f"\\U{code:08x}"
 
 
+def find_extension(name: str) -> str | None:
+    """What the name ends in, in lower case, if a file of this name is to be imported."""
+    lowered = name.lower()
+    if lowered.endswith(EXTENSIONS):
+        for ending in EXTENSIONS:
+            if lowered.endswith(ending):
+                return ending
+    return None
+
+
 def safe_stem(name: str) -> str:
-    """The last part of an escaped path without `.json`, safe in any file system and shell.
+    """The last part of an escaped path without its extension, safe in any file system and shell.
 
     At most 120 bytes, letters and digits of all scripts kept, never empty, and with no dash or
     dot first.
     """
     base = name.rpartition("/")[2]
-    stem = base[: -len(EXTENSION)] if base.lower().endswith(EXTENSION) else base
-    kept = "".join(char if char.isalnum() or char in _PLAIN else "_" for char in stem)
-    kept = kept.encode()[:MAX_STEM_BYTES].decode(errors="ignore")
+    stem = base[: len(base) - len(find_extension(base) or "")]
+    kept = _NOT_PLAIN.sub("_", stem).encode()[:MAX_STEM_BYTES].decode(errors="ignore")
     return kept.lstrip("-._ ").rstrip(" .") or "file"
 
 

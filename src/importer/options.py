@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from importer.parts import Limits
 from resumes.analyzer import DEFAULT_FORMAT, Format
 
 
@@ -15,10 +16,33 @@ class Options:
     once: bool = False
     """Drain the folder and end, in place of watching it."""
 
+    dry_run: bool = False
+    """Say what would become of the files, and change nothing."""
+
     settle_s: float = 5.0
     """Seconds a file must be quiet before it is judged, unless it is a whole valid resume."""
 
     scan_s: float = 2.0
     """Seconds between scans; longer by itself when a scan takes long."""
 
+    poll: bool = False
+    """Find new files by scans alone, without the system's events."""
+
+    done_keep_days: int | None = None
+    """Files that are done are deleted after so many days; None keeps them."""
+
+    on_import: str | None = None
+    """A shell command that runs after each quiet batch."""
+
     format: Format = DEFAULT_FORMAT
+
+    max_file_bytes: int = 64 * 1024 * 1024
+    """The largest file of several resumes, inflated."""
+
+    workers: int = 1
+    """Processes that help with a backlog."""
+
+    @property
+    def limits(self) -> Limits:
+        """How much is unpacked of one file."""
+        return Limits(self.format.max_bytes, self.max_file_bytes)

@@ -3,12 +3,14 @@
 One table from error codes to treatments, one from reasons to hints. Tests walk every code.
 """
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
 from resumes.errors import ErrorCode, Issue
 from resumes.store.ledger import FileOutcome
+from resumes.text import counted, escaped
 
 
 class Reason(StrEnum):
@@ -20,11 +22,13 @@ class Reason(StrEnum):
     INVALID_JSON = "invalid_json"
     INVALID_RESUME = "invalid_resume"
     COVER_LETTER = "cover_letter"
+    INVALID_ARCHIVE = "invalid_archive"
     TOO_LARGE = "too_large"
     QUOTA_REACHED = "quota_reached"
     DUPLICATE = "duplicate"
     ACCOUNT_DELETED = "account_deleted"
     UNREADABLE = "unreadable"
+    CRASHED = "crashed"
     INTERNAL_ERROR = "internal_error"
 
 
@@ -67,6 +71,10 @@ HINTS: Mapping[Reason, str] = {
         "Mend the fields that the issues name, then move the file back into the inbox."
     ),
     Reason.COVER_LETTER: "Only resumes are imported. Keep cover letters out of the inbox.",
+    Reason.INVALID_ARCHIVE: (
+        "Make the archive again: gzip, or zip with deflate, without a password, of .json, .ndjson "
+        "or .jsonl files. Then drop it into the inbox."
+    ),
     Reason.TOO_LARGE: (
         "Make the file smaller, for example by leaving out embedded pictures, or raise "
         "max_body_bytes in the settings; then move it back into the inbox."
@@ -82,6 +90,10 @@ HINTS: Mapping[Reason, str] = {
     ),
     Reason.UNREADABLE: (
         "Let the user that runs the importer read the file, then move it back into the inbox."
+    ),
+    Reason.CRASHED: (
+        "Look into the file with other tools, and report it: no file should end the importer. "
+        "`resumes imports retry` tries it once more."
     ),
     Reason.INTERNAL_ERROR: (
         "This is a fault of the importer. Look for the id in its log, report it, and move the "
@@ -103,13 +115,53 @@ class Refusal:
 
 
 @dataclass(frozen=True, slots=True)
+class ItemConclusion:
+    """What became of one resume of a file of several. `place` is where it is, for people."""
+
+    item: int
+    place: str
+    outcome: FileOutcome
+    resume_id: str | None = None
+    refusal: Refusal | None = None
+    warnings: tuple[Issue, ...] = ()
+
+    def as_dict(self) -> dict[str, object]:
+        """The item as it stands in a report."""
+        refusal = self.refusal
+        is_duplicate = self.outcome is FileOutcome.DUPLICATE
+        fields: dict[str, object] = {
+            "item": self.item,
+            "place": escaped(self.place),
+            "outcome": self.outcome.value,
+            "resume_id": None if is_duplicate else self.resume_id,
+        }
+        if is_duplicate:
+            fields["duplicate_of"] = self.resume_id
+        if refusal is not None:
+            fields |= {
+                "reason": refusal.reason.value,
+                "message": escaped(refusal.message),
+                "path": None if refusal.path is None else escaped(refusal.path),
+                "byte_offset": refusal.byte_offset,
+            }
+        if self.warnings:
+            fields["warnings"] = [
+                {"path": escaped(issue.path), "message": escaped(issue.message)}
+                for issue in self.warnings
+            ]
+        return fields
+
+
+@dataclass(frozen=True, slots=True)
 class Conclusion:
-    """What became of a claimed file. `resume_id` is the one made, or the one it duplicates."""
+    """What became of a claimed file. `resume_id` is the one made, or the one it duplicates; None
+    for a file of several, whose `items` say it of each."""
 
     outcome: FileOutcome
     resume_id: str | None = None
     refusal: Refusal | None = None
     warnings: tuple[Issue, ...] = ()
+    items: tuple[ItemConclusion, ...] = ()
 
     @property
     def hint(self) -> str:
@@ -117,9 +169,25 @@ class Conclusion:
         return WARNINGS_HINT if self.refusal is None else HINTS[self.refusal.reason]
 
     @property
+    def remark(self) -> str | None:
+        """What is said of a file that is done and has a report; None without one."""
+        if self.items:
+            return f"Imported: {told_items(self.items)}"
+        if self.warnings:
+            return f"Imported, with {counted(len(self.warnings), 'warning')}"
+        return None
+
+    @property
     def needs_report(self) -> bool:
         """Whether there is more to say than that the file is done."""
-        return self.outcome is not FileOutcome.DONE or bool(self.warnings)
+        return self.outcome is not FileOutcome.DONE or bool(self.warnings or self.items)
+
+
+def told_items(items: Iterable[ItemConclusion]) -> str:
+    """How many items came to which end: `997 done, 3 failed`."""
+    counts = Counter(item.outcome for item in items)
+    order = (FileOutcome.DONE, FileOutcome.DUPLICATE, FileOutcome.HELD, FileOutcome.FAILED)
+    return ", ".join(f"{counts[outcome]} {outcome.value}" for outcome in order if counts[outcome])
 
 
 def treat(code: ErrorCode) -> Treatment:

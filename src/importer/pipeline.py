@@ -1,339 +1,313 @@
-"""What happens to a file, in order. The recipe is `take_in` for files in the inbox, `go_on` for
-claims that are not concluded yet, and `release` for held files whose turn has come.
+"""What happens to a file, in order.
 
-    try        a whole valid resume at once; anything else once it was quiet (I3)
-    claim      journal, rename, and a look whether it is still what was read
-    commit     one transaction for up to 100 files: resumes, digests, items, outcomes (I1)
-    file away  report, then move
+    take       try files, and claim those that are ready              importer.taking
+    commit     one transaction for many files: resumes, digests, items, outcomes (pitfalls I1)
+    file away  write the report, then move the file                   importer.filing
+
+    settle     what was claimed and is still written to lies in .work until it is quiet
+    unpack     a file of several resumes, slice by slice              importer.bundles
 
 A process may be killed anywhere: before the commit the claim is judged again, after it the
-ledger says where the file belongs. What cannot be brought to an end stays claimed, in
-`waiting`, and is gone on with later.
+ledger says where the file belongs. What cannot be brought to an end stays claimed, and is gone
+on with later.
 """
 
-import errno
 import logging
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
-from itertools import takewhile
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
-from importer import claims, conclusions, judging, reading, reports
+from importer import conclusions, judging, reading
 from importer.claims import Claim, ClaimIds
-from importer.filing import Filing
-from importer.holding import Held, claim_of
-from importer.judging import Judged
-from importer.names import escaped, name_hex
-from importer.outcomes import Conclusion, Reason, Refusal
-from importer.scanning import Found
+from importer.committing import Committer, Ended, Queue, Work
+from importer.filing import Filed, Filing, State
+from importer.hands import Hand
+from importer.names import escaped
+from importer.options import Options
+from importer.outcomes import Conclusion
+from importer.reading import Signature
 from importer.settling import Settling
-from importer.steps import Observer, Step
+from importer.steps import Observer
+from importer.taking import Again, Candidate, Left, Taken, Why
 from importer.telling import Remark
-from importer.workspaces import Workspace
-from resumes.analyzer import Format
-from resumes.errors import StoreError
+from importer.unbundling import Unbundler
 from resumes.store import Store, ledger
-from resumes.store.creating import Creation, NewResume, create_files
-from resumes.store.ledger import FileOutcome, Verdict
 
 logger = logging.getLogger("resumes.importer")
 
-BATCH_FILES = 100
-BATCH_BYTES = 16 * 1024 * 1024
-"""A batch is full with either, so that what is in memory stays bounded."""
+PROBE_AGAIN_S = 1.0
+"""How soon a claimed file is looked at again that somebody has open."""
 
-OF_THE_FILE = frozenset(
-    {errno.EACCES, errno.EPERM, errno.EBUSY, errno.EXDEV, errno.ENAMETOOLONG, errno.EROFS}
-)
-"""Errors that keep one file or folder from being claimed; with others no claim is possible."""
-
-Filed = Callable[[Claim, Conclusion, Path], None]
-
-
-@dataclass(frozen=True, slots=True)
-class Work:
-    """A claimed file and what it is."""
-
-    claim: Claim
-    judged: Judged
-
-
-@dataclass(frozen=True, slots=True)
-class Queue:
-    """The held files of an account: which came first, and what those who join are told."""
-
-    first_claim_id: str
-    message: str
+OnFiled = Callable[[Claim, Conclusion, str], None]
 
 
 @dataclass(slots=True)
-class Batch:
-    """Files on their way into one transaction."""
+class Waiting:
+    """A claimed file that is not judged yet."""
 
-    works: list[Work] = field(default_factory=list)
-    size_bytes: int = 0
-
-    def add(self, work: Work) -> bool:
-        """The work is in the batch; whether that is full now."""
-        self.works.append(work)
-        self.size_bytes += len(work.judged.content.body)
-        return len(self.works) >= BATCH_FILES or self.size_bytes >= BATCH_BYTES
+    hand_id: str
+    claim: Claim
+    is_alone: bool = False
 
 
 class Pipeline:
-    """The recipe over one ROOT, one store and one workspace."""
+    """The recipe over one store and one workspace. `root` is the watched folder, as the ledger names it."""
 
     def __init__(
         self,
         store: Store,
-        root: Path,
-        format: Format,  # noqa: A002  (as in analyzer.parse)
-        settling: Settling,
-        filing: Filing,
+        own: Hand,
         *,
-        on_filed: Filed,
+        root: Path,
+        options: Options,
+        on_filed: OnFiled,
         remark: Remark,
         observe: Observer,
+        monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         self._store = store
-        self._root = root
-        self._format = format
-        self._settling = settling
-        self._filing = filing
+        self.own = own
+        """The hand that takes new files."""
+        self._hands = {own.id: own}
+        self._root = escaped(str(root))
+        self._options = options
         self._on_filed = on_filed
         self._remark = remark
         self._observe = observe
+        self._settling = Settling(options.settle_s, monotonic)
         self.ids = ClaimIds(store.clock)
-        self.waiting: dict[str, Claim] = {}
-        """Claims that have not come to their end, by id."""
-        self.queues: dict[str, Queue] = {}
+        self._committer = Committer(store, root=root, observe=observe)
+        self._waiting: dict[str, Waiting] = {}
+        self._unbundler = Unbundler(store, self._committer, options)
+        self._unfiled: dict[str, Ended] = {}
+
+    @property
+    def queues(self) -> dict[str, Queue]:
         """By account id, the files that it holds: what came later queues behind (pitfalls I7)."""
-        self.is_stuck = False
-        """Whether something could not be filed lately: nothing new is claimed then (I11)."""
+        return self._committer.queues
 
-    def take_in(self, found: Iterable[Found], workspace: Workspace) -> int:
-        """Files in the inbox that are ready are claimed, imported and filed; how many were.
+    @queues.setter
+    def queues(self, queues: dict[str, Queue]) -> None:
+        self._committer.queues = queues
 
-        Lazy and bounded: at most one batch is claimed and not concluded. Raises StoreError, and
-        what was claimed then waits.
-        """
-        wanted = takewhile(lambda _: not self.is_stuck, found)
-        taken = (self._take(one, workspace) for one in wanted)
-        return self._conclude_all(work for work in taken if work is not None)
+    @property
+    def is_stuck(self) -> bool:
+        """Whether something could not be filed: nothing new is taken while that is so (I11)."""
+        return bool(self._unfiled)
 
-    def go_on(self) -> int:
-        """Waiting claims are brought to their end as far as possible; how many were."""
-        self.is_stuck = False
-        before = len(self.waiting)
-        waiting = [self.waiting[claim_id] for claim_id in sorted(self.waiting)]
-        works = (self._judge_again(claim) for claim in waiting)
-        self._conclude_all(work for work in works if work is not None)
-        return before - len(self.waiting)
-
-    def release(self, held: Sequence[Held], workspace: Workspace) -> int:
-        """The held files are taken up again under their old claims; how many were."""
-        works = (self._take_up(one, workspace) for one in held)
-        return self._conclude_all(work for work in works if work is not None)
-
-    # Try and claim
-
-    def _take(self, found: Found, workspace: Workspace) -> Work | None:
-        """The file, if it is ready and now ours."""
-        if not self._settling.is_due(found.path, found.signature):
-            return None
-        judged = judging.judge(found.path, self._format)
-        if judged is None or not self._is_ready(found.path, judged):
-            return None
-        claim = Claim(
-            id=self.ids.next(),
-            folder=workspace.account_folder(found.account.id),
-            account=found.account.name,
-            name=escaped(found.name),
-            name_hex=name_hex(found.name),
-            claimed_at_us=self._store.clock(),
+    @property
+    def claimed(self) -> int:
+        """How many files are claimed and not filed."""
+        return (
+            len(self._committer)
+            + len(self._waiting)
+            + len(self._unbundler.works)
+            + len(self._unfiled)
         )
-        if not self._claim(claim, found.path, judged):
-            return None
-        return Work(claim, judged)
 
-    def _is_ready(self, path: str, judged: Judged) -> bool:
-        """Whether to take the file for good as it was read."""
-        if judged.is_whole:
+    @property
+    def has_work(self) -> bool:
+        """Whether there is something to do right now, without waiting for anything."""
+        return bool(len(self._committer) or self._unbundler.works)
+
+    def next_due(self) -> float | None:
+        """When the first claimed file should be looked at again, on the monotonic clock."""
+        return self._settling.next_due()
+
+    # Take
+
+    def inherit(self, hand: Hand, claims: Iterable[Claim]) -> None:
+        """A hand over the workspace of an importer that is gone, and its claims, are gone on
+        with; each is read alone (pitfalls I10)."""
+        self._hands[hand.id] = hand
+        for claim in claims:
+            self._waiting[claim.id] = Waiting(hand.id, claim, is_alone=True)
+
+    def take(self, candidates: Sequence[Candidate]) -> list[Left]:
+        """Files that are ready are claimed, and to be committed; the files that were not taken.
+
+        Raises OSError when none can be claimed.
+        """
+        left = []
+        answers = self.own.take(candidates)
+        for one, answer in zip(candidates, answers, strict=True):
+            if isinstance(answer, Taken):
+                self._sort(self.own.id, one.claim, answer)
+            else:
+                left.append(answer)
+        return left
+
+    def _sort(self, hand_id: str, claim: Claim, taken: Taken) -> None:
+        """A file that is ours is to be committed, to be unpacked, or settles."""
+        if not taken.is_final:
+            # Written to or replaced since it was read, it settles where it lies (pitfalls I5).
+            self._settling.note(claim.path, taken.signature, again_s=PROBE_AGAIN_S)
+            self._waiting.setdefault(claim.id, Waiting(hand_id, claim))
+            return
+        self._settling.forget(claim.path)
+        self._waiting.pop(claim.id, None)
+        work = Work(hand_id, claim, taken)
+        if taken.verdict is None:
+            self._unbundler.add(work)
+        else:
+            self._committer.add(work)
+
+    # Claims that wait
+
+    def replace_own(self, hand: Hand) -> None:
+        """The workspace was taken from under us, and another is ours; what was claimed in the
+        old one is gone."""
+        old, self.own = self.own, hand
+        self._committer.drop(old.id)
+        self._unbundler.drop()
+        for claims in (self._waiting, self._unfiled):
+            for claim_id in [key for key, one in claims.items() if one.hand_id == old.id]:
+                self._settling.forget(claims.pop(claim_id).claim.path)
+        self._hands[hand.id] = hand
+        self._hands.pop(old.id).leave()
+
+    def leave_finished(self) -> None:
+        """Inherited workspaces that hold no claim any more are left, and tidied away."""
+        for hand_id in [key for key in self._hands if key != self.own.id]:
+            if not self._has_claims_of(hand_id):
+                self._hands.pop(hand_id).leave()
+
+    def _has_claims_of(self, hand_id: str) -> bool:
+        if hand_id in self._committer.hand_ids:
             return True
-        signature = judged.content.signature
-        if reports.is_report(judged.content.body):
-            self._settling.rest(path, signature)
-            return False
-        return self._settling.is_quiet(path, signature) and judged.content.is_steady
+        claims: tuple[Iterable[Work | Waiting | Ended], ...] = (
+            self._unbundler.works,
+            self._waiting.values(),
+            self._unfiled.values(),
+        )
+        return any(one.hand_id == hand_id for some in claims for one in some)
 
-    def _claim(self, claim: Claim, source: str, judged: Judged) -> bool:
-        """Whether the file is ours and what was read."""
-        try:
-            is_ours = claims.take(claim, source, self._observe)
-        except OSError as error:
-            if error.errno not in OF_THE_FILE:
-                raise
-            self._settling.leave(source, judged.content.signature)
+    def leave(self) -> None:
+        """Other importers may take over what is left."""
+        for hand in self._hands.values():
+            hand.leave()
+
+    def go_on(self) -> None:
+        """Claims that are due are looked at again, those imported before are filed, and what
+        could not be filed is tried again. Raises StoreError."""
+        if self._unfiled:
+            unfiled, self._unfiled = self._unfiled, {}
+            self._file_away(unfiled.values())
+        by_hand: dict[str, list[Again]] = {}
+        for waiting in sorted(self._waiting.values(), key=lambda one: one.claim.id):
+            claim = waiting.claim
+            signature = reading.find_signature(claim.path)
+            if not self._settling.is_due(claim.path, signature):
+                continue
+            if signature is not None and self._recall(waiting):
+                continue
+            known = self._settling.find_known(claim.path)
+            by_hand.setdefault(waiting.hand_id, []).append(Again(claim, known, waiting.is_alone))
+        for hand_id, requests in by_hand.items():
+            answers = self._hands[hand_id].judge(requests)
+            for request, answer in zip(requests, answers, strict=True):
+                self._sort_again(hand_id, request.claim, answer)
+
+    def _sort_again(self, hand_id: str, claim: Claim, answer: Taken | Left) -> None:
+        if isinstance(answer, Taken):
+            self._sort(hand_id, claim, answer)
+        elif answer.why is Why.GONE:
+            self._settling.forget(claim.path)
+            self._waiting.pop(claim.id, None)
+        else:
+            error = answer.error
+            why = escaped(error.strerror or str(error)) if error else "it changes"
             self._remark(
-                f"unclaimed {claim.folder.name} {error.errno}",
-                f"Cannot take {claim.name}: {error.strerror}. It stays where it is and is tried again",
+                f"unread {claim.id}", f"Cannot go on with {claim.name}: {why}. It is tried again"
             )
-            return False
-        self._settling.forget(source)
-        if not is_ours:
-            return False
-        self.waiting[claim.id] = claim
-        # Written to or replaced since it was read, it settles where it lies now (pitfalls I5).
-        return reading.find_signature(claim.path) == judged.content.signature
+            signature = reading.find_signature(claim.path) or Signature(0, 0, 0)
+            self._settling.note(claim.path, signature, again_s=PROBE_AGAIN_S)
 
-    def _take_up(self, held: Held, workspace: Workspace) -> Work | None:
-        """A held file, if it is ours again."""
-        judged = judging.judge(str(held.path), self._format)
-        if judged is None:
-            return None
-        folder = workspace.account_folder(held.account_id)
-        claim = claim_of(held, self._root, folder, now_us=self._store.clock())
-        return Work(claim, judged) if self._claim(claim, str(held.path), judged) else None
+    def _wait_for(self, hand_id: str, claim: Claim) -> None:
+        """The claimed file settles from now on."""
+        signature = reading.find_signature(claim.path)
+        if signature is not None:
+            self._waiting[claim.id] = Waiting(hand_id, claim)
+            self._settling.note(claim.path, signature, again_s=PROBE_AGAIN_S)
 
-    def _judge_again(self, claim: Claim) -> Work | None:
-        """A waiting claim, if it is ready now. One that was imported before is filed at once."""
-        path = str(claim.path)
-        signature = reading.find_signature(path)
-        if signature is None:
-            self._end(claim)
-            return None
+    def _recall(self, waiting: Waiting) -> bool:
+        """Whether the file was imported before, and is on its way to where it belongs."""
+        claim = waiting.claim
         items = ledger.find_items(self._store, claim.account_id, claim.id)
-        if not items and not self._settling.is_due(path, signature):
-            return None
-        judged = judging.judge(path, self._format)
-        if judged is None:
-            return None
-        if items:
-            self._file_away(Work(claim, judged), conclusions.recall(items[0], judged))
-            return None
-        content = judged.content
-        if judged.is_whole or (
-            self._settling.is_quiet(path, content.signature) and content.is_steady
-        ):
-            return Work(claim, judged)
-        return None
+        if not items or items[0].item != 0:
+            return False
+        del self._waiting[claim.id]
+        self._settling.forget(claim.path)
+        verdict = None
+        body = reading.find_body(claim.path, self._options.format.max_bytes)
+        if body is not None:
+            verdict = judging.judge(body, self._options.format)
+        conclusion = conclusions.recall(items[0], verdict)
+        self._file_away([Ended(waiting.hand_id, claim, conclusion)])
+        return True
 
     # Commit
 
-    def _conclude_all(self, works: Iterable[Work]) -> int:
-        concluded = 0
-        for batch in _batches(works):
-            ends = self._commit(batch)
-            self._observe(Step.COMMITTED)
-            for work, conclusion in zip(batch, ends, strict=True):
-                self._file_away(work, conclusion)
-            concluded += len(batch)
-        return concluded
+    def commit(self) -> None:
+        """What was judged is in the store and the ledger for good, and put away. Raises
+        StoreError, and what it is about waits then."""
+        while ended := self._committer.commit():
+            self._file_away(ended)
 
-    def _commit(self, works: Sequence[Work]) -> list[Conclusion]:
-        """What became of each, in the ledger and the store for good."""
-        creations = [self._creation(work) for work in works]
+    def _file_away(self, some: Iterable[Ended]) -> None:
+        by_hand: dict[str, list[Ended]] = {}
+        for ended in some:
+            by_hand.setdefault(ended.hand_id, []).append(ended)
+        for hand_id, ends in by_hand.items():
+            filings = [Filing(one.claim.id, one.conclusion) for one in ends]
+            try:
+                answers = self._hands[hand_id].file_away(filings)
+            except OSError as error:
+                problem = error.strerror or str(error)
+                answers = [Filed(one.claim_id, State.STUCK, problem=problem) for one in filings]
+            for ended, filed in zip(ends, answers, strict=True):
+                self._after_filing(ended, filed)
+
+    def _after_filing(self, ended: Ended, filed: Filed) -> None:
+        match filed.state:
+            case State.FILED:
+                self._on_filed(ended.claim, ended.conclusion, filed.target)
+            case State.CHANGED:
+                self._renew(ended)
+            case State.STUCK:
+                self._unfiled[filed.claim_id] = ended
+                self._remark(
+                    "unfiled",
+                    f"Cannot file {ended.claim.name} away: {escaped(filed.problem)}. It stays "
+                    "in .work and is tried again; nothing new is taken meanwhile",
+                )
+            case State.GONE:
+                pass
+
+    def _renew(self, ended: Ended) -> None:
+        """What the file holds now is imported as a file of its own (pitfalls I4)."""
+        name = ended.claim.name
         try:
-            results = create_files(self._store, creations)
-        except StoreError:
-            raise
-        except Exception:
-            if len(works) == 1:
-                return [self._give_up(works[0])]
-            logger.exception("A batch of %d files failed; one by one", len(works))
-            return [self._commit([work])[0] for work in works]
-        return [
-            conclusions.conclude(work.judged, creation, result)
-            for work, creation, result in zip(works, creations, results, strict=True)
-        ]
-
-    def _give_up(self, work: Work) -> Conclusion:
-        """The file is failed for the exception being handled, in the ledger too."""
-        refusal = judging.internal_error()
-        verdict = conclusions.verdict_of(refusal)
-        request = ledger.FileVerdict(work.claim.account_id, _row(work), verdict)
-        try:
-            ledger.record(self._store, request)
-        except StoreError:
-            raise
-        except Exception:
-            # The report still tells; one file must not stop the others.
-            logger.exception("No ledger row for claim %s", work.claim.id)
-        return conclusions.failed(refusal)
-
-    def _creation(self, work: Work) -> Creation:
-        claim, judged = work.claim, work.judged
-        row = _row(work)
-        now_us = self._store.clock()
-        verdict = judged.verdict
-        if isinstance(verdict, Refusal):
-            return Creation(claim.account_id, (), now_us, row, conclusions.verdict_of(verdict))
-        new = NewResume(verdict, digest=reading.digest(judged.content.body))
-        if self._queues_behind(claim, new):
-            message = self.queues[claim.account_id].message
-            held = Verdict(FileOutcome.HELD, Reason.QUOTA_REACHED.value, message)
-            return Creation(claim.account_id, (), now_us, row, held)
-        return Creation(claim.account_id, (new,), now_us, row)
-
-    def _queues_behind(self, claim: Claim, new: NewResume) -> bool:
-        """Whether others of the account came first and wait; what is stored already need not."""
-        queue = self.queues.get(claim.account_id)
-        if queue is None or claim.id < queue.first_claim_id or new.digest is None:
-            return False
-        return ledger.find_stored(self._store, claim.account_id, new.digest) is None
-
-    # File away
-
-    def _file_away(self, work: Work, conclusion: Conclusion) -> None:
-        claim = work.claim
-        try:
-            target = self._filing.file_away(claim, work.judged, conclusion)
-        except FileNotFoundError:
-            if reading.find_signature(claim.path) is None:
-                self._end(claim)
-                return
-            self._keep(claim, "a folder is missing")
+            claim = self._hands[ended.hand_id].renew(ended.claim.id, self.ids.next())
+        except OSError:
+            logger.warning("A file that changed keeps its claim", exc_info=True)
+            self._unfiled[ended.claim.id] = ended
             return
-        except OSError as error:
-            self._keep(claim, error.strerror or str(error))
-            return
-        self._settling.forget(str(claim.path))
-        self.waiting.pop(claim.id, None)
-        if conclusion.outcome is FileOutcome.HELD and conclusion.refusal is not None:
-            self.queues.setdefault(claim.account_id, Queue(claim.id, conclusion.refusal.message))
-        self._on_filed(claim, conclusion, target)
-
-    def _keep(self, claim: Claim, why: str) -> None:
-        self.is_stuck = True
         self._remark(
-            "unfiled",
-            f"Cannot file {claim.name} away: {escaped(why)}. It stays in .work and is tried again",
+            f"renewed {claim.id}",
+            f"{name} was written to after it was imported; what it holds now is imported as a "
+            "file of its own",
         )
+        self._wait_for(ended.hand_id, claim)
 
-    def _end(self, claim: Claim) -> None:
-        """Of a claim whose file is elsewhere nothing is left to do."""
-        self._settling.forget(str(claim.path))
-        self.waiting.pop(claim.id, None)
-        self._filing.forget(claim)
-
-
-def _row(work: Work) -> ledger.Claim:
-    """The file as the ledger knows it."""
-    content = work.judged.content
-    return ledger.Claim(
-        claim_id=work.claim.id,
-        name=work.claim.name,
-        size_bytes=content.signature.size_bytes,
-        claimed_at=work.claim.claimed_at,
-        source=content.body[: ledger.SOURCE_BYTES],
-    )
-
-
-def _batches(works: Iterable[Work]) -> Iterator[list[Work]]:
-    batch = Batch()
-    for work in works:
-        if batch.add(work):
-            yield batch.works
-            batch = Batch()
-    if batch.works:
-        yield batch.works
+    def unpack(self) -> None:
+        """A slice of a file of several resumes is in the store. Raises StoreError, and goes on
+        there later."""
+        if self._unbundler.works:
+            hand = self._hands[self._unbundler.works[0].hand_id]
+            outcome = self._unbundler.go_on(hand)
+            if isinstance(outcome, Ended):
+                self._file_away([outcome])
+            elif outcome is not None:
+                self._wait_for(outcome.hand_id, outcome.claim)

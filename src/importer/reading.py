@@ -6,16 +6,17 @@ Never through a symbolic link, never from a pipe, socket or device, never more t
 import hashlib
 import os
 import stat
-from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
 from importer.names import escaped
 from resumes.errors import InvalidArgument, TooLarge
-from resumes.store.ledger import SOURCE_BYTES
 
 _FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 JSON_SPACE = b" \t\r\n"
+
+HEAD_BYTES = 64 * 1024
+"""How much of a file that was not imported is kept in the ledger."""
 
 
 class Signature(NamedTuple):
@@ -39,8 +40,7 @@ def find_signature(path: str | Path) -> Signature | None:
         return None
 
 
-@dataclass(frozen=True, slots=True)
-class Content:
+class Content(NamedTuple):
     """What was read. `is_steady`: nobody was seen writing meanwhile.
 
     Of a file over the limit, `is_over_limit`, only the beginning is in `body`.
@@ -56,34 +56,62 @@ class NotAFile(OSError):
     """A link, pipe, socket, device or folder."""
 
 
-def load(path: str | Path, max_bytes: int) -> Content:
-    """The content of a regular file. Raises FileNotFoundError, NotAFile, OSError."""
-    descriptor = _open(path)
+def open_file(path: str | Path) -> int:
+    """A descriptor of a regular file, for reading. Raises FileNotFoundError, NotAFile, OSError."""
     try:
-        status = os.fstat(descriptor)
-        if not stat.S_ISREG(status.st_mode):
-            raise NotAFile(f"Not a regular file: {escaped(os.fspath(path))}")
-        before = signature_of(status)
-        if before.size_bytes > max_bytes:
-            return Content(_read(descriptor, SOURCE_BYTES), before, is_over_limit=True)
-        body = _read(descriptor, max_bytes + 1)
-        after = signature_of(os.fstat(descriptor))
-        is_steady = before == after and len(body) == after.size_bytes
-        return Content(body, after, is_steady, is_over_limit=len(body) > max_bytes)
-    finally:
-        os.close(descriptor)
-
-
-def _open(path: str | Path) -> int:
-    try:
-        return os.open(path, _FLAGS)
+        descriptor = os.open(path, _FLAGS)
     except FileNotFoundError:
         raise
     except OSError:
         # A link or a socket cannot be opened this way; say so in plain words.
         if not stat.S_ISREG(os.lstat(path).st_mode):
-            raise NotAFile(f"Not a regular file: {escaped(os.fspath(path))}") from None
+            raise _not_a_file(path) from None
         raise
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise _not_a_file(path)
+    return descriptor
+
+
+def _not_a_file(path: str | Path) -> NotAFile:
+    return NotAFile(f"Not a regular file: {escaped(os.fspath(path))}")
+
+
+def read_file(descriptor: int, max_bytes: int) -> Content:
+    """The content of an open file that nothing was read from yet."""
+    before = signature_of(os.fstat(descriptor))
+    if before.size_bytes > max_bytes:
+        return Content(_read(descriptor, HEAD_BYTES), before, is_over_limit=True)
+    body = _read(descriptor, before.size_bytes + 1)
+    after = signature_of(os.fstat(descriptor))
+    is_steady = before == after and len(body) == after.size_bytes
+    return Content(body, after, is_steady, is_over_limit=len(body) > max_bytes)
+
+
+def load(path: str | Path, max_bytes: int) -> Content:
+    """The content of a regular file. Raises FileNotFoundError, NotAFile, OSError."""
+    descriptor = open_file(path)
+    try:
+        return read_file(descriptor, max_bytes)
+    finally:
+        os.close(descriptor)
+
+
+def find_body(path: str | Path, max_bytes: int) -> bytes | None:
+    """The bytes of a regular file; None when it cannot be read or is over the limit."""
+    try:
+        content = load(path, max_bytes)
+    except OSError:
+        return None
+    return None if content.is_over_limit else content.body
+
+
+def find_head(path: str | Path) -> bytes:
+    """The first 64 KiB of a file; empty when it cannot be read."""
+    try:
+        return load(path, HEAD_BYTES).body[:HEAD_BYTES]
+    except OSError:
+        return b""
 
 
 def _read(descriptor: int, at_most: int) -> bytes:
@@ -117,3 +145,13 @@ def read(path: str | Path, max_bytes: int) -> bytes:
 def digest(body: bytes) -> bytes:
     """The SHA-256 of a JSON value's own bytes: outer white space does not make another content."""
     return hashlib.sha256(body.strip(JSON_SPACE)).digest()
+
+
+def find_sha256(path: str | Path) -> str | None:
+    """The SHA-256 of all of a regular file, in hexadecimal; None when it cannot be read."""
+    try:
+        descriptor = open_file(path)
+    except OSError:
+        return None
+    with os.fdopen(descriptor, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -1,52 +1,61 @@
 """The report beside a file that is not simply done: what it was, why, and what to do."""
 
 import contextlib
-import hashlib
 import json
 import os
 from pathlib import Path
 from typing import Any
 
 from importer.claims import Claim
-from importer.judging import Judged
 from importer.outcomes import Conclusion
+from importer.reading import Signature
 from resumes.clock import timestamp
 from resumes.errors import Issue
 from resumes.store.ledger import FileOutcome
-from resumes.text import counted, escaped
+from resumes.text import escaped
 
 SUFFIX = ".report.json"
 MARKER = "resumes_import_report"
 """A report's first field, by which it is known as ours if it gets into the inbox (pitfalls I13)."""
 
 VERSION = 1
-MAX_REPORT_BYTES = 1024 * 1024
+MAX_REPORT_BYTES = 64 * 1024 * 1024
 
 
-def compose(claim: Claim, judged: Judged, conclusion: Conclusion, *, now_us: int) -> bytes:
-    """The report as indented JSON. Lists of issues and warnings hold at most 50 and a count."""
+def compose(
+    claim: Claim,
+    signature: Signature,
+    conclusion: Conclusion,
+    *,
+    sha256: str | None,
+    now_us: int,
+) -> bytes:
+    """The report as indented JSON. Lists of issues and warnings hold at most 50 and a count.
+
+    Of a file of several resumes `items` says what became of each.
+    """
     refusal = conclusion.refusal
-    content = judged.content
     is_duplicate = conclusion.outcome is FileOutcome.DUPLICATE
     report: dict[str, Any] = {
         MARKER: VERSION,
         "outcome": conclusion.outcome.value,
         "reason": refusal.reason.value if refusal else None,
-        "message": escaped(refusal.message) if refusal else _warned(len(conclusion.warnings)),
+        "message": escaped(refusal.message) if refusal else conclusion.remark,
         "path": escaped(refusal.path) if refusal and refusal.path is not None else None,
         "byte_offset": refusal.byte_offset if refusal else None,
         "hint": conclusion.hint,
         "issues": _listed(refusal.issues if refusal else ()),
         "warnings": _listed(conclusion.warnings),
+        "items": [item.as_dict() for item in conclusion.items],
         "resume_id": None if is_duplicate else conclusion.resume_id,
         "duplicate_of": conclusion.resume_id if is_duplicate else None,
         "file": claim.name,
         "account": claim.account,
         "account_id": claim.account_id,
         "claim_id": claim.id,
-        "size_bytes": content.signature.size_bytes,
-        "sha256": None if content.is_over_limit else hashlib.sha256(content.body).hexdigest(),
-        "modified_at": _modified_at(content.signature.mtime_ns),
+        "size_bytes": signature.size_bytes,
+        "sha256": sha256,
+        "modified_at": _modified_at(signature.mtime_ns),
         "claimed_at": claim.claimed_at,
         "finished_at": timestamp(now_us),
     }
@@ -58,10 +67,6 @@ def _modified_at(mtime_ns: int) -> str | None:
     with contextlib.suppress(ValueError, OverflowError, OSError):
         return timestamp(mtime_ns // 1_000)
     return None
-
-
-def _warned(count: int) -> str:
-    return f"Imported, with {counted(count, 'warning')}"
 
 
 def _listed(issues: tuple[Issue, ...]) -> list[dict[str, str]]:

@@ -13,18 +13,13 @@ LONGEST_BACK_OFF_S = 30.0
 
 
 class Rhythm:
-    """Times on the monotonic clock, in seconds. `random` returns 0 to 1."""
+    """Times on the monotonic clock, in seconds. A scan is due at first."""
 
-    def __init__(
-        self, scan_s: float, *, monotonic: Callable[[], float], random: Callable[[], float]
-    ) -> None:
+    def __init__(self, scan_s: float, *, monotonic: Callable[[], float]) -> None:
         self._scan_s = scan_s
         self._monotonic = monotonic
-        self._random = random
         self._next_scan = monotonic()
         self._earliest = self._next_scan
-        self.failures = 0
-        """Rounds in a row that failed."""
 
     @property
     def is_scan_due(self) -> bool:
@@ -36,22 +31,46 @@ class Rhythm:
         wanted = self._monotonic() if at is None else at
         self._next_scan = min(self._next_scan, max(wanted, self._earliest))
 
+    def force(self) -> None:
+        """A scan is due now, whatever the last one took."""
+        self._next_scan = self._earliest = self._monotonic()
+
     def scanned(self, took_s: float) -> None:
         """A scan ended that spent so long on looking alone."""
         now = self._monotonic()
         self._next_scan = now + max(self._scan_s, SCAN_SHARE * took_s)
         self._earliest = now + ASKED_SHARE * took_s
 
+    def until_scan_s(self) -> float:
+        """Seconds until a scan is due."""
+        return max(0.0, self._next_scan - self._monotonic())
+
+    def until_earliest_s(self) -> float:
+        """Seconds until a scan may be asked for."""
+        return max(0.0, self._earliest - self._monotonic())
+
+
+class BackOff:
+    """How long nothing is tried after failures in a row. `random` returns 0 to 1."""
+
+    def __init__(self, *, monotonic: Callable[[], float], random: Callable[[], float]) -> None:
+        self._monotonic = monotonic
+        self._random = random
+        self._until = monotonic()
+        self.failures = 0
+        """In a row."""
+
     def failed(self) -> None:
         """Nothing is tried for a while, longer each time, and not by all importers at once."""
         back_off_s = min(FIRST_BACK_OFF_S * 2**self.failures, LONGEST_BACK_OFF_S)
         self.failures += 1
-        self._earliest = self._next_scan = self._monotonic() + back_off_s * (1 + self._random()) / 2
+        self._until = self._monotonic() + back_off_s * (1 + self._random()) / 2
 
     def succeeded(self) -> None:
         """The next failure is the first again."""
         self.failures = 0
+        self._until = self._monotonic()
 
-    def until_scan_s(self) -> float:
-        """Seconds until a scan is due."""
-        return max(0.0, self._next_scan - self._monotonic())
+    def left_s(self) -> float:
+        """Seconds until the next try; 0 unless the last one failed."""
+        return max(0.0, self._until - self._monotonic())

@@ -1,34 +1,52 @@
-"""The importer at work, round by round; `running` says when the next one is.
+"""The importer at work, turn by turn; `running` says when the next one is.
 
-A round takes up what waits, releases what is held, then looks through the inbox.
+A turn goes on with what is claimed, commits and files away, and takes new files, one account's
+after another's. About twice a second it also looks after everything that others change:
+accounts, held files, requests, importers that are gone.
 """
 
 import contextlib
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from importer import holding, scanning, workspaces
+from importer import scanning, workspaces
+from importer.changes import Changes, Marked
 from importer.claims import Claim
-from importer.filing import Filing
-from importer.holding import Held
+from importer.committing import BATCH_FILES
+from importer.hands import Hand
+from importer.health import Health
+from importer.intake import Intake
 from importer.names import WORK, escaped
 from importer.options import Options
-from importer.outcomes import Conclusion
-from importer.pipeline import Pipeline, Queue
-from importer.recovery import Recovery
-from importer.scanning import Inbox, Look
-from importer.settling import Settling
+from importer.pipeline import Pipeline
+from importer.returning import Returns
 from importer.steps import Observer, unobserved
-from importer.telling import FileReport, Remarks, Summary, unowned
-from importer.workspaces import Workspace
-from resumes.errors import InvalidArgument, QuotaReached
+from importer.taking import Candidate, Left, Why
+from importer.tally import Tally
+from importer.telling import FileReport, Progress, Remarks, Summary, as_report
+from importer.trying import Trial
+from importer.worker import Batch, Setup
+from importer.workforce import Workforce
+from resumes.errors import InvalidArgument
 from resumes.store import Store, accounts, identifiers
 from resumes.store.accounts import AccountInfo
 from resumes.store.ledger import FileOutcome
 
+CARE_S = 0.5
+"""How often is looked after what others change: half of what people are promised."""
+
+ACCOUNTS_S = 2.0
+"""How often accounts are looked up while none holds files."""
+
+TAKE_OVER_S = 2.0
+"""How often importers are looked for that are gone."""
+
 ROUND_S = 1.0
-"""After this long a round ends although files are left, so that new ones get their turn."""
+"""After this long a round ends although files are left."""
+
+MOST_CLAIMED = 2_000
+"""Claimed files that are not at their end; with more, none is taken."""
 
 
 class Importer:
@@ -42,6 +60,8 @@ class Importer:
         *,
         on_file: Callable[[FileReport], None],
         remarks: Remarks,
+        health: Health | None = None,
+        changes: Changes | None = None,
         observe: Observer = unobserved,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -49,195 +69,307 @@ class Importer:
         self._root = root
         self._options = options
         self._on_file = on_file
-        self._monotonic = monotonic
         self._remarks = remarks
-        self._settling = Settling(options.settle_s, monotonic)
-        filing = Filing(self._root, store.clock, observe)
+        self._changes = changes or Changes()
+        self._observe = observe
+        self._monotonic = monotonic
+        self._trial = Trial(options.format, options.settle_s)
         self._pipeline = Pipeline(
             store,
-            self._root,
-            options.format,
-            self._settling,
-            filing,
-            on_filed=self._filed,
-            remark=self._remarks,
+            self._first_hand(),
+            root=root,
+            options=options,
+            on_filed=lambda *filed: self._filed(as_report(*filed)),
+            remark=remarks,
             observe=observe,
+            monotonic=monotonic,
         )
-        self._recovery = Recovery(self._root / WORK, filing, observe)
-        self._counts = dict.fromkeys(FileOutcome, 0)
-        self._held_ids: set[str] = set()
-        self._workspace = self._first_workspace()
-        self._recovered: list[Workspace] = []
-        self._is_recovered = False
-        self._first = 0
-        self.has_more = False
-        """Whether the last scan ended before it had seen everything."""
-        self.looking_s = 0.0
-        """How long the last complete scan took, apart from what was done with what it found."""
+        self._intake = Intake(
+            root,
+            options,
+            ids=self._pipeline.ids,
+            clock=store.clock,
+            monotonic=monotonic,
+            remarks=remarks,
+            health=health or Health(lambda finding: None),
+        )
+        self._returns = Returns(store, root)
+        self._workforce = Workforce(
+            lambda: Setup(store.url, root, self._new_id(), options, observe),
+            most=options.workers,
+            on_answer=self._changes.wake,
+            monotonic=monotonic,
+        )
+        self._tally = Tally()
+        self._accounts: list[AccountInfo] = []
+        self._next_care = self._next_accounts = self._next_take_over = monotonic()
+        self._trouble: OSError | None = None
 
-    def _first_workspace(self) -> Workspace:
+    def _new_id(self) -> str:
+        return identifiers.resume_id(self._store.clock())
+
+    def _first_hand(self) -> Hand:
         try:
-            return self._make_workspace()
+            return self._make_hand()
         except OSError as error:
             raise InvalidArgument(
                 f"Cannot write in {escaped(str(self._root))}: {error.strerror}"
             ) from None
 
-    def _make_workspace(self) -> Workspace:
+    def _make_hand(self) -> Hand:
         while True:
-            importer_id = identifiers.resume_id(self._store.clock())
-            workspace = workspaces.make(self._root / WORK, importer_id)
+            workspace = workspaces.make(self._root / WORK, self._new_id())
             if workspace is not None:
-                return workspace
+                return self._hand_over(workspace)
+
+    def _hand_over(self, workspace: workspaces.Workspace) -> Hand:
+        return Hand(workspace, self._root, self._trial, self._store.clock, self._observe)
+
+    # What those who run it ask
+
+    @property
+    def id(self) -> str:
+        """The importer's id, as its workspace is called."""
+        return self._pipeline.own.id
 
     @property
     def is_stuck(self) -> bool:
         """Whether something could not be filed away; nothing new is taken while that is so."""
-        return self._pipeline.is_stuck
+        return self._pipeline.is_stuck or self._workforce.is_stuck
 
     @property
-    def holds_files(self) -> bool:
-        """Whether an account has files that wait for a place."""
-        return bool(self._pipeline.queues)
+    def folders(self) -> list[str]:
+        """The names of the folders in ROOT that are looked through."""
+        return self._intake.folders
+
+    @property
+    def looks(self) -> int:
+        """How often ROOT was looked through, or tried to be."""
+        return self._intake.looks
+
+    @property
+    def worker_pids(self) -> list[int]:
+        """The processes that help, if any do."""
+        return self._workforce.pids
+
+    @property
+    def has_answers(self) -> bool:
+        """Whether a worker is through with something."""
+        return self._workforce.has_answers
+
+    @property
+    def has_work(self) -> bool:
+        """Whether there is something to do now, or under way."""
+        return self._can_go_on or self._workforce.is_busy
+
+    @property
+    def _can_go_on(self) -> bool:
+        return self._pipeline.has_work or self._returns.are_due or self._intake.has_work
+
+    def wait_s(self) -> float:
+        """Seconds until there is something to do, apart from what changes or workers say."""
+        if self._pipeline.has_work or self._returns.are_due:
+            return 0.0
+        now = self._monotonic()
+        waits = [self._next_care - now, self._intake.wait_s()]
+        if (due := self._pipeline.next_due()) is not None:
+            waits.append(due - now)
+        return max(0.0, min(waits))
 
     @property
     def next_due(self) -> float | None:
-        """When the first file will have settled, on the monotonic clock; None without any."""
-        return self._settling.next_due()
+        """When the first file that somebody waits for will have settled; None without any."""
+        dues = (self._intake.next_due(), self._pipeline.next_due())
+        return min((due for due in dues if due is not None), default=None)
+
+    def mark(self, marked: Marked) -> None:
+        """What changed is looked at soon."""
+        self._intake.mark(marked)
+
+    # Turns
 
     def round(self, *, with_scan: bool = True) -> int:
-        """Everything that can be done now is done, for about a second; how many files were.
-
-        Without the scan nothing new is taken. Raises StoreError and OSError; what was claimed
-        is gone on with in a later round.
-        """
-        self._keep_workspace()
-        self._recover()
-        held = holding.find_held(self._root)
-        self._line_up(held)
-        handled = self._pipeline.go_on()
-        if self._pipeline.is_stuck:
-            return handled
-        by_name = {account.name: account for account in accounts.list_accounts(self._store)}
-        handled += self._release(held, by_name)
+        """Everything that can be done now is done, for about a second; how many files came to
+        an end. Without the scan nothing new is taken. Raises StoreError and OSError."""
+        before = self._tally.filed
+        self._next_care = self._next_take_over = self._next_accounts = self._monotonic()
         if with_scan:
-            handled += self._scan(by_name)
-        return handled
+            self._intake.force()
+        ends_at = time.monotonic() + ROUND_S
+        is_first = True
+        while is_first or (self.has_work and time.monotonic() < ends_at):
+            is_first = False
+            self.turn(takes_new=with_scan)
+            if self._workforce.is_busy and not self._can_go_on:
+                self._changes.wait(CARE_S)
+        return self._tally.filed - before
+
+    def turn(self, *, takes_new: bool = True) -> None:
+        """One step further with everything. Raises StoreError and OSError; what was claimed is
+        gone on with in a later turn."""
+        if self._monotonic() >= self._next_care:
+            self._take_care()
+            self._next_care = self._monotonic() + CARE_S
+        self._hear_workers()
+        self._pipeline.go_on()
+        self._pipeline.commit()
+        self._pipeline.unpack()
+        if takes_new and not self.is_stuck:
+            self._intake.look()
+            self._give_workers()
+            self._take()
+            self._pipeline.commit()
+            self._returns.answer()
+        if self._trouble is not None:
+            error, self._trouble = self._trouble, None
+            raise error
+
+    def _take_care(self) -> None:
+        """What others changed is known, and is acted upon."""
+        self._keep_workspace()
+        self._returns.look()
+        self._find_accounts()
+        self._take_over()
+        for claim_id in self._returns.last_ids():
+            self._pipeline.ids.follow(claim_id)
+        self._pipeline.queues = self._returns.release({one.id: one for one in self._accounts})
+        self._returns.take_requests()
+        self._intake.find_owners({one.name: one for one in self._accounts})
 
     def _keep_workspace(self) -> None:
         # Somebody may have emptied or replaced the whole folder under us.
-        if not self._workspace.is_held:
-            self._workspace.leave()
-            self._workspace = self._make_workspace()
+        if not self._pipeline.own.workspace.is_held:
+            self._workforce.end()
+            self._pipeline.replace_own(self._make_hand())
 
-    def _recover(self) -> None:
-        """Before the first scan, what dead importers left is ours."""
-        if self._is_recovered:
+    def _find_accounts(self) -> None:
+        """The accounts are known as they are; soon, while one may get room for what it holds."""
+        now = self._monotonic()
+        if self._returns.holds_files or now >= self._next_accounts:
+            self._accounts = accounts.list_accounts(self._store)
+            self._next_accounts = now + min(ACCOUNTS_S, self._options.scan_s)
+
+    def _take_over(self) -> None:
+        """What importers and workers left that are gone is ours."""
+        for candidates in self._workforce.bury():
+            for one in candidates:
+                inbox = self._intake.land(one)
+                if inbox is not None:
+                    inbox.rhythm.force()
+            self._next_take_over = self._monotonic()
+        self._pipeline.leave_finished()
+        if self._monotonic() < self._next_take_over:
             return
-        names = {account.id: account.name for account in accounts.list_accounts(self._store)}
-        self._recovered += self._recovery.take_over()
-        for workspace in self._recovered:
-            for claim in self._recovery.iter_claims(workspace, names):
-                self._pipeline.waiting[claim.id] = claim
-        self._is_recovered = True
+        names = {account.id: account.name for account in self._accounts}
+        for workspace in workspaces.iter_abandoned(self._root / WORK):
+            hand = self._hand_over(workspace)
+            try:
+                remains = hand.take_over()
+            except OSError as error:
+                hand.leave()
+                self._remarks(
+                    f"left over {hand.id}",
+                    f"Cannot go on with what an importer left in .work/{hand.id}: "
+                    f"{error.strerror}. It is tried again",
+                )
+                continue
+            self._pipeline.inherit(hand, (_named(claim, names) for claim in remains.claims))
+            self._intake.suspect(remains.suspects)
+            self._pipeline.own.keep_suspects(remains.suspects)
+        self._next_take_over = self._monotonic() + TAKE_OVER_S
 
-    def _line_up(self, held: dict[str, list[Held]]) -> None:
-        """What came after the first held file of its account queues behind it."""
-        self._pipeline.queues.clear()
-        for account_id, files in held.items():
-            self._pipeline.queues[account_id] = Queue(files[0].claim_id, QUEUED)
-            self._pipeline.ids.follow(files[-1].claim_id)
+    def _give_workers(self) -> None:
+        """There are workers if there is a backlog, and they have enough to do."""
+        is_working = self._pipeline.claimed > 0
+        self._workforce.mind(backlog=self._intake.backlog, is_working=is_working)
+        for worker in self._workforce.iter_free():
+            candidates = self._intake.next_batch(worker.id, for_worker=True)
+            if candidates:
+                worker.give(Batch(candidates, self._pipeline.queues))
 
-    def _release(self, held: dict[str, list[Held]], by_name: dict[str, AccountInfo]) -> int:
-        """Held files take the places that are free, in the order they came."""
-        by_id = {account.id: account for account in by_name.values()}
-        released = 0
-        for account_id, files in held.items():
-            account = by_id.get(account_id)
-            # Without the account all are taken up, to be told that it is gone (pitfalls S14).
-            free_places = None if account is None else account.free_places
-            now, later = holding.split(files, free_places)
-            self._pipeline.queues.pop(account_id)
-            if later:
-                self._pipeline.queues[account_id] = Queue(later[0].claim_id, _told(account))
-            released += self._pipeline.release(now, self._workspace)
-        return released
+    def _hear_workers(self) -> None:
+        for batch, answer in self._workforce.iter_answers():
+            for report in answer.reports:
+                self._filed(report)
+            for key, sentence in answer.remarks:
+                self._remarks(key, sentence)
+            if batch is not None:
+                self._after_tries(batch.candidates, answer.left or [])
 
-    def _scan(self, by_name: dict[str, AccountInfo]) -> int:
-        """Files in the inbox are taken in, one account's after another's."""
-        started = self._monotonic()
-        look = Look(self._monotonic, ends_at=started + ROUND_S)
-        inboxes = scanning.find_inboxes(str(self._root), by_name, self._options.account)
-        for inbox in inboxes:
-            self._remark_owner(inbox)
-        sources = [inbox.iter_found(self._remarks) for inbox in inboxes]
-        # Rounds may end early, so each begins with another account.
-        self._first = (self._first + 1) % len(sources)
-        sources = sources[self._first :] + sources[: self._first]
-        handled = self._pipeline.take_in(look.through(scanning.in_turns(sources)), self._workspace)
-        self._settling.end_round(is_complete=look.is_complete)
-        self.has_more = not look.is_complete
-        self.looking_s = look.took_s if look.is_complete else 0.0
-        return handled
+    def _take(self) -> None:
+        """The next files are taken by this process, those that were put away before first."""
+        if self._pipeline.claimed > MOST_CLAIMED:
+            return
+        own_id = self._pipeline.own.id
+        batch = self._returns.next_batch(own_id, BATCH_FILES) or self._intake.next_batch(own_id)
+        if not batch:
+            return
+        try:
+            left = self._pipeline.take(batch)
+        except OSError as error:
+            left = [Left(one.claim.id, one.path, Why.TROUBLE, None, error) for one in batch]
+        self._after_tries(batch, left)
 
-    def _remark_owner(self, inbox: Inbox) -> None:
-        """Files that nobody owns are told of once, until somebody does."""
-        key = f"unowned {inbox.below}"
-        if inbox.account is not None:
-            self._remarks.over(key)
-        elif not self._remarks.has_told(key) and inbox.holds_files():
-            self._remarks(key, unowned(inbox.below, self._options.account))
+    def _after_tries(self, candidates: Iterable[Candidate], left: Iterable[Left]) -> None:
+        left_by_id = {one.claim_id: one for one in left}
+        for one in candidates:
+            if one.is_return:
+                self._returns.end(one.claim.id)
+            if one.is_alone:
+                self._pipeline.own.end_suspect(one.claim.name_hex)
+            why_left = left_by_id.get(one.claim.id)
+            if why_left is not None and why_left.why is Why.TROUBLE:
+                self._trouble = why_left.error
+            self._intake.after_try(one, why_left)
 
-    def _filed(self, claim: Claim, conclusion: Conclusion, target: Path) -> None:
-        outcome = conclusion.outcome
-        if outcome is FileOutcome.HELD:
-            self._held_ids.add(claim.id)
-        else:
-            self._held_ids.discard(claim.id)
-            self._counts[outcome] += 1
-        refusal = conclusion.refusal
-        self._on_file(
-            FileReport(
-                account=claim.account,
-                name=claim.name,
-                outcome=outcome,
-                reason=refusal.reason.value if refusal else None,
-                message=refusal.message if refusal else None,
-                filed_as=target,
-                resume_id=conclusion.resume_id,
-                warnings=len(conclusion.warnings),
-            )
+    def _filed(self, report: FileReport) -> None:
+        self._tally.add(report)
+        self._on_file(report)
+
+    # What people are told
+
+    @property
+    def _claimed(self) -> int:
+        """Files that are claimed and not filed, by us and by workers."""
+        return self._pipeline.claimed + self._workforce.claimed
+
+    def progress(self) -> Progress:
+        """How far everything is."""
+        inboxes = list(self._intake.inboxes)
+        return Progress(
+            done=self._tally[FileOutcome.DONE],
+            failed=self._tally[FileOutcome.FAILED],
+            duplicate=self._tally[FileOutcome.DUPLICATE],
+            held=self._tally[FileOutcome.HELD],
+            waiting=sum(inbox.waiting for inbox in inboxes) + self._claimed,
+            waiting_bytes=sum(inbox.waiting_bytes for inbox in inboxes),
+            is_complete=not any(inbox.is_looking for inbox in inboxes),
         )
 
     def summary(self) -> Summary:
         """What this importer did so far, and what lies in the inbox now."""
         ignored = waiting = 0
-        with contextlib.suppress(FileNotFoundError):
-            for inbox in scanning.find_inboxes(str(self._root), {}, None):
-                for seen in inbox.iter_seen(self._remarks):
+        with contextlib.suppress(OSError):
+            for name in scanning.find_inboxes(str(self._root)):
+                folder = f"{self._root}/{name}" if name else str(self._root)
+                for seen in scanning.iter_inbox(folder, below=name, remark=self._remarks):
                     ignored += seen.signature is None
                     waiting += seen.signature is not None
-        resting = self._settling.resting()
+        resting = sum(inbox.settling.resting() for inbox in self._intake.inboxes)
         return Summary(
-            done=self._counts[FileOutcome.DONE],
-            failed=self._counts[FileOutcome.FAILED],
-            duplicate=self._counts[FileOutcome.DUPLICATE],
-            held=len(self._held_ids),
+            done=self._tally[FileOutcome.DONE],
+            failed=self._tally[FileOutcome.FAILED],
+            duplicate=self._tally[FileOutcome.DUPLICATE],
+            held=self._tally[FileOutcome.HELD],
             ignored=ignored + resting,
-            waiting=waiting - resting + len(self._pipeline.waiting),
+            waiting=waiting - resting + self._claimed,
         )
 
     def close(self) -> None:
         """Other importers may take over what is left."""
-        for workspace in [*self._recovered, self._workspace]:
-            workspace.leave()
+        self._workforce.end()
+        self._pipeline.leave()
 
 
-QUEUED = "Earlier files of the account are taken first"
-
-
-def _told(account: AccountInfo | None) -> str:
-    """What a file is told that queues behind others of its account."""
-    if account is None or account.max_resumes is None:
-        return QUEUED
-    return QuotaReached(max_resumes=account.max_resumes).message
+def _named(claim: Claim, names: dict[str, str]) -> Claim:
+    return claim if claim.account else claim._replace(account=names.get(claim.account_id, ""))

@@ -4,40 +4,49 @@ import random as system_random
 import threading
 import time
 from collections.abc import Callable
-from pathlib import Path
 
+from importer.changes import Changes
 from importer.names import escaped
-from importer.rhythm import Rhythm
+from importer.rhythm import BackOff
 from importer.rounds import Importer
-from importer.telling import Remarks
-from importer.watching import watched
+from importer.telling import Progress, Remarks
 from resumes.errors import StoreError
 
-RELEASE_S = 1.0
-"""How often held files are looked at."""
-
 ONCE_FAILURES = 3
-"""Rounds that may fail in a row before a drain gives up."""
+"""Turns that may fail in a row before a drain gives up."""
 
 WAIT_STEP_S = 0.1
+"""How soon a stop is heard of, whatever is waited for."""
+
+PROGRESS_S = 0.25
+
+Beat = Callable[[], None]
+"""Called between turns; cheap unless it is time for something."""
 
 
 class Runner:
-    """Calls an importer's rounds when it is time for them."""
+    """Calls an importer's turns when it is time for them."""
 
     def __init__(
         self,
         importer: Importer,
+        changes: Changes,
         remarks: Remarks,
         *,
-        scan_s: float,
+        on_progress: Callable[[Progress], None] = lambda progress: None,
+        beats: tuple[Beat, ...] = (),
         monotonic: Callable[[], float] = time.monotonic,
         random: Callable[[], float] = system_random.random,
     ) -> None:
         self._importer = importer
+        self._changes = changes
         self._remarks = remarks
+        self._on_progress = on_progress
+        self._beats = beats
         self._monotonic = monotonic
-        self._rhythm = Rhythm(scan_s, monotonic=monotonic, random=random)
+        self._back_off = BackOff(monotonic=monotonic, random=random)
+        self._told: Progress | None = None
+        self._next_progress = monotonic()
 
     def drain(self, stop: threading.Event) -> None:
         """Nothing is left that can be imported now, or `stop` is set.
@@ -45,62 +54,68 @@ class Runner:
         Raises StoreError when the store stays out of reach.
         """
         while not stop.is_set():
-            handled, error = self._try_round(with_scan=True)
+            handled, error = self._try(lambda: self._importer.round())
+            self._tell_progress()
             if error is not None or self._importer.is_stuck:
-                if self._rhythm.failures >= ONCE_FAILURES:
+                if self._back_off.failures >= ONCE_FAILURES:
                     if isinstance(error, StoreError):
                         raise error
                     return
-                stop.wait(self._rhythm.until_scan_s())
-            elif not handled and not self._importer.has_more:
+                stop.wait(self._back_off.left_s())
+            elif not handled and not self._importer.has_work:
                 due = self._importer.next_due
                 if due is None:
                     return
                 stop.wait(max(0.0, due - self._monotonic()))
 
-    def run(self, root: Path, stop: threading.Event) -> None:
+    def run(self, stop: threading.Event) -> None:
         """Files are imported as they come, until `stop` is set."""
-        look = threading.Event()
-        with watched(root, look, self._remarks):
-            while not stop.is_set():
-                self._try_round(with_scan=self._rhythm.is_scan_due)
-                self._wait(look, stop)
+        while not stop.is_set():
+            self._importer.mark(self._changes.take())
+            self._try(self._importer.turn)
+            self._tell_progress()
+            for beat in self._beats:
+                beat()
+            self._wait(stop)
 
-    def _try_round(self, *, with_scan: bool) -> tuple[int, Exception | None]:
-        """A round: how many files it brought to an end, and the error that cut it off."""
+    def _try(self, turn: Callable[[], int | None]) -> tuple[int, Exception | None]:
+        """A turn: how many files it brought to an end, and the error that cut it off."""
         try:
-            handled = self._importer.round(with_scan=with_scan)
+            handled = turn()
         except (StoreError, OSError) as error:
-            self._rhythm.failed()
+            self._back_off.failed()
             why = error.message if isinstance(error, StoreError) else str(error)
             self._remarks("trouble", f"{escaped(why)}. Nothing new is taken until that is over")
             return 0, error
         if self._importer.is_stuck:
-            self._rhythm.failed()
-            return handled, None
-        self._rhythm.succeeded()
+            self._back_off.failed()
+            return handled or 0, None
+        self._back_off.succeeded()
         self._remarks.over("unfiled")
         if self._remarks.over("trouble"):
             self._remarks.tell("Importing goes on")
-        if with_scan:
-            self._rhythm.scanned(self._importer.looking_s)
-        if self._importer.has_more:
-            self._rhythm.ask()
-        return handled, None
+        return handled or 0, None
 
-    def _wait(self, look: threading.Event, stop: threading.Event) -> None:
-        """Until it is time for the next round."""
-        due = self._importer.next_due
-        if due is not None:
-            self._rhythm.ask(due)
-        ends_at = self._monotonic() + self._pause_s()
-        while not stop.is_set() and (left_s := ends_at - self._monotonic()) > 0:
-            if look.wait(min(left_s, WAIT_STEP_S)):
-                look.clear()
-                self._rhythm.ask()
-                ends_at = min(ends_at, self._monotonic() + self._rhythm.until_scan_s())
+    def _wait(self, stop: threading.Event) -> None:
+        """Until it is time for the next turn."""
+        back_off_s = self._back_off.left_s()
+        if back_off_s:
+            stop.wait(back_off_s)
+            return
+        ends_at = self._monotonic() + self._importer.wait_s()
+        while not stop.is_set():
+            left_s = ends_at - self._monotonic()
+            if left_s <= 0 or self._changes.wait(min(left_s, WAIT_STEP_S)):
+                return
+            if self._importer.has_answers:
+                return
 
-    def _pause_s(self) -> float:
-        until_scan_s = self._rhythm.until_scan_s()
-        may_release = self._importer.holds_files and not self._rhythm.failures
-        return min(until_scan_s, RELEASE_S) if may_release else until_scan_s
+    def _tell_progress(self) -> None:
+        now = self._monotonic()
+        if now < self._next_progress:
+            return
+        self._next_progress = now + PROGRESS_S
+        progress = self._importer.progress()
+        if progress != self._told:
+            self._told = progress
+            self._on_progress(progress)

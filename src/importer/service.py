@@ -1,20 +1,33 @@
 """The importer as a whole: what `resumes watch` runs."""
 
+import contextlib
 import os
 import stat
 import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 
+from importer import leases
+from importer.changes import Changes
+from importer.health import Finding, Health, HealthState
+from importer.hooks import Hook
 from importer.names import escaped
 from importer.options import Options
+from importer.presence import Presence
+from importer.pruning import prune
+from importer.rehearsing import rehearse
 from importer.rounds import Importer
 from importer.running import Runner
-from importer.telling import FileReport, Remarks, Summary
+from importer.telling import FileReport, Progress, Remarks, Summary
+from importer.watching import Watcher, watching
 from resumes.errors import InvalidArgument
 from resumes.store import Store
 
-__all__ = ["FileReport", "Options", "Summary", "watch"]
+__all__ = ["FileReport", "Options", "Progress", "Summary", "watch"]
+
+PRUNE_S = 60.0
+FOLLOW_S = 2.0
 
 
 def watch(
@@ -25,25 +38,98 @@ def watch(
     stop: threading.Event,
     on_file: Callable[[FileReport], None],
     on_notice: Callable[[str], None],
+    on_progress: Callable[[Progress], None] = lambda progress: None,
 ) -> Summary:
     """Files dropped into ROOT become resumes, until `stop` is set, or with `once` until it is drained.
 
     Raises InvalidArgument when ROOT is no folder that can be written to, and with `once` a
-    StoreError when the store stays out of reach. All callbacks come from this thread but those
-    of a failed watcher.
+    StoreError when the store stays out of reach. `on_file` and `on_progress` are called from this
+    thread, notices also from those of watchers and hooks.
     """
     root = check_root(root)
+    leases.ignore_breaks()
     remarks = Remarks(on_notice)
-    importer = Importer(store, root, options, on_file=on_file, remarks=remarks)
-    try:
-        runner = Runner(importer, remarks, scan_s=options.scan_s)
+    if options.dry_run:
+        return rehearse(store, root, options, on_file=on_file, remark=remarks)
+    with contextlib.ExitStack() as stack:
+        if options.on_import is not None:
+            hook = Hook(options.on_import, root, tell=on_notice)
+            stack.callback(hook.finish, stop)
+            on_file = _both(hook.note, on_file)
+        health = Health(_teller(remarks))
+        changes = Changes()
+        importer = Importer(
+            store, root, options, on_file=on_file, remarks=remarks, health=health, changes=changes
+        )
+        stack.callback(importer.close)
         if options.once:
+            runner = Runner(importer, changes, remarks, on_progress=on_progress)
             runner.drain(stop)
+            if options.done_keep_days is not None:
+                while prune(root, options.done_keep_days, store.clock(), remark=remarks):
+                    pass
         else:
-            runner.run(root, stop)
+            watcher = stack.enter_context(watching(root, changes, health, poll=options.poll))
+            presence = stack.enter_context(Presence(store, root, importer, health))
+            beats = (
+                _follower(watcher, importer),
+                presence.beat,
+                _pruner(store, root, options, remarks),
+            )
+            Runner(importer, changes, remarks, on_progress=on_progress, beats=beats).run(stop)
         return importer.summary()
-    finally:
-        importer.close()
+
+
+def _follower(watcher: Watcher, importer: Importer) -> Callable[[], None]:
+    """Called often, it has the folders watched that there are after each look through ROOT, and
+    now and then while ROOT is out of reach."""
+    looks = -1
+    due = time.monotonic()
+
+    def beat() -> None:
+        nonlocal looks, due
+        if looks != importer.looks or time.monotonic() >= due:
+            looks = importer.looks
+            due = time.monotonic() + FOLLOW_S
+            watcher.follow(importer.folders)
+
+    return beat
+
+
+def _both(
+    first: Callable[[FileReport], None], second: Callable[[FileReport], None]
+) -> Callable[[FileReport], None]:
+    def call(report: FileReport) -> None:
+        first(report)
+        second(report)
+
+    return call
+
+
+def _teller(remarks: Remarks) -> Callable[[Finding], None]:
+    """Findings are told when they begin and when they are over."""
+
+    def tell(finding: Finding) -> None:
+        if finding.state is HealthState.OK:
+            remarks.tell(f"Over: {finding.sentence}")
+        else:
+            remarks.tell(finding.sentence)
+
+    return tell
+
+
+def _pruner(store: Store, root: Path, options: Options, remarks: Remarks) -> Callable[[], None]:
+    """Called often, it prunes done files now and then, if that was chosen."""
+    keep_days = options.done_keep_days
+    due = time.monotonic()
+
+    def beat() -> None:
+        nonlocal due
+        if keep_days is not None and time.monotonic() >= due:
+            prune(root, keep_days, store.clock(), remark=remarks)
+            due = time.monotonic() + PRUNE_S
+
+    return beat
 
 
 def check_root(root: Path) -> Path:

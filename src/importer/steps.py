@@ -9,6 +9,7 @@ class Step(StrEnum):
 
     JOURNAL_WRITTEN = "journal_written"
     CLAIMED = "claimed"
+    READ = "read"
     COMMITTED = "committed"
     REPORT_PLANNED = "report_planned"
     REPORT_WRITTEN = "report_written"

@@ -2,24 +2,43 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
+from typing import NamedTuple
 
+from importer.claims import Claim
 from importer.names import escaped
+from importer.outcomes import Conclusion
 from resumes.store.ledger import FileOutcome
 
 
-@dataclass(frozen=True, slots=True)
-class FileReport:
-    """What became of a file. `name` is its path below ROOT, escaped."""
+class FileReport(NamedTuple):
+    """What became of a file. `name` is its path below ROOT, escaped; `filed_as` where it lies now,
+    as text with surrogates."""
 
     account: str
     name: str
     outcome: FileOutcome
     reason: str | None
     message: str | None
-    filed_as: Path
+    filed_as: str
     resume_id: str | None
     warnings: int
+    claim_id: str = ""
+
+
+def as_report(claim: Claim, conclusion: Conclusion, target: str) -> FileReport:
+    """What people are told of a file that was filed."""
+    refusal = conclusion.refusal
+    return FileReport(
+        account=claim.account,
+        name=claim.name,
+        outcome=conclusion.outcome,
+        reason=refusal.reason.value if refusal else None,
+        message=refusal.message if refusal else conclusion.remark,
+        filed_as=target,
+        resume_id=conclusion.resume_id,
+        warnings=len(conclusion.warnings),
+        claim_id=claim.id,
+    )
 
 
 @dataclass
@@ -36,6 +55,20 @@ class Summary:
     held: int = 0
     ignored: int = 0
     waiting: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far an importer is. `waiting` files were seen and are not at their end yet; more may
+    come to light while a look is not complete."""
+
+    done: int
+    failed: int
+    duplicate: int
+    held: int
+    waiting: int
+    waiting_bytes: int
+    is_complete: bool
 
 
 Remark = Callable[[str, str], None]

@@ -1,10 +1,13 @@
 """Where an importer keeps its claims, and how others know whether it lives.
 
     ROOT/.work/<importer id>/lease               locked by `flock` for as long as it runs
+    ROOT/.work/<importer id>/<...>.journal       what is known of its claims
     ROOT/.work/<importer id>/<account id>/...    its claims
 
 A lock ends with its process however that ends, and is the sole authority: no pid is read. The
-lease's name is compared with what was locked, since a folder may be tidied away meanwhile.
+lease's name is compared with what was locked, since a folder may be tidied away meanwhile. Each
+process has a workspace of its own, worker processes too, so that none is taken over that still
+works (pitfalls I8).
 """
 
 import contextlib
@@ -25,23 +28,31 @@ class Workspace:
         self.path = path
         self._descriptor = descriptor
         self._is_left = False
+        self._account_folders: dict[str, str] = {}
 
     @property
     def is_held(self) -> bool:
         """Whether the lease that we locked is still the one that others find."""
+        if self._is_left:
+            return False
         found = find_signature(self.path / LEASE)
         return found is not None and found.inode == os.fstat(self._descriptor).st_ino
 
-    def account_folder(self, account_id: str) -> Path:
-        """The folder of an account's claims; it exists."""
-        folder = self.path / account_id
-        folder.mkdir(exist_ok=True)
+    def account_folder(self, account_id: str) -> str:
+        """Where an account's claims lie."""
+        folder = self._account_folders.get(account_id)
+        if folder is None:
+            folder = self._account_folders[account_id] = f"{self.path}/{account_id}"
         return folder
 
-    def account_folders(self) -> Iterator[Path]:
-        """The folders of accounts that have or had claims here."""
-        with contextlib.suppress(FileNotFoundError):
-            yield from sorted(path for path in self.path.iterdir() if path.name != LEASE)
+    def iter_claim_ids(self) -> Iterator[tuple[str, str]]:
+        """The files that lie among the claims: the account's folder and the name of each."""
+        with contextlib.suppress(FileNotFoundError), os.scandir(self.path) as folders:
+            for folder in folders:
+                if folder.is_dir(follow_symlinks=False):
+                    with os.scandir(folder.path) as entries:
+                        for entry in entries:
+                            yield folder.path, entry.name
 
     def leave(self) -> None:
         """The lease is free. What holds no claim any more is gone; the rest is for the next one.
@@ -50,14 +61,20 @@ class Workspace:
         """
         if self._is_left:
             return
-        self._is_left = True
         with contextlib.suppress(OSError):
-            for folder in self.account_folders():
-                folder.rmdir()
-            if self.is_held and os.listdir(self.path) == [LEASE]:  # noqa: PTH208  (one call)
-                (self.path / LEASE).unlink()
-                self.path.rmdir()
+            self._tidy()
+        self._is_left = True
         os.close(self._descriptor)
+
+    def _tidy(self) -> None:
+        with os.scandir(self.path) as entries:
+            names = [entry.name for entry in entries if entry.is_dir(follow_symlinks=False)]
+        for name in names:
+            with contextlib.suppress(OSError):  # it holds a claim still
+                (self.path / name).rmdir()
+        if self.is_held and os.listdir(self.path) == [LEASE]:  # noqa: PTH208  (one call)
+            (self.path / LEASE).unlink()
+            self.path.rmdir()
 
 
 def make(work: Path, importer_id: str) -> Workspace | None:
@@ -92,6 +109,6 @@ def iter_abandoned(work: Path) -> Iterator[Workspace]:
     except FileNotFoundError:
         return
     for path in paths:
-        workspace = take_over(path)
-        if workspace is not None:
+        is_folder = path.is_dir() and not path.is_symlink()
+        if is_folder and (workspace := take_over(path)) is not None:
             yield workspace

@@ -1,26 +1,38 @@
 """What tests of the importer are made of."""
 
+import contextlib
 import json
 import os
+import resource
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+from importer import reports
 from importer.claims import Claim
-from importer.judging import Judged
+from importer.filing import Filing
+from importer.names import escaped, name_hex
 from importer.outcomes import Conclusion, Reason, Refusal
-from importer.reading import Content, Signature
+from importer.reading import Signature
 from importer.reports import SUFFIX
 from importer.rounds import Importer
+from importer.steps import Observer, Step
+from importer.taking import Candidate
 from importer.telling import FileReport
-from resumes import analyzer
+from importer.workspaces import Workspace
 from resumes.store import Store, listing
 from resumes.store.ledger import FileOutcome
 from tests.resumes.builders import a_document
 
 WAIT_LIMIT_S = 10.0
+
+AN_ID = "a" * 16
+"""The id of an account that no store needs to know."""
+
+A_SIGNATURE = Signature(1, 3, 1_700_000_000 * 10**9)
+"""That of a file of three bytes."""
 
 
 class FakeMonotonic:
@@ -97,13 +109,69 @@ def a_work_claim(folder: Path, claim_id: str = "1" * 24, **fields: Any) -> Claim
         "claimed_at_us": 1_800_000_000_000_000,
     }
     folder.mkdir(parents=True, exist_ok=True)
-    return Claim(claim_id, folder, **(values | fields))
+    return Claim(claim_id, str(folder), **(values | fields))
 
 
-def judged(body: bytes = b"{", refusal: Refusal | None = None) -> Judged:
-    """A file's content and its verdict: the given refusal, or the resume that the bytes hold."""
-    content = Content(body, Signature(1, len(body), 1_700_000_000_000_000_000))
-    return Judged(content, refusal or analyzer.parse(body))
+def a_candidate(
+    root: Path,
+    workspace: Workspace,
+    name: str = "ana/cv.json",
+    claim_id: str = "1" * 24,
+    **candidate: Any,
+) -> Candidate:
+    """The file of this name below ROOT, about to be claimed for the account AN_ID."""
+    claim = Claim(
+        id=claim_id,
+        folder=workspace.account_folder(AN_ID),
+        account="ana",
+        name=escaped(name),
+        name_hex=name_hex(name),
+        claimed_at_us=1_800_000_000_000_000,
+        attempt=candidate.pop("attempt", 0),
+        reports=candidate.pop("reports", ()),
+    )
+    return Candidate(claim, f"{root}/{name}", **candidate)
+
+
+def a_report(
+    claim: Claim,
+    conclusion: Conclusion,
+    signature: Signature = A_SIGNATURE,
+) -> bytes:
+    """The report on a file, which has three bytes unless told otherwise."""
+    return reports.compose(
+        claim, signature, conclusion, sha256="ab" * 32, now_us=1_800_000_000_500_000
+    )
+
+
+def a_filing(claim: Claim, conclusion: Conclusion) -> Filing:
+    """What became of the claimed file."""
+    return Filing(claim.id, conclusion)
+
+
+class Killed(BaseException):
+    """Ends what is under way as a kill does: whatever handles errors does not see it."""
+
+
+def killing_at(step: Step) -> Observer:
+    """Kills as soon as the step is announced."""
+
+    def observe(announced: Step) -> None:
+        if announced is step:
+            raise Killed
+
+    return observe
+
+
+@contextlib.contextmanager
+def a_full_disk(largest_bytes: int = 0) -> Iterator[None]:
+    """No file grows beyond this size: what is written is cut off there, or fails."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (largest_bytes, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
 A_REFUSAL = Refusal(Reason.INVALID_JSON, "Invalid JSON: cut short", byte_offset=1)

@@ -4,12 +4,16 @@ from typing import Any
 
 import pytest
 
+from importer import committing, unbundling, workspaces
+from importer.names import WORK
 from importer.options import Options
 from importer.rounds import Importer
 from importer.steps import Observer, unobserved
 from importer.telling import Remarks
+from importer.workspaces import Workspace
 from resumes.store import Store, accounts, open_store
 from resumes.store.accounts import AccountInfo
+from resumes.store.locks import FileLock
 from tests.importer.builders import FakeMonotonic, MakeImporter, Told
 from tests.resumes.store.conftest import SteppingClock
 
@@ -36,11 +40,30 @@ def an_account(store: Store) -> Callable[..., AccountInfo]:
 
 
 @pytest.fixture
+def busy(store: Store, monkeypatch: pytest.MonkeyPatch) -> Iterator[FileLock]:
+    """What others hold while they write to the store; no importer waits long for it."""
+    for module in (committing, unbundling):
+        monkeypatch.setattr(module, "DEADLINE_S", 0.05)
+    lock = FileLock(store.path.with_name(store.path.name + ".lane"))
+    yield lock
+    lock.close()
+
+
+@pytest.fixture
 def root(tmp_path: Path) -> Path:
     """The watched folder."""
     folder = tmp_path / "inbox"
     folder.mkdir()
     return folder
+
+
+@pytest.fixture
+def workspace(root: Path) -> Iterator[Workspace]:
+    """The folder of an importer at work on ROOT."""
+    workspace = workspaces.make(root / WORK, "i")
+    assert workspace is not None
+    yield workspace
+    workspace.leave()
 
 
 @pytest.fixture
@@ -64,7 +87,7 @@ def an_importer(
         importer = Importer(
             store,
             root,
-            Options(**({"settle_s": 5.0} | options)),
+            Options(**({"settle_s": 5.0, "workers": 0} | options)),
             on_file=told.files.append,
             remarks=Remarks(told.notices.append),
             observe=observe,

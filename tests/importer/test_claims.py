@@ -1,12 +1,5 @@
-import json
-from pathlib import Path
-
-import pytest
-
-from importer import claims, moves
-from importer.claims import ClaimIds
-from importer.steps import Step, unobserved
-from tests.importer.builders import a_work_claim
+from importer import claims
+from importer.claims import Claim, ClaimIds
 from tests.resumes.store.conftest import SteppingClock
 
 
@@ -29,72 +22,19 @@ def test_an_id_that_no_clock_of_ours_can_have_made_is_not_followed(clock: Steppi
     assert ids.next()[:16] < "f" * 16
 
 
-def test_a_journal_that_somebody_edited_brings_no_broken_text_in(tmp_path: Path) -> None:
-    claim = a_work_claim(tmp_path / "work" / ("f" * 16))
-    source = tmp_path / "cv.json"
-    source.touch()
-    assert claims.take(claim, source, unobserved)
-    fields = json.loads(claim.journal.read_bytes()) | {"name": "\ud800\x1b[2J"}
-    claim.journal.write_text(json.dumps(fields), encoding="ascii")
-    (loaded,) = claims.iter_claims(claim.folder)
-    assert loaded.name == "\\ud800\\x1b[2J"
+def test_an_id_made_before_the_clock_was_set_back_is_followed(clock: SteppingClock) -> None:
+    before = ClaimIds(clock).next()
+    clock.advance(-6 * 24 * 3_600)
+    ids = ClaimIds(clock)
+    ids.follow(before)
+    ids.follow("0" * 24)
+    assert ids.next() > before
 
 
-def test_the_journal_is_written_before_the_file_is_taken(tmp_path: Path) -> None:
-    source = tmp_path / "cv.json"
-    source.touch()
-    claim = a_work_claim(tmp_path / "work" / ("f" * 16))
-    seen: list[tuple[Step, bool, bool]] = []
-
-    def observe(step: Step) -> None:
-        seen.append((step, claim.journal.exists(), source.exists()))
-
-    assert claims.take(claim, source, observe)
-    assert seen == [(Step.JOURNAL_WRITTEN, True, True), (Step.CLAIMED, True, False)]
-    journal = json.loads(claim.journal.read_bytes())
-    assert bytes.fromhex(journal["name_hex"]) == b"ana/cv.json"
-    assert (journal["account_id"], journal["account"]) == ("f" * 16, "ana")
-
-
-def test_a_file_that_another_took_is_not_ours(tmp_path: Path) -> None:
-    claim = a_work_claim(tmp_path / "work")
-    assert not claims.take(claim, tmp_path / "gone.json", unobserved)
-    assert not claim.journal.exists()
-
-
-def test_a_claim_that_fails_changes_nothing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def refuse(source: object, target: object) -> None:
-        raise PermissionError(13, "Permission denied")
-
-    monkeypatch.setattr(moves, "move", refuse)
-    claim = a_work_claim(tmp_path / "work")
-    with pytest.raises(PermissionError):
-        claims.take(claim, tmp_path / "cv.json", unobserved)
-    assert not claim.journal.exists()
-
-
-def test_claims_are_found_again_as_they_were(tmp_path: Path) -> None:
-    first = a_work_claim(tmp_path, "1" * 24, attempt=2, reports=("_held/a.report.json",))
-    second = a_work_claim(tmp_path, "2" * 24, name="ana/bad\\xff.json")
-    for claim in (second, first):
-        claims.rewrite(claim)
-    assert list(claims.iter_claims(tmp_path)) == [first, second]
-    claims.drop(first)
-    claims.drop(first)
-    assert list(claims.iter_claims(tmp_path)) == [second]
-
-
-@pytest.mark.parametrize("journal", [None, b"", b'{"account": "ana"', b"[]", b'{"account": "ana"}'])
-def test_without_a_journal_that_can_be_read_the_account_is_still_known(
-    tmp_path: Path, journal: bytes | None
-) -> None:
-    folder = tmp_path / ("f" * 16)
-    claim = a_work_claim(folder, "000660c648eecba68fb746f2")
-    claim.path.touch()
-    if journal is not None:
-        claim.journal.write_bytes(journal)
-    (found,) = claims.iter_claims(folder)
-    assert (found.account_id, found.account, found.name) == ("f" * 16, "", claim.id)
-    assert found.claimed_at.startswith("2026-")
+def test_a_claim_says_whose_it_is_and_where_it_lies() -> None:
+    folder = "/inbox/.work/importer/" + "f" * 16
+    claim = Claim("1" * 24, folder, "ana", "ana/cv.json", claimed_at_us=1_800_000_000_500_000)
+    assert claim.account_id == "f" * 16
+    assert claim.path == f"{folder}/{'1' * 24}"
+    assert claim.temporary == f"{claim.path}.tmp"
+    assert claim.claimed_at == "2027-01-15T08:00:00.500Z"

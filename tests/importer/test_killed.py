@@ -2,75 +2,96 @@
 
 import itertools
 import json
+import os
 import shutil
 import signal
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
+from importer.filing import report_path
+from importer.names import find_extension
 from importer.options import Options
 from importer.reports import SUFFIX
 from importer.rounds import Importer
+from importer.steps import Step
 from importer.telling import Remarks
-from resumes.store import accounts, open_store, plans
+from importer.workspaces import LEASE
+from resumes.store import Store, accounts, asking, open_store, plans, requests
 from resumes.store.accounts import check_counters
-from resumes.store.ledger import list_files
+from resumes.store.ledger import FileOutcome, list_files
+from resumes.store.locks import FileLock
 from resumes.store.plans import PlanChange
+from resumes.store.requests import Action
 from tests.importer import killed_importer
-from tests.importer.builders import drop, filed, names_below, resume_names
+from tests.importer.builders import drop, filed, names_below, resume_names, wait_until
+from tests.importer.killed_importer import Task, Victim
+from tests.importer.packing import gzipped, zipped
 from tests.resumes.builders import a_document
 
-ANA = ["held before 1", "held before 2", "plain", "warned"]
-BO = ["bo 0"]
-FILES = 11
+RESUMES = {
+    "ana": [
+        *("g1", "g2", "held before 1", "held before 2", "mended", "n1", "n2", "plain", "warned"),
+        "z1",
+    ],
+    "bo": ["bo 0"],
+    "cy": [],
+}
+OUTCOMES = {"_done": 8, "_failed": 3, "_duplicate": 3, "_held": 2}
+REPORTS = 11
 
-Drain = Callable[[Path, int], int]
+Drain = Callable[[Task], int]
 
 
 @pytest.fixture(scope="module")
 def drain() -> Iterator[Drain]:
-    """Drains a home in a child that kills itself at a step; returns the child's status."""
-    with subprocess.Popen(
-        [sys.executable, "-m", "tests.importer.killed_importer"],
-        cwd=Path(killed_importer.__file__).parents[2],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    ) as process:
-        assert process.stdin is not None
-        assert process.stdout is not None
-
-        def ask(home: Path, kill_at: int) -> int:
-            assert process.stdin is not None
-            assert process.stdout is not None
-            process.stdin.write(f"{home} {kill_at}\n")
-            process.stdin.flush()
-            return int(process.stdout.readline())
-
-        yield ask
-        process.stdin.close()
+    with killed_importer.importers() as run:
+        yield run
 
 
-@pytest.fixture
-def template(tmp_path: Path) -> Path:
-    """A home with files of every outcome waiting, two of them held before and now releasable."""
-    home = tmp_path / "template"
+Fresh = Callable[[], Path]
+
+
+@pytest.fixture(scope="module")
+def fresh(tmp_path_factory: pytest.TempPathFactory) -> Fresh:
+    """Makes the home anew, always in the same place: the ledger knows the inbox by its path."""
+    folder = tmp_path_factory.mktemp("killed")
+    home, template = folder / "home", folder / "template"
+    furnish(home)
+    home.rename(template)
+
+    def make() -> Path:
+        shutil.rmtree(home, ignore_errors=True)
+        shutil.copytree(template, home, symlinks=True)
+        return home
+
+    return make
+
+
+def furnish(home: Path) -> None:
+    """A home with files of every kind and for every outcome, and some that were put away: two
+    that are held and have room now, one that is held and has none, one that failed and was
+    mended. For the last two somebody asked."""
     root = home / "inbox"
-    (root / "ana").mkdir(parents=True)
+    root.mkdir(parents=True)
     with open_store(f"sqlite:///{home / 'resumes.db'}") as store:
-        for name in ("ana", "bo"):
+        for name in RESUMES:
             plans.set_plan_limits(store, PlanChange(name, max_resumes=0))
             accounts.create_account(store, name, plan=name)
         for number in (1, 2):
             drop(root, f"ana/held{number}.json", a_document(f"held before {number}"))
-            remarks = Remarks(lambda notice: None)
-            importer = Importer(store, root, Options(), on_file=lambda file: None, remarks=remarks)
-            importer.round()
-            importer.close()
-        assert len(filed(root, "_held")) == 2
+            put_away(store, root)
+        drop(root, "ana/broken.json", b'{"header": 1}')
+        drop(root, "cy/0.json")
+        put_away(store, root)
+        (broken,) = filed(root, "_failed")
+        broken.write_bytes(a_document("mended"))
+        for row in list_files(store):
+            if row.outcome is FileOutcome.FAILED:
+                asking.ask(store, [row], Action.RETRY)
+            if row.account == "cy":
+                asking.ask(store, [row], Action.RELEASE)
         plans.set_plan_limits(store, PlanChange("ana", max_resumes=50))
         plans.set_plan_limits(store, PlanChange("bo", max_resumes=1))
     drop(root, "ana/1.json", a_document("plain"))
@@ -79,62 +100,136 @@ def template(tmp_path: Path) -> Path:
     drop(root, "ana/sub/4.json", a_document("held before 2"))
     drop(root, "ana/5.json", b'{"header": {}}')
     drop(root, "ana/6.json", b"not JSON")
+    drop(root, "ana/7.ndjson", b"\n".join([a_document("n1"), b"{}", a_document("n2")]))
+    drop(root, "ana/8.json.gz", gzipped(b"[%s,%s]" % (a_document("g1"), a_document("g2"))))
+    drop(root, "ana/9.zip", zipped({"a.json": a_document("z1"), "b.json": a_document("z1")}))
     drop(root, "bo/0.json", a_document("bo 0"))
     drop(root, "bo/1.json", a_document("bo 0") + b"\n")
     drop(root, "bo/2.json", a_document("does not fit"))
-    return home
+
+
+def put_away(store: Store, root: Path) -> None:
+    """What was dropped so far is imported as far as it can be."""
+    remarks = Remarks(lambda notice: None)
+    options = Options(settle_s=0, workers=0)
+    importer = Importer(store, root, options, on_file=lambda file: None, remarks=remarks)
+    importer.round()
+    importer.close()
 
 
 def check(home: Path) -> None:
     """Every file came to one end, and every resume is there once."""
     root = home / "inbox"
-    counts = {
-        outcome: len(filed(root, outcome))
-        for outcome in ("_done", "_failed", "_duplicate", "_held")
-    }
-    assert counts == {"_done": 5, "_failed": 2, "_duplicate": 3, "_held": 1}
-    assert sum(counts.values()) == FILES
+    assert {outcome: len(filed(root, outcome)) for outcome in OUTCOMES} == OUTCOMES
     assert list((root / ".work").iterdir()) == []
-    assert names_below(root / "ana") == names_below(root / "bo") == []
+    assert [names_below(root / name) for name in RESUMES] == [[], [], []]
     check_reports(root)
     with open_store(f"sqlite:///{home / 'resumes.db'}") as store:
-        ana, bo = accounts.get_account(store, "ana"), accounts.get_account(store, "bo")
-        assert sorted(resume_names(store, ana.id)) == ANA
-        assert resume_names(store, bo.id) == BO
+        for name, resumes in RESUMES.items():
+            account = accounts.get_account(store, name)
+            assert sorted(resume_names(store, account.id)) == resumes
         assert check_counters(store) == []
+        assert requests.list_requests(store) == []
         rows = list_files(store)
-        assert len(rows) == len({row.claim_id for row in rows}) == FILES
+        assert len(rows) == len({row.claim_id for row in rows}) == sum(OUTCOMES.values())
 
 
 def check_reports(root: Path) -> None:
     """Each report lies beside its file and says the outcome of the folder that it is in."""
-    reports = [name for name in names_below(root) if name.endswith(SUFFIX)]
-    assert len(reports) == 7
-    for name in reports:
-        assert (root / name.replace(SUFFIX, ".json")).exists()
+    names = [name for name in names_below(root) if name.endswith(SUFFIX)]
+    assert len(names) == REPORTS
+    for name in names:
         report = json.loads((root / name).read_bytes())
         assert name.startswith(f"_{report['outcome']}/")
+        extension = find_extension(report["file"]) or ""
+        file = (root / name).with_name(Path(name).name.removesuffix(SUFFIX) + extension)
+        assert file.exists()
+        assert report_path(file) == root / name
 
 
-def fresh(template: Path, home: Path) -> Path:
-    shutil.rmtree(home, ignore_errors=True)
-    shutil.copytree(template, home, symlinks=True)
-    return home
+def test_left_alone_every_file_comes_to_its_end(drain: Drain, fresh: Fresh) -> None:
+    home = fresh()
+    assert drain(Task(str(home))) == 0
+    check(home)
 
 
-@pytest.mark.parametrize(("kills", "stride"), [(1, 1), (2, 4)])
-def test_killed_at_every_step_each_file_is_imported_exactly_once(
-    template: Path, tmp_path: Path, drain: Drain, kills: int, stride: int
-) -> None:
+def kill_at_every_step(drain: Drain, fresh: Fresh, *, kills: int, stride: int) -> None:
     for kill_at in itertools.count(1, stride):
-        home = fresh(template, tmp_path / "home")
-        status = drain(home, kill_at)
+        home = fresh()
+        status = drain(Task(str(home), kill_at))
         if status == 0:
             break
         assert status == signal.SIGKILL
-        if kills == 2:
-            assert drain(home, 1 + kill_at % 11) in (0, signal.SIGKILL)
-        assert drain(home, 0) == 0
+        for again in range(1, kills):
+            assert drain(Task(str(home), 1 + kill_at * again % 11)) in (0, signal.SIGKILL)
+        assert drain(Task(str(home))) == 0
         check(home)
-    assert kill_at > FILES * 5
+    assert kill_at > sum(OUTCOMES.values()) * 4
     check(home)
+
+
+@pytest.mark.parametrize(("kills", "stride"), [(1, 2), (2, 9)])
+def test_killed_at_every_step_each_file_is_imported_exactly_once(
+    drain: Drain, fresh: Fresh, kills: int, stride: int
+) -> None:
+    kill_at_every_step(drain, fresh, kills=kills, stride=stride)
+
+
+@pytest.mark.campaign
+@pytest.mark.parametrize(("kills", "stride"), [(1, 1), (2, 1), (3, 1)])
+def test_killed_at_every_single_step_and_again_and_again(
+    drain: Drain, fresh: Fresh, kills: int, stride: int
+) -> None:
+    kill_at_every_step(drain, fresh, kills=kills, stride=stride)
+
+
+@pytest.mark.parametrize("step", [Step.CLAIMED, Step.COMMITTED, Step.REPORT_WRITTEN, Step.MOVED])
+def test_i8_of_a_worker_that_is_killed_its_importer_goes_on_with_everything(
+    drain: Drain, fresh: Fresh, step: Step
+) -> None:
+    home = fresh()
+    assert drain(Task(str(home), 2, step.value, Victim.WORKER)) == 0
+    assert (home / "killed").exists()
+    check(home)
+
+
+@pytest.mark.campaign
+def test_i8_of_a_worker_that_is_killed_at_any_step_its_importer_goes_on_with_everything(
+    drain: Drain, fresh: Fresh
+) -> None:
+    for kill_at in itertools.count(1):
+        home = fresh()
+        assert drain(Task(str(home), kill_at, victim=Victim.WORKER)) == 0
+        check(home)
+        if not (home / "killed").exists():
+            break
+    assert kill_at > 30
+
+
+def test_i8_a_worker_whose_importer_is_killed_keeps_its_claims_until_it_has_ended_by_itself(
+    drain: Drain, fresh: Fresh
+) -> None:
+    home = fresh()
+    task = Task(str(home), 3, Step.CLAIMED.value, Victim.WORKERS_IMPORTER)
+    assert drain(task) == signal.SIGKILL
+    worker = int((home / "killed").read_text())
+    try:
+        (claim, *_) = (home / "inbox" / ".work").glob("*/*/" + 24 * "[0-9a-f]")
+        assert drain(Task(str(home))) == 0
+        assert claim.exists()
+    finally:
+        os.kill(worker, signal.SIGCONT)
+    wait_until(lambda: is_free(claim.parents[1] / LEASE))
+    assert drain(Task(str(home))) == 0
+    check(home)
+
+
+def is_free(lease: Path) -> bool:
+    """Whether nobody holds the lease, if it is there at all."""
+    if not lease.exists():
+        return True
+    lock = FileLock(lease)
+    try:
+        return lock.acquire(wait_s=0)
+    finally:
+        lock.close()

@@ -4,17 +4,19 @@ import os
 import socket
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from importer import moves, pipeline
+from importer import bundles, committing
 from importer.steps import Step
 from resumes.analyzer import Format
-from resumes.errors import OutcomeUnknown, ResumesError, StoreUnavailable
-from resumes.store import Store, ledger, listing, plans
+from resumes.errors import OutcomeUnknown, StoreUnavailable
+from resumes.store import Store, accounts, creating, ledger, listing, plans
 from resumes.store.accounts import AccountInfo, check_counters
-from resumes.store.creating import Creation, Outcome, create_files
+from resumes.store.creating import Creation, create_files
 from resumes.store.ledger import FileOutcome
+from resumes.store.locks import FileLock
 from resumes.store.plans import PlanChange
 from tests.importer.builders import (
     FakeMonotonic,
@@ -26,9 +28,19 @@ from tests.importer.builders import (
     resume_names,
     the_report,
 )
+from tests.importer.packing import zipped
 from tests.resumes.builders import a_document
 
 MakeAccount = Callable[..., AccountInfo]
+
+
+def lines(*names: str) -> bytes:
+    """NDJSON of a resume for each name, and of nonsense for each empty one."""
+    return b"".join((a_document(name) if name else b"nonsense") + b"\n" for name in names)
+
+
+def drop_aged(root: Path, age: int, name: str, content: bytes) -> None:
+    os.utime(drop(root, name, content), ns=(age, age))
 
 
 def test_a_whole_resume_is_imported_at_once(
@@ -41,9 +53,10 @@ def test_a_whole_resume_is_imported_at_once(
     (file,) = told.files
     assert (file.account, file.name, file.outcome) == ("ana", "ana/sub/cv.json", FileOutcome.DONE)
     assert file.resume_id == listing.list_page(store, account.id).entries[0].id
-    assert file.filed_as.read_bytes() == a_document("Ada")
+    assert Path(file.filed_as).read_bytes() == a_document("Ada")
     (row,) = ledger.list_files(store)
     assert (row.name, row.outcome) == ("ana/sub/cv.json", FileOutcome.DONE)
+    assert (row.claim_id, row.root) == (file.claim_id, str(root))
 
 
 def test_a_refused_file_gets_a_report_and_a_row(
@@ -134,30 +147,15 @@ def test_a_file_over_the_limit_is_refused_after_settling(
 ) -> None:
     an_account()
     drop(root, "ana/large.json", a_document())
-    os.truncate(root / "ana/large.json", 5 * 1024**3)
-    importer = an_importer(settle_s=5, format=Format(max_bytes=1_000_000))
+    os.truncate(root / "ana/large.json", 50_000_000)
+    importer = an_importer(settle_s=5, format=Format(max_bytes=1_000_000), max_file_bytes=2_000_000)
     importer.round()
     assert told.files == []
     monotonic.advance(5)
     importer.round()
     report = the_report(root, "_failed/too_large")
-    assert report["message"] == "Resume too large: the limit is 1000000 bytes"
-    assert (report["size_bytes"], report["sha256"]) == (5 * 1024**3, None)
-
-
-def test_our_own_report_is_not_imported(
-    root: Path, told: Told, an_account: MakeAccount, an_importer: MakeImporter
-) -> None:
-    an_account()
-    importer = an_importer(settle_s=0)
-    drop(root, "ana/bad.json", b"{}")
-    importer.round()
-    (path,) = (root / "_failed").rglob("*.report.json")
-    path.rename(root / "ana" / "renamed.json")
-    importer.round()
-    importer.round()
-    assert len(told.files) == 1
-    assert (importer.summary().ignored, importer.summary().waiting) == (1, 0)
+    assert "2000000 bytes" in report["message"]
+    assert report["size_bytes"] == 50_000_000
 
 
 def test_what_does_not_fit_the_quota_is_held_and_released_in_the_order_of_arrival(
@@ -167,11 +165,10 @@ def test_what_does_not_fit_the_quota_is_held_and_released_in_the_order_of_arriva
     account = an_account(plan="small")
     importer = an_importer()
     for number in range(5):
-        path = drop(root, f"ana/{9 - number}.json", a_document(str(number)))
-        os.utime(path, ns=(number, number))
+        drop_aged(root, number, f"ana/{9 - number}.json", a_document(str(number)))
     importer.round()
     assert resume_names(store, account.id) == ["0", "1"]
-    assert the_report_reasons(root) == ["quota_reached"] * 3
+    assert held_reasons(root) == ["quota_reached"] * 3
     drop(root, "ana/late.json", a_document("late"))
     plans.set_plan_limits(store, PlanChange("small", max_resumes=4))
     importer.round()
@@ -187,61 +184,33 @@ def test_what_does_not_fit_the_quota_is_held_and_released_in_the_order_of_arriva
     assert {row.outcome for row in ledger.list_files(store)} == {FileOutcome.DONE}
 
 
-def the_report_reasons(root: Path) -> list[str]:
+def held_reasons(root: Path) -> list[str]:
     rows = [path.read_text() for path in (root / "_held").rglob("*.report.json")]
     return ["quota_reached" for row in rows if '"reason": "quota_reached"' in row]
-
-
-def test_a_new_file_does_not_overtake_held_ones_through_a_place_freed_meanwhile(
-    store: Store, root: Path, an_account: MakeAccount, an_importer: MakeImporter
-) -> None:
-    plans.set_plan_limits(store, PlanChange("small", max_resumes=1))
-    account = an_account(plan="small")
-    for number in range(2):
-        path = drop(root, f"ana/{number}.json", a_document(str(number)))
-        os.utime(path, ns=(number, number))
-    an_importer().round()
-    drop(root, "ana/late.json", a_document("late"))
-    drop(root, "ana/again.json", a_document("0"))
-
-    def free_a_place(step: Step) -> None:
-        if step is Step.JOURNAL_WRITTEN:
-            plans.set_plan_limits(store, PlanChange("small", max_resumes=2))
-
-    importer = an_importer(observe=free_a_place)
-    importer.round()
-    assert resume_names(store, account.id) == ["0"]
-    assert len(filed(root, "_held")) == 2
-    assert len(filed(root, "_duplicate")) == 1
-    importer.round()
-    assert resume_names(store, account.id) == ["0", "1"]
 
 
 def test_while_the_store_is_out_of_reach_nothing_new_is_claimed(
     store: Store,
     root: Path,
     told: Told,
-    monkeypatch: pytest.MonkeyPatch,
+    busy: FileLock,
     an_account: MakeAccount,
     an_importer: MakeImporter,
 ) -> None:
     account = an_account()
-
-    def unavailable(store: Store, creations: Sequence[Creation]) -> None:
-        raise StoreUnavailable("The store is busy")
-
     importer = an_importer()
     drop(root, "ana/1.json", a_document("1"))
-    with monkeypatch.context() as patch:
-        patch.setattr(pipeline, "create_files", unavailable)
+    drop(root, "ana/2.ndjson", lines("2a", "2b"))
+    with busy.held(wait_s=5):
         for _ in range(3):
             with pytest.raises(StoreUnavailable):
                 importer.round()
-            drop(root, "ana/2.json", a_document("2"))
-        assert (root / "ana/2.json").exists()
+            drop(root, "ana/3.json", a_document("3"))
+        assert (root / "ana/3.json").exists()
         assert told.files == []
     importer.round()
-    assert resume_names(store, account.id) == ["1", "2"]
+    assert resume_names(store, account.id) == ["1", "3"]
+    assert importer.summary().waiting == 1
 
 
 def test_after_an_unknown_outcome_the_ledger_decides(
@@ -253,14 +222,14 @@ def test_after_an_unknown_outcome_the_ledger_decides(
 ) -> None:
     account = an_account()
 
-    def unknown(store: Store, creations: Sequence[Creation]) -> list[list[Outcome] | ResumesError]:
-        create_files(store, creations)
+    def unknown(store: Store, creations: Sequence[Creation], **rest: Any) -> None:
+        create_files(store, creations, **rest)
         raise OutcomeUnknown
 
     importer = an_importer()
     drop(root, "ana/1.json", a_document("1"))
     with monkeypatch.context() as patch:
-        patch.setattr(pipeline, "create_files", unknown)
+        patch.setattr(committing, "create_files", unknown)
         with pytest.raises(OutcomeUnknown):
             importer.round()
     importer.round()
@@ -297,13 +266,14 @@ def test_a_file_that_breaks_the_create_path_does_not_stop_the_others(
     an_importer: MakeImporter,
 ) -> None:
     account = an_account()
+    add_resume = creating._add_resume
 
-    def breaks(store: Store, creations: Sequence[Creation]) -> list[list[Outcome] | ResumesError]:
-        if any(new.resume.name == "poison" for one in creations for new in one.resumes):
+    def add(*arguments: Any) -> None:
+        if arguments[3].resume.name == "poison":
             raise RuntimeError("broken")
-        return create_files(store, creations)
+        add_resume(*arguments)
 
-    monkeypatch.setattr(pipeline, "create_files", breaks)
+    monkeypatch.setattr(creating, "_add_resume", add)
     for name in ("1", "poison", "2"):
         drop(root, f"ana/{name}.json", a_document(name))
     an_importer().round()
@@ -314,83 +284,225 @@ def test_a_file_that_breaks_the_create_path_does_not_stop_the_others(
     assert rows["ana/poison.json"] == "internal_error"
 
 
-def test_what_cannot_be_filed_stays_claimed_is_retried_and_stops_new_claims(
-    store: Store, root: Path, told: Told, an_account: MakeAccount, an_importer: MakeImporter
-) -> None:
-    account = an_account()
-    importer = an_importer()
-    (root / "_done").write_bytes(b"in the way")
-    drop(root, "ana/1.json", a_document("1"))
-    importer.round()
-    drop(root, "ana/2.json", a_document("2"))
-    importer.round()
-    assert resume_names(store, account.id) == ["1"]
-    assert (root / "ana/2.json").exists()
-    (notice,) = told.notices
-    assert "Cannot file ana/1.json away" in notice
-    (root / "_done").unlink()
-    importer.round()
-    assert resume_names(store, account.id) == ["1", "2"]
-    assert len(filed(root, "_done")) == 2
-
-
-def test_a_file_that_cannot_be_claimed_stays_and_is_told_of_once(
-    root: Path,
-    told: Told,
-    monkeypatch: pytest.MonkeyPatch,
-    monotonic: FakeMonotonic,
-    an_account: MakeAccount,
-    an_importer: MakeImporter,
-) -> None:
-    an_account()
-    path = drop(root, "ana/1.json")
-    importer = an_importer()
-
-    def refuse(source: object, target: object) -> None:
-        raise PermissionError(13, "Permission denied")
-
-    with monkeypatch.context() as patch:
-        patch.setattr(moves, "move", refuse)
-        importer.round()
-        monotonic.advance(10)
-        importer.round()
-    assert path.exists()
-    assert len(told.notices) == 1
-    monotonic.advance(10)
-    importer.round()
-    assert told.outcomes() == {"ana/1.json": "done"}
-
-
-def test_a_full_disk_stops_the_round(
-    root: Path, monkeypatch: pytest.MonkeyPatch, an_account: MakeAccount, an_importer: MakeImporter
-) -> None:
-    an_account()
-    drop(root, "ana/1.json")
-
-    def full(path: Path, content: bytes) -> None:
-        raise OSError(28, "No space left on device")
-
-    importer = an_importer()
-    with monkeypatch.context() as patch:
-        patch.setattr(moves, "write_new", full)
-        with pytest.raises(OSError, match="No space"):
-            importer.round()
-    importer.round()
-    assert len(filed(root, "_done")) == 1
-
-
 def test_a_batch_is_full_with_files_or_with_bytes(
     root: Path, monkeypatch: pytest.MonkeyPatch, an_account: MakeAccount, an_importer: MakeImporter
 ) -> None:
     an_account()
     steps: list[Step] = []
-    monkeypatch.setattr(pipeline, "BATCH_FILES", 3)
+    monkeypatch.setattr(committing, "BATCH_FILES", 3)
     for number in range(7):
         drop(root, f"ana/{number}.json")
     an_importer(observe=steps.append).round()
     assert steps.count(Step.COMMITTED) == 3
-    monkeypatch.setattr(pipeline, "BATCH_BYTES", 1)
+    monkeypatch.setattr(committing, "BATCH_BYTES", 1)
     for number in range(2):
         drop(root, f"ana/again{number}.json")
     an_importer(observe=steps.append).round()
     assert steps.count(Step.COMMITTED) == 5
+
+
+# Files of several resumes
+
+
+def test_each_resume_of_a_file_of_several_has_an_outcome_of_its_own(
+    store: Store,
+    root: Path,
+    told: Told,
+    monotonic: FakeMonotonic,
+    an_account: MakeAccount,
+    an_importer: MakeImporter,
+) -> None:
+    account = an_account()
+    drop(root, "ana/many.ndjson", lines("1", "", "2", "1"))
+    importer = an_importer(settle_s=5)
+    importer.round()
+    assert told.files == []
+    monotonic.advance(5)
+    importer.round()
+    assert resume_names(store, account.id) == ["1", "2"]
+    report = the_report(root, "_failed/invalid_json")
+    outcomes = [(item["place"], item["outcome"]) for item in report["items"]]
+    assert outcomes == [
+        ("line 1", "done"),
+        ("line 2", "failed"),
+        ("line 3", "done"),
+        ("line 4", "duplicate"),
+    ]
+    (row,) = ledger.list_files(store)
+    assert row.outcome is FileOutcome.FAILED
+    assert row.items is not None
+    assert (row.items.total, row.items.done, row.items.failed) == (4, 2, 1)
+    assert told.outcomes() == {"ana/many.ndjson": "failed"}
+
+
+def test_a_file_of_several_that_is_wholly_good_is_done_with_a_report(
+    store: Store, root: Path, an_account: MakeAccount, an_importer: MakeImporter
+) -> None:
+    account = an_account()
+    drop(root, "ana/many.zip", zipped({"a.json": a_document("a"), "b.json": a_document("b")}))
+    an_importer(settle_s=0).round()
+    assert resume_names(store, account.id) == ["a", "b"]
+    assert the_report(root, "_done")["message"] == "Imported: 2 done"
+
+
+def test_a_large_file_is_imported_in_slices_and_others_get_their_turn(
+    store: Store,
+    root: Path,
+    told: Told,
+    monkeypatch: pytest.MonkeyPatch,
+    an_account: MakeAccount,
+    an_importer: MakeImporter,
+) -> None:
+    monkeypatch.setattr(bundles, "SLICE_ITEMS", 2)
+    ana, bo = an_account("ana"), an_account("bo")
+    drop(root, "ana/many.ndjson", lines(*"12345"))
+    importer = an_importer(settle_s=0)
+    importer.turn()
+    importer.turn()
+    assert resume_names(store, ana.id) == ["1", "2"]
+    drop(root, "bo/quick.json", a_document("quick"))
+    importer.round()
+    assert resume_names(store, ana.id) == ["1", "2", "3", "4", "5"]
+    assert resume_names(store, bo.id) == ["quick"]
+    assert [file.name for file in told.files] == ["bo/quick.json", "ana/many.ndjson"]
+
+
+def test_what_does_not_fit_of_a_file_of_several_is_imported_when_there_is_room(
+    store: Store, root: Path, told: Told, an_account: MakeAccount, an_importer: MakeImporter
+) -> None:
+    plans.set_plan_limits(store, PlanChange("small", max_resumes=2))
+    account = an_account(plan="small")
+    drop(root, "ana/many.ndjson", lines("1", "2", "3", ""))
+    importer = an_importer(settle_s=0)
+    importer.round()
+    assert resume_names(store, account.id) == ["1", "2"]
+    assert the_report(root, "_held")["message"].startswith("2 done, 1 held, 1 failed")
+    plans.set_plan_limits(store, PlanChange("small", max_resumes=4))
+    importer.round()
+    assert resume_names(store, account.id) == ["1", "2", "3"]
+    assert told.outcomes() == {"ana/many.ndjson": "failed"}
+    assert len(filed(root, "_failed/invalid_json")) == 1
+    assert names_below(root / "_held") == []
+    assert check_counters(store) == []
+
+
+def test_a_file_of_several_queues_behind_held_ones(
+    store: Store, root: Path, an_account: MakeAccount, an_importer: MakeImporter
+) -> None:
+    plans.set_plan_limits(store, PlanChange("none", max_resumes=0))
+    account = an_account(plan="none")
+    drop(root, "ana/1.json", a_document("1"))
+    importer = an_importer(settle_s=0)
+    importer.round()
+    drop(root, "ana/2.ndjson", lines("2", "3"))
+    importer.round()
+    assert len(filed(root, "_held")) == 2
+    plans.set_plan_limits(store, PlanChange("none", max_resumes=None))
+    importer.round()
+    assert resume_names(store, account.id) == ["1", "2", "3"]
+
+
+def test_a_file_that_cannot_be_unpacked_is_refused_whole(
+    store: Store, root: Path, an_account: MakeAccount, an_importer: MakeImporter
+) -> None:
+    account = an_account()
+    drop(root, "ana/cut.zip", zipped({"a.json": a_document("a")})[:-10])
+    an_importer(settle_s=0).round()
+    assert resume_names(store, account.id) == []
+    (row,) = ledger.list_files(store)
+    assert row.reason == the_report(root, "_failed")["reason"] == "invalid_archive"
+
+
+def test_a_file_of_several_is_gone_on_with_when_the_store_is_back(
+    store: Store,
+    root: Path,
+    busy: FileLock,
+    monkeypatch: pytest.MonkeyPatch,
+    an_account: MakeAccount,
+    an_importer: MakeImporter,
+) -> None:
+    monkeypatch.setattr(bundles, "SLICE_ITEMS", 2)
+    account = an_account()
+    drop(root, "ana/many.ndjson", lines(*"12345"))
+    importer = an_importer(settle_s=0)
+    importer.turn()
+    importer.turn()
+    with busy.held(wait_s=5), pytest.raises(StoreUnavailable):
+        importer.round()
+    assert resume_names(store, account.id) == ["1", "2"]
+    importer.round()
+    assert resume_names(store, account.id) == ["1", "2", "3", "4", "5"]
+    assert the_report(root, "_done")["message"] == "Imported: 5 done"
+
+
+def test_a_file_of_several_that_was_cut_off_is_gone_on_with_and_remembers_what_was_imported(
+    store: Store,
+    root: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    an_account: MakeAccount,
+    an_importer: MakeImporter,
+) -> None:
+    monkeypatch.setattr(bundles, "SLICE_ITEMS", 2)
+    account = an_account()
+    drop(root, "ana/many.ndjson", lines(*"12345"))
+    dying = an_importer(settle_s=0)
+    dying.turn()
+    dying.turn()
+    (_, second) = listing.list_page(store, account.id).entries
+    listing.delete_resume(store, account.id, second.id)
+    dying.close()
+    an_importer(settle_s=0).round()
+    assert resume_names(store, account.id) == ["1", "3", "4", "5"]
+    assert the_report(root, "_done")["message"] == "Imported: 5 done"
+
+
+def test_a_file_of_several_whose_account_goes_meanwhile_says_so(
+    store: Store,
+    root: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    an_account: MakeAccount,
+    an_importer: MakeImporter,
+) -> None:
+    monkeypatch.setattr(bundles, "SLICE_ITEMS", 2)
+    an_account()
+    drop(root, "ana/many.ndjson", lines(*"12345"))
+    importer = an_importer(settle_s=0)
+    importer.turn()
+    importer.turn()
+    accounts.delete_account(store, "ana", with_resumes=True)
+    importer.round()
+    assert the_report(root, "_failed")["reason"] == "account_deleted"
+    assert names_below(root / "ana") == []
+
+
+def test_a_file_of_several_that_changed_since_it_was_taken_settles_once_more(
+    store: Store,
+    root: Path,
+    monotonic: FakeMonotonic,
+    an_account: MakeAccount,
+    an_importer: MakeImporter,
+) -> None:
+    account = an_account()
+    path = drop(root, "ana/many.ndjson", lines("1", "2"))
+    alias = root.parent / "alias"
+    os.link(path, alias)
+
+    def write_on(step: Step) -> None:
+        if step is Step.CLAIMED:
+            with alias.open("ab") as file:
+                file.write(lines("3"))
+
+    importer = an_importer(settle_s=5, observe=write_on)
+    importer.round()
+    monotonic.advance(5)
+    importer.round()
+    assert names_below(root / "ana") == []
+    monotonic.advance(4)
+    importer.round()
+    monotonic.advance(4)
+    importer.round()
+    assert resume_names(store, account.id) == []
+    assert importer.summary().waiting == 1
+    monotonic.advance(1)
+    importer.round()
+    assert resume_names(store, account.id) == ["1", "2", "3"]

@@ -1,16 +1,19 @@
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from importer import pipeline, rhythm
-from importer.service import Options, Summary, watch
+from importer import rhythm, service
+from importer.service import Options, Progress, Summary, watch
 from resumes.errors import InvalidArgument, StoreUnavailable
-from resumes.store import Store, plans
+from resumes.store import Store, asking, importers, ledger, plans
 from resumes.store.accounts import AccountInfo
+from resumes.store.locks import FileLock
 from resumes.store.plans import PlanChange
+from resumes.store.requests import Action
 from tests.importer.builders import Told, drop, filed, names_below, resume_names, wait_until
 from tests.resumes.builders import a_document
 
@@ -75,36 +78,32 @@ def test_once_gives_up_when_the_store_stays_out_of_reach(
     store: Store,
     root: Path,
     told: Told,
+    busy: FileLock,
     monkeypatch: pytest.MonkeyPatch,
     an_account: MakeAccount,
 ) -> None:
     an_account()
     drop(root, "ana/1.json")
-
-    def unavailable(*_: object) -> None:
-        raise StoreUnavailable("The store is busy")
-
-    monkeypatch.setattr(pipeline, "create_files", unavailable)
     monkeypatch.setattr(rhythm, "FIRST_BACK_OFF_S", 0.001)
-    with pytest.raises(StoreUnavailable):
+    with busy.held(wait_s=5), pytest.raises(StoreUnavailable):
         drain(store, root, told)
-    assert told.notices == ["The store is busy. Nothing new is taken until that is over"]
+    (notice,) = told.notices
+    assert notice.startswith("The store is busy")
+    assert notice.endswith("Nothing new is taken until that is over")
 
 
-def test_files_are_imported_as_they_come_until_it_is_stopped(
-    store: Store, root: Path, told: Told, an_account: MakeAccount
-) -> None:
-    account = an_account()
+@contextmanager
+def watched(store: Store, root: Path, told: Told, **options: Any) -> Iterator[list[Summary]]:
+    """The folder is watched during the block; afterwards the list holds what it came to."""
     stop = threading.Event()
     summaries: list[Summary] = []
 
     def run() -> None:
-        options = Options(settle_s=0.05, scan_s=0.2)
         summaries.append(
             watch(
                 store,
                 root,
-                options,
+                Options(**{"settle_s": 0.05, "scan_s": 0.2, **options}),
                 stop=stop,
                 on_file=told.files.append,
                 on_notice=told.notices.append,
@@ -114,16 +113,39 @@ def test_files_are_imported_as_they_come_until_it_is_stopped(
     thread = threading.Thread(target=run)
     thread.start()
     try:
+        yield summaries
+    finally:
+        stop.set()
+        thread.join(5)
+    assert not thread.is_alive()
+
+
+def test_files_are_imported_as_they_come_until_it_is_stopped(
+    store: Store, root: Path, told: Told, an_account: MakeAccount
+) -> None:
+    account = an_account()
+    with watched(store, root, told) as summaries:
         drop(root, "ana/1.json", a_document("1"))
         wait_until(lambda: resume_names(store, account.id) == ["1"])
         drop(root, "ana/new/folder/2.json", a_document("2"))
         drop(root, "ana/bad.json", b"{")
         wait_until(lambda: len(told.files) == 3)
-    finally:
-        stop.set()
-        thread.join(5)
-    assert not thread.is_alive()
     assert summaries == [Summary(done=2, failed=1)]
+    assert names_below(root / ".work") == []
+
+
+@pytest.mark.parametrize("poll", [False, True], ids=["by events", "by scans"])
+def test_a_file_is_found_by_its_event_or_by_the_next_scan(
+    store: Store, root: Path, told: Told, an_account: MakeAccount, poll: bool
+) -> None:
+    account = an_account()
+    (root / "ana").mkdir()
+    with watched(store, root, told, scan_s=0.2 if poll else 600, poll=poll):
+        drop(root, "ana/1.json", a_document("1"))
+        wait_until(lambda: resume_names(store, account.id) == ["1"])
+        drop(root, "ana/deep/2.json", a_document("2"))
+        wait_until(lambda: resume_names(store, account.id) == ["1", "2"])
+    assert any("polling was asked for" in notice for notice in told.notices) is poll
 
 
 def test_held_files_are_released_without_a_restart(
@@ -132,20 +154,111 @@ def test_held_files_are_released_without_a_restart(
     plans.set_plan_limits(store, PlanChange("none", max_resumes=0))
     account = an_account(plan="none")
     drop(root, "ana/1.json", a_document("1"))
-    stop = threading.Event()
-    thread = threading.Thread(
-        target=watch,
-        args=(store, root, Options(scan_s=600)),
-        kwargs={"stop": stop, "on_file": told.files.append, "on_notice": told.notices.append},
-    )
-    thread.start()
-    try:
+    with watched(store, root, told, scan_s=600):
         wait_until(lambda: len(filed(root, "_held")) == 1)
         plans.set_plan_limits(store, PlanChange("none", max_resumes=1))
         wait_until(lambda: resume_names(store, account.id) == ["1"])
-    finally:
-        stop.set()
-        thread.join(5)
+
+
+def test_what_somebody_asks_for_is_done_without_a_restart(
+    store: Store, root: Path, told: Told, an_account: MakeAccount
+) -> None:
+    account = an_account()
+    drop(root, "ana/1.json", b"{}")
+    with watched(store, root, told, scan_s=600):
+        wait_until(lambda: len(told.files) == 1)
+        (path,) = filed(root, "_failed")
+        path.write_bytes(a_document("1"))
+        asking.ask(store, ledger.list_files(store), Action.RETRY)
+        wait_until(lambda: resume_names(store, account.id) == ["1"])
+
+
+def test_an_importer_is_announced_while_it_runs(store: Store, root: Path, told: Told) -> None:
+    with watched(store, root, told):
+        wait_until(lambda: len(importers.list_importers(store)) == 1)
+        (seen,) = importers.list_importers(store)
+        assert seen.importer.root == str(root)
+    assert importers.list_importers(store) == []
+
+
+def test_an_inbox_that_vanishes_and_is_back_needs_no_restart(
+    store: Store,
+    root: Path,
+    told: Told,
+    monkeypatch: pytest.MonkeyPatch,
+    an_account: MakeAccount,
+) -> None:
+    monkeypatch.setattr(rhythm, "LONGEST_BACK_OFF_S", 0.05)
+    monkeypatch.setattr(service, "FOLLOW_S", 0.05)
+    account = an_account()
+    with watched(store, root, told):
+        wait_until(lambda: (root / ".work").exists())
+        root.rename(root.with_name("away"))
+        wait_until(lambda: any("Nothing new is taken" in notice for notice in told.notices))
+        root.mkdir()
+        drop(root, "ana/1.json", a_document("1"))
+        wait_until(lambda: resume_names(store, account.id) == ["1"])
+        wait_until(lambda: "Importing goes on" in told.notices)
+
+
+def test_a_dry_run_changes_nothing(
+    store: Store, root: Path, told: Told, an_account: MakeAccount
+) -> None:
+    account = an_account()
+    drop(root, "ana/1.json")
+    drop(root, "ana/2.json", b"{}")
+    assert drain(store, root, told, dry_run=True) == Summary(done=1, failed=1)
+    assert told.outcomes() == {"ana/1.json": "done", "ana/2.json": "failed"}
+    assert names_below(root) == ["ana/1.json", "ana/2.json"]
+    assert resume_names(store, account.id) == []
+    assert ledger.list_files(store) == []
+
+
+@pytest.mark.parametrize("once", [True, False])
+def test_done_files_are_pruned_if_that_was_chosen(
+    store: Store, root: Path, told: Told, an_account: MakeAccount, once: bool
+) -> None:
+    account = an_account()
+    drop(root, "ana/1.json", a_document("1"))
+    old = drop(root, "_done/2020-01-01/cv-0123abcd.json")
+    if once:
+        drain(store, root, told, done_keep_days=1)
+    else:
+        with watched(store, root, told, done_keep_days=1):
+            wait_until(lambda: len(told.files) == 1 and not old.exists())
+    assert not old.exists()
+    assert resume_names(store, account.id) == ["1"]
+    assert len(filed(root, "_done")) == 1
+
+
+def test_the_command_runs_after_a_batch(
+    store: Store, root: Path, told: Told, tmp_path: Path, an_account: MakeAccount
+) -> None:
+    an_account()
+    drop(root, "ana/1.json")
+    drop(root, "ana/2.json", b"{}")
+    out = tmp_path / "out"
+    command = f'echo "$RESUMES_IMPORT_DONE $RESUMES_IMPORT_FAILED" >> {out}'
+    drain(store, root, told, on_import=command)
+    assert out.read_text() == "1 1\n"
+
+
+def test_the_progress_is_told(
+    store: Store, root: Path, told: Told, an_account: MakeAccount
+) -> None:
+    an_account()
+    drop(root, "ana/1.json")
+    seen: list[Progress] = []
+    watch(
+        store,
+        root,
+        Options(once=True),
+        stop=threading.Event(),
+        on_file=told.files.append,
+        on_notice=told.notices.append,
+        on_progress=seen.append,
+    )
+    assert (seen[-1].done, seen[-1].waiting) == (1, 0)
 
 
 def test_the_corpus_is_imported_through_the_inbox(

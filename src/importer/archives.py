@@ -1,0 +1,122 @@
+"""zip: which of its members are taken, and what they hold.
+
+Names of members are shown, escaped, and never used as a path. What the archive says of itself is
+not believed: how many members and bytes there are is bounded before any of them is opened.
+"""
+
+import io
+import re
+import struct
+import zipfile
+import zlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from zipfile import ZipFile, ZipInfo
+
+from importer.contents import ZIP_MAGICS
+from importer.inflating import CHUNK_BYTES
+from importer.names import MAX_NAME_CHARS, escaped, find_extension
+from importer.outcomes import Refusal
+from importer.parts import CannotUnpack, Limits, file_too_large, invalid_archive
+from importer.scanning import is_passed_over
+
+_ENTRY = b"PK\x01\x02"
+_METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
+_ENCRYPTED = 0x1
+_SEPARATOR = re.compile(r"[/\\]")
+_DRIVE = re.compile(r"[A-Za-z]:")
+# What the library raises for archives that are damaged, or made to harm.
+_DAMAGED = (
+    zipfile.BadZipFile,
+    zlib.error,
+    struct.error,
+    EOFError,
+    OSError,
+    ValueError,
+    OverflowError,
+    RuntimeError,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """A file in a zip that is to be imported. `name` is escaped, `refusal` why it cannot be."""
+
+    info: ZipInfo
+    name: str
+    extension: str
+    refusal: Refusal | None
+
+
+def open_archive(body: bytes, limits: Limits) -> tuple[ZipFile, list[Member]]:
+    """The archive and its members to import, at least one, in the archive's order.
+
+    Raises CannotUnpack for what is no zip, damaged as a whole, or over the limits.
+    """
+    # Each member's entry begins so: whatever the archive says, it has no more members.
+    if body.count(_ENTRY) > limits.max_members:
+        raise CannotUnpack(
+            invalid_archive(f"The zip archive has more than {limits.max_members:,} members")
+        )
+    try:
+        archive = ZipFile(io.BytesIO(body))
+    except _DAMAGED:
+        message = "The zip archive is damaged or cut short"
+        if not body.startswith(ZIP_MAGICS):
+            message = "It is not a zip archive, though its name says so"
+        raise CannotUnpack(invalid_archive(message)) from None
+    members = [member for info in archive.infolist() if (member := _find_member(info))]
+    if not members:
+        raise CannotUnpack(
+            invalid_archive("The zip archive holds no file that ends in .json, .ndjson or .jsonl")
+        )
+    _check_sizes([member.info for member in members if not member.refusal], body, limits)
+    return archive, members
+
+
+def _check_sizes(infos: Sequence[ZipInfo], body: bytes, limits: Limits) -> None:
+    # The library gives no more of a member than the archive says, so the sums are bounds.
+    if sum(info.file_size for info in infos) > limits.max_file_bytes:
+        raise CannotUnpack(file_too_large(limits))
+    if sum(info.compress_size for info in infos) > len(body):
+        raise CannotUnpack(invalid_archive("The zip archive is damaged: its members overlap"))
+
+
+def _find_member(info: ZipInfo) -> Member | None:
+    """The member, unless it is of no interest: a folder, hidden, temporary, of another ending."""
+    # As it stands in the archive: `filename` ends at a NUL.
+    name = info.orig_filename
+    extension = find_extension(name)
+    folders = [folder for folder in _SEPARATOR.split(name) if folder.strip(".")]
+    if extension is None or any(map(is_passed_over, folders)):
+        return None
+    shown = escaped(name)[:MAX_NAME_CHARS]
+    return Member(info, shown, extension, _find_refusal(info, name, extension))
+
+
+def _find_refusal(info: ZipInfo, name: str, extension: str) -> Refusal | None:
+    """Why the member is not opened, if so."""
+    is_outside = ".." in _SEPARATOR.split(name) or _SEPARATOR.match(name) or _DRIVE.match(name)
+    if is_outside or "\0" in name:
+        return invalid_archive("Its name is unsafe: it leads out of the archive, or holds a NUL")
+    if extension.endswith((".gz", ".zip")):
+        return invalid_archive("It is an archive within an archive, which is not opened")
+    if info.flag_bits & _ENCRYPTED:
+        return invalid_archive("It is encrypted")
+    if info.compress_type not in _METHODS:
+        return invalid_archive(f"It is compressed by method {info.compress_type}, not by deflate")
+    return None
+
+
+def iter_inflated(archive: ZipFile, info: ZipInfo) -> Iterator[bytes]:
+    """What the member holds, in pieces. Raises CannotUnpack when it is damaged."""
+    size_bytes = 0
+    try:
+        with archive.open(info) as member:
+            while chunk := member.read(CHUNK_BYTES):
+                size_bytes += len(chunk)
+                yield chunk
+    except _DAMAGED:
+        raise CannotUnpack(invalid_archive("It is damaged")) from None
+    if size_bytes != info.file_size:
+        raise CannotUnpack(invalid_archive("It is damaged: shorter than the archive says"))

@@ -1,0 +1,174 @@
+"""The inboxes: what waits in each, and when each is looked through.
+
+Each part of ROOT has a rhythm, a settling clock and a queue of its own, so that one account's
+backlog or trouble makes no other wait (pitfalls I12).
+"""
+
+import heapq
+from collections import deque
+from collections.abc import Callable, Iterator
+
+from importer import scanning
+from importer.reading import Signature
+from importer.rhythm import Rhythm
+from importer.scanning import Seen
+from importer.settling import Settling
+from importer.telling import Remark
+from resumes.store.accounts import AccountInfo
+
+QUEUE_FILES = 50_000
+"""Files of an inbox in memory; when there are more, the oldest."""
+
+SLICE_FILES = 2_000
+"""Names looked at before other work gets its turn."""
+
+
+SPARE_PLACES = 1_000
+"""Places that others may take before accounts are looked at again."""
+
+
+class Inbox:
+    """A part of ROOT with one owner. `below` is its name in ROOT, empty for ROOT's own files."""
+
+    def __init__(
+        self,
+        folder: str,
+        below: str,
+        *,
+        settling: Settling,
+        rhythm: Rhythm,
+        monotonic: Callable[[], float],
+        remark: Remark,
+    ) -> None:
+        self.folder = folder
+        self.below = below
+        self.account: AccountInfo | None = None
+        self.settling = settling
+        self.rhythm = rhythm
+        self.queue: deque[Seen] = deque()
+        """Files to try, the oldest first."""
+        self.flying: set[str] = set()
+        """Paths of files that are being tried."""
+        self.is_blocked = False
+        """Whether its files cannot be taken, until the next look."""
+        self.is_foreign = False
+        """Whether it was found to be a file system of its own."""
+        self.ignored = 0
+        self.waiting = 0
+        self.waiting_bytes = 0
+        """What the last look saw."""
+        self._monotonic = monotonic
+        self._remark = remark
+        self._look: Iterator[None] | None = None
+
+    @property
+    def is_nearly_full(self) -> bool:
+        """Whether the account may not have room for all that waits."""
+        free = None if self.account is None else self.account.free_places
+        return free is not None and free < self.waiting + len(self.flying) + SPARE_PLACES
+
+    @property
+    def wants_look(self) -> bool:
+        """Whether to go on looking, or to begin: not before everything found was tried."""
+        return self._look is not None or (not self.queue and self.rhythm.is_scan_due)
+
+    @property
+    def is_looking(self) -> bool:
+        """Whether a look is under way."""
+        return self._look is not None
+
+    def look(self) -> None:
+        """A part of the look is done, so that it can be gone on with; at the end the queue holds
+        what is to be tried."""
+        if self._look is None:
+            self._look = self._look_through()
+        if next(self._look, _END) is _END:
+            self._look = None
+
+    def look_whole(self) -> None:
+        """The look is done to its end."""
+        self.look()
+        while self._look is not None:
+            self.look()
+
+    def _look_through(self) -> Iterator[None]:
+        took_s = 0.0
+        started = self._monotonic()
+        found: list[tuple[int, str, Seen]] = []
+        seen_in_all = ignored = waiting = waiting_bytes = 0
+        was_cut = False
+        for seen in scanning.iter_inbox(self.folder, below=self.below, remark=self._remark):
+            seen_in_all += 1
+            if seen_in_all % SLICE_FILES == 0:
+                took_s += self._monotonic() - started
+                yield
+                started = self._monotonic()
+            if seen.signature is None:
+                ignored += 1
+                continue
+            waiting += 1
+            waiting_bytes += seen.signature.size_bytes
+            if self._is_to_try(seen.path, seen.signature):
+                found.append((seen.signature.mtime_ns, seen.name, seen))
+                if len(found) >= 2 * QUEUE_FILES:
+                    found = heapq.nsmallest(QUEUE_FILES, found)
+                    was_cut = True
+        if len(found) > QUEUE_FILES:
+            was_cut = True
+        found.sort()
+        self.queue.extend(seen for _, _, seen in found[:QUEUE_FILES])
+        self.ignored, self.waiting, self.waiting_bytes = ignored, waiting, waiting_bytes
+        self.is_blocked = False
+        self.settling.end_round()
+        took_s += self._monotonic() - started
+        self.rhythm.scanned(took_s)
+        if was_cut:
+            self.rhythm.ask()
+
+    def _is_to_try(self, path: str, signature: Signature) -> bool:
+        is_due = self.settling.is_due(path, signature)
+        return is_due and self.account is not None and path not in self.flying
+
+    def take(self) -> Seen | None:
+        """The next file to try, which is being tried from now on."""
+        if self.is_blocked or not self.queue:
+            return None
+        seen = self.queue.popleft()
+        self.flying.add(seen.path)
+        self._count(seen, -1)
+        return seen
+
+    def land(self, path: str) -> None:
+        """The file is not being tried any more."""
+        self.flying.discard(path)
+
+    def note_left(self, seen_size_bytes: int) -> None:
+        """A file that was tried stays in the inbox."""
+        self.waiting += 1
+        self.waiting_bytes += seen_size_bytes
+
+    def _count(self, seen: Seen, by: int) -> None:
+        size_bytes = seen.signature.size_bytes if seen.signature else 0
+        self.waiting = max(0, self.waiting + by)
+        self.waiting_bytes = max(0, self.waiting_bytes + by * size_bytes)
+
+    def block(self) -> None:
+        """Nothing of it is taken before the next look."""
+        self.is_blocked = True
+        self.queue.clear()
+
+    def next_due_s(self) -> float:
+        """Seconds until there is something to do here."""
+        if self.is_looking or (self.queue and not self.is_blocked):
+            return 0.0
+        until_due_s = self.settling.next_try() - self._monotonic()
+        until_look_s = max(0.0, until_due_s, self.rhythm.until_earliest_s())
+        return min(self.rhythm.until_scan_s(), until_look_s)
+
+    def wake_due(self) -> None:
+        """A look is due if a file has settled."""
+        if self.settling.take_due():
+            self.rhythm.ask()
+
+
+_END = object()

@@ -1,0 +1,153 @@
+"""A rehearsal: what would become of the files in the inbox, had the importer taken them now.
+
+The same verdicts by the same functions, and nothing is changed: no file, no folder, no row.
+"""
+
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from importer import conclusions, judging, reading, scanning
+from importer.bundles import Bundle, Portion
+from importer.filing import folder_of
+from importer.holding import HeldFiles
+from importer.names import escaped
+from importer.options import Options
+from importer.outcomes import Conclusion, Refusal
+from importer.parts import CannotUnpack
+from importer.scanning import Seen
+from importer.telling import FileReport, Remark, Summary, unowned
+from importer.trying import Trial
+from resumes.clock import timestamp
+from resumes.errors import QuotaReached
+from resumes.store import Store, accounts, ledger
+from resumes.store.accounts import AccountInfo
+from resumes.store.creating import Created, Duplicate, Outcome
+from resumes.store.ledger import FileOutcome
+
+
+class _Account:
+    """An account as it would be after the files so far."""
+
+    def __init__(self, store: Store, info: AccountInfo, *, holds_files: bool) -> None:
+        self.info = info
+        self._store = store
+        self._free = info.free_places
+        self._seen: set[bytes] = set()
+        self._holds_files = holds_files
+
+    def create(self, digest: bytes) -> Outcome:
+        """What the create path would answer."""
+        stored = ledger.find_stored(self._store, self.info.id, digest)
+        if stored is not None:
+            return Duplicate(stored)
+        if digest in self._seen:
+            return Duplicate("")
+        if self._holds_files or (self._free is not None and self._free < 1):
+            return QuotaReached(max_resumes=self.info.max_resumes or 0)
+        self._seen.add(digest)
+        if self._free is not None:
+            self._free -= 1
+        return Created("")
+
+
+def rehearse(
+    store: Store,
+    root: Path,
+    options: Options,
+    *,
+    on_file: Callable[[FileReport], None],
+    remark: Remark,
+) -> Summary:
+    """Each file is told as it would be; what they would come to, in sum."""
+    summary = Summary()
+    by_name = {one.name: one for one in accounts.list_accounts(store)}
+    held = HeldFiles(root).find()
+    for below in scanning.find_inboxes(str(root)):
+        info = by_name.get(below or options.account or "")
+        folder = f"{root}/{below}" if below else str(root)
+        seen = list(scanning.iter_inbox(folder, below=below, remark=remark))
+        summary.ignored += sum(one.signature is None for one in seen)
+        files = sorted((one for one in seen if one.signature), key=_by_age)
+        if info is None:
+            summary.waiting += len(files)
+            if files:
+                remark(f"unowned {below}", unowned(below, options.account))
+            continue
+        account = _Account(store, info, holds_files=bool(held.get(info.id)))
+        for one in files:
+            conclusion = _judge(one, account, options)
+            if conclusion is None:
+                summary.ignored += 1
+                continue
+            _count(summary, conclusion.outcome)
+            on_file(_report(one, info, conclusion, root, timestamp(store.clock())))
+    return summary
+
+
+def _by_age(seen: Seen) -> tuple[int, str]:
+    return (seen.signature.mtime_ns if seen.signature else 0, seen.name)
+
+
+def _count(summary: Summary, outcome: FileOutcome) -> None:
+    setattr(summary, outcome.value, getattr(summary, outcome.value) + 1)
+
+
+def _judge(seen: Seen, account: _Account, options: Options) -> Conclusion | None:
+    """What would become of the file; None for one that is passed over."""
+    name = escaped(seen.name)
+    trial = Trial(options.format, settle_s=0)
+    try:
+        descriptor = reading.open_file(seen.path)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        return conclusions.failed(judging.unreadable(error))
+    try:
+        tried = trial.try_open(descriptor, name, None)
+    finally:
+        os.close(descriptor)
+    if tried.is_report:
+        return None
+    if isinstance(tried.verdict, Refusal):
+        return conclusions.failed(tried.verdict)
+    if tried.verdict is not None and tried.digest is not None:
+        return conclusions.conclude_one(tried.verdict, account.create(tried.digest))
+    return _judge_bundle(seen.path, name, account, options)
+
+
+def _judge_bundle(path: str, name: str, account: _Account, options: Options) -> Conclusion:
+    try:
+        bundle = Bundle(path, name, options.format, options.limits)
+    except CannotUnpack as error:
+        return conclusions.failed(error.refusal)
+    except OSError as error:
+        return conclusions.failed(judging.unreadable(error))
+    for portion in _iter_portions(bundle):
+        if isinstance(portion.verdict, Refusal):
+            bundle.conclude(portion, conclusions.failed(portion.verdict))
+        else:
+            outcome = account.create(reading.digest(portion.part.body))
+            bundle.conclude(portion, conclusions.conclude_one(portion.verdict, outcome))
+    return conclusions.sum_up(bundle.items)
+
+
+def _iter_portions(bundle: Bundle) -> Iterator[Portion]:
+    while portions := bundle.next_slice():
+        yield from portions
+
+
+def _report(
+    seen: Seen, info: AccountInfo, conclusion: Conclusion, root: Path, now: str
+) -> FileReport:
+    refusal = conclusion.refusal
+    return FileReport(
+        account=info.name,
+        name=escaped(seen.name),
+        outcome=conclusion.outcome,
+        reason=refusal.reason.value if refusal else None,
+        message=refusal.message if refusal else None,
+        filed_as=f"{root}/{folder_of(conclusion, info.name, now)}",
+        resume_id=conclusion.resume_id or None,
+        warnings=len(conclusion.warnings),
+    )

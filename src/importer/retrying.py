@@ -1,0 +1,63 @@
+"""Requests from the ledger: files that were put away are taken up again because somebody asked.
+
+A file that failed lies in `_failed` and is known by the report beside it; a held one by its name.
+"""
+
+import contextlib
+import os
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from importer import holding, reports
+from importer.filing import FAILED, report_path
+from importer.holding import Held
+from importer.names import find_extension
+from importer.taking import Candidate
+from resumes.store.requests import Action, Request
+
+
+def find_candidates(
+    root: Path,
+    requests: Iterable[Request],
+    held: Mapping[str, list[Held]],
+    *,
+    now_us: int,
+) -> dict[str, Candidate]:
+    """By claim id, what takes up the files that are asked for; none for those not found."""
+    found: dict[str, Candidate] = {}
+    failed: dict[str, Request] = {}
+    for request in requests:
+        if request.action is Action.RETRY:
+            failed[request.claim_id] = request
+            continue
+        for one in held.get(request.account_id, []):
+            if one.claim_id == request.claim_id:
+                found[one.claim_id] = holding.as_return(one, root, now_us=now_us)
+    for path, claim_id in _iter_failed(root / FAILED, failed.keys()):
+        account_id = failed[claim_id].account_id
+        found[claim_id] = holding.returned(path, claim_id, account_id, root, now_us=now_us)
+    return found
+
+
+def _iter_failed(folder: Path, claim_ids: Iterable[str]) -> Iterable[tuple[Path, str]]:
+    """The failed files of these claims."""
+    by_end = {claim_id[-8:]: claim_id for claim_id in claim_ids}
+    if not by_end:
+        return
+    for reason in _folders(folder):
+        with contextlib.suppress(FileNotFoundError):
+            for name in os.listdir(reason):  # noqa: PTH208  (names are all that is asked for)
+                stem = name[: len(name) - len(find_extension(name) or "")]
+                claim_id = by_end.get(stem[-8:])
+                if claim_id is None or name.endswith(reports.SUFFIX):
+                    continue
+                path = reason / name
+                report = reports.find_report(report_path(path))
+                if report is not None and report.get("claim_id") == claim_id:
+                    yield path, claim_id
+
+
+def _folders(folder: Path) -> list[Path]:
+    with contextlib.suppress(FileNotFoundError):
+        return sorted(path for path in folder.iterdir() if path.is_dir() and not path.is_symlink())
+    return []

@@ -1,0 +1,123 @@
+"""Files that were put away and are taken up again: held ones that got a place, and those that
+somebody asked for."""
+
+from collections import deque
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from importer import holding, retrying
+from importer.committing import Queue
+from importer.holding import Held, HeldFiles
+from importer.names import WORK, escaped
+from importer.taking import Candidate
+from resumes.errors import QuotaReached
+from resumes.store import Store, requests
+from resumes.store.accounts import AccountInfo
+from resumes.store.requests import Request
+
+QUEUED = "Earlier files of the account are taken first"
+
+
+class Returns:
+    """The files of one ROOT that return."""
+
+    def __init__(self, store: Store, root: Path) -> None:
+        self._store = store
+        self._root = root
+        self._held_files = HeldFiles(root)
+        self._held: dict[str, list[Held]] = {}
+        self._under_way: dict[str, Candidate] = {}
+        self._asked: dict[str, Request] = {}
+        self._answered: list[Request] = []
+        self._next: deque[Candidate] = deque()
+
+    @property
+    def holds_files(self) -> bool:
+        """Whether an account has files that wait for a place, as far as is known."""
+        return bool(self._held)
+
+    @property
+    def are_due(self) -> bool:
+        """Whether there are files to take up now."""
+        return bool(self._next)
+
+    def look(self) -> None:
+        """The held files are known."""
+        self._held = self._held_files.find()
+
+    def last_ids(self) -> list[str]:
+        """The claim of each account's last held file: new ones come after it."""
+        return [files[-1].claim_id for files in self._held.values()]
+
+    def release(self, accounts: Mapping[str, AccountInfo]) -> dict[str, Queue]:
+        """Held files take the places that are free, in the order they came; by account id, what
+        new files of an account queue behind (pitfalls I7). `accounts` is by id."""
+        busy = {one.claim.account_id for one in self._under_way.values()}
+        queues = {}
+        for account_id, files in self._held.items():
+            account = accounts.get(account_id)
+            later = holding.without(files, self._under_way)
+            if account_id not in busy:
+                # Without the account all are taken up, to be told that it is gone (pitfalls S14).
+                free_places = None if account is None else account.free_places
+                now, later = holding.split(files, free_places)
+                now_us = self._store.clock()
+                self._add(holding.as_return(one, self._root, now_us=now_us) for one in now)
+            if later:
+                queues[account_id] = Queue(later[0].claim_id, _told(account))
+        return queues
+
+    def take_requests(self) -> None:
+        """Files that somebody asked for are taken up; what cannot be found is answered."""
+        self.answer()
+        root = escaped(str(self._root))
+        asked = requests.list_requests(self._store, root=root)
+        new = [one for one in asked if one.claim_id not in self._under_way]
+        found = retrying.find_candidates(self._root, new, self._held, now_us=self._store.clock())
+        self._add(found.values())
+        for one in asked:
+            if one.claim_id in self._under_way:
+                self._asked[one.claim_id] = one
+            else:
+                message = (
+                    f"Could not {one.action.value} it: the file is no longer in {root}, or its "
+                    "report is not beside it"
+                )
+                requests.refuse_request(self._store, one.account_id, one.claim_id, message)
+
+    def answer(self) -> None:
+        """Nobody asks any more for what was taken up. Raises StoreError.
+
+        Not sooner: an importer that is killed before leaves the request to the next.
+        """
+        if self._answered:
+            requests.drop_requests(self._store, self._answered)
+            self._answered.clear()
+
+    def _add(self, candidates: Iterable[Candidate]) -> None:
+        for one in candidates:
+            if one.claim.id not in self._under_way:
+                self._under_way[one.claim.id] = one
+                self._next.append(one)
+
+    def next_batch(self, hand_id: str, at_most: int) -> list[Candidate]:
+        """The next files to take up, in the workspace of this hand."""
+        work = f"{self._root}/{WORK}/{hand_id}"
+        batch = [self._next.popleft() for _ in range(min(len(self._next), at_most))]
+        return [
+            one._replace(claim=one.claim._replace(folder=f"{work}/{one.claim.account_id}"))
+            for one in batch
+        ]
+
+    def end(self, claim_id: str) -> None:
+        """The file was taken up, or could not be."""
+        self._under_way.pop(claim_id, None)
+        if (request := self._asked.pop(claim_id, None)) is not None:
+            self._answered.append(request)
+
+
+def _told(account: AccountInfo | None) -> str:
+    """What a file is told that queues behind others of its account."""
+    if account is None or account.max_resumes is None:
+        return QUEUED
+    return QuotaReached(max_resumes=account.max_resumes).message

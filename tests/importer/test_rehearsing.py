@@ -1,0 +1,199 @@
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from importer import reports
+from importer.options import Options
+from importer.reading import Signature
+from importer.rehearsing import rehearse
+from importer.telling import Remarks, Summary
+from resumes.store import Store, accounts, ledger, plans
+from resumes.store.accounts import AccountInfo
+from resumes.store.ledger import FileOutcome
+from resumes.store.plans import PlanChange
+from tests.importer.builders import (
+    FAILED,
+    FakeMonotonic,
+    MakeImporter,
+    Told,
+    a_work_claim,
+    drop,
+    resume_names,
+)
+from tests.importer.packing import gzipped, zipped
+from tests.resumes.builders import a_document
+
+MakeAccount = Callable[..., AccountInfo]
+
+
+@pytest.fixture
+def dry_run(store: Store, root: Path, told: Told) -> Callable[..., Summary]:
+    """Rehearses the import of ROOT: `dry_run(account="ana")`."""
+
+    def run(**options: Any) -> Summary:
+        return rehearse(
+            store,
+            root,
+            Options(dry_run=True, **options),
+            on_file=told.files.append,
+            remark=Remarks(told.notices.append),
+        )
+
+    return run
+
+
+DryRun = Callable[..., Summary]
+
+
+def drop_one_of_each(root: Path) -> None:
+    """Files of every kind, and for every outcome but held."""
+    contents = {
+        "1.json": a_document("1"),
+        "2.json": b" " + a_document("1"),
+        "3.json": b"nonsense",
+        "4.json": b'{"header": {}}',
+        "5.ndjson": a_document("5") + b"\n" + a_document("1") + b"\n",
+        "6.json.gz": gzipped(a_document("6", nickname="six")),
+        "7.zip": zipped({"a.txt": b"nothing"}),
+        "8.json": a_document("8"),
+        "9.json": a_document("8"),
+    }
+    for age, (name, content) in enumerate(contents.items()):
+        os.utime(drop(root, f"ana/{name}", content), ns=(age, age))
+
+
+def test_the_verdicts_are_those_of_the_import_itself(
+    root: Path, told: Told, dry_run: DryRun, an_account: MakeAccount, an_importer: MakeImporter
+) -> None:
+    an_account()
+    drop_one_of_each(root)
+    rehearsed = dry_run()
+    assert rehearsed == Summary(done=4, failed=3, duplicate=2)
+    foretold = verdicts(told)
+    told.files.clear()
+    importer = an_importer(settle_s=0)
+    importer.round()
+    assert verdicts(told) == foretold
+    assert importer.summary() == rehearsed
+
+
+def verdicts(told: Told) -> dict[str, tuple[str | None, str | None, int]]:
+    """What is said of each file, by name."""
+    return {
+        one.name: (
+            one.reason or one.outcome.value,
+            one.message if one.outcome is FileOutcome.FAILED else None,
+            one.warnings,
+        )
+        for one in told.files
+    }
+
+
+def test_what_would_not_fit_would_be_held(
+    store: Store, root: Path, told: Told, dry_run: DryRun, an_account: MakeAccount
+) -> None:
+    plans.set_plan_limits(store, PlanChange("small", max_resumes=2))
+    an_account(plan="small")
+    for age, name in enumerate("1213"):
+        os.utime(drop(root, f"ana/{age}.json", a_document(name)), ns=(age, age))
+    assert dry_run() == Summary(done=2, duplicate=1, held=1)
+    assert told.outcomes()["ana/3.json"] == "held"
+
+
+def test_nothing_is_changed(
+    store: Store, root: Path, dry_run: DryRun, an_account: MakeAccount
+) -> None:
+    account = an_account()
+    drop_one_of_each(root)
+    before = {path: path.stat().st_mtime_ns for path in root.rglob("*")}
+    dry_run()
+    assert {path: path.stat().st_mtime_ns for path in root.rglob("*")} == before
+    assert resume_names(store, account.id) == []
+    assert ledger.list_files(store) == []
+    assert accounts.get_account(store, "ana").resume_count == 0
+
+
+def test_it_is_said_where_each_file_would_go(
+    root: Path, told: Told, dry_run: DryRun, an_account: MakeAccount
+) -> None:
+    an_account()
+    drop(root, "ana/1.json", a_document("1", nickname="one"))
+    drop(root, "ana/2.json", b"{")
+    dry_run()
+    done, failed = sorted(told.files, key=lambda one: one.name)
+    assert (done.filed_as, done.warnings) == (f"{root}/_done/2027-01-15", 1)
+    assert done.resume_id is None
+    assert failed.filed_as == f"{root}/_failed/invalid_json"
+
+
+def test_what_is_stored_already_is_a_duplicate(
+    root: Path, told: Told, dry_run: DryRun, an_account: MakeAccount, an_importer: MakeImporter
+) -> None:
+    an_account()
+    drop(root, "ana/1.json", a_document("1"))
+    an_importer().round()
+    told.files.clear()
+    drop(root, "ana/again.json", a_document("1"))
+    assert dry_run() == Summary(duplicate=1)
+    assert told.files[0].resume_id is not None
+
+
+def test_behind_held_files_everything_would_be_held(
+    store: Store, root: Path, dry_run: DryRun, an_account: MakeAccount, an_importer: MakeImporter
+) -> None:
+    plans.set_plan_limits(store, PlanChange("none", max_resumes=0))
+    an_account(plan="none")
+    drop(root, "ana/1.json", a_document("1"))
+    an_importer().round()
+    plans.set_plan_limits(store, PlanChange("none", max_resumes=5))
+    drop(root, "ana/2.json", a_document("2"))
+    assert dry_run() == Summary(held=1)
+
+
+def test_files_that_would_be_left_are_counted_and_told(
+    root: Path, told: Told, dry_run: DryRun, an_account: MakeAccount
+) -> None:
+    an_account()
+    claim = a_work_claim(root / ".work" / "i" / ("a" * 16))
+    report = reports.compose(claim, Signature(1, 1, 1), FAILED, sha256=None, now_us=1)
+    drop(root, "ana/old.json", report)
+    drop(root, "ana/notes.txt")
+    drop(root, "nobody/1.json")
+    drop(root, "2.json")
+    assert dry_run() == Summary(ignored=2, waiting=2)
+    assert [notice.split(":")[0] for notice in told.notices] == [
+        "Files directly in the watched folder are left there",
+        'The folder "nobody" names no account, so its files are left where they are. They are '
+        "imported as soon as there is an account of that name",
+    ]
+    told.notices.clear()
+    assert dry_run(account="ana") == Summary(done=1, ignored=2, waiting=1)
+
+
+def test_a_file_that_still_settles_is_judged_as_it_is(
+    root: Path, told: Told, monotonic: FakeMonotonic, dry_run: DryRun, an_account: MakeAccount
+) -> None:
+    an_account()
+    drop(root, "ana/cut.json", a_document("cut")[:-1])
+    assert dry_run(settle_s=60) == Summary(failed=1)
+
+
+def test_what_cannot_be_read_is_said(
+    root: Path,
+    told: Told,
+    monkeypatch: pytest.MonkeyPatch,
+    dry_run: DryRun,
+    an_account: MakeAccount,
+) -> None:
+    an_account()
+    drop(root, "ana/1.json")
+
+    def refuse(path: str) -> int:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr("importer.reading.open_file", refuse)
+    assert dry_run() == Summary(failed=1)
+    assert told.files[0].reason == "unreadable"
