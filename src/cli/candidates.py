@@ -89,13 +89,28 @@ def _just_before(beginning: str) -> str:
 def claim_ids(context: click.Context, _: click.Parameter, incomplete: str) -> list[CompletionItem]:
     """Ids of dropped files, newest first, with their names."""
 
-    def find(store: "Store") -> Iterator[CompletionItem]:
-        from resumes.store import ledger
+    return _offer(context, lambda store: _iter_files(store), incomplete)
 
-        for row in ledger.list_files(store, limit=MOST):
+
+def retriable_ids(
+    context: click.Context, _: click.Parameter, incomplete: str
+) -> list[CompletionItem]:
+    """Ids of dropped files that failed, and then of those that are held."""
+    return _offer(context, lambda store: _iter_files(store, "failed", "held"), incomplete)
+
+
+def held_ids(context: click.Context, _: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Ids of dropped files that are held."""
+    return _offer(context, lambda store: _iter_files(store, "held"), incomplete)
+
+
+def _iter_files(store: "Store", *outcomes: str) -> Iterator[CompletionItem]:
+    """The newest of each outcome, or of all."""
+    from resumes.store.ledger import FileOutcome, list_files
+
+    for outcome in map(FileOutcome, outcomes) if outcomes else [None]:
+        for row in list_files(store, outcome=outcome, limit=MOST):
             yield CompletionItem(row.claim_id, help=cut(safe_text(row.name), HELP_CELLS))
-
-    return _offer(context, find, incomplete)
 
 
 def _offer(

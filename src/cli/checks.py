@@ -3,10 +3,11 @@
 import os
 import shutil
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from cli.findings import Finding
+from cli.importers import iter_importer_findings
 from cli.session import Session
 from resumes.errors import ResumesError
 from resumes.text import counted
@@ -17,15 +18,6 @@ if TYPE_CHECKING:
 
 LEAST_FREE_BYTES = 500 * 1024 * 1024
 MANY = 10
-
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """What a check found. `remedy` None: all is well."""
-
-    subject: str
-    text: str
-    remedy: str | None = None
 
 
 def iter_findings(session: Session) -> Iterator[Finding]:
@@ -86,6 +78,7 @@ def _iter_store_findings(session: Session, settings: "Settings") -> Iterator[Fin
         try:
             yield check_counters(store)
             yield from iter_inbox_findings(store, settings.inbox)
+            yield from iter_importer_findings(session, store)
         except ResumesError as error:
             yield _store_finding(error)
 

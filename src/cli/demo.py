@@ -107,6 +107,7 @@ def _import(demo: Demo, stop: threading.Event) -> None:
                 settle_s=SETTLE_S,
                 scan_s=settings.scan_s,
                 format=settings.format,
+                max_file_bytes=settings.max_file_bytes,
             ),
             stop=stop,
             on_file=demo.reports.append,

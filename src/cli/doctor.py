@@ -1,12 +1,11 @@
 """`resumes doctor`: what is wrong, and what to do about it."""
 
-from typing import Any
-
 import click
 
-from cli.checks import Finding, iter_findings
+from cli.checks import iter_findings
 from cli.commands import command
 from cli.exits import ExitCode
+from cli.findings import Finding, as_json
 from cli.output import put, put_json, say
 from cli.session import Session, pass_session
 from cli.text import safe_text
@@ -19,7 +18,8 @@ from resumes.text import counted
 def doctor(session: Session, context: click.Context) -> None:
     """Check that all is well.
 
-    Home, settings, disk, SQLite, store, counters and inbox; each finding with its remedy.
+    Home, settings, disk, SQLite, store, counters, inbox and importers; each finding with its
+    remedy.
     """
     findings = []
     for finding in iter_findings(session):
@@ -40,13 +40,3 @@ def _put(finding: Finding) -> None:
     put(f"{mark}  {finding.subject:<8}  {safe_text(finding.text)}")
     if finding.remedy is not None:
         put(f"{' ' * 17}{safe_text(finding.remedy)}")
-
-
-def as_json(finding: Finding) -> dict[str, Any]:
-    """The finding as `--json` prints it. `remedy` null: all is well."""
-    return {
-        "subject": finding.subject,
-        "ok": finding.remedy is None,
-        "text": finding.text,
-        "remedy": finding.remedy,
-    }

@@ -22,8 +22,9 @@ if TYPE_CHECKING:
     from resumes.store.accounts import AccountInfo
     from resumes.store.listing import Entry, StoredResume
 
-FORMATS = ("analyzer",)
-"""What a resume can be written as. `jsonresume` takes its place here."""
+FORMATS = {"analyzer": ".json", "jsonresume": ".jsonresume.json"}
+"""What a resume can be written as, and what the names of such files end in: one folder may hold
+the exports of each."""
 
 
 @command()
@@ -45,7 +46,7 @@ FORMATS = ("analyzer",)
 @click.option(
     "--format",
     "kind",
-    type=click.Choice(FORMATS),
+    type=click.Choice(list(FORMATS)),
     default="analyzer",
     show_default=True,
     help="What to write them as.",
@@ -61,12 +62,14 @@ def export(
 ) -> None:
     """Write resumes to files or one stream.
 
-    The stream has a resume on each line (NDJSON). What is written can be created again.
+    The stream has a resume on each line (NDJSON). The analyzer format can be created again as it
+    is; of JSON Resume, which does not hold everything, `resumes import` makes the analyzer format.
     """
     if is_all == bool(resume_ids):
         raise click.UsageError("Name the resumes to export, or say --all")
-    from resumes.analyzer import public_view
+    from resumes.analyzer import public_view, sections_left_out, to_jsonresume
 
+    left_out: dict[str, None] = {}
     accepted = session.settings().format
     with session.store() as store:
         chosen = choose_account(store, account)
@@ -76,13 +79,18 @@ def export(
         count = 0
         for resume in resumes:
             view = public_view(resume.document, accepted)
+            if kind == "jsonresume":
+                left_out |= dict.fromkeys(sections_left_out(view))
+                view = to_jsonresume(view)
             if folder is None:
                 put_json_line(view)
             else:
-                _write(folder, resume.entry, view)
+                _write(folder / f"{_stem(resume.entry)}{FORMATS[kind]}", view)
             count += 1
     where = "" if folder is None else f" to {safe_text(str(folder))}"
     say(f"Exported {counted(count, 'resume')}{where}.")
+    if left_out:
+        say(safe_text(f"Left out, as JSON Resume has no place for it: {', '.join(left_out)}."))
 
 
 def _iter_all(store: "Store", account: "AccountInfo") -> Iterator["StoredResume"]:
@@ -105,9 +113,12 @@ def _iter_named(
     yield from [get_resume(session, store, account, resume_id) for resume_id in resume_ids]
 
 
-def _write(folder: Path, entry: "Entry", view: dict[str, Any]) -> None:
+def _stem(entry: "Entry") -> str:
+    return f"{entry.filename.removesuffix('.pdf')}-{entry.id}"
+
+
+def _write(path: Path, resume: dict[str, Any]) -> None:
     """The resume is in a file of its own; an earlier export of it is replaced."""
-    folder.mkdir(parents=True, exist_ok=True)
-    path = folder / f"{entry.filename.removesuffix('.pdf')}-{entry.id}.json"
-    text = json.dumps(view, ensure_ascii=False, indent=2)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    text = json.dumps(resume, ensure_ascii=False, indent=2)
     path.write_text(f"{text}\n", encoding="utf-8")

@@ -15,8 +15,8 @@ from cli.exits import ExitCode
 from cli.outcomes import issues_as_json, line, summary
 from cli.output import put_json_line, say
 from cli.session import Session, choose_account, pass_session
-from cli.sources import PATH, UNREADABLE, Source, iter_sources
-from resumes.errors import InvalidArgument, InvalidInput, Issue
+from cli.sources import PATH, Document, Origin, Source, iter_documents, iter_sources, limits_of
+from resumes.errors import InvalidInput, Issue
 from resumes.text import counted
 
 if TYPE_CHECKING:
@@ -26,15 +26,17 @@ if TYPE_CHECKING:
     from resumes.store.creating import NewResume, Outcome
     from resumes.store.ledger import FileOutcome
 
+    Read = tuple[Origin, "NewResume | Result"]
+
 BATCH = 100
-"""Files in one transaction."""
+"""Resumes in one transaction."""
 
 
 @dataclass(frozen=True, slots=True)
-class FileResult:
-    """What became of a file: done, duplicate or failed. `resume_id` None: nothing is stored."""
+class Result:
+    """What became of a resume: done, duplicate or failed. `resume_id` None: nothing is stored."""
 
-    source: Source
+    origin: Origin
     outcome: "FileOutcome"
     code: str | None = None
     message: str | None = None
@@ -63,19 +65,19 @@ def import_(
 ) -> None:
     """Import files and folders, in place.
 
-    PATH is a file, a folder of .json files, or - for standard input. Nothing is moved. Content
-    that is stored already is a duplicate; what does not fit the account's plan fails.
+    PATH is a file, a folder of files, or - for standard input: JSON, NDJSON, either with gzip, or
+    zip. Nothing is moved. Content that is stored already is a duplicate; what does not fit the
+    account's plan fails.
     """
-    accepted = session.settings().format
+    settings = session.settings()
+    accepted = settings.format
     counts = Counter(done=0, failed=0, duplicate=0)
     with session.store() as store:
         chosen = choose_account(store, account)
         sources = list(iter_sources(paths))
-        results = (
-            iter_judged(store, chosen, sources, accepted)
-            if dry_run
-            else iter_imported(store, chosen, sources, accepted)
-        )
+        documents = iter_documents(sources, limits_of(settings))
+        iter_results = iter_judged if dry_run else iter_imported
+        results = iter_results(store, chosen, documents, accepted)
         for result in _told(session, results, total=len(sources)):
             counts[result.outcome] += 1
     say(f"{summary(counts)}{' (nothing was stored)' if dry_run else ''}.")
@@ -83,86 +85,81 @@ def import_(
 
 
 def iter_imported(
-    store: "Store", account: "AccountInfo", sources: Iterable[Source], accepted: "Format"
-) -> Iterator[FileResult]:
-    """What became of each file, in order; what is done is stored for good."""
+    store: "Store", account: "AccountInfo", documents: Iterable[Document], accepted: "Format"
+) -> Iterator[Result]:
+    """What became of each document, in order; what is done is stored for good."""
     from resumes.store import creating
 
-    for batch in _batches(sources):
-        read = [_read(source, accepted) for source in batch]
-        new = [one for one in read if not isinstance(one, FileResult)]
+    for batch in _batches(_read(document, accepted) for document in documents):
+        new = [one for _, one in batch if not isinstance(one, Result)]
         outcomes = iter(creating.create(store, account.id, new) if new else [])
-        for source, one in zip(batch, read, strict=True):
-            yield one if isinstance(one, FileResult) else _result(source, one, next(outcomes))
+        for origin, one in batch:
+            yield one if isinstance(one, Result) else _result(origin, one, next(outcomes))
 
 
 def iter_judged(
-    store: "Store", account: "AccountInfo", sources: Iterable[Source], accepted: "Format"
-) -> Iterator[FileResult]:
-    """What would become of each file if it were imported now; nothing is stored."""
+    store: "Store", account: "AccountInfo", documents: Iterable[Document], accepted: "Format"
+) -> Iterator[Result]:
+    """What would become of each document if it were imported now; nothing is stored."""
     from resumes.errors import QuotaReached
     from resumes.store import ledger
     from resumes.store.creating import Created, Duplicate
 
     free = account.free_places
     seen: set[bytes] = set()
-    for source in sources:
-        one = _read(source, accepted)
-        if isinstance(one, FileResult):
+    for document in documents:
+        origin, one = _read(document, accepted)
+        if isinstance(one, Result):
             yield one
             continue
         digest = one.digest or b""
         stored = ledger.find_stored(store, account.id, digest)
         if stored is not None or digest in seen:
-            yield _result(source, one, Duplicate(stored or ""))
+            yield _result(origin, one, Duplicate(stored or ""))
         elif free is not None and len(seen) >= free:
-            yield _result(source, one, QuotaReached(max_resumes=account.max_resumes or 0))
+            yield _result(origin, one, QuotaReached(max_resumes=account.max_resumes or 0))
         else:
             seen.add(digest)
-            yield _result(source, one, Created(""))
+            yield _result(origin, one, Created(""))
 
 
-def _batches(sources: Iterable[Source]) -> Iterator[list[Source]]:
-    rest = iter(sources)
-    while batch := list(itertools.islice(rest, BATCH)):
+def _batches(read: Iterator["Read"]) -> Iterator[list["Read"]]:
+    while batch := list(itertools.islice(read, BATCH)):
         yield batch
 
 
-def _read(source: Source, accepted: "Format") -> "NewResume | FileResult":
-    """The file's resume on its way in, or why there is none."""
+def _read(document: Document, accepted: "Format") -> "Read":
+    """The document's resume on its way in, or why there is none."""
     from importer import reading
-    from resumes.analyzer import parse
+    from resumes.analyzer import parse_imported
     from resumes.store.creating import NewResume
     from resumes.store.ledger import FileOutcome
 
+    origin, body = document.origin, document.body
+    if document.code is not None:
+        return origin, Result(origin, FileOutcome.FAILED, document.code, document.message)
     try:
-        content = source.read(max_bytes=accepted.max_bytes)
-        return NewResume(parse(content, accepted), digest=reading.digest(content))
-    except InvalidArgument as error:
-        return FileResult(source, FileOutcome.FAILED, UNREADABLE, error.message)
+        return origin, NewResume(parse_imported(body, accepted), digest=reading.digest(body))
     except InvalidInput as error:
-        return FileResult(source, FileOutcome.FAILED, error.code, error.message)
+        return origin, Result(origin, FileOutcome.FAILED, error.code, error.message)
 
 
-def _result(source: Source, new: "NewResume", outcome: "Outcome") -> FileResult:
+def _result(origin: Origin, new: "NewResume", outcome: "Outcome") -> Result:
     from resumes.store.creating import Created, Duplicate
     from resumes.store.ledger import FileOutcome
 
     match outcome:
         case Created(id=resume_id):
-            return FileResult(
-                source, FileOutcome.DONE, resume_id=resume_id or None, warnings=new.resume.warnings
-            )
+            warnings = new.resume.warnings
+            return Result(origin, FileOutcome.DONE, resume_id=resume_id or None, warnings=warnings)
         case Duplicate(id=resume_id):
             message = outcome.message if resume_id else "The same content is among these files"
-            return FileResult(
-                source, FileOutcome.DUPLICATE, "duplicate", message, resume_id or None
-            )
+            return Result(origin, FileOutcome.DUPLICATE, "duplicate", message, resume_id or None)
         case refused:
-            return FileResult(source, FileOutcome.FAILED, refused.code, refused.message)
+            return Result(origin, FileOutcome.FAILED, refused.code, refused.message)
 
 
-def _told(session: Session, results: Iterator[FileResult], *, total: int) -> Iterator[FileResult]:
+def _told(session: Session, results: Iterator[Result], *, total: int) -> Iterator[Result]:
     """The results, each told as it comes: as data, as a line, or by a bar that moves on."""
     if session.as_json:
         for result in results:
@@ -172,34 +169,40 @@ def _told(session: Session, results: Iterator[FileResult], *, total: int) -> Ite
         yield from _told_by_bar(results, total=total)
     else:
         for result in results:
-            say(line(result.outcome, result.source.name, _remark(result)))
+            say(line(result.outcome, result.origin.name, _remark(result)))
             yield result
 
 
-def _told_by_bar(results: Iterator[FileResult], *, total: int) -> Iterator[FileResult]:
+def _told_by_bar(results: Iterator[Result], *, total: int) -> Iterator[Result]:
     # What failed is told below the bar: lines in between would tear it.
     failed = []
     with click.progressbar(length=total, label="Importing", file=sys.stderr, show_pos=True) as bar:
+        source: Source | None = None
         for result in results:
-            bar.update(1)
+            # It counts files, of which each may give many results.
+            if result.origin.source is not source:
+                source = result.origin.source
+                bar.update(1)
             if result.outcome != "done":
                 failed.append(result)
             yield result
     for result in failed:
-        say(line(result.outcome, result.source.name, result.message))
+        say(line(result.outcome, result.origin.name, result.message))
 
 
-def _remark(result: FileResult) -> str | None:
+def _remark(result: Result) -> str | None:
     count = len(result.warnings)
     if not count:
         return result.message
     return f"{counted(count, 'warning')} (`resumes validate` shows them)"
 
 
-def as_json(result: FileResult) -> dict[str, Any]:
+def as_json(result: Result) -> dict[str, Any]:
     """The result as `--json` prints it, on a line of its own."""
     return {
-        "name": result.source.path,
+        "name": result.origin.source.path,
+        "item": result.origin.item,
+        "place": result.origin.place,
         "outcome": result.outcome,
         "reason": result.code,
         "message": result.message,

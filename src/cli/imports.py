@@ -1,23 +1,30 @@
 """`resumes imports`: the ledger, what became of every dropped file."""
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from cli.candidates import account_names, claim_ids
 from cli.commands import group
-from cli.output import Column, instant, put_fields, put_json, put_table, say
+from cli.dropped_files import (
+    as_json,
+    put_file,
+    put_files,
+    put_source,
+    readable,
+    request_as_json,
+)
+from cli.output import put_json, say
+from cli.reasons import Reason
+from cli.requesting import release, retry
 from cli.session import Session, pass_session
+from resumes.errors import InvalidArgument, NotFound
 
 if TYPE_CHECKING:
+    from resumes.store import Store
     from resumes.store.ledger import FileRow
 
-COLUMNS = (
-    Column("id"),
-    Column("outcome"),
-    Column("reason"),
-    Column("file", is_flexible=True),
-)
+OUTCOMES = ("held", "failed", "duplicate", "done")
 MOST = 1_000
 """Files that the ledger gives at a time."""
 
@@ -29,6 +36,8 @@ def imports() -> None:
 
 @imports.command("list")
 @click.option("--account", metavar="NAME", shell_complete=account_names, help="Only its files.")
+@click.option("--outcome", type=click.Choice(OUTCOMES), help="Only files that ended so.")
+@click.option("--reason", metavar="REASON", type=Reason(), help="Only files that this kept out.")
 @click.option(
     "--limit",
     metavar="N",
@@ -37,69 +46,80 @@ def imports() -> None:
     show_default=True,
     help="How many, at most.",
 )
+@click.option("--before", metavar="ID", shell_complete=claim_ids, help="Older than which file.")
 @pass_session
-def list_(session: Session, account: str | None, limit: int) -> None:
+def list_(
+    session: Session,
+    account: str | None,
+    outcome: str | None,
+    reason: str | None,
+    limit: int,
+    before: str | None,
+) -> None:
     """List dropped files, the newest first."""
     from resumes.store import accounts, ledger
 
     with session.store() as store:
-        account_id = None if account is None else accounts.get_account(store, account).id
-        files = ledger.list_files(store, account_id=account_id, limit=limit)
+        files = ledger.list_files(
+            store,
+            account_id=None if account is None else accounts.get_account(store, account).id,
+            outcome=None if outcome is None else ledger.FileOutcome(outcome),
+            reason=reason,
+            before=_check(before),
+            limit=limit,
+        )
+    last = files[-1].claim_id if len(files) == limit else None
     if session.as_json:
-        put_json({"files": [as_json(row) for row in files]})
-    elif files:
-        put_table(COLUMNS, map(_row, files))
+        put_json({"files": [as_json(row) for row in files], "before": last})
+        return
+    if files:
+        put_files(files)
     else:
-        say("No files were imported from a watched folder yet.")
+        is_part = account or outcome or reason or before
+        say("No such files." if is_part else "No files were imported from a watched folder yet.")
+    if last is not None:
+        say(f"older ones  --before {last}")
+
+
+def _check(before: str | None) -> str | None:
+    from resumes.store.identifiers import RESUME_ID
+
+    if before is not None and not RESUME_ID.fullmatch(before):
+        raise InvalidArgument(
+            f'Invalid ID "{before[:80]}": use the id of a file, 24 hexadecimal digits'
+        )
+    return before
 
 
 @imports.command()
 @click.argument("claim_id", metavar="ID", shell_complete=claim_ids)
+@click.option("--source", "is_source", is_flag=True, help="Print how the file began instead.")
 @pass_session
-def show(session: Session, claim_id: str) -> None:
+def show(session: Session, claim_id: str, is_source: bool) -> None:
     """Show what became of one dropped file, and why."""
-    from resumes.store import ledger
+    from resumes.store import ledger, requests
 
     with session.store() as store:
         row = ledger.get_file(store, claim_id)
+        request = requests.find_request(store, row.account_id, row.claim_id)
+        source = _get_source(store, row) if is_source else None
     if session.as_json:
-        put_json(as_json(row))
+        told = as_json(row) | {"request": request_as_json(request)}
+        put_json(told if source is None else told | {"source": readable(source)})
+    elif source is not None:
+        put_source(source)
     else:
-        put_fields([(name, value) for name, value in _fields(row) if value])
+        put_file(row, request)
 
 
-def _row(row: "FileRow") -> list[str]:
-    return [row.claim_id, row.outcome, row.reason or "-", row.name]
+def _get_source(store: "Store", row: "FileRow") -> bytes:
+    from resumes.store import ledger
+
+    source = ledger.find_source(store, row)
+    if source is None:
+        raise NotFound(f"No source is kept of {row.claim_id}: it is {row.outcome}")
+    return source
 
 
-def _fields(row: "FileRow") -> list[tuple[str, str]]:
-    return [
-        ("file", row.name),
-        ("account", row.account),
-        ("outcome", row.outcome),
-        ("reason", row.reason or ""),
-        ("message", row.message or ""),
-        ("at", row.path or ""),
-        ("byte", "" if row.byte_offset is None else str(row.byte_offset)),
-        ("size", f"{row.size_bytes:,} bytes"),
-        ("claimed", f"{instant(row.claimed_at)} UTC"),
-        ("finished", f"{instant(row.finished_at)} UTC"),
-        ("id", row.claim_id),
-    ]
-
-
-def as_json(row: "FileRow") -> dict[str, Any]:
-    """The file's row as `--json` prints it; null where there is nothing to say."""
-    return {
-        "id": row.claim_id,
-        "account": row.account,
-        "name": row.name,
-        "outcome": row.outcome,
-        "reason": row.reason,
-        "message": row.message,
-        "path": row.path,
-        "byteOffset": row.byte_offset,
-        "sizeBytes": row.size_bytes,
-        "claimedAt": row.claimed_at,
-        "finishedAt": row.finished_at,
-    }
+imports.add_command(retry)
+imports.add_command(release)

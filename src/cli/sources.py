@@ -1,18 +1,25 @@
-"""What `import` and `validate` are given: files, folders, `-` for standard input."""
+"""What `import` and `validate` are given: files, folders, `-` for standard input.
+
+A source is a file. It gives one document, or several: arrays, NDJSON, gzip and zip are unpacked
+as the importer does it.
+"""
 
 import os
 import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from resumes.errors import TooLarge
+from resumes.errors import InvalidArgument, TooLarge
+
+if TYPE_CHECKING:
+    from importer.unpacking import Limits, Part
+    from resumes.settings import Settings
 
 STANDARD_INPUT = "-"
-SUFFIX = ".json"
-"""What files in a folder end in; files that are named themselves may end in anything."""
 
 UNREADABLE = "unreadable"
 """The reason for a file that cannot be read, as the importer gives it."""
@@ -43,10 +50,76 @@ class Source:
         return content
 
 
-def iter_sources(paths: Iterable[str]) -> Iterator[Source]:
-    """The files behind the paths, in the order given; of folders the `.json` files, by name.
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where a document comes from. `item` and `place` are None when it is all of its source."""
 
-    In folders hidden names, symbolic links and the importer's own `_…` folders are left out.
+    source: Source
+    item: int | None = None
+    place: str | None = None
+
+    @property
+    def name(self) -> str:
+        """What to call it: `people.ndjson, line 12`."""
+        return f"{self.source.name}, {self.place}" if self.place else self.source.name
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """One value of a source, to be read as a resume; or why there is none, by `code` and `message`."""
+
+    origin: Origin
+    body: bytes = b""
+    code: str | None = None
+    message: str = ""
+
+
+def limits_of(settings: "Settings") -> "Limits":
+    """How much of a source is taken."""
+    from importer.unpacking import Limits
+
+    return Limits(max_bytes=settings.max_body_bytes, max_file_bytes=settings.max_file_bytes)
+
+
+def iter_documents(sources: Iterable[Source], limits: "Limits") -> Iterator[Document]:
+    """What the sources hold, in order, of which one at a time is in memory."""
+    for source in sources:
+        yield from _open(source, limits)
+
+
+def _open(source: Source, limits: "Limits") -> Iterator[Document]:
+    from importer import parts, unpacking
+
+    origin = Origin(source)
+    try:
+        body = source.read(max_bytes=max(limits.max_bytes, limits.max_file_bytes))
+        if not unpacking.is_bundle(source.path, body):
+            return iter([Document(origin, body)])
+        return _iter_parts(source, unpacking.unpack(source.path, body, limits))
+    except InvalidArgument as error:
+        return iter([Document(origin, code=UNREADABLE, message=error.message)])
+    except TooLarge as error:
+        message = parts.file_too_large(limits).message
+        return iter([Document(origin, code=error.code, message=message)])
+    except parts.CannotUnpack as error:
+        return iter([Document(origin, code=error.refusal.reason, message=error.refusal.message)])
+
+
+def _iter_parts(source: Source, parts: "Iterator[Part]") -> Iterator[Document]:
+    for part in parts:
+        origin = Origin(source, part.number, part.place or None)
+        if part.refusal is None:
+            yield Document(origin, part.body)
+        else:
+            refusal = part.refusal
+            yield Document(origin, code=refusal.reason, message=refusal.message)
+
+
+def iter_sources(paths: Iterable[str]) -> Iterator[Source]:
+    """The files behind the paths, in the order given; of folders those to be imported, by name.
+
+    In folders hidden names, symbolic links and the importer's own `_…` folders are left out. Files
+    that are named themselves may be called anything.
     """
     for path in paths:
         if path != STANDARD_INPUT and Path(path).is_dir():
@@ -56,6 +129,8 @@ def iter_sources(paths: Iterable[str]) -> Iterator[Source]:
 
 
 def _iter_folder(folder: str) -> Iterator[Source]:
+    from importer.names import find_extension
+
     with os.scandir(folder) as found:
         entries = sorted(found, key=lambda entry: entry.name)
     for entry in entries:
@@ -64,5 +139,5 @@ def _iter_folder(folder: str) -> Iterator[Source]:
         if entry.is_dir(follow_symlinks=False):
             if not entry.name.startswith("_"):
                 yield from _iter_folder(entry.path)
-        elif entry.is_file(follow_symlinks=False) and entry.name.lower().endswith(SUFFIX):
+        elif entry.is_file(follow_symlinks=False) and find_extension(entry.name):
             yield Source(entry.path)

@@ -11,9 +11,9 @@ from cli.exits import ExitCode
 from cli.outcomes import issues_as_json, line, summary
 from cli.output import put, put_json, say
 from cli.session import Session, pass_session
-from cli.sources import PATH, UNREADABLE, Source, iter_sources
+from cli.sources import PATH, Document, Origin, iter_documents, iter_sources, limits_of
 from cli.text import safe_text
-from resumes.errors import InvalidArgument, InvalidInput, InvalidResume, Issue
+from resumes.errors import InvalidInput, InvalidResume, Issue
 from resumes.text import counted
 
 if TYPE_CHECKING:
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What a file is: valid, perhaps with warnings, or refused with all that is wrong."""
+    """What a document is: valid, perhaps with warnings, or refused with all that is wrong."""
 
-    source: Source
+    origin: Origin
     code: str | None
     issues: tuple[Issue, ...]
     warnings: tuple[Issue, ...]
@@ -37,14 +37,15 @@ class Verdict:
 def validate(session: Session, context: click.Context, /, paths: tuple[str, ...]) -> None:
     """Judge files, without a store.
 
-    PATH is a file, a folder of .json files, or - for standard input. The verdicts are those that
-    the API and the importer would give.
+    PATH is a file, a folder of files, or - for standard input: JSON, NDJSON, either with gzip, or
+    zip. The verdicts are those that the importer would give.
     """
-    accepted = session.settings().format
+    settings = session.settings()
+    accepted = settings.format
     counts = Counter(valid=0, failed=0)
     verdicts = []
-    for source in iter_sources(paths):
-        verdict = judge(source, accepted)
+    for document in iter_documents(iter_sources(paths), limits_of(settings)):
+        verdict = judge(document, accepted)
         counts["failed" if verdict.issues else "valid"] += 1
         if session.as_json:
             verdicts.append(as_json(verdict))
@@ -56,28 +57,29 @@ def validate(session: Session, context: click.Context, /, paths: tuple[str, ...]
     context.exit(ExitCode.FAILED if counts["failed"] else ExitCode.DONE)
 
 
-def judge(source: Source, accepted: "Format") -> Verdict:
-    """The verdict on a file; one that cannot be read is refused too."""
-    from resumes.analyzer import parse
+def judge(document: Document, accepted: "Format") -> Verdict:
+    """The verdict on a document; one that cannot be had is refused too."""
+    from resumes.analyzer import parse_imported
 
+    origin = document.origin
+    if document.code is not None:
+        return Verdict(origin, document.code, (Issue("", document.message),), ())
     try:
-        resume = parse(source.read(max_bytes=accepted.max_bytes), accepted)
+        resume = parse_imported(document.body, accepted)
     except InvalidResume as error:
-        return Verdict(source, error.code, error.issues, ())
-    except InvalidArgument as error:
-        return Verdict(source, UNREADABLE, (Issue("", error.message),), ())
+        return Verdict(origin, error.code, error.issues, ())
     except InvalidInput as error:
-        return Verdict(source, error.code, (Issue("", error.message),), ())
-    return Verdict(source, None, (), resume.warnings)
+        return Verdict(origin, error.code, (Issue("", error.message),), ())
+    return Verdict(origin, None, (), resume.warnings)
 
 
 def _put(verdict: Verdict) -> None:
     if verdict.issues:
         first, *others = verdict.issues
-        put(line("failed", verdict.source.name, first.message))
+        put(line("failed", verdict.origin.name, first.message))
     else:
         others = list(verdict.warnings)
-        put(line("valid", verdict.source.name, counted(len(others), "warning") if others else None))
+        put(line("valid", verdict.origin.name, counted(len(others), "warning") if others else None))
     for issue in others:
         where = f"{issue.path}: " if issue.path and verdict.warnings else ""
         put(f"           {safe_text(where + issue.message)}")
@@ -86,7 +88,9 @@ def _put(verdict: Verdict) -> None:
 def as_json(verdict: Verdict) -> dict[str, Any]:
     """The verdict as `--json` prints it. `code` null: valid."""
     return {
-        "name": verdict.source.path,
+        "name": verdict.origin.source.path,
+        "item": verdict.origin.item,
+        "place": verdict.origin.place,
         "valid": not verdict.issues,
         "code": verdict.code,
         "issues": issues_as_json(verdict.issues),

@@ -1,5 +1,8 @@
 """`resumes watch`: the importer alone, on a folder."""
 
+import contextlib
+import sys
+from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,8 +13,9 @@ from cli.candidates import account_names
 from cli.commands import command
 from cli.exits import ExitCode
 from cli.logs import set_up_logs
-from cli.outcomes import line, summary
+from cli.outcomes import summary
 from cli.output import put_json_line, say
+from cli.progress import Meter, metered
 from cli.session import Session, pass_session
 from cli.signals import end_with_standard_input, stop_event
 from cli.text import safe_text
@@ -31,6 +35,7 @@ if TYPE_CHECKING:
     help="Whose files in ROOT itself are.",
 )
 @click.option("--once", is_flag=True, help="Import what is there, then end.")
+@click.option("--dry-run", is_flag=True, help="Say what --once would do, and change nothing.")
 @click.option(
     "--settle",
     "settle_s",
@@ -38,6 +43,15 @@ if TYPE_CHECKING:
     metavar="S",
     help="Seconds of quiet before a file that is no whole resume is judged. [default: 5]",
 )
+@click.option("--poll", is_flag=True, help="Find new files by scans alone, on network folders.")
+@click.option(
+    "--done-keep",
+    "done_keep_days",
+    type=click.IntRange(0, 36_500),
+    metavar="DAYS",
+    help="Remove done files after so many days. [default: never]",
+)
+@click.option("--on-import", metavar="COMMAND", help="Run this after each batch of files.")
 @click.option("--until-stdin-ends", is_flag=True, hidden=True)
 @click.pass_context
 @pass_session
@@ -48,8 +62,10 @@ def watch(
     root: Path | None,
     account: str | None,
     once: bool,
-    settle_s: float | None,
+    dry_run: bool,
     until_stdin_ends: bool,
+    poll: bool,
+    **flags: Any,
 ) -> None:
     """Run the importer alone, until Ctrl-C.
 
@@ -58,35 +74,57 @@ def watch(
     """
     if until_stdin_ends:
         end_with_standard_input()
-    set_up_logs()
-    settings = session.settings(settle_s=settle_s)
-    with session.store(makes=True) as store:
+    settings = session.settings(poll=poll or None, **flags)
+    once = once or dry_run
+    with (
+        _narrating(session, is_alone=not until_stdin_ends) as meter,
+        session.store(makes=not dry_run) as store,
+        stop_event() as stop,
+    ):
         from importer import service
 
         if root is None:
             root = settings.inbox
-            root.mkdir(exist_ok=True)
+            if not dry_run:
+                root.mkdir(exist_ok=True)
         options = service.Options(
             account=account,
             once=once,
+            dry_run=dry_run,
             settle_s=settings.settle_s,
             scan_s=settings.scan_s,
+            poll=settings.poll,
+            done_keep_days=settings.done_keep_days,
+            on_import=settings.on_import or None,
             format=settings.format,
+            max_file_bytes=settings.max_file_bytes,
         )
         if not once and not until_stdin_ends:
             say(f"Watching {safe_text(str(root))}. Ctrl-C stops it.")
-        with stop_event() as stop:
-            done = service.watch(
-                store,
-                root,
-                options,
-                stop=stop,
-                on_file=lambda report: tell(session, report),
-                on_notice=lambda notice: say(safe_text(str(notice))),
-            )
+        ends = service.watch(
+            store,
+            root,
+            options,
+            stop=stop,
+            on_file=lambda report: tell(session, meter, report),
+            on_notice=lambda notice: say(safe_text(str(notice))),
+            on_progress=meter.progressed,
+        )
     if once:
-        say(f"{summary(asdict(done))}.")
-        context.exit(_exit_code(failed=done.failed, was_interrupted=stop.is_set()))
+        say(f"{summary(asdict(ends))}{' (nothing was changed)' if dry_run else ''}.")
+        context.exit(_exit_code(failed=ends.failed, was_interrupted=stop.is_set()))
+
+
+@contextlib.contextmanager
+def _narrating(session: Session, *, is_alone: bool) -> Iterator[Meter]:
+    """Logs and progress are seen during the block.
+
+    Progress only where nobody else writes: not below `up`, and not between lines of JSON.
+    """
+    has_data = session.as_json and sys.stdout.isatty()
+    with metered(is_wanted=is_alone and not has_data) as meter:
+        set_up_logs()
+        yield meter
 
 
 def _exit_code(*, failed: int, was_interrupted: bool) -> ExitCode:
@@ -95,12 +133,12 @@ def _exit_code(*, failed: int, was_interrupted: bool) -> ExitCode:
     return ExitCode.FAILED if failed else ExitCode.DONE
 
 
-def tell(session: Session, report: "FileReport") -> None:
-    """The file's outcome: data with `--json`, a line of narration without."""
+def tell(session: Session, meter: Meter, report: "FileReport") -> None:
+    """The file's outcome: data with `--json`, a line of narration or a count without."""
     if session.as_json:
         put_json_line(as_json(report))
     else:
-        say(line(report.outcome, report.name, report.message))
+        meter.tell(report.outcome, report.name, report.message)
 
 
 def as_json(report: "FileReport") -> dict[str, Any]:

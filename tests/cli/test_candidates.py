@@ -9,8 +9,9 @@ from click.shell_completion import CompletionItem
 
 from cli import candidates
 from cli.main import resumes
+from resumes.store.ledger import FileOutcome
 from tests.cli.conftest import CommandLine, a_resume, store_resumes
-from tests.cli.test_imports import record
+from tests.cli.test_imports import record_file
 
 Completer = Callable[[click.Context, click.Parameter, str], list[CompletionItem]]
 
@@ -25,7 +26,7 @@ def offered(run: CommandLine, complete: Completer, incomplete: str = "") -> list
 
 def test_each_kind_is_found(acme: CommandLine) -> None:
     [first, second] = store_resumes(acme.home, a_resume("Ada\x1b"), a_resume("Bo"))
-    record(acme, "c1")
+    record_file(acme, "c1")
 
     assert offered(acme, candidates.account_names) == [("acme", "free")]
     assert offered(acme, candidates.plan_names, "p") == [("pro", "")]
@@ -35,6 +36,20 @@ def test_each_kind_is_found(acme: CommandLine) -> None:
     ]
     assert offered(acme, candidates.resume_ids, second) == [(second, "Bo Resume")]
     assert offered(acme, candidates.claim_ids) == [("c1", "acme/x\\x1b.json")]
+
+
+def test_files_are_offered_that_can_be_asked_for(acme: CommandLine) -> None:
+    record_file(acme, "c1")
+    record_file(acme, "c2", FileOutcome.HELD)
+    record_file(acme, "c3", FileOutcome.DONE, reason=None)
+    record_file(acme, "c4", FileOutcome.DUPLICATE)
+
+    def ids(complete: Completer) -> list[str]:
+        return [offer for offer, _ in offered(acme, complete)]
+
+    assert ids(candidates.claim_ids) == ["c4", "c3", "c2", "c1"]
+    assert ids(candidates.retriable_ids) == ["c1", "c2"]
+    assert ids(candidates.held_ids) == ["c2"]
 
 
 def test_only_active_keys_are_offered(acme: CommandLine) -> None:

@@ -7,6 +7,7 @@ import pytest
 from sqlalchemy import Connection, update
 
 from cli import checks
+from cli.findings import Finding
 from cli.session import Session
 from resumes.store import Store, accounts
 from resumes.store.schema import account_usage
@@ -46,7 +47,7 @@ def test_counters_that_lie_are_found(acme: CommandLine) -> None:
         assert checks.check_counters(store).text == "wrong in acme (7 for 0)"
 
 
-def inbox_findings(store: Store, inbox: Path) -> list[checks.Finding]:
+def inbox_findings(store: Store, inbox: Path) -> list[Finding]:
     return list(checks.iter_inbox_findings(store, inbox))
 
 

@@ -4,8 +4,8 @@ from tests.cli.conftest import CommandLine
 
 
 def test_upgrade_says_which_schema_the_store_has(acme: CommandLine) -> None:
-    assert "is current (schema 0001)" in acme("db", "upgrade").stderr
-    assert acme.answers("db", "upgrade", "--json")["revision"] == "0001"
+    assert "is current (schema 0002)" in acme("db", "upgrade").stderr
+    assert acme.answers("db", "upgrade", "--json")["revision"] == "0002"
 
 
 def test_upgrade_makes_nothing_that_is_not_there(run: CommandLine) -> None:

@@ -27,7 +27,7 @@ def test_every_dropped_sample_counts(
     demo = Demo(session, session.settings(), dropped={"good.json": True, "bad.json": False})
     for name, outcome in (("demo/good.json", good), ("demo/bad.json", bad)):
         if outcome is not None:
-            demo.reports.append(FileReport("demo", name, outcome, None, None, tmp_path, None, 0))
+            demo.reports.append(FileReport("demo", name, outcome, None, None, "", None, 0))
 
     assert demo.is_as_expected is is_as_expected
 

@@ -1,6 +1,11 @@
 """`resumes doctor`."""
 
-from tests.cli.conftest import CommandLine
+import json
+
+from resumes.store import importers
+from resumes.store.importers import Finding, State
+from tests.cli.conftest import CommandLine, open_home
+from tests.resumes.store.builders import an_importer
 
 
 def test_all_is_well(acme: CommandLine) -> None:
@@ -10,6 +15,20 @@ def test_all_is_well(acme: CommandLine) -> None:
     assert all(line.startswith("well   ") for line in result.stdout.splitlines())
     assert result.stderr == "All is well.\n"
     assert acme.answers("doctor", "--json")["ok"] is True
+
+
+def test_importers_are_shown(acme: CommandLine) -> None:
+    finding = Finding("closed", State.DEGRADED, "Cannot write in \x1b: chown it.")
+    with open_home(acme.home) as store:
+        importers.announce(store, an_importer(state=State.DEGRADED, findings=(finding,)))
+
+    result = acme("doctor")
+
+    assert result.exit_code == 1
+    assert "WRONG  importer  watches /srv/inbox (process 4711 on host)" in result.stdout
+    assert "                 Cannot write in \\x1b: chown it\n" in result.stdout
+    told = json.loads(acme("doctor", "--json").stdout)["findings"][-1]
+    assert (told["subject"], told["ok"]) == ("importer", False)
 
 
 def test_something_wrong_is_exit_1_and_has_a_remedy(acme: CommandLine) -> None:

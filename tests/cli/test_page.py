@@ -17,7 +17,7 @@ def shown(document: dict[str, Any], accepted: Format = DEFAULT_FORMAT) -> list[s
     parsed = parse(json.dumps(document).encode(), accepted)
     when = "2026-01-31T09:00:00.000Z"
     entry = Entry("0" * 24, parsed.title, parsed.name, parsed.filename, when, when)
-    lines = page.lines(StoredResume(entry, parsed.document), accepted)
+    lines = page.lines(StoredResume(entry, parsed.document.decode()), accepted)
     return [unstyle(line) for line in lines]
 
 

@@ -1,8 +1,10 @@
 """`resumes validate`."""
 
+import json
 from pathlib import Path
 
 from tests.cli.conftest import CommandLine, a_resume
+from tests.importer.packing import gzipped, zipped
 
 
 def test_the_verdict_on_each_file_is_data(run: CommandLine, repository: Path) -> None:
@@ -61,3 +63,42 @@ def test_a_link_is_not_followed(run: CommandLine, tmp_path: Path) -> None:
 
     assert result.exit_code == 1
     assert "Not a regular file" in result.stdout
+
+
+def test_each_resume_of_a_file_has_its_verdict(run: CommandLine, tmp_path: Path) -> None:
+    file = tmp_path / "people.zip"
+    file.write_bytes(
+        zipped({"a.ndjson": a_resume() + b"\n\n{}\n", "b\x1b.json": a_resume(hobby="x")})
+    )
+
+    result = run("validate", str(file))
+
+    assert result.exit_code == 1
+    lines = result.stdout.splitlines()
+    assert lines[0] == f"valid      {file}, member a.ndjson, line 1"
+    assert lines[1].startswith(
+        f"failed     {file}, member a.ndjson, line 3: Missing required field"
+    )
+    assert f"valid      {file}, member b\\x1b.json: 1 warning" in lines
+    assert result.stderr == "2 valid, 1 failed.\n"
+
+
+def test_as_data_a_resume_has_its_number_and_place(run: CommandLine, tmp_path: Path) -> None:
+    plain = _written(run, a_resume())
+    several = tmp_path / "b.json"
+    several.write_bytes(b"[" + a_resume() + b"]")
+    damaged = tmp_path / "c.json.gz"
+    damaged.write_bytes(gzipped(a_resume())[:-1])
+
+    result = run("validate", "--json", str(plain), str(several), str(damaged))
+
+    files = json.loads(result.stdout)["files"]
+    assert [(one["item"], one["place"], one["code"]) for one in files] == [
+        (None, None, None),
+        (1, "item 1", None),
+        (None, None, "invalid_archive"),
+    ]
+
+
+def test_a_json_resume_is_valid(run: CommandLine) -> None:
+    assert run.succeeds("validate", "-", stdin=b'{"basics":{"name":"Ada"}}').startswith("valid")

@@ -1,12 +1,22 @@
 """`resumes watch`."""
 
+import contextlib
 import json
+import os
+import pty
+import re
+import select
 import signal
+import subprocess
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
+from cli.flood import FEW
+from cli.status_line import REWRITE
 from tests.cli.conftest import CommandLine, a_resume, finish, start
+from tests.cli.test_status_line import screen
 
 
 @pytest.fixture
@@ -15,7 +25,7 @@ def inbox(acme: CommandLine) -> Path:
     inbox = acme.home / "inbox" / "acme"
     inbox.mkdir(parents=True, exist_ok=True)
     (inbox / "good.json").write_bytes(a_resume("Ada"))
-    (inbox / "bad.json").write_bytes(b"[]")
+    (inbox / "bad.json").write_bytes(b"7")
     return inbox
 
 
@@ -79,3 +89,154 @@ def test_ctrl_c_ends_it_in_order(acme: CommandLine, inbox: Path) -> None:
     assert code == 0
     assert stderr.startswith(f"Watching {inbox.parent}. Ctrl-C stops it.\n")
     assert "Traceback" not in stderr
+
+
+def tree(folder: Path) -> dict[str, bytes | None]:
+    """Every path below a folder, and what the files hold."""
+    return {
+        str(path.relative_to(folder)): path.read_bytes() if path.is_file() else None
+        for path in folder.rglob("*")
+    }
+
+
+def test_a_dry_run_gives_the_verdicts_and_changes_nothing(acme: CommandLine, inbox: Path) -> None:
+    before = tree(inbox.parent)
+
+    result = acme("watch", "--dry-run", "--settle", "0", "--on-import", f"touch {inbox}/ran")
+
+    assert (result.exit_code, result.stdout) == (1, "")
+    *lines, summary = result.stderr.splitlines()
+    assert sorted(lines) == [
+        "done       acme/good.json",
+        "failed     acme/bad.json: The resume must be a JSON object",
+    ]
+    assert summary == "1 done, 1 failed (nothing was changed)."
+    assert tree(inbox.parent) == before
+    assert acme.answers("list", "--json")["resumes"] == []
+    assert acme.answers("imports", "list", "--json")["files"] == []
+
+
+def test_a_dry_run_makes_no_home(run: CommandLine) -> None:
+    assert "No store yet" in run.fails(3, "watch", "--dry-run")
+    assert not run.home.exists()
+
+
+def test_done_files_are_pruned_as_the_settings_say(acme: CommandLine, inbox: Path) -> None:
+    old = inbox.parent / "_done" / "2020-02-02" / "cv-0123abcd.json"
+    old.parent.mkdir(parents=True)
+    old.write_bytes(b"{}")
+    (acme.home / "config.toml").write_text("done_keep_days = 36500\n")
+    acme("watch", "--once", "--settle", "0")
+    assert old.exists()
+
+    process = start("--home", str(acme.home), "watch", "--done-keep", "1", "--poll", "--json")
+    (inbox / "next.json").write_bytes(a_resume("Bo"))
+    assert process.stdout is not None
+    assert json.loads(process.stdout.readline())["outcome"] == "done"
+    process.send_signal(signal.SIGTERM)
+    finish(process)
+
+    assert not old.parent.exists()
+    assert len(list((inbox.parent / "_done").rglob("*-*.json"))) == 2
+
+
+def test_the_command_runs_after_the_batch_and_the_flag_wins(acme: CommandLine, inbox: Path) -> None:
+    told = acme.home / "told"
+    (acme.home / "config.toml").write_text(f'on_import = "echo setting > {told}"\n')
+
+    acme("watch", "--once", "--settle", "0", "--on-import", f"env > {told}; exit 3")
+
+    lines = told.read_text().splitlines()
+    assert {"RESUMES_IMPORT_DONE=1", "RESUMES_IMPORT_FAILED=1"} <= set(lines)
+    assert len(acme.answers("list", "--json")["resumes"]) == 1
+    (inbox / "next.json").write_bytes(a_resume("Bo"))
+    acme("watch", "--once")
+    assert told.read_text() == "setting\n"
+
+
+def test_a_command_that_fails_is_told_and_fails_nothing(acme: CommandLine, inbox: Path) -> None:
+    (inbox / "bad.json").unlink()
+
+    result = acme("watch", "--once", "--on-import", "echo no mail >&2; exit 3")
+
+    assert result.exit_code == 0
+    assert 'The command of --on-import failed with exit code 3: "no mail". ' in result.stderr
+    assert result.stderr.endswith("1 done, 0 failed.\n")
+
+
+def on_terminal(words: Sequence[str], **variables: str) -> tuple[int, str, str]:
+    """A program's exit code, its standard output, and what its terminal, standard error, got."""
+    ours, theirs = pty.openpty()
+    environment = {**os.environ, "TERM": "xterm", **variables}
+    process = start(*words, stderr=theirs, stdin=subprocess.PIPE, env=environment)
+    os.close(theirs)
+    written = b""
+    with contextlib.suppress(OSError):  # EIO: nobody has the other end any more
+        while select.select([ours], [], [], 20)[0]:
+            written += os.read(ours, 65_536)
+    os.close(ours)
+    code, stdout, _ = finish(process)
+    return code, stdout, written.decode()
+
+
+@pytest.fixture
+def backlog(acme: CommandLine) -> list[str]:
+    """An inbox with many files, and the command line that drains it."""
+    acme.succeeds("accounts", "set-plan", "acme", "business")
+    inbox = acme.home / "inbox" / "acme"
+    inbox.mkdir(parents=True, exist_ok=True)
+    (inbox / "good\u202e\x1b[2J.json").write_bytes(a_resume("First"))
+    (inbox / "bad\x1b[2J\n.json").write_bytes(b"7")
+    for path in inbox.iterdir():
+        os.utime(path, (0, 0))  # the oldest come first
+    for number in range(98):
+        (inbox / f"{number}.json").write_bytes(a_resume(f"Ada {number}"))
+    return ["--home", str(acme.home), "watch", "--once", "--settle", "0"]
+
+
+def escapes(written: str) -> set[str]:
+    """The control sequences in what was written."""
+    return set(re.findall(r"\x1b[^A-Za-z]*[A-Za-z]?", written))
+
+
+def test_on_a_terminal_a_line_says_how_far_it_is(backlog: list[str]) -> None:
+    code, stdout, written = on_terminal(backlog)
+
+    assert (code, stdout) == (1, "")
+    drawn = re.findall(rf"{re.escape(REWRITE)}([^\r\n\x1b]+)", written)
+    assert any(
+        re.fullmatch(r"[0-9]+ done(, 1 failed)?; [0-9]+\+? waiting.*", text) for text in drawn
+    )
+    lines = [re.sub(r"\x1b\[[0-9]*m", "", text) for text in screen(written)]
+    assert lines[-3:] == [f"done       {99 - FEW} more files", "99 done, 1 failed.", ""]
+    assert not any("waiting" in text for text in lines)
+
+
+def test_names_of_files_reach_the_terminal_as_harmless_text(backlog: list[str]) -> None:
+    _, _, written = on_terminal(backlog, NO_COLOR="1")
+
+    assert escapes(written) == {"\x1b[K"}
+    assert "done       acme/good\\u202e\\x1b[2J.json" in screen(written)
+    assert "failed     acme/bad\\x1b[2J\\x0a.json: The resume must be a JSON object" in screen(
+        written
+    )
+
+
+def test_a_dumb_terminal_gets_a_line_for_each_file(backlog: list[str]) -> None:
+    _, _, written = on_terminal(backlog, TERM="dumb", NO_COLOR="1")
+    assert escapes(written) == set()
+    assert written.count("done       ") == 99
+
+
+def test_below_up_there_is_a_line_for_each_file_too(backlog: list[str]) -> None:
+    # The API writes to the same terminal and knows of no line to keep.
+    _, _, written = on_terminal([*backlog, "--until-stdin-ends"], NO_COLOR="1")
+    assert escapes(written) == set()
+    assert written.count("done       ") == 99
+
+
+def test_as_json_every_file_is_there_whatever_the_line_says(backlog: list[str]) -> None:
+    _, stdout, written = on_terminal([*backlog, "--json"], NO_COLOR="1")
+    assert len([json.loads(line) for line in stdout.splitlines()]) == 100
+    assert escapes(written) <= {"\x1b[K"}
+    assert screen(written) == ["99 done, 1 failed.", ""]
