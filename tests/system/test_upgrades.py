@@ -1,5 +1,6 @@
 """What programs make of a store that is not of their own version."""
 
+import json
 import os
 import pty
 import select
@@ -12,6 +13,7 @@ from sqlalchemy import text
 
 from resumes.store import accounts, open_store
 from resumes.store.engine import sqlite_engine
+from tests.resumes.store import older_stores
 from tests.system import programs
 
 
@@ -80,6 +82,15 @@ def test_the_terminal_ui_makes_an_empty_store_current(tmp_path: Path) -> None:
     assert on_a_terminal(tmp_path, "tui", until=b"accounts create") == 0
     with open_store(f"sqlite:///{path}", upgrade=False) as store:
         assert accounts.list_accounts(store) == []
+
+
+def test_an_older_store_is_left_alone_until_it_is_upgraded(tmp_path: Path) -> None:
+    older_stores.a_store_of_0001(tmp_path / "resumes.db", tmp_path)
+    assert "Run `resumes db upgrade`" in programs.run(tmp_path, "imports", "list").stderr
+    programs.succeed(tmp_path, "db", "upgrade")
+    listed = json.loads(programs.succeed(tmp_path, "imports", "list", "--json"))["files"]
+    assert [file["outcome"] for file in listed] == ["held", "failed", "done"]
+    assert (tmp_path / "resumes.db.before-0002").is_file()
 
 
 @pytest.mark.parametrize(

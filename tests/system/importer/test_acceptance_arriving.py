@@ -1,0 +1,143 @@
+"""Files and folders that come in by every way there is, and some that go again."""
+
+import subprocess
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from importer.options import Options
+from importer.rounds import Importer
+from importer.steps import Step
+from importer.telling import Remarks
+from tests.resumes.builders import a_document
+from tests.system.importer.scenes import Scene
+
+IN_A_FOLDER = 500
+
+
+@pytest.mark.parametrize("how", [[], ["--poll"]], ids=["events", "scans alone"])
+def test_what_is_moved_in_and_folders_that_are_moved_in_are_found(
+    scene: Scene, tmp_path: Path, how: list[str]
+) -> None:
+    scene.account("ana")
+    outside = Scene(tmp_path / "outside")
+    single = outside.drop("x.json", a_document("single"))
+    copied = outside.drop("y.json", a_document("copied"))
+    for number in range(IN_A_FOLDER):
+        outside.drop(f"full/{number}.json", a_document(f"moved {number}"))
+    inbox = scene.root / "ana"
+    with scene.watched(*how):
+        single.rename(inbox / "x.json")
+        (outside.root / "full").rename(inbox / "full")
+        made = f'mkdir -p "{inbox}/a/b" && cp "{copied}" "{inbox}/a/b/y.json"'
+        subprocess.run(["/bin/sh", "-c", made], check=True)
+        scene.wait_for(ended=IN_A_FOLDER + 2)
+        (inbox / "a" / "b" / "c").mkdir()
+        scene.drop("ana/a/b/c/later.json", a_document("later"))
+        scene.wait_for(ended=IN_A_FOLDER + 3)
+    names = ["single", "copied", "later", *(f"moved {n}" for n in range(IN_A_FOLDER))]
+    assert scene.check(files=len(names), resumes={"ana": names}).done == len(names)
+
+
+def test_an_account_that_is_made_later_gets_what_waited_for_it(scene: Scene) -> None:
+    scene.account("ana")
+    scene.drop("bo/cv.json", a_document("early"))
+    with scene.watched():
+        scene.drop("ana/cv.json", a_document("Ada"))
+        scene.wait_for(ended=1)
+        assert scene.tally().left == {"bo/cv.json"}
+        scene.account("bo")
+        scene.wait_for(ended=2)
+    assert scene.check(files=2, resumes={"ana": ["Ada"], "bo": ["early"]}).done == 2
+
+
+VanishAt = Callable[[Path], list[Path]]
+
+
+def in_the_inbox(root: Path) -> list[Path]:
+    return [root / "ana" / "gone.json"]
+
+
+def among_the_claims(root: Path) -> list[Path]:
+    claims = [path for path in (root / ".work").glob("*/*/*") if not path.name.endswith(".tmp")]
+    return [path for path in claims if b"gone" in path.read_bytes()]
+
+
+@pytest.mark.parametrize(
+    ("step", "where"),
+    [
+        (Step.JOURNAL_WRITTEN, in_the_inbox),
+        (Step.CLAIMED, among_the_claims),
+        (Step.READ, among_the_claims),
+        (Step.COMMITTED, among_the_claims),
+    ],
+    ids=["before it is opened", "once it is claimed", "once it is read", "once it is stored"],
+)
+def test_a_file_that_vanishes_is_no_error_and_stops_no_other(
+    scene: Scene, caplog: pytest.LogCaptureFixture, step: Step, where: VanishAt
+) -> None:
+    scene.account("ana")
+    scene.drop("ana/gone.json", a_document("gone"))
+    scene.drop("ana/stays.json", a_document("stays"))
+
+    def vanish(reached: Step) -> None:
+        if reached is step:
+            for path in where(scene.root):
+                path.unlink(missing_ok=True)
+
+    with scene.store() as store:
+        importer = Importer(
+            store,
+            scene.root,
+            Options(settle_s=0, workers=0),
+            on_file=scene.told.append,
+            remarks=Remarks(scene.notices.append),
+            observe=vanish,
+        )
+        importer.round()
+        scene.drop("ana/next.json", a_document("next"))
+        importer.round()
+        importer.close()
+    assert scene.notices == []
+    assert caplog.records == []
+    # What was read before it went is stored all the same.
+    kept = ["gone"] if step in (Step.READ, Step.COMMITTED) else []
+    assert {file.name for file in scene.told} >= {"ana/stays.json", "ana/next.json"}
+    scene.check_resumes({"ana": ["stays", "next", *kept]})
+
+
+def test_files_that_come_and_go_all_the_time_disturb_nothing(scene: Scene) -> None:
+    scene.account("ana")
+    over = threading.Event()
+    outside = scene.home / "took back"
+    outside.mkdir()
+
+    def come_and_go() -> None:
+        number = 0
+        while not over.is_set():
+            content = b'{"header": ' if number % 2 else a_document(f"shy {number}")
+            path = scene.drop(f"ana/shy {number}.json", content)
+            over.wait(0.0005 * (number % 5))
+            try:
+                path.rename(outside / path.name)
+            except FileNotFoundError:
+                taken.append(number)
+            number += 1
+
+    taken: list[int] = []
+    other = threading.Thread(target=come_and_go)
+    with scene.watched(settle_s=0.2) as importer:
+        other.start()
+        for number in range(100):
+            scene.drop(f"ana/{number}.json", a_document(f"stays {number}"))
+        scene.wait_until(lambda: scene.tally().done >= 100)
+        over.set()
+        other.join()
+        scene.wait_for(ended=100 + len(taken))
+        assert importer.is_running
+        assert "Traceback" not in importer.log
+    names = [f"stays {number}" for number in range(100)]
+    shy = [f"shy {number}" for number in taken if number % 2 == 0]
+    scene.check(files=100 + len(taken), resumes={"ana": [*names, *shy]})

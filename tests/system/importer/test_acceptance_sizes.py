@@ -1,0 +1,83 @@
+"""Files that are too large, or would be, and how much memory they take."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from resumes.analyzer import DEFAULT_FORMAT
+from tests.importer.packing import bomb, zipped
+from tests.resumes.builders import a_document
+from tests.system.importer.oracle import Tally, reports_of
+from tests.system.importer.scenes import Scene
+
+MEMORY_BYTES = 300 * 1024 * 1024
+GIGABYTE = 1024**3
+LIMIT = DEFAULT_FORMAT.max_bytes
+
+
+def filled(name: str, size_bytes: int) -> bytes:
+    """A resume of exactly so many bytes."""
+    empty = len(a_document(name, filler=""))
+    body = a_document(name, filler="x" * (size_bytes - empty))
+    assert len(body) == size_bytes
+    return body
+
+
+REFUSED: Mapping[str, tuple[bytes, str]] = {
+    "empty.json": (b"", "invalid_json"),
+    "over.json": (filled("over", LIMIT + 1), "too_large"),
+    "wide.json": (b"[" + b"{}," * 20_000_000 + b"{}]", "too_large"),
+    "bomb.json.gz": (bomb(b'{"header": {"name": "a"}, "x": "'), "too_large"),
+    "lines.ndjson.gz": (bomb(b"{}\n"), "too_large"),
+    "bomb.zip": (zipped({"a.json": b"x" * (256 * 1024 * 1024)}), "too_large"),
+    "nested.zip": (
+        zipped({"inner.zip": zipped({"a.json": a_document("nested")})}),
+        "invalid_archive",
+    ),
+    "escape.zip": (zipped({"../evil.json": a_document("evil")}), "invalid_archive"),
+    "root.zip": (zipped({"/etc/evil.json": a_document("evil")}), "invalid_archive"),
+}
+
+SPARSE = {"sparse.json": GIGABYTE, "sparse.ndjson": GIGABYTE // 8, "sparse.zip": GIGABYTE // 8}
+
+
+@pytest.fixture(scope="module")
+def peak(tmp_path_factory: pytest.TempPathFactory) -> tuple[Scene, int]:
+    """A folder with all of these after an importer was through with it, and what that took."""
+    scene = Scene(tmp_path_factory.mktemp("sizes"))
+    scene.account("ana")
+    scene.account("bo")
+    with scene.watched(settle_s=0.3) as importer:
+        for name, (content, _) in REFUSED.items():
+            scene.drop(f"ana/{name}", content)
+        for name, size_bytes in SPARSE.items():
+            with (scene.root / "ana" / name).open("wb") as file:
+                file.truncate(size_bytes)
+        scene.drop("ana/limit.json", filled("limit", LIMIT))
+        scene.drop("bo/small.json", a_document("small"))
+        scene.wait_for(ended=len(REFUSED) + 5, limit_s=60)
+        memory = importer.most_memory_bytes
+    return scene, memory
+
+
+def test_what_is_too_large_is_refused_and_the_rest_is_imported(peak: tuple[Scene, int]) -> None:
+    scene, _ = peak
+    found = scene.check(files=len(REFUSED) + 5, resumes={"ana": ["limit"], "bo": ["small"]})
+    assert found == Tally(2, len(REFUSED) + 3, 0, 0, frozenset())
+
+
+def test_each_is_refused_for_its_own_reason(peak: tuple[Scene, int]) -> None:
+    reports = reports_of(peak[0].root, "failed")
+    reasons = {name: reason for name, (_, reason) in REFUSED.items()}
+    reasons |= dict.fromkeys(SPARSE, "too_large")
+    assert {name.removeprefix("ana/"): one["reason"] for name, one in reports.items()} == reasons
+
+
+def test_none_of_them_is_unpacked_or_read_into_memory_whole(peak: tuple[Scene, int]) -> None:
+    assert peak[1] < MEMORY_BYTES
+
+
+def test_nothing_is_written_outside_of_the_folder(peak: tuple[Scene, int]) -> None:
+    assert list(peak[0].home.rglob("*evil*")) == []
+    assert not Path("/etc/evil.json").exists()
