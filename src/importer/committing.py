@@ -142,6 +142,8 @@ class Committer:
         try:
             creation = self._creation(work)
             (result,) = create_files(self._store, [creation], deadline_s=DEADLINE_S)
+        except StoreError:
+            raise
         except Exception:  # noqa: BLE001 - logged whole; one file must not stop the others
             conclusion = conclusions.failed(judging.internal_error())
             self.record(work, conclusion)

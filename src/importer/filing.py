@@ -172,7 +172,8 @@ class Filer:
         if claim.reports:
             self._tidy_reports(claim, keep)
             self._observe(Step.REPORTS_TIDIED)
-            Path(claim.temporary).unlink(missing_ok=True)
+            with contextlib.suppress(OSError):
+                Path(claim.temporary).unlink(missing_ok=True)
         self._taker.settle(claim.id)
 
     def _tidy_reports(self, claim: Claim, keep: Path | None) -> None:

@@ -1,5 +1,6 @@
 """A hand takes files and files them away, in one workspace."""
 
+import contextlib
 import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -8,7 +9,7 @@ from pathlib import Path
 from importer import journals, reading
 from importer.claims import CLAIM_ID, Claim
 from importer.filing import Filed, Filer, Filing
-from importer.journals import Journal
+from importer.journals import ACCOUNT_ID, Journal
 from importer.steps import Observer, Step
 from importer.taking import Again, Candidate, Left, Taken, Taker
 from importer.trying import Trial
@@ -94,7 +95,7 @@ class Hand:
             entry = entries.pop(claim_id, None)
             if entry is not None and entry.claim.folder == folder:
                 claim = _counted(entry)
-                self._taker.adopt(claim, entry.journal)
+                self._taker.adopt(claim, entry.journal, entry.signature)
             else:
                 claim = self._name(claim_id, folder)
             remains.claims.append(claim)
@@ -115,14 +116,18 @@ class Hand:
 
     def leave(self) -> None:
         """Other importers may take over what is left."""
+        self._taker.end_attempts()
         self.workspace.leave()
 
     def _find_claims(self) -> Iterable[tuple[str, str]]:
         for folder, name in self.workspace.iter_claim_ids():
+            if not ACCOUNT_ID.fullmatch(folder.rpartition("/")[2]):
+                continue
             if CLAIM_ID.fullmatch(name):
                 yield folder, name
             elif name.endswith(".tmp") and CLAIM_ID.fullmatch(name.removesuffix(".tmp")):
-                (Path(folder) / name).unlink(missing_ok=True)  # a report that was being written
+                with contextlib.suppress(OSError):  # a report that was being written
+                    (Path(folder) / name).unlink()
 
     def _name(self, claim_id: str, folder: str) -> Claim:
         """A claim whose journal is lost."""

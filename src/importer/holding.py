@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import NamedTuple
 
-from importer import reports
+from importer import reading, reports
 from importer.claims import Claim
 from importer.filing import HELD, report_path
 from importer.names import escaped_before, find_extension
@@ -80,14 +80,15 @@ class HeldFiles:
 
 
 def _folders(folder: Path) -> list[str]:
-    with contextlib.suppress(FileNotFoundError, NotADirectoryError), os.scandir(folder) as entries:
+    # A folder that cannot be listed for now keeps its files, and nobody else waits for it.
+    with contextlib.suppress(OSError), os.scandir(folder) as entries:
         return sorted(entry.name for entry in entries if entry.is_dir(follow_symlinks=False))
     return []
 
 
 def _list(path: str) -> list[Held]:
     files = []
-    with contextlib.suppress(FileNotFoundError):
+    with contextlib.suppress(OSError):
         for name in os.listdir(path):  # noqa: PTH208  (names are all that is asked for)
             match = _HELD_NAME.fullmatch(name)
             is_file = match is not None and find_extension(name) is not None
@@ -105,23 +106,42 @@ def returned(path: Path, claim_id: str, account_id: str, root: Path, *, now_us: 
     """What takes up a file again that was put away, under the id that it had; by whom is open."""
     report_file = report_path(path)
     report = reports.find_report(report_file) or {}
+    place = str(report_file.relative_to(root))
     claim = Claim(
         id=claim_id,
         folder=account_id,
         account=escaped_before(str(report.get("account") or path.parent.name)),
         name=escaped_before(str(report.get("file") or path.name)),
         claimed_at_us=now_us,
-        reports=(str(report_file.relative_to(root)),),
+        reports=(place,) if is_text(place) else (),
     )
     return Candidate(claim, str(path), is_return=True)
+
+
+def is_as_reported(path: Path, claim_id: str) -> bool:
+    """Whether the file is what the report beside it speaks of, byte for byte."""
+    report = reports.find_report(report_path(path))
+    if report is None or report.get("claim_id") != claim_id:
+        return False
+    return report.get("sha256") in (None, reading.find_sha256(path))
+
+
+def is_text(name: str) -> bool:
+    """Whether the name is UTF-8, so that a journal can name it."""
+    return all(not 0xD800 <= ord(char) <= 0xDFFF for char in name)
 
 
 def split(held: list[Held], free_places: int | None) -> tuple[list[Held], list[Held]]:
     """Those whose turn it is, as many as there are free places, and those who wait on.
 
-    At most 500 at a time; None free places are no further limit.
+    At most 500 at a time; None free places are no further limit. A file of several resumes goes
+    alone: it takes places slice by slice, and none that came later may be quicker.
     """
     count = RELEASE_FILES if free_places is None else min(free_places, RELEASE_FILES)
+    first_bundle = next(
+        (place for place, one in enumerate(held[:count]) if not one.path.endswith(".json")), count
+    )
+    count = min(count, max(1, first_bundle))
     return held[:count], held[count:]
 
 

@@ -51,8 +51,8 @@ class Inbox:
         """Paths of files that are being tried."""
         self.is_blocked = False
         """Whether its files cannot be taken, until the next look."""
-        self.is_foreign = False
-        """Whether it was found to be a file system of its own."""
+        self.foreign: set[str] = set()
+        """Its folders that were found to be file systems of their own."""
         self.ignored = 0
         self.waiting = 0
         self.waiting_bytes = 0

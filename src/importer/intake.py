@@ -1,6 +1,7 @@
 """New files: in which inboxes they lie, whose they are, and which are tried next."""
 
 import errno
+import os
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
@@ -114,7 +115,8 @@ class Intake:
         names = scanning.find_inboxes(str(self._root))
         self._owners.scanned(self._monotonic() - started)
         for name in self._inboxes.keys() - set(names):
-            del self._inboxes[name]
+            for folder in self._inboxes.pop(name).foreign:
+                self._health.ok(f"mount {escaped(os.path.relpath(folder, self._root))}")
         for name in names:
             if name not in self._inboxes:
                 self._inboxes[name] = self._make_inbox(name)
@@ -214,7 +216,7 @@ class Intake:
         if left is None:
             if inbox is not None:
                 inbox.settling.forget(one.path)
-                self._note_movable(inbox)
+                self._note_movable(inbox, one)
             return
         if left.why is Why.STUCK:
             self._tell_stuck(one.claim, left.error)
@@ -235,21 +237,23 @@ class Intake:
             again_s = max(STUCK_AGAIN_S, self._options.settle_s)
             inbox.settling.leave(left.path, signature, again_s=again_s)
             if left.error is not None and left.error.errno == errno.EXDEV:
-                inbox.is_foreign = True
-                inbox.block()
+                inbox.foreign.add(os.path.dirname(left.path))  # noqa: PTH120  (text, as names are)
+                if os.path.dirname(left.path) == inbox.folder:  # noqa: PTH120
+                    inbox.block()
 
-    def _note_movable(self, inbox: Inbox) -> None:
-        if inbox.is_foreign:
-            inbox.is_foreign = False
-            self._health.ok(f"mount {escaped(inbox.below)}")
+    def _note_movable(self, inbox: Inbox, one: Candidate) -> None:
+        folder = os.path.dirname(one.path)  # noqa: PTH120  (text, as names are)
+        if folder in inbox.foreign:
+            inbox.foreign.discard(folder)
+            self._health.ok(f"mount {one.claim.name.rpartition('/')[0]}")
 
     def _tell_stuck(self, claim: Claim, error: OSError | None) -> None:
         code = error.errno if error else 0
         if code == errno.EXDEV:
-            folder = claim.name.partition("/")[0]
+            folder = claim.name.rpartition("/")[0]
             self._health.degraded(
                 f"mount {folder}",
-                f'The folder "{folder}" is a file system of its own, and files cannot be taken '
+                f'The folder "{folder or "inbox itself"}" is a file system of its own, and files cannot be taken '
                 "from it by renaming. Watch it as a folder of its own: "
                 f"`resumes watch {escaped(str(self._root))}/{folder} --account {claim.account}`",
             )

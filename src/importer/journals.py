@@ -17,12 +17,14 @@ from typing import Any
 
 import orjson
 
+from importer import reading
 from importer.claims import CLAIM_ID, Claim
 from importer.names import escaped_before
+from importer.reading import Signature
 
 SUFFIX = ".journal"
-_ACCOUNT_ID = re.compile(r"[0-9a-f]{16}")
-_READ = b'{"read":true}\n'
+MAX_BYTES = 64 * 1024 * 1024
+ACCOUNT_ID = re.compile(r"[0-9a-f]{16}")
 
 
 class Journal:
@@ -38,10 +40,13 @@ class Journal:
         self._open_ids.update(claim.id for claim in claims)
         self._append(b"".join(map(_line, claims)), is_durable=is_durable)
 
-    def end_reading(self) -> None:
-        """Whatever kills the importer from now on, it is not the reading of one of these files."""
+    def end_reading(self, taken: Iterable[tuple[str, Signature]] = ()) -> None:
+        """Whatever kills the importer from now on, it is not the reading of one of these files;
+        those that were taken had these signatures."""
+        line = {"read": True, "signatures": {claim_id: [*read] for claim_id, read in taken}}
         with contextlib.suppress(OSError):  # then they are only suspected in vain
-            self._append(_READ, is_durable=False)
+            content = orjson.dumps(line, option=orjson.OPT_APPEND_NEWLINE)
+            self._append(content, is_durable=False)
 
     def begin(self, claim: Claim) -> None:
         """The claim's file is about to be read alone, and counts as deadly until `end`."""
@@ -105,11 +110,20 @@ def _line(claim: Claim, *, is_begun: bool = False) -> bytes:
 class Entry:
     """What a journal says of a claim."""
 
-    __slots__ = ("claim", "is_begun", "journal")
+    __slots__ = ("claim", "is_begun", "journal", "signature")
 
-    def __init__(self, claim: Claim, journal: Journal, *, is_begun: bool) -> None:
+    def __init__(
+        self,
+        claim: Claim,
+        journal: Journal,
+        *,
+        is_begun: bool,
+        signature: Signature | None = None,
+    ) -> None:
         self.claim = claim
         self.journal = journal
+        self.signature = signature
+        """The file's when it was taken, if it is known."""
         self.is_begun = is_begun
         """Whether the importer ended while the file was read alone."""
 
@@ -120,8 +134,8 @@ def load(workspace: Path) -> tuple[dict[str, Entry], list[Entry]]:
     entries: dict[str, Entry] = {}
     unread: list[Entry] = []
     for path in sorted(workspace.glob(f"*{SUFFIX}")):
-        if not path.is_file():
-            continue
+        if path.is_symlink() or not path.is_file():
+            continue  # nothing that an importer made
         mine, is_read = _load_one(str(path), workspace)
         entries.update(mine)
         if not mine:
@@ -136,19 +150,37 @@ def _load_one(path: str, workspace: Path) -> tuple[dict[str, Entry], bool]:
     states = {line["id"]: line for line in lines if "id" in line}
     claims = {claim_id: _claim(fields, workspace) for claim_id, fields in states.items()}
     journal = Journal(path, claims.values())
+    signatures = _signatures(lines)
     entries = {
-        claim_id: Entry(claim, journal, is_begun=bool(states[claim_id].get("begun")))
+        claim_id: Entry(
+            claim,
+            journal,
+            is_begun=bool(states[claim_id].get("begun")),
+            signature=signatures.get(claim_id),
+        )
         for claim_id, claim in claims.items()
     }
     return entries, any("read" in line for line in lines)
 
 
+def _signatures(lines: Iterable[dict[str, Any]]) -> dict[str, Signature]:
+    """By claim, what its file was when it was taken."""
+    found: dict[str, Signature] = {}
+    for line in lines:
+        some = line.get("signatures")
+        for claim_id, values in some.items() if isinstance(some, dict) else ():
+            with contextlib.suppress(TypeError, ValueError):
+                inode, size_bytes, mtime_ns = map(int, values)
+                found[claim_id] = Signature(inode, size_bytes, mtime_ns)
+    return found
+
+
 def _iter_lines(path: str) -> Iterator[dict[str, Any]]:
     """The lines that are whole and say what lines say; anybody may have edited the rest."""
-    for line in Path(path).read_bytes().splitlines():
+    for line in reading.load(path, MAX_BYTES).body.splitlines():
         with contextlib.suppress(ValueError, KeyError, TypeError):
             fields = orjson.loads(line)
-            if "id" in fields and not _is_claim(fields):
+            if not isinstance(fields, dict) or ("id" in fields and not _is_claim(fields)):
                 continue
             yield fields
 
@@ -156,7 +188,7 @@ def _iter_lines(path: str) -> Iterator[dict[str, Any]]:
 def _is_claim(fields: dict[str, Any]) -> bool:
     return bool(
         CLAIM_ID.fullmatch(fields["id"])
-        and _ACCOUNT_ID.fullmatch(fields["account_id"])
+        and ACCOUNT_ID.fullmatch(fields["account_id"])
         and all(isinstance(fields[key], str) for key in ("account", "name"))
         and 0 not in bytes.fromhex(fields["name_hex"])
         and isinstance(fields["claimed_at_us"], int)

@@ -57,7 +57,16 @@ def move_across(source: str | Path, target: str | Path, temporary: Path) -> None
         except FileExistsError:
             temporary.unlink()
             raise
+        _sync_folder(temporary.parent)
     os.unlink(source)  # noqa: PTH108  (source may be text)
+
+
+def _sync_folder(folder: Path) -> None:
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def _is_copy(source: str | Path, target: str | Path) -> bool:

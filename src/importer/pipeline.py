@@ -107,6 +107,11 @@ class Pipeline:
         )
 
     @property
+    def unpacking(self) -> set[str]:
+        """The ids of accounts whose files are being unpacked."""
+        return {work.claim.account_id for work in self._unbundler.works}
+
+    @property
     def has_work(self) -> bool:
         """Whether there is something to do right now, without waiting for anything."""
         return bool(len(self._committer) or self._unbundler.works)
@@ -291,7 +296,9 @@ class Pipeline:
         try:
             claim = self._hands[ended.hand_id].renew(ended.claim.id, self.ids.next())
         except OSError:
-            logger.warning("A file that changed keeps its claim", exc_info=True)
+            self._remark(
+                "unfiled", f"{name} changed after it was imported, and cannot be set aside"
+            )
             self._unfiled[ended.claim.id] = ended
             return
         self._remark(

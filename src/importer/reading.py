@@ -56,15 +56,18 @@ class NotAFile(OSError):
     """A link, pipe, socket, device or folder."""
 
 
-def open_file(path: str | Path) -> int:
-    """A descriptor of a regular file, for reading. Raises FileNotFoundError, NotAFile, OSError."""
+def open_file(path: str | Path, *, dir_fd: int | None = None) -> int:
+    """A descriptor of a regular file, for reading; with `dir_fd` the path is below that folder.
+
+    Raises FileNotFoundError, NotAFile, OSError.
+    """
     try:
-        descriptor = os.open(path, _FLAGS)
+        descriptor = os.open(path, _FLAGS, dir_fd=dir_fd)
     except FileNotFoundError:
         raise
     except OSError:
         # A link or a socket cannot be opened this way; say so in plain words.
-        if not stat.S_ISREG(os.lstat(path).st_mode):
+        if not stat.S_ISREG(os.lstat(path, dir_fd=dir_fd).st_mode):
             raise _not_a_file(path) from None
         raise
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
@@ -147,11 +150,21 @@ def digest(body: bytes) -> bytes:
     return hashlib.sha256(body.strip(JSON_SPACE)).digest()
 
 
+HASHED_BYTES = 256 * 1024 * 1024
+"""A larger file is not hashed: everything else would wait for it."""
+
+
 def find_sha256(path: str | Path) -> str | None:
-    """The SHA-256 of all of a regular file, in hexadecimal; None when it cannot be read."""
+    """The SHA-256 of all of a regular file, in hexadecimal; None when it cannot be read, or is
+    larger than 256 MiB."""
     try:
-        descriptor = open_file(path)
+        return _sha256(open_file(path))
     except OSError:
         return None
+
+
+def _sha256(descriptor: int) -> str | None:
     with os.fdopen(descriptor, "rb") as file:
+        if os.fstat(descriptor).st_size > HASHED_BYTES:
+            return None
         return hashlib.file_digest(file, "sha256").hexdigest()

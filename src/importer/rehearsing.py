@@ -3,6 +3,7 @@
 The same verdicts by the same functions, and nothing is changed: no file, no folder, no row.
 """
 
+import dataclasses
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -13,7 +14,7 @@ from importer.filing import folder_of
 from importer.holding import HeldFiles
 from importer.names import escaped
 from importer.options import Options
-from importer.outcomes import Conclusion, Refusal
+from importer.outcomes import Conclusion, Reason, Refusal
 from importer.parts import CannotUnpack
 from importer.scanning import Seen
 from importer.telling import FileReport, Remark, Summary, unowned
@@ -112,7 +113,7 @@ def _judge(seen: Seen, account: _Account, options: Options) -> Conclusion | None
     if isinstance(tried.verdict, Refusal):
         return conclusions.failed(tried.verdict)
     if tried.verdict is not None and tried.digest is not None:
-        return conclusions.conclude_one(tried.verdict, account.create(tried.digest))
+        return _rehearsed(conclusions.conclude_one(tried.verdict, account.create(tried.digest)))
     return _judge_bundle(seen.path, name, account, options)
 
 
@@ -128,8 +129,17 @@ def _judge_bundle(path: str, name: str, account: _Account, options: Options) -> 
             bundle.conclude(portion, conclusions.failed(portion.verdict))
         else:
             outcome = account.create(reading.digest(portion.part.body))
-            bundle.conclude(portion, conclusions.conclude_one(portion.verdict, outcome))
+            conclusion = _rehearsed(conclusions.conclude_one(portion.verdict, outcome))
+            bundle.conclude(portion, conclusion)
     return conclusions.sum_up(bundle.items)
+
+
+def _rehearsed(conclusion: Conclusion) -> Conclusion:
+    """The conclusion; a duplicate of what is not stored yet has no id to name."""
+    if conclusion.outcome is FileOutcome.DUPLICATE and not conclusion.resume_id:
+        told = Refusal(Reason.DUPLICATE, "The same content is among these files")
+        return dataclasses.replace(conclusion, refusal=told)
+    return conclusion
 
 
 def _iter_portions(bundle: Bundle) -> Iterator[Portion]:
@@ -146,7 +156,7 @@ def _report(
         name=escaped(seen.name),
         outcome=conclusion.outcome,
         reason=refusal.reason.value if refusal else None,
-        message=refusal.message if refusal else None,
+        message=refusal.message if refusal else conclusion.remark,
         filed_as=f"{root}/{folder_of(conclusion, info.name, now)}",
         resume_id=conclusion.resume_id or None,
         warnings=len(conclusion.warnings),

@@ -45,7 +45,7 @@ def _iter_failed(folder: Path, claim_ids: Iterable[str]) -> Iterable[tuple[Path,
     if not by_end:
         return
     for reason in _folders(folder):
-        with contextlib.suppress(FileNotFoundError):
+        with contextlib.suppress(OSError):
             for name in os.listdir(reason):  # noqa: PTH208  (names are all that is asked for)
                 stem = name[: len(name) - len(find_extension(name) or "")]
                 claim_id = by_end.get(stem[-8:])
@@ -58,6 +58,6 @@ def _iter_failed(folder: Path, claim_ids: Iterable[str]) -> Iterable[tuple[Path,
 
 
 def _folders(folder: Path) -> list[Path]:
-    with contextlib.suppress(FileNotFoundError):
+    with contextlib.suppress(OSError):
         return sorted(path for path in folder.iterdir() if path.is_dir() and not path.is_symlink())
     return []

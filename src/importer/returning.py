@@ -2,7 +2,7 @@
 somebody asked for."""
 
 from collections import deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 
 from importer import holding, retrying
@@ -11,7 +11,7 @@ from importer.holding import Held, HeldFiles
 from importer.names import WORK, escaped
 from importer.taking import Candidate
 from resumes.errors import QuotaReached
-from resumes.store import Store, requests
+from resumes.store import Store, identifiers, ledger, requests
 from resumes.store.accounts import AccountInfo
 from resumes.store.requests import Request
 
@@ -30,6 +30,9 @@ class Returns:
         self._asked: dict[str, Request] = {}
         self._answered: list[Request] = []
         self._next: deque[Candidate] = deque()
+        self._renamed: dict[str, str] = {}
+        self.has_released = False
+        """Whether held files were released last time, so that more may be waiting for that."""
 
     @property
     def holds_files(self) -> bool:
@@ -49,10 +52,16 @@ class Returns:
         """The claim of each account's last held file: new ones come after it."""
         return [files[-1].claim_id for files in self._held.values()]
 
-    def release(self, accounts: Mapping[str, AccountInfo]) -> dict[str, Queue]:
+    def release(
+        self, accounts: Mapping[str, AccountInfo], *, busy: Collection[str] = ()
+    ) -> dict[str, Queue]:
         """Held files take the places that are free, in the order they came; by account id, what
-        new files of an account queue behind (pitfalls I7). `accounts` is by id."""
-        busy = {one.claim.account_id for one in self._under_way.values()}
+        new files of an account queue behind (pitfalls I7).
+
+        `accounts` is by id; of those in `busy` nothing is released now.
+        """
+        busy = {*busy, *(one.claim.account_id for one in self._under_way.values())}
+        self.has_released = False
         queues = {}
         for account_id, files in self._held.items():
             account = accounts.get(account_id)
@@ -63,6 +72,7 @@ class Returns:
                 now, later = holding.split(files, free_places)
                 now_us = self._store.clock()
                 self._add(holding.as_return(one, self._root, now_us=now_us) for one in now)
+                self.has_released |= bool(now)
             if later:
                 queues[account_id] = Queue(later[0].claim_id, _told(account))
         return queues
@@ -78,7 +88,7 @@ class Returns:
         for one in asked:
             if one.claim_id in self._under_way:
                 self._asked[one.claim_id] = one
-            else:
+            elif one.root == root:  # another importer may have it otherwise
                 message = (
                     f"Could not {one.action.value} it: the file is no longer in {root}, or its "
                     "report is not beside it"
@@ -98,7 +108,21 @@ class Returns:
         for one in candidates:
             if one.claim.id not in self._under_way:
                 self._under_way[one.claim.id] = one
-                self._next.append(one)
+                self._next.append(self._renewed(one))
+
+    def _renewed(self, one: Candidate) -> Candidate:
+        """The file under the claim that it had; but under a new one, if what was imported under
+        that one is not what it holds now: somebody changed it, or gave its name to another."""
+        claim = one.claim
+        items = ledger.find_items(self._store, claim.folder, claim.id)
+        is_of_several = bool(items) and items[0].item > 0
+        if not items or (is_of_several and holding.is_as_reported(Path(one.path), claim.id)):
+            return one
+        new_id = identifiers.resume_id(self._store.clock())
+        renewed = one._replace(claim=claim._replace(id=new_id, reports=()))
+        self._under_way[new_id] = renewed
+        self._renamed[new_id] = claim.id
+        return renewed
 
     def next_batch(self, hand_id: str, at_most: int) -> list[Candidate]:
         """The next files to take up, in the workspace of this hand."""
@@ -109,10 +133,14 @@ class Returns:
             for one in batch
         ]
 
-    def end(self, claim_id: str) -> None:
-        """The file was taken up, or could not be."""
+    def end(self, claim_id: str, *, is_over: bool = True) -> None:
+        """The file was taken up, or is gone; unless `is_over` it lies where it lay, and whoever
+        asked for it still does."""
         self._under_way.pop(claim_id, None)
-        if (request := self._asked.pop(claim_id, None)) is not None:
+        claim_id = self._renamed.pop(claim_id, claim_id)
+        self._under_way.pop(claim_id, None)
+        request = self._asked.pop(claim_id, None)
+        if request is not None and is_over:
             self._answered.append(request)
 
 

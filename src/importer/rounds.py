@@ -164,7 +164,18 @@ class Importer:
 
     @property
     def _can_go_on(self) -> bool:
-        return self._pipeline.has_work or self._returns.are_due or self._intake.has_work
+        return (
+            self._pipeline.has_work
+            or self._returns.are_due
+            or self._may_release_more
+            or self._intake.has_work
+        )
+
+    @property
+    def _may_release_more(self) -> bool:
+        """Whether the held files that were released have come to their ends."""
+        is_idle = not self._pipeline.has_work and not self._returns.are_due
+        return self._returns.has_released and is_idle
 
     def wait_s(self) -> float:
         """Seconds until there is something to do, apart from what changes or workers say."""
@@ -220,6 +231,8 @@ class Importer:
             self._take()
             self._pipeline.commit()
             self._returns.answer()
+        if self._may_release_more:
+            self._next_care = self._monotonic()
         if self._trouble is not None:
             error, self._trouble = self._trouble, None
             raise error
@@ -232,14 +245,15 @@ class Importer:
         self._take_over()
         for claim_id in self._returns.last_ids():
             self._pipeline.ids.follow(claim_id)
-        self._pipeline.queues = self._returns.release({one.id: one for one in self._accounts})
+        by_id = {one.id: one for one in self._accounts}
+        self._pipeline.queues = self._returns.release(by_id, busy=self._pipeline.unpacking)
         self._returns.take_requests()
         self._intake.find_owners({one.name: one for one in self._accounts})
 
     def _keep_workspace(self) -> None:
         # Somebody may have emptied or replaced the whole folder under us.
         if not self._pipeline.own.workspace.is_held:
-            self._workforce.end()
+            self._give_up(self._workforce.end())
             self._pipeline.replace_own(self._make_hand())
 
     def _find_accounts(self) -> None:
@@ -252,10 +266,7 @@ class Importer:
     def _take_over(self) -> None:
         """What importers and workers left that are gone is ours."""
         for candidates in self._workforce.bury():
-            for one in candidates:
-                inbox = self._intake.land(one)
-                if inbox is not None:
-                    inbox.rhythm.force()
+            self._give_up(candidates)
             self._next_take_over = self._monotonic()
         self._pipeline.leave_finished()
         if self._monotonic() < self._next_take_over:
@@ -277,6 +288,13 @@ class Importer:
             self._intake.suspect(remains.suspects)
             self._pipeline.own.keep_suspects(remains.suspects)
         self._next_take_over = self._monotonic() + TAKE_OVER_S
+
+    def _give_up(self, candidates: Iterable[Candidate]) -> None:
+        """Nobody tries these files now, so they are looked for again."""
+        for one in candidates:
+            inbox = self._intake.land(one)
+            if inbox is not None:
+                inbox.rhythm.force()
 
     def _give_workers(self) -> None:
         """There are workers if there is a backlog, and they have enough to do."""
@@ -313,11 +331,12 @@ class Importer:
     def _after_tries(self, candidates: Iterable[Candidate], left: Iterable[Left]) -> None:
         left_by_id = {one.claim_id: one for one in left}
         for one in candidates:
+            why_left = left_by_id.get(one.claim.id)
             if one.is_return:
-                self._returns.end(one.claim.id)
+                is_over = why_left is None or why_left.why is Why.GONE
+                self._returns.end(one.claim.id, is_over=is_over)
             if one.is_alone:
                 self._pipeline.own.end_suspect(one.claim.name_hex)
-            why_left = left_by_id.get(one.claim.id)
             if why_left is not None and why_left.why is Why.TROUBLE:
                 self._trouble = why_left.error
             self._intake.after_try(one, why_left)
@@ -367,7 +386,8 @@ class Importer:
 
     def close(self) -> None:
         """Other importers may take over what is left."""
-        self._workforce.end()
+        self._give_up(self._workforce.end())
+        self._hear_workers()
         self._pipeline.leave()
 
 

@@ -9,6 +9,7 @@ Works in one workspace and knows neither store nor clock, so that it runs in the
 process or in another beside it.
 """
 
+import contextlib
 import errno
 import math
 import os
@@ -31,6 +32,9 @@ OF_THE_FILE = frozenset(
     {errno.EACCES, errno.EPERM, errno.EBUSY, errno.EXDEV, errno.ENAMETOOLONG, errno.EROFS}
 )
 """Errors that keep one file or folder from being claimed; with others no claim is possible."""
+
+OF_THE_PROCESS = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM})
+"""Errors of opening that say nothing of the file."""
 
 ATTEMPTS = 3
 """A file that ended the importer each time is not read for a third time alone (pitfalls I10)."""
@@ -106,6 +110,7 @@ class Taker:
         self._observe = observe
         self._mine: dict[str, Mine] = {}
         self._made: set[str] = set()
+        self._sources: dict[str, int] = {}
 
     def take(self, candidates: Sequence[Candidate]) -> list[Taken | Left]:
         """Those that are ready are ours; one answer each, in order.
@@ -116,8 +121,13 @@ class Taker:
         self._make_folders(claims)
         journal = journals.write(self.workspace.path, claims)
         self._observe(Step.JOURNAL_WRITTEN)
-        answers = [self._take(one, journal) for one in candidates]
-        journal.end_reading()
+        try:
+            answers = [self._take(one, journal) for one in candidates]
+        finally:
+            self._close_sources()
+        journal.end_reading(
+            (answer.claim_id, answer.signature) for answer in answers if isinstance(answer, Taken)
+        )
         self._observe(Step.READ)
         for claim, answer in zip(claims, answers, strict=True):
             if isinstance(answer, Taken):
@@ -152,10 +162,19 @@ class Taker:
         """What is known of a claim; None when nothing is left of it here."""
         return self._mine.get(claim_id)
 
-    def adopt(self, claim: Claim, journal: Journal) -> None:
-        """A claim of an importer that is gone, which stands in its journal, is ours."""
-        signature = reading.find_signature(claim.path)
+    def adopt(self, claim: Claim, journal: Journal, signature: Signature | None = None) -> None:
+        """A claim of an importer that is gone, which stands in its journal, is ours.
+
+        `signature` is that of its file when it was last read, if that is known.
+        """
+        signature = signature or reading.find_signature(claim.path)
         self._mine[claim.id] = Mine(claim, journal, signature)
+
+    def end_attempts(self) -> None:
+        """Files that are being unpacked did not end this importer: it ends in good order."""
+        for claim, journal, _ in self._mine.values():
+            if self._trial.leaves_unread(claim.name) and os.path.lexists(claim.path):
+                journal.end(claim)
 
     def replace(self, claim: Claim) -> None:
         """The claim is known as it is now."""
@@ -191,8 +210,12 @@ class Taker:
         except FileNotFoundError as error:
             self._made.discard(claim.folder)  # somebody may have tidied it away
             signature = reading.find_signature(one.path)
-            why = Why.GONE if signature is None else Why.TROUBLE
+            is_gone = signature is None or error.filename == os.path.dirname(one.path)  # noqa: PTH120
+            why = Why.GONE if is_gone else Why.TROUBLE
             return Left(claim.id, one.path, why, signature, error)
+        except FileExistsError as error:
+            signature = reading.find_signature(one.path)
+            return Left(claim.id, one.path, Why.STUCK, signature, error)
         except OSError as error:
             why = Why.STUCK if error.errno in OF_THE_FILE else Why.TROUBLE
             return Left(claim.id, one.path, why, reading.find_signature(one.path), error)
@@ -205,20 +228,29 @@ class Taker:
     def _take_read(self, one: Candidate) -> Taken | Left:
         claim = one.claim
         try:
-            descriptor = reading.open_file(one.path)
+            source = self._source(one)
+            descriptor = reading.open_file(os.path.basename(one.path), dir_fd=source)  # noqa: PTH119  (text, as names are)
         except FileNotFoundError:
             raise
         except OSError as error:
+            if error.errno in OF_THE_PROCESS:
+                raise
             return self._take_unreadable(one, error)
         try:
-            tried = self._trial.try_open(descriptor, claim.name, one.known)
+            try:
+                # What is taken up again was quiet before.
+                known = _long_known(descriptor) if one.is_return else one.known
+                tried = self._trial.try_open(descriptor, claim.name, known)
+            except OSError as error:  # a bad sector, say: this file's trouble alone
+                signature = reading.find_signature(one.path)
+                return Left(claim.id, one.path, Why.STUCK, signature, error)
             if not tried.is_ready and not one.is_return:
                 why = Why.REPORT if tried.is_report else Why.SETTLING
                 return Left(claim.id, one.path, why, tried.signature)
             self._claim(one)
-            # What is taken up again was quiet before.
-            known = Known(tried.signature, math.inf) if one.is_return else one.known
-            is_final = self._trial.is_final(descriptor, claim.path, tried, known)
+            is_final = False
+            with contextlib.suppress(OSError):  # it is ours, and is looked at again
+                is_final = self._trial.is_final(descriptor, claim.path, tried, known)
             return _taken(claim, tried, is_final=is_final)
         finally:
             os.close(descriptor)
@@ -233,8 +265,40 @@ class Taker:
 
     def _claim(self, one: Candidate) -> None:
         # Nobody else makes names in our workspace, so nothing can be replaced there.
-        os.rename(one.path, one.claim.path)  # noqa: PTH104  (text, as names are)
+        # But a file that returns has an id that others may have written on another.
+        if one.is_return:
+            moves.move(one.path, one.claim.path)
+        else:
+            name = os.path.basename(one.path)  # noqa: PTH119  (text, as names are)
+            os.rename(name, one.claim.path, src_dir_fd=self._source(one))
         self._observe(Step.CLAIMED)
+
+    def _source(self, one: Candidate) -> int:
+        """The folder that the file lies in, held open for the batch. Raises OSError.
+
+        Files wait between the look and the claim; nobody who may write there can lead us
+        elsewhere meanwhile by putting a link in a folder's place.
+        """
+        path = os.path.dirname(one.path)  # noqa: PTH120  (text, as names are)
+        descriptor = self._sources.get(path)
+        if descriptor is None:
+            flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+            try:
+                descriptor = os.open(path, flags)
+            except OSError as error:
+                if error.errno in (errno.ELOOP, errno.ENOTDIR):
+                    raise FileNotFoundError(errno.ENOENT, "A link lies in its way", path) from None
+                raise
+            if _real_path(descriptor) not in (path, None):
+                os.close(descriptor)
+                raise FileNotFoundError(errno.ENOENT, "A link lies in its way", path)
+            self._sources[path] = descriptor
+        return descriptor
+
+    def _close_sources(self) -> None:
+        for descriptor in self._sources.values():
+            os.close(descriptor)
+        self._sources.clear()
 
     def _judge(self, request: Again) -> Taken | Left:
         claim = request.claim
@@ -275,6 +339,18 @@ class Taker:
             return _taken(claim, tried, is_final=is_final)
         finally:
             os.close(descriptor)
+
+
+def _long_known(descriptor: int) -> Known:
+    return Known(reading.signature_of(os.fstat(descriptor)), math.inf)
+
+
+def _real_path(descriptor: int) -> str | None:
+    """Where an open folder really lies; None where the system does not say."""
+    try:
+        return os.readlink(f"/proc/self/fd/{descriptor}")  # noqa: PTH115
+    except OSError:
+        return None
 
 
 def is_last_attempt(claim: Claim) -> bool:

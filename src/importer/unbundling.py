@@ -60,7 +60,10 @@ class Unbundler:
             if isinstance(opened, Conclusion):
                 return self._end(work, opened)
             self._bundle = opened
-        self._slice = self._slice or self._bundle.next_slice()
+        try:
+            self._slice = self._slice or self._bundle.next_slice()
+        except Exception:  # noqa: BLE001 - logged whole; one file must not stop the others
+            return self._end(work, conclusions.failed(judging.internal_error()))
         if self._slice:
             goes_on = self._commit_slice(work, self._bundle)
             self._slice = []

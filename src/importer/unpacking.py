@@ -23,6 +23,8 @@ __all__ = ["CannotUnpack", "Limits", "Part", "is_bundle", "unpack"]
 _GZ, _ZIP = ".gz", ".zip"
 _LINES = (".ndjson", ".jsonl", ".ndjson.gz", ".jsonl.gz")
 
+MAX_PLACE_CHARS = 200
+
 
 def is_bundle(name: str, body: bytes) -> bool:
     """Whether the file is to be unpacked rather than read as one resume.
@@ -81,7 +83,7 @@ def _iter_zip(archive: ZipFile, members: list[Member], limits: Limits) -> Iterat
             if number > limits.max_parts:
                 yield Part(number, "", None, b"", too_many_parts(limits))
                 return
-            place = f"member {member.name}" + (f", {part.place}" if part.place else "")
+            place = f"member {_short(member.name)}" + (f", {part.place}" if part.place else "")
             yield dataclasses.replace(part, number=number, place=place)
 
 
@@ -94,3 +96,8 @@ def _unpack_member(archive: ZipFile, member: Member, limits: Limits) -> Iterator
         except CannotUnpack as error:
             refusal = error.refusal
     return iter([Part(1, "", None, b"", refusal)])
+
+
+def _short(name: str) -> str:
+    """A member's name as places give it: it stands in every part of the member."""
+    return name if len(name) <= MAX_PLACE_CHARS else f"{name[:MAX_PLACE_CHARS]}…"

@@ -137,8 +137,8 @@ def work(tasks: Connection, answers: Connection) -> None:
     try:
         with open_store(setup.store_url, upgrade=False) as store:
             _work_off(_Work(store, setup, workspace), tasks, answers.send)
-    except (EOFError, BrokenPipeError):
-        pass
+    except (EOFError, OSError):
+        pass  # the importer has ended, perhaps in the middle of a batch
     finally:
         workspace.leave()
 

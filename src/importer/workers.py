@@ -1,6 +1,7 @@
 """The processes that help an importer with a backlog, as the importer sees them."""
 
 import contextlib
+import fcntl
 import os
 import subprocess
 import sys
@@ -14,6 +15,8 @@ from importer.worker import Answer, Batch, Setup
 
 BATCHES_AHEAD = 2
 """Batches that a worker has at once, so that it need not wait for the next."""
+
+PIPE_BYTES = 1024 * 1024
 
 END_S = 2.0
 """How long a worker is waited for that was told to end."""
@@ -38,9 +41,15 @@ class Worker:
         # -P: nothing that lies in the current folder is imported. Not -m: what is pickled there
         # must be known here by the same name.
         command = [sys.executable, "-P", "-c", "from importer.worker import main; main()"]
-        self._process = subprocess.Popen(command, stdin=task_end, stdout=answer_end)
-        os.close(task_end)
-        os.close(answer_end)
+        try:
+            self._process = subprocess.Popen(command, stdin=task_end, stdout=answer_end)
+        except OSError:
+            self._in.close()
+            self._out.close()
+            raise
+        finally:
+            os.close(task_end)
+            os.close(answer_end)
         self.is_alive = self._send(setup)
         self._reader = threading.Thread(target=self._read, name="worker-answers", daemon=True)
         self._reader.start()
@@ -59,6 +68,10 @@ class Worker:
     def has_answers(self) -> bool:
         """Whether something came back."""
         return not self._answers.empty()
+
+    def kill(self) -> None:
+        """The process ends at once; what it claimed is taken over."""
+        self._process.kill()
 
     def give(self, batch: Batch) -> None:
         """The batch is the worker's."""
@@ -111,6 +124,9 @@ class Worker:
 def _pipe(*, to_child: bool) -> tuple[int, Connection]:
     """A child's end of a pipe, and ours."""
     reading_end, writing_end = os.pipe()
+    with contextlib.suppress(OSError, AttributeError):
+        # Room for all batches that a worker has, so that giving it one never waits for it.
+        fcntl.fcntl(writing_end, fcntl.F_SETPIPE_SZ, PIPE_BYTES)
     if to_child:
         return reading_end, Connection(writing_end, readable=False)
     return writing_end, Connection(reading_end, writable=False)

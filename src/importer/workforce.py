@@ -1,5 +1,6 @@
 """The worker processes of an importer: there while there is a backlog."""
 
+import logging
 import time
 from collections.abc import Callable, Iterator
 
@@ -7,11 +8,17 @@ from importer.taking import Candidate
 from importer.worker import Answer, Batch, Setup
 from importer.workers import Worker
 
+logger = logging.getLogger("resumes.importer")
+
 WORKERS_FROM = 1_000
 """A backlog of so many files is worth worker processes,"""
 
 WORKERS_IDLE_S = 30.0
 """which end when there was nothing to do for so long. After one died none is started meanwhile."""
+
+
+SILENT_S = 60.0
+"""How long a worker may take for a batch."""
 
 
 class Workforce:
@@ -30,6 +37,8 @@ class Workforce:
         self._on_answer = on_answer
         self._monotonic = monotonic
         self._workers: list[Worker] = []
+        self._heard_at: dict[str, float] = {}
+        self._last_words: list[tuple[Batch | None, Answer]] = []
         self._none_before = self._last_work = monotonic()
 
     @property
@@ -61,13 +70,32 @@ class Workforce:
         """Called now and then: there are workers if the backlog is worth it, and none after a
         while without work."""
         now = self._monotonic()
+        self._kill_silent(now)
         if backlog >= WORKERS_FROM and now >= self._none_before:
-            while len(self._workers) < self._most:
-                self._workers.append(Worker(self._make_setup(), self._on_answer))
-        if is_working or backlog or self.claimed:
+            self._start(now)
+        if is_working or backlog or self.is_busy:
             self._last_work = now
         elif now >= self._last_work + WORKERS_IDLE_S:
             self.end()
+
+    def _kill_silent(self, now: float) -> None:
+        """A worker that somebody stopped, or that hangs, keeps its files no longer."""
+        for worker in self._workers:
+            heard_at = self._heard_at.setdefault(worker.id, now)
+            if not worker.batches:
+                self._heard_at[worker.id] = now
+            elif now >= heard_at + SILENT_S:
+                logger.warning("A worker was silent for %d s and is killed", SILENT_S)
+                worker.kill()
+
+    def _start(self, now: float) -> None:
+        try:
+            while len(self._workers) < self._most:
+                self._workers.append(Worker(self._make_setup(), self._on_answer))
+        except OSError:
+            # Without help it takes longer; nothing else depends on it.
+            logger.warning("No worker could be started", exc_info=True)
+            self._none_before = now + WORKERS_IDLE_S
 
     def iter_free(self) -> Iterator[Worker]:
         """The workers that should get another batch, for as long as they should."""
@@ -80,21 +108,28 @@ class Workforce:
 
     def iter_answers(self) -> Iterator[tuple[Batch | None, Answer]]:
         """What workers said since they were last asked, with the batch that it is about."""
+        said, self._last_words = self._last_words, []
+        yield from said
         for worker in self._workers:
-            yield from worker.iter_answers()
+            for said_now in worker.iter_answers():
+                self._heard_at[worker.id] = self._monotonic()
+                yield said_now
 
     def bury(self) -> list[list[Candidate]]:
         """Workers that died are gone, and their workspaces can be taken over; for each the files
         that it gave no answer to."""
         dead = [worker for worker in self._workers if not worker.is_alive]
-        for worker in dead:
-            worker.end()
-            self._workers.remove(worker)
+        if dead:
             self._none_before = self._monotonic() + WORKERS_IDLE_S
-        return [[one for batch in worker.batches for one in batch.candidates] for worker in dead]
+        return [self._end(worker) for worker in dead]
 
-    def end(self) -> None:
-        """There are no workers any more."""
-        for worker in self._workers:
-            worker.end()
-        self._workers.clear()
+    def end(self) -> list[Candidate]:
+        """There are no workers any more; the files that they gave no answer to."""
+        return [one for worker in list(self._workers) for one in self._end(worker)]
+
+    def _end(self, worker: Worker) -> list[Candidate]:
+        worker.end()
+        self._last_words.extend(worker.iter_answers())
+        self._workers.remove(worker)
+        self._heard_at.pop(worker.id, None)
+        return [one for batch in worker.batches for one in batch.candidates]

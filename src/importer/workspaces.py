@@ -88,15 +88,16 @@ def make(work: Path, importer_id: str) -> Workspace | None:
 def take_over(path: Path) -> Workspace | None:
     """The folder of an importer that is gone; None while it runs, or when another took it."""
     try:
-        descriptor = os.open(path / LEASE, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    except (FileNotFoundError, NotADirectoryError):
-        return None
+        flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+        descriptor = os.open(path / LEASE, flags, 0o600)
+    except OSError:
+        return None  # gone, or nothing that an importer made
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         found = find_signature(path / LEASE)
         if found is not None and found.inode == signature_of(os.fstat(descriptor)).inode:
             return Workspace(path, descriptor)
-    except BlockingIOError:
+    except OSError:
         pass
     os.close(descriptor)
     return None

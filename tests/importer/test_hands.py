@@ -283,11 +283,12 @@ def test_i10_a_suspect_that_was_read_alone_is_counted(
     def kill(descriptor: int, max_bytes: int) -> None:
         raise Killed
 
-    monkeypatch.setattr(reading, "read_file", kill)
     drop(root, "ana/cv.json")
     one = a_candidate(root, workspace, attempt=1, is_alone=True)
-    with pytest.raises(Killed):
-        a_hand(workspace, root).take([one])
+    with monkeypatch.context() as patch:
+        patch.setattr(reading, "read_file", kill)
+        with pytest.raises(Killed):
+            a_hand(workspace, root).take([one])
     assert take_over()[1].suspects == [one.claim._replace(attempt=2)]
 
 

@@ -129,11 +129,18 @@ def a_report(root: Path, name: str) -> bytes:
 
 
 def test_as_many_are_released_as_there_are_free_places() -> None:
-    held = [Held(f"{number:024x}", ANA, str(number)) for number in range(1_000)]
+    held = [Held(f"{number:024x}", ANA, f"{number}.json") for number in range(1_000)]
     assert holding.split(held, 3) == (held[:3], held[3:])
     assert holding.split(held, 0) == ([], held)
     assert len(holding.split(held, None)[0]) == holding.RELEASE_FILES
     assert len(holding.split(held, 10**9)[0]) == holding.RELEASE_FILES
+
+
+def test_a_file_of_several_is_released_alone() -> None:
+    names = ("0.json", "1.json", "2.ndjson", "3.json")
+    held = [Held(f"{number:024x}", ANA, name) for number, name in enumerate(names)]
+    assert holding.split(held, None) == (held[:2], held[2:])
+    assert holding.split(held[2:], None) == (held[2:3], held[3:])
 
 
 def test_those_under_way_are_not_among_those_who_wait() -> None:

@@ -506,3 +506,58 @@ def test_a_file_of_several_that_changed_since_it_was_taken_settles_once_more(
     monotonic.advance(1)
     importer.round()
     assert resume_names(store, account.id) == ["1", "2", "3"]
+
+
+def test_a_held_array_is_gone_on_with_although_it_bears_the_name_of_one_resume(
+    store: Store, root: Path, an_account: MakeAccount, an_importer: MakeImporter
+) -> None:
+    plans.set_plan_limits(store, PlanChange("one", max_resumes=1))
+    account = an_account(plan="one")
+    body = b"[" + b",".join(a_document(name) for name in "123") + b"]"
+    drop(root, "ana/three.json", body)
+    importer = an_importer(settle_s=0)
+    importer.round()
+    importer.close()
+    plans.set_plan_limits(store, PlanChange("one", max_resumes=10))
+    an_importer(settle_s=5).round()
+    assert resume_names(store, account.id) == ["1", "2", "3"]
+    assert len(filed(root, "_done")) == 1
+
+
+def test_a_held_file_under_the_number_of_another_is_a_file_of_its_own(
+    store: Store, root: Path, an_account: MakeAccount, an_importer: MakeImporter
+) -> None:
+    plans.set_plan_limits(store, PlanChange("none", max_resumes=0))
+    account = an_account(plan="none")
+    drop(root, "ana/2.json", a_document("first"))
+    importer = an_importer(settle_s=0)
+    importer.round()
+    (held,) = filed(root, "_held")
+    held.with_name(held.name.replace("2.json", "2-copy.json")).write_bytes(a_document("copy"))
+    plans.set_plan_limits(store, PlanChange("none", max_resumes=10))
+    for _ in range(3):
+        importer.round()
+    assert sorted(resume_names(store, account.id)) == ["copy", "first"]
+    assert len(filed(root, "_done")) == 2
+
+
+def test_a_folder_that_became_a_link_leads_nowhere(
+    store: Store,
+    root: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    an_account: MakeAccount,
+    an_importer: MakeImporter,
+) -> None:
+    account = an_account()
+    drop(root, "ana/sub/cv.json", a_document("inside"))
+    outside = drop(tmp_path / "outside", "cv.json", a_document("outside"))
+    importer = an_importer(settle_s=0)
+    importer.round(with_scan=False)
+    importer._intake.force()
+    importer._intake.look()
+    (root / "ana" / "sub").rename(tmp_path / "gone")
+    (root / "ana" / "sub").symlink_to(outside.parent)
+    importer.turn()
+    assert resume_names(store, account.id) == []
+    assert outside.exists()

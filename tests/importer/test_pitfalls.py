@@ -524,10 +524,10 @@ def foreign(root: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[pytest.Monk
     """While it is patched, ana's folder is a file system of its own."""
     rename = os.rename
 
-    def refuse(source: str, target: str) -> None:
-        if str(source).startswith(f"{root}/ana/"):
+    def refuse(source: str, target: str, *, src_dir_fd: int) -> None:
+        if Path(f"/proc/self/fd/{src_dir_fd}").readlink() == root / "ana":
             raise OSError(18, "Invalid cross-device link")
-        rename(source, target)
+        rename(source, target, src_dir_fd=src_dir_fd)
 
     with monkeypatch.context() as patch:
         patch.setattr("importer.taking.os.rename", refuse)

@@ -457,7 +457,7 @@ def test_a_file_that_cannot_be_claimed_stays_and_is_told_of_once(
     path = drop(root, "ana/1.json")
     importer = an_importer()
 
-    def refuse(source: object, target: object) -> None:
+    def refuse(source: object, target: object, **_: object) -> None:
         raise PermissionError(13, "Permission denied")
 
     with monkeypatch.context() as patch:

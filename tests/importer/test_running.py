@@ -74,7 +74,7 @@ def test_a_drain_does_not_wait_for_files_that_cannot_be_taken(
     an_account: MakeAccount,
     an_importer: MakeImporter,
 ) -> None:
-    def refuse(source: object, target: object) -> None:
+    def refuse(source: object, target: object, **_: object) -> None:
         raise PermissionError(13, "Permission denied")
 
     monkeypatch.setattr("importer.taking.os.rename", refuse)

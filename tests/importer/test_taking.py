@@ -216,7 +216,7 @@ def test_a_file_that_cannot_be_renamed_stays_and_says_whether_it_is_the_only_one
     code: int,
     why: Why,
 ) -> None:
-    def refuse(source: str, target: str) -> None:
+    def refuse(source: str, target: str, **_: object) -> None:
         raise OSError(code, os.strerror(code))
 
     monkeypatch.setattr(os, "rename", refuse)

@@ -6,7 +6,7 @@ from collections import Counter
 
 from tests.importer.packing import gzipped, zipped
 from tests.resumes.builders import a_document
-from tests.system.importer.oracle import OUTCOMES, Tally
+from tests.system.importer.oracle import OUTCOMES, Tally, names_in
 from tests.system.importer.scenes import Scene
 
 PLACES = 40
@@ -55,6 +55,11 @@ class Supply:
         weights = [30 if kind == "plain" else 1 for kind in kinds]
         for kind in self._chosen.choices(kinds, weights, k=count):
             self._kinds[kind]()
+
+    def fill_up(self, count: int) -> None:
+        """So many files are in the inboxes, if there were fewer."""
+        waiting = sum(len(names_in(self.scene.root / name)) for name in ("ana", "bo"))
+        self.drop(max(0, count - waiting))
 
     def check(self) -> Tally:
         """Nothing is lost and nothing doubled, now that all is drained."""

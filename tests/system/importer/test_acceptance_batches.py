@@ -108,9 +108,12 @@ def everything(scene: Scene) -> list[str]:
 
 
 def told(output: str) -> dict[str, tuple[str, str | None, str | None]]:
-    """What was printed of each file: outcome, reason and message."""
+    """What was printed of each file: its outcome, and why it is not done."""
     rows = [json.loads(row) for row in output.splitlines()]
-    return {row["name"]: (row["outcome"], row["reason"], row["message"]) for row in rows}
+    return {
+        row["name"]: (row["outcome"], row["reason"], row["reason"] and row["message"])
+        for row in rows
+    }
 
 
 def snapshot(folder: Path) -> dict[str, tuple[bytes, int]]:

@@ -100,8 +100,8 @@ class Havoc:
 def test_importers_killed_at_random_moments_lose_nothing_and_double_nothing(
     scene: Scene, say: Callable[[str], None], kills: int, burst: int
 ) -> None:
-    """Files of every kind come in all the time, a burst of them before each start: so there is
-    a backlog, which has helpers. The seed that is printed has the next run do the same, as far as
+    """Files of every kind come in all the time, and before each start there are so many that the
+    importer gets helpers. The seed that is printed has the next run do the same, as far as
     processes can be made to: `IMPORTER_CAMPAIGN_SEED=… make campaign`."""
     seed = int(os.environ.get(SEED, "0")) or random.SystemRandom().randrange(1, 10**9)
     say(f"{SEED}={seed}")
@@ -122,7 +122,7 @@ def test_importers_killed_at_random_moments_lose_nothing_and_double_nothing(
     try:
         for _ in range(kills):
             with dropping:
-                supply.drop(chosen.randrange(burst // 2, burst))
+                supply.fill_up(chosen.randrange(burst // 2, burst))
             havoc.wreak()
     finally:
         over.set()
