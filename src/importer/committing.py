@@ -131,7 +131,10 @@ class Committer:
     def note_held(self, claim: Claim, conclusion: Conclusion) -> None:
         """Files of the account that come later queue behind it, if it is held."""
         if conclusion.outcome is FileOutcome.HELD and conclusion.refusal is not None:
-            self.queues.setdefault(claim.account_id, Queue(claim.id, conclusion.refusal.message))
+            # Of a file of several resumes: why, not how many of its own.
+            held = (item.refusal for item in conclusion.items if item.outcome is FileOutcome.HELD)
+            refusal = next((one for one in held if one is not None), conclusion.refusal)
+            self.queues.setdefault(claim.account_id, Queue(claim.id, refusal.message))
 
     def find_queue(self, claim: Claim) -> Queue | None:
         """Those of its account who came first and wait."""

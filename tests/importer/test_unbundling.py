@@ -208,3 +208,13 @@ def test_one_value_after_all_is_judged_as_one(
     _, ended = to_the_end(unbundler, hand)
     assert ended.conclusion.refusal is not None
     assert ended.conclusion.refusal.reason is Reason.TOO_LARGE
+
+
+def test_those_who_queue_behind_a_file_of_several_are_told_why_and_not_of_its_items(
+    unbundler: Unbundler, hand: Hand, an_account: MakeAccount, a_work: MakeWork
+) -> None:
+    account = an_account(plan="free")
+    unbundler.add(a_work(account, people(7)))
+    to_the_end(unbundler, hand)
+    queue = unbundler._committer.queues[account.id]
+    assert queue.message == "Maximum resume limit reached. Your plan allows 5 resumes"

@@ -90,12 +90,12 @@ class Havoc:
 
     def _let_work(self, importer: Watch) -> None:
         # It starts in about half a second, and goes on with what was left before it takes more.
-        threading.Event().wait(self._chosen.uniform(0.4, 2.0))
+        threading.Event().wait(self._chosen.uniform(0.5, 3.0))
         assert importer.is_running, importer.log
 
 
 @pytest.mark.parametrize(
-    ("kills", "burst"), [(4, 1_500), pytest.param(200, 2_000, marks=pytest.mark.campaign)]
+    ("kills", "burst"), [(4, 2_500), pytest.param(200, 4_000, marks=pytest.mark.campaign)]
 )
 def test_importers_killed_at_random_moments_lose_nothing_and_double_nothing(
     scene: Scene, say: Callable[[str], None], kills: int, burst: int
