@@ -6,6 +6,7 @@ stands in a journal, written first (pitfalls I6). A claimed file never returns t
 newer one may lie there under its name (I5).
 """
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from resumes.clock import Clock, timestamp
@@ -62,6 +63,9 @@ class Claim(NamedTuple):
         return timestamp(self.claimed_at_us)
 
 
+TAILS = 256
+"""Random ends of ids that are drawn at once."""
+
 LARGEST_SKEW_US = 7 * 24 * 3_600 * 1_000_000
 """How far the clock may have been set back since a claim was made."""
 
@@ -73,11 +77,16 @@ class ClaimIds:
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._last_us = 0
+        self._tails: Iterator[str] = iter(())
 
     def next(self) -> str:
         """A new id, after all that were made or followed."""
         self._last_us = max(self._clock(), self._last_us + 1)
-        return identifiers.resume_id(self._last_us)
+        tail = next(self._tails, None)
+        if tail is None:
+            self._tails = identifiers.tails(TAILS)
+            tail = next(self._tails)
+        return identifiers.resume_id(self._last_us, tail)
 
     def follow(self, claim_id: str) -> None:
         """New ids come after this one, unless no clock of ours can have made it.

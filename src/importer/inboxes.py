@@ -22,6 +22,8 @@ QUEUE_FILES = 50_000
 SLICE_FILES = 2_000
 """Names looked at before other work gets its turn."""
 
+BACKLOG_FILES = 5_000
+"""With so many to try, more are found by looking again, and not by listening."""
 
 SPARE_PLACES = 1_000
 """Places that others may take before accounts are looked at again."""
@@ -51,6 +53,9 @@ class Inbox:
         """Paths of files that are being tried."""
         self.is_blocked = False
         """Whether its files cannot be taken, until the next look."""
+        self.is_flooded = False
+        """Whether the last look found a backlog. Most of what is heard of it is our own taking
+        away, and nothing that is heard is looked at before all is taken."""
         self.foreign: set[str] = set()
         """Its folders that were found to be file systems of their own."""
         self.ignored = 0
@@ -119,6 +124,7 @@ class Inbox:
         self.queue.extend(seen for _, _, seen in found[:QUEUE_FILES])
         self.ignored, self.waiting, self.waiting_bytes = ignored, waiting, waiting_bytes
         self.is_blocked = False
+        self.is_flooded = len(self.queue) >= BACKLOG_FILES
         self.settling.end_round()
         took_s += self._monotonic() - started
         self.rhythm.scanned(took_s)
@@ -134,6 +140,8 @@ class Inbox:
         if self.is_blocked or not self.queue:
             return None
         seen = self.queue.popleft()
+        if self.is_flooded and not self.queue:
+            self.rhythm.ask()
         self.flying.add(seen.path)
         self._count(seen, -1)
         return seen

@@ -64,8 +64,9 @@ class Intake:
 
     @property
     def folders(self) -> list[str]:
-        """The names of the folders in ROOT that are looked through."""
-        return [name for name in self._inboxes if name]
+        """The names of the folders in ROOT that are worth listening to: those that are looked
+        through, but for those with a backlog."""
+        return [name for name, inbox in self._inboxes.items() if name and not inbox.is_flooded]
 
     @property
     def has_work(self) -> bool:

@@ -21,7 +21,7 @@ from importer.scanning import is_outcome, is_passed_over
 GROUPING_MS = 100
 """The longest that changes are collected for while more keep coming."""
 
-STEP_MS = 20
+STEP_MS = 40
 """How long it must be silent for changes to be passed on; an event costs about twice this. In
 each step the watcher's thread wakes, which is what an idle watcher costs."""
 

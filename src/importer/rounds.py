@@ -139,7 +139,7 @@ class Importer:
 
     @property
     def folders(self) -> list[str]:
-        """The names of the folders in ROOT that are looked through."""
+        """The names of the folders in ROOT that are worth listening to."""
         return self._intake.folders
 
     @property

@@ -15,7 +15,7 @@ from resumes.errors import StoreError
 ONCE_FAILURES = 3
 """Turns that may fail in a row before a drain gives up."""
 
-WAIT_STEP_S = 0.1
+WAIT_STEP_S = 0.25
 """How soon a stop is heard of, whatever is waited for."""
 
 PROGRESS_S = 0.25

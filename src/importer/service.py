@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from importer import leases
+from importer import leases, memory
 from importer.changes import Changes
 from importer.health import Finding, Health, HealthState
 from importer.hooks import Hook
@@ -48,6 +48,7 @@ def watch(
     """
     root = check_root(root)
     leases.ignore_breaks()
+    memory.collect_seldom()
     remarks = Remarks(on_notice)
     if options.dry_run:
         return rehearse(store, root, options, on_file=on_file, remark=remarks)
@@ -81,17 +82,18 @@ def watch(
 
 
 def _follower(watcher: Watcher, importer: Importer) -> Callable[[], None]:
-    """Called often, it has the folders watched that there are after each look through ROOT, and
-    now and then while ROOT is out of reach."""
-    looks = -1
+    """Called often, it has the folders watched that are worth it: after each look through ROOT,
+    when they change, and now and then while ROOT is out of reach."""
+    seen: tuple[int, list[str]] = (-1, [])
     due = time.monotonic()
 
     def beat() -> None:
-        nonlocal looks, due
-        if looks != importer.looks or time.monotonic() >= due:
-            looks = importer.looks
+        nonlocal seen, due
+        sees = (importer.looks, importer.folders)
+        if seen != sees or time.monotonic() >= due:
+            seen = sees
             due = time.monotonic() + FOLLOW_S
-            watcher.follow(importer.folders)
+            watcher.follow(sees[1])
 
     return beat
 

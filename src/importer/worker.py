@@ -15,7 +15,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import NamedTuple
 
-from importer import leases, workspaces
+from importer import leases, memory, workspaces
 from importer.committing import Queue
 from importer.hands import Hand
 from importer.names import WORK
@@ -161,6 +161,7 @@ def main() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     leases.ignore_breaks()
+    memory.collect_seldom()
     tasks = Connection(os.dup(0), writable=False)
     answers = Connection(os.dup(1), readable=False)
     # Whatever prints must not get between the answers.

@@ -38,3 +38,9 @@ def test_a_claim_says_whose_it_is_and_where_it_lies() -> None:
     assert claim.path == f"{folder}/{'1' * 24}"
     assert claim.temporary == f"{claim.path}.tmp"
     assert claim.claimed_at == "2027-01-15T08:00:00.500Z"
+
+
+def test_ids_of_two_importers_differ_however_many_are_made(clock: SteppingClock) -> None:
+    one, other = ClaimIds(clock), ClaimIds(clock)
+    made = [ids.next() for _ in range(2 * claims.TAILS + 1) for ids in (one, other)]
+    assert len(set(made)) == len(made)

@@ -179,3 +179,18 @@ def test_an_account_is_nearly_full_when_what_waits_may_not_fit(inbox: Inbox, roo
     assert not inbox.is_nearly_full
     inbox.account = an_owner(max_resumes=SPARE_PLACES + 12, resume_count=10)
     assert inbox.is_nearly_full
+
+
+def test_a_backlog_is_not_listened_to_and_is_looked_through_again_once_it_is_taken(
+    inbox: Inbox, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(inboxes, "BACKLOG_FILES", 3)
+    drop_aged(root, "1.json", "2.json", "3.json")
+    inbox.look_whole()
+    floods = [inbox.is_flooded]
+    assert inbox.rhythm.until_scan_s() == SCAN_S
+    assert take_all(inbox) == ["1.json", "2.json", "3.json"]
+    assert inbox.rhythm.until_scan_s() == 0
+    (root / "ana" / "1.json").unlink()
+    inbox.look_whole()
+    assert [*floods, inbox.is_flooded] == [True, False]
