@@ -3,7 +3,6 @@
 import asyncio
 
 import orjson
-from starlette.types import Receive, Scope, Send
 
 from resumes import analyzer
 from resumes.analyzer import Format
@@ -11,8 +10,8 @@ from resumes.errors import InvalidKey, NotFound
 from resumes.store import Store, creating
 from resumes.store.creating import Created, NewResume, Outcome
 from resumes.store.keys import KeyHolder
+from server.exchange import Exchange
 from server.limits import check_body_headers, read_body
-from server.responses import respond
 
 THREAD_BYTES = 256 * 1024
 """Larger bodies are parsed in a thread: that takes milliseconds, in which others want answers."""
@@ -25,13 +24,13 @@ class CreateRoute:
         self._store = store
         self._format = format
 
-    async def __call__(self, holder: KeyHolder, scope: Scope, receive: Receive, send: Send) -> None:
+    async def __call__(self, exchange: Exchange, holder: KeyHolder) -> None:
         """The resume is stored for good and the client has its id; else raises what stood in the way."""
         max_bytes = self._format.max_bytes
-        check_body_headers(scope["headers"], max_bytes=max_bytes)
-        parsed = await self._parse(await read_body(receive, max_bytes=max_bytes))
+        check_body_headers(exchange.scope["headers"], max_bytes=max_bytes)
+        parsed = await self._parse(await read_body(exchange.receive, max_bytes=max_bytes))
         created = await self._create(holder, parsed)
-        await respond(send, 201, _body(created.id, parsed))
+        await exchange.respond(201, _body(created.id, parsed))
 
     async def _parse(self, body: bytes) -> analyzer.Resume:
         if len(body) > THREAD_BYTES:

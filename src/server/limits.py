@@ -9,11 +9,12 @@ from collections.abc import Iterable
 
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
-from starlette.types import Receive, Send
+from starlette.types import Receive
 
 from resumes.errors import TooLarge
 from resumes.settings import Settings
-from server.responses import CLOSE, error_body, respond
+from server.exchange import Exchange
+from server.responses import CLOSE, error_body
 
 JSON_TYPE = re.compile(
     rb"application/(?:[a-z0-9!#$&^_.+-]+\+)?json[ \t]*(?:;.*)?", re.IGNORECASE | re.DOTALL
@@ -77,13 +78,13 @@ async def read_body(receive: Receive, *, max_bytes: int) -> bytes:
     return chunks[0] if len(chunks) == 1 else b"".join(chunks)
 
 
-async def refuse_too_large(receive: Receive, send: Send, error: BodyTooLarge) -> None:
+async def refuse_too_large(exchange: Exchange, error: BodyTooLarge) -> None:
     """The client has its 413 at once; then the rest of its body is thrown away for a while."""
-    body = error_body(413, error.message)
-    await respond(send, 413, body, [CLOSE], is_whole=False)
+    body = error_body(413, error.message, request_id=exchange.request_id)
+    await exchange.respond(413, body, [CLOSE], is_whole=False)
     if not error.is_whole:
-        await _drain(receive)
-    await send({"type": "http.response.body", "body": b""})
+        await _drain(exchange.receive)
+    await exchange.end()
 
 
 async def _drain(receive: Receive) -> None:

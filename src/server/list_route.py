@@ -4,13 +4,12 @@ import re
 from urllib.parse import parse_qsl
 
 import orjson
-from starlette.types import Scope, Send
 
 from resumes.errors import BusinessPlanRequired, InvalidArgument
 from resumes.store import Store, listing
 from resumes.store.keys import KeyHolder
 from resumes.store.listing import DEFAULT_LIMIT, MAX_LIMIT
-from server.responses import respond
+from server.exchange import Exchange
 
 LIMIT = re.compile("-?[0-9]+")
 
@@ -21,16 +20,16 @@ class ListRoute:
     def __init__(self, store: Store) -> None:
         self._store = store
 
-    async def __call__(self, holder: KeyHolder, scope: Scope, send: Send) -> None:
+    async def __call__(self, exchange: Exchange, holder: KeyHolder) -> None:
         """The client has the page that its query asks for.
 
         Raises BusinessPlanRequired, and InvalidArgument for the query, in this order.
         """
         if not holder.api_listing:
             raise BusinessPlanRequired
-        cursor, limit = parse_query(scope["query_string"])
+        cursor, limit = parse_query(exchange.scope["query_string"])
         page = listing.list_page(self._store, holder.account_id, cursor=cursor, limit=limit)
-        await respond(send, 200, orjson.dumps(page.as_json(limit=limit)))
+        await exchange.respond(200, orjson.dumps(page.as_json(limit=limit)))
 
 
 def parse_query(query: bytes) -> tuple[str, int]:

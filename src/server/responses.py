@@ -1,26 +1,16 @@
 """What every answer looks like: JSON, its headers, the one shape of errors, and their statuses.
 
-An error is `{"error": str, "status": int}`, whatever layer it comes from; `issues` may follow
-(docs/api.md, Errors). Domain errors know no HTTP: `STATUSES` is
-where they meet it.
+An error is `{"error": str, "status": int}`, whatever layer it comes from; `requestId`, `retryAfter`
+and `issues` may follow (docs/api.md, Errors). Domain errors know no HTTP: `STATUSES` is where they
+meet it.
 """
 
 from collections.abc import Sequence
 from typing import Any
 
 import orjson
-from starlette.exceptions import HTTPException
-from starlette.types import Send
 
-from resumes.errors import (
-    ErrorCode,
-    InvalidKey,
-    InvalidResume,
-    Issue,
-    OutcomeUnknown,
-    ResumesError,
-    StoreError,
-)
+from resumes.errors import ErrorCode, Issue
 
 Headers = list[tuple[bytes, bytes]]
 
@@ -60,53 +50,13 @@ def json_headers(body: bytes, extra: Sequence[tuple[bytes, bytes]] = ()) -> Head
     return [*_JSON, (b"content-length", b"%d" % len(body)), *extra]
 
 
-async def respond(
-    send: Send,
-    status: int,
-    body: bytes,
-    extra: Sequence[tuple[bytes, bytes]] = (),
-    *,
-    is_whole: bool = True,
-) -> None:
-    """The answer is sent. Unless `is_whole`, the exchange stays open until one more empty body."""
-    await send(
-        {"type": "http.response.start", "status": status, "headers": json_headers(body, extra)}
-    )
-    await send({"type": "http.response.body", "body": body, "more_body": not is_whole})
-
-
-def error_body(status: int, message: str, issues: Sequence[Issue] = ()) -> bytes:
-    """The one shape of errors. `issues` is left out when there are none."""
-    body: dict[str, Any] = {"error": message, "status": status}
+def error_body(
+    status: int, message: str, issues: Sequence[Issue] = (), *, request_id: str = "", **more: Any
+) -> bytes:
+    """The one shape of errors. What is empty is left out."""
+    body: dict[str, Any] = {"error": message, "status": status, **more}
+    if request_id:
+        body["requestId"] = request_id
     if issues:
         body["issues"] = issues
     return orjson.dumps(body)
-
-
-async def respond_error(send: Send, error: ResumesError) -> None:
-    """The client is told of a domain error."""
-    status = STATUSES[error.code]
-    issues = error.issues if isinstance(error, InvalidResume) else ()
-    extra: Headers = []
-    if isinstance(error, InvalidKey):
-        extra = [(b"www-authenticate", b"Bearer")]
-    elif status == 503:
-        extra = [RETRY_AFTER]
-    await respond(send, status, error_body(status, _public_message(error), issues), extra)
-
-
-def _public_message(error: ResumesError) -> str:
-    # What the store says of itself names files on this machine: for the log, not for clients.
-    if isinstance(error, StoreError) and not isinstance(error, OutcomeUnknown):
-        return UNAVAILABLE
-    return error.message
-
-
-async def respond_http_error(send: Send, error: HTTPException) -> None:
-    """The client is told of an error that only HTTP has: a path, a method, a content type."""
-    status = error.status_code
-    extra = [
-        (name.lower().encode("latin-1"), value.encode("latin-1"))
-        for name, value in (error.headers or {}).items()
-    ]
-    await respond(send, status, error_body(status, error.detail), extra)

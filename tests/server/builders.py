@@ -27,6 +27,13 @@ def with_section(section_type: str = "summaries", **section: Any) -> dict[str, A
     return a_resume(sections={section_type: {"column": 0, "items": []} | section})
 
 
+def error_of(answer: httpx.Response) -> dict[str, Any]:
+    """The body of an error without the request's id, which is also in its header."""
+    body: dict[str, Any] = answer.json()
+    assert body.pop("requestId") == answer.headers["X-Request-Id"]
+    return body
+
+
 class SteppingClock:
     """A clock that stands still until it is moved. Microseconds."""
 

@@ -6,7 +6,7 @@ import pytest
 from resumes.errors import InvalidKey, StoreUnavailable
 from resumes.store import Store, accounts, keys
 from server.auth import find_secret
-from tests.server.builders import RESUMES, Client, SteppingClock
+from tests.server.builders import RESUMES, Client, SteppingClock, error_of
 
 INVALID = {"error": "Invalid API key", "status": 401}
 
@@ -18,7 +18,7 @@ def test_a_missing_key_is_401(client: Client) -> None:
     answer = client.request("GET", headers={})
 
     assert answer.status_code == 401
-    assert answer.json() == INVALID
+    assert error_of(answer) == INVALID
     assert answer.headers["WWW-Authenticate"] == "Bearer"
 
 
@@ -32,13 +32,13 @@ def test_a_malformed_or_unknown_key_is_401(client: Client, value: bytes) -> None
         answer = client.request(method, headers=[(b"Authorization", value)])
 
         assert answer.status_code == 401
-        assert answer.json() == INVALID
+        assert error_of(answer) == INVALID
 
 
 def test_two_keys_are_401(client: Client) -> None:
     header = ("Authorization", f"Bearer {client.key}")
 
-    assert client.request("GET", headers=[header, header]).json() == INVALID
+    assert error_of(client.request("GET", headers=[header, header])) == INVALID
 
 
 @pytest.mark.parametrize("scheme", ["bearer", "BEARER", "Bearer "])
@@ -51,7 +51,7 @@ def test_the_scheme_counts_in_any_case(client: Client, scheme: str) -> None:
 def test_a_key_in_the_query_is_ignored(client: Client) -> None:
     path = f"{RESUMES}?api_key={client.key}&Authorization=Bearer%20{client.key}"
 
-    assert client.request("GET", path, headers={}).json() == INVALID
+    assert error_of(client.request("GET", path, headers={})) == INVALID
 
 
 def test_a_revoked_key_is_401_at_once(client: Client, store: Store) -> None:
@@ -59,7 +59,7 @@ def test_a_revoked_key_is_401_at_once(client: Client, store: Store) -> None:
 
     keys.revoke_key(store, keys.list_keys(store)[0].id)
 
-    assert client.page().json() == INVALID
+    assert error_of(client.page()) == INVALID
 
 
 def test_an_expired_key_is_401(
@@ -71,13 +71,13 @@ def test_an_expired_key_is_401(
 
     clock.advance(3_601)
 
-    assert brief.page().json() == INVALID
+    assert error_of(brief.page()) == INVALID
 
 
 def test_the_key_of_a_deleted_account_is_401(client: Client, store: Store) -> None:
     accounts.delete_account(store, "ada")
 
-    assert client.page().json() == INVALID
+    assert error_of(client.page()) == INVALID
 
 
 # docs/accounts.md, Keys: last use

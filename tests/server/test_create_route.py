@@ -6,7 +6,7 @@ import pytest
 
 from resumes.errors import OutcomeUnknown, StoreUnavailable
 from resumes.store import Store, accounts, creating, listing
-from tests.server.builders import Client, a_resume, with_section
+from tests.server.builders import Client, a_resume, error_of, with_section
 
 
 def stored(store: Store, resume_id: str, account: str = "ada") -> dict[str, Any]:
@@ -49,7 +49,7 @@ def test_plan_maximum_reached_is_403_stating_the_number(free_client: Client) -> 
     answer = free_client.create(a_resume())
 
     assert answer.status_code == 403
-    assert answer.json() == {
+    assert error_of(answer) == {
         "error": "Maximum resume limit reached. Your plan allows 5 resumes",
         "status": 403,
     }
@@ -91,7 +91,7 @@ def test_all_problems_are_issues_and_the_first_is_the_error(client: Client) -> N
 
     assert [issue["path"] for issue in body["issues"]] == ["header.email", "sections.skills.name"]
     assert body["error"] == body["issues"][0]["message"]
-    assert list(body) == ["error", "status", "issues"]
+    assert list(body) == ["error", "status", "requestId", "issues"]
 
 
 @pytest.mark.parametrize(
@@ -118,7 +118,7 @@ def test_not_json_is_400_with_the_reason(client: Client, body: bytes) -> None:
 
     assert answer.status_code == 400
     assert answer.json()["error"].startswith("Invalid JSON at byte ")
-    assert list(answer.json()) == ["error", "status"]
+    assert list(error_of(answer)) == ["error", "status"]
 
 
 def test_not_json_names_the_byte_offset(client: Client) -> None:
@@ -302,7 +302,7 @@ def test_an_account_deleted_meanwhile_is_401(
 
     monkeypatch.setattr(creating, "create_soon", too_late)
 
-    assert client.create(a_resume()).json() == {"error": "Invalid API key", "status": 401}
+    assert error_of(client.create(a_resume())) == {"error": "Invalid API key", "status": 401}
 
 
 @pytest.mark.parametrize(
@@ -327,4 +327,4 @@ def test_a_store_that_cannot_write_is_503_and_names_no_path(
 
     assert answer.status_code == 503
     assert answer.headers["Retry-After"] == "1"
-    assert answer.json() == {"error": message, "status": 503}
+    assert error_of(answer) == {"error": message, "status": 503}

@@ -6,8 +6,9 @@ import pytest
 
 from resumes.settings import Settings
 from server import limits
+from server.exchange import Exchange
 from server.limits import BodyTooLarge, is_rate_limited, read_body, refuse_too_large
-from tests.server.builders import RESUMES, Client, a_resume
+from tests.server.builders import RESUMES, Client, a_resume, error_of
 
 MAX_BYTES = 2 * 1024 * 1024
 
@@ -35,7 +36,7 @@ def test_missing_and_other_content_types_are_415(client: Client, content_type: s
     answer = client.post(b"{}", Content_Type=content_type)
 
     assert answer.status_code == 415
-    assert answer.json() == {
+    assert error_of(answer) == {
         "error": "Unsupported content type: send application/json",
         "status": 415,
     }
@@ -61,7 +62,7 @@ def test_a_declared_length_over_the_limit_is_413_at_once(client: Client) -> None
 
     assert answer.status_code == 413
     assert answer.headers["Connection"] == "close"
-    assert answer.json() == {
+    assert error_of(answer) == {
         "error": "Resume too large: the limit is 2097152 bytes",
         "status": 413,
     }
@@ -93,14 +94,19 @@ def test_a_length_of_absurd_digits_is_413(client: Client) -> None:
     assert client.request("POST", RESUMES, headers=headers).status_code == 413
 
 
-class Exchange:
-    """An ASGI exchange in which a client sends `chunk_bytes` for ever, or nothing for 0."""
+class Sender:
+    """A client that sends `chunk_bytes` for ever, or nothing for 0."""
 
     def __init__(self, chunk_bytes: int) -> None:
         self.sent: list[Any] = []
         self.received_bytes = 0
         self.answered_after_bytes = -1
         self._chunk = b"x" * chunk_bytes
+
+    @property
+    def exchange(self) -> Exchange:
+        """Its request, and what it is answered with."""
+        return Exchange({"headers": []}, self.receive, self.send)
 
     async def receive(self) -> Any:
         if not self._chunk:
@@ -115,14 +121,14 @@ class Exchange:
 
 
 def test_after_a_413_at_most_16_mib_more_are_thrown_away() -> None:
-    exchange = Exchange(1024 * 1024)
+    sender = Sender(1024 * 1024)
 
     error = BodyTooLarge(limit_bytes=MAX_BYTES)
-    asyncio.run(refuse_too_large(exchange.receive, exchange.send, error))
+    asyncio.run(refuse_too_large(sender.exchange, error))
 
-    assert exchange.answered_after_bytes == 0
-    assert exchange.received_bytes == 16 * 1024 * 1024
-    assert [message.get("more_body") for message in exchange.sent] == [None, True, None]
+    assert sender.answered_after_bytes == 0
+    assert sender.received_bytes == 16 * 1024 * 1024
+    assert [message.get("more_body") for message in sender.sent] == [None, True, None]
 
 
 def test_after_a_413_a_silent_client_is_waited_for_2_s_at_most(
@@ -130,25 +136,25 @@ def test_after_a_413_a_silent_client_is_waited_for_2_s_at_most(
 ) -> None:
     assert limits.DRAIN_S == 2
     monkeypatch.setattr(limits, "DRAIN_S", 0.01)
-    exchange = Exchange(0)
+    sender = Sender(0)
 
     error = BodyTooLarge(limit_bytes=MAX_BYTES)
-    asyncio.run(refuse_too_large(exchange.receive, exchange.send, error))
+    asyncio.run(refuse_too_large(sender.exchange, error))
 
-    assert exchange.sent[-1] == {"type": "http.response.body", "body": b""}
+    assert sender.sent[-1] == {"type": "http.response.body", "body": b""}
 
 
 def test_nothing_is_waited_for_when_the_large_body_is_whole() -> None:
-    exchange = Exchange(0)
+    sender = Sender(0)
 
     async def whole() -> Any:
         return {"type": "http.request", "body": b"x" * 11, "more_body": False}
 
     with pytest.raises(BodyTooLarge) as caught:
         asyncio.run(read_body(whole, max_bytes=10))
-    asyncio.run(refuse_too_large(exchange.receive, exchange.send, caught.value))
+    asyncio.run(refuse_too_large(sender.exchange, caught.value))
 
-    assert exchange.received_bytes == 0
+    assert sender.received_bytes == 0
 
 
 # README.md, Settings: rate_limit

@@ -3,7 +3,7 @@ import re
 import pytest
 
 from resumes.store import Store, accounts
-from tests.server.builders import Client, SteppingClock, a_resume
+from tests.server.builders import Client, SteppingClock, a_resume, error_of
 
 
 def create(client: Client, count: int) -> list[str]:
@@ -74,7 +74,7 @@ def test_no_business_plan_is_403(free_client: Client) -> None:
     answer = free_client.page()
 
     assert answer.status_code == 403
-    assert answer.json() == {"error": "API access requires a business plan", "status": 403}
+    assert error_of(answer) == {"error": "API access requires a business plan", "status": 403}
 
 
 # docs/api.md, List: the limit and the cursor
@@ -122,7 +122,7 @@ def test_a_malformed_or_repeated_cursor_is_400(client: Client, query: str) -> No
     answer = client.page(query)
 
     assert answer.status_code == 400
-    assert answer.json() == {"error": "Invalid cursor", "status": 400}
+    assert error_of(answer) == {"error": "Invalid cursor", "status": 400}
 
 
 def test_the_id_of_a_deleted_resume_is_a_position(client: Client) -> None:

@@ -127,7 +127,7 @@ def test_requests_sent_together_are_answered_in_order(served: Served) -> None:
         answers = read_all(connection)
 
     assert answers.startswith(b"HTTP/1.1 400 ")
-    assert b'"status":400}HTTP/1.1 200 OK\r\n' in answers
+    assert b'"}HTTP/1.1 200 OK\r\n' in answers
 
 
 def test_a_client_that_is_gone_before_its_answer_troubles_nobody() -> None:
@@ -189,10 +189,7 @@ def test_a_client_that_sends_all_before_it_reads_sees_the_413(served: Served) ->
 
     assert head.startswith(b"http/1.1 413 ")
     assert b"connection: close" in head
-    assert json.loads(rest) == {
-        "error": "Resume too large: the limit is 2097152 bytes",
-        "status": 413,
-    }
+    assert json.loads(rest)["error"] == "Resume too large: the limit is 2097152 bytes"
 
 
 def test_a_413_comes_before_the_body_is_sent(served: Served) -> None:

@@ -1,7 +1,7 @@
 import pytest
 
 from resumes.store import Store, accounts
-from tests.server.builders import Client, a_resume, with_section
+from tests.server.builders import Client, a_resume, error_of, with_section
 
 # docs/api.md, One resume
 
@@ -41,7 +41,7 @@ def test_an_unknown_id_is_404(client: Client, method: str) -> None:
         answer = client.request(method, f"/api/v1/resumes/{resume_id}")
 
         assert answer.status_code == 404
-        assert answer.json() == {"error": "Resume not found", "status": 404}
+        assert error_of(answer) == {"error": "Resume not found", "status": 404}
 
 
 def test_a_foreign_id_is_404_and_untouched(

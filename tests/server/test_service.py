@@ -14,7 +14,7 @@ from resumes.settings import Settings
 from resumes.store import accounts, listing, open_store
 from server import service
 from server.listener import CannotListen, listen
-from tests.server.builders import RESUMES, a_resume
+from tests.server.builders import RESUMES, a_resume, error_of
 from tests.server.serving import a_connection, read_all, serve, wait_until
 
 
@@ -173,7 +173,7 @@ def test_tls_is_served_with_a_certificate(tmp_path: Path, a_certificate: Path) -
 
         answer: Any = httpx.get(served.url + RESUMES, verify=context)
 
-    assert answer.json() == {"error": "Invalid API key", "status": 401}
+    assert error_of(answer) == {"error": "Invalid API key", "status": 401}
 
 
 @pytest.fixture
