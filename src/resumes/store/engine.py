@@ -24,8 +24,9 @@ from resumes.errors import (
 )
 from resumes.store import migrations
 from resumes.store.driver import dbapi
-from resumes.store.lane import DRIVER_ERRORS, Apply, Lane, LoopMailbox, ThreadMailbox, Write
+from resumes.store.lane import BUSY, DRIVER_ERRORS, Lane, ThreadMailbox, Write
 from resumes.store.locks import FileLock
+from resumes.store.soon import SoonWriter
 
 Q = TypeVar("Q")
 R = TypeVar("R")
@@ -41,6 +42,9 @@ WRITE_DEADLINE_S = 10.0
 
 COMMIT_GRACE_S = 20.0
 """How much longer the true outcome of a write that was taken is waited for."""
+
+DELIVERY_S = 0.1
+"""What the lane gets beyond a deadline, to say itself that it has passed."""
 
 CHECKPOINT_BYTES = 4 * 1024 * 1024
 """A log that has grown to this is copied into the store,"""
@@ -69,7 +73,7 @@ class Store:
         self._last_checkpoint = self._last_truncate = 0.0
         self.lane = Lane(self._lane_connection, self._lane_file, maintain=self._bound_log)
         self._threads = ThreadMailbox()
-        self._loops = LoopMailbox()
+        self._soon_writers: dict[asyncio.AbstractEventLoop, SoonWriter] = {}
         self._closed = False
 
     @property
@@ -113,10 +117,20 @@ class Store:
         `deadline_s`; OutcomeUnknown when a commit neither succeeded nor failed for certain.
         """
         done = threading.Event()
-        write = self._submit(apply, request, deadline_s, self._threads, done)
-        if not done.wait(deadline_s + COMMIT_GRACE_S):
-            raise OutcomeUnknown
-        result: R = _result(write)
+        write = Write(
+            apply,
+            request,
+            deadline=time.monotonic() + deadline_s,
+            mailbox=self._threads,
+            waiter=done,
+        )
+        self.lane.submit(write)
+        if not done.wait(deadline_s + DELIVERY_S):
+            if self.lane.withdraw(write):
+                raise StoreUnavailable(BUSY)
+            if not done.wait(COMMIT_GRACE_S):
+                raise OutcomeUnknown
+        result: R = _result(write.outcome)
         return result
 
     async def write_soon(
@@ -131,31 +145,18 @@ class Store:
         A coroutine that is cancelled while it waits withdraws its write if the lane has not
         taken it.
         """
-        waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        write = self._submit(apply, request, deadline_s, self._loops, waiter)
-        try:
-            async with asyncio.timeout(deadline_s + COMMIT_GRACE_S):
-                await waiter
-        except TimeoutError:
-            raise OutcomeUnknown from None
-        except asyncio.CancelledError:
-            self.lane.withdraw(write)
-            raise
-        result: R = _result(write)
+        writer = self._soon_writer(asyncio.get_running_loop())
+        result: R = _result(await writer.write(apply, request, deadline_s=deadline_s))
         return result
 
-    def _submit(
-        self, apply: Apply, request: Any, deadline_s: float, mailbox: Any, waiter: Any
-    ) -> Write:
-        write = Write(
-            apply,
-            request,
-            deadline=time.monotonic() + deadline_s,
-            mailbox=mailbox,
-            waiter=waiter,
-        )
-        self.lane.submit(write)
-        return write
+    def _soon_writer(self, loop: asyncio.AbstractEventLoop) -> SoonWriter:
+        writer = self._soon_writers.get(loop)
+        if writer is None:
+            for gone in [one for one in self._soon_writers if one.is_closed()]:
+                del self._soon_writers[gone]
+            writer = SoonWriter(self.lane, loop, commit_grace_s=COMMIT_GRACE_S)
+            self._soon_writers[loop] = writer
+        return writer
 
     def _bound_log(self) -> None:
         """The write-ahead log is kept short (pitfalls S10). Runs in the lane.
@@ -163,12 +164,14 @@ class Store:
         A passive checkpoint never resets the log while readers overlap, so above a limit it is
         truncated: that waits for readers, briefly and not often.
         """
+        now = time.monotonic()
+        if now - self._last_checkpoint < CHECKPOINT_EVERY_S:
+            return
         try:
             size_bytes = self.path.with_name(self.path.name + "-wal").stat().st_size
         except FileNotFoundError:
             return
-        now = time.monotonic()
-        if size_bytes < CHECKPOINT_BYTES or now - self._last_checkpoint < CHECKPOINT_EVERY_S:
+        if size_bytes < CHECKPOINT_BYTES:
             return
         self._last_checkpoint = now
         driver_connection: Any = self._lane_connection.connection.driver_connection
@@ -202,10 +205,10 @@ class Store:
         self.close()
 
 
-def _result(write: Write) -> Any:
-    if isinstance(write.outcome, BaseException):
-        raise write.outcome
-    return write.outcome
+def _result(outcome: Any) -> Any:
+    if isinstance(outcome, BaseException):
+        raise outcome
+    return outcome
 
 
 def each(
@@ -258,7 +261,12 @@ def sqlite_engine(path: Path, *, transactions: bool, query_only: bool = False) -
         return connection
 
     engine = sqlalchemy.create_engine(
-        "sqlite://", creator=connect, module=dbapi, poolclass=NullPool
+        "sqlite://",
+        creator=connect,
+        module=dbapi,
+        poolclass=NullPool,
+        # The text of an error ends in logs; what was to be written is personal data.
+        hide_parameters=True,
     )
     if not transactions:
         return engine.execution_options(isolation_level="AUTOCOMMIT")

@@ -1,9 +1,11 @@
 """The write lane: how one process writes to SQLite.
 
-All writes of a process go through one thread. It takes what is waiting, enters the file lock
-that the processes of a store share, and commits everything in one transaction: with many
-callers a durable commit costs each a fraction (group commit). The file lock is for fairness
-and bounded waiting; that writes exclude one another rests on BEGIN IMMEDIATE.
+A turn takes what is waiting, enters the file lock that the processes of a store share, and
+commits everything in one transaction: with many callers a durable commit costs each a fraction
+(group commit). Turns are the lane's thread's; an event loop whose coroutines write may begin one
+itself when the lane is free, and leave only the commit to the thread (`resumes.store.soon`). The
+file lock is for fairness and bounded waiting; that writes exclude one another rests on BEGIN
+IMMEDIATE.
 
 A write is a request and the function that applies requests of its kind. Requests of one kind
 that meet in a batch are applied in one call. The function gives a result for each request, a
@@ -16,7 +18,6 @@ What the lane promises each caller:
 - A failed COMMIT is proved gone by a later successful one, or reported as unknown (pitfalls S2).
 """
 
-import asyncio
 import contextlib
 import logging
 import threading
@@ -24,7 +25,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from itertools import groupby
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from sqlalchemy import Connection, RootTransaction
 from sqlalchemy.exc import DBAPIError
@@ -44,6 +45,8 @@ BATCH_LIMIT = 512
 
 DRIVER_ERRORS = (DBAPIError, dbapi.Error)
 """A driver's error as SQLAlchemy passes it on, and as it comes from statements run beside it."""
+
+BUSY = "The store is busy; nothing was done, try again"
 
 PENDING = object()
 """The outcome of a write that has none yet; None is an outcome."""
@@ -81,30 +84,23 @@ class ThreadMailbox:
             write.waiter.set()
 
 
-class LoopMailbox:
-    """Wakes coroutines that wait on futures, with one call into a loop for all of its writes."""
+class Listener(Protocol):
+    """Who wants to begin a turn."""
 
-    def deliver(self, writes: Sequence[Write]) -> None:
-        """Each waiting coroutine goes on; waiters that are gone are skipped."""
-        by_loop: dict[asyncio.AbstractEventLoop, list[Write]] = {}
-        for write in writes:
-            by_loop.setdefault(write.waiter.get_loop(), []).append(write)
-        for loop, mine in by_loop.items():
-            try:
-                loop.call_soon_threadsafe(self._wake, mine)
-            except RuntimeError:
-                # The loop is closed: its requests were abandoned, and the writes stand.
-                logger.warning("%d writes finished after their event loop", len(mine))
+    def lane_is_free(self) -> None:
+        """A turn has ended. Called in whatever thread it ended in; must not raise or block."""
 
-    @staticmethod
-    def _wake(writes: list[Write]) -> None:
-        for write in writes:
-            if not write.waiter.done():
-                write.waiter.set_result(None)
+
+class _Begun(NamedTuple):
+    """A turn that waits for its commit. Without a transaction it has to be begun again."""
+
+    batch: list["Write"]
+    transaction: RootTransaction | None
+    began_s: float
 
 
 class Lane:
-    """The thread that writes. `connection` is used by it alone from now on.
+    """The thread that writes. `connection` is used by it, and who begins turns, alone from now on.
 
     `maintain` is called after each batch, inside the file lock, and bounds the write-ahead log.
     """
@@ -119,20 +115,84 @@ class Lane:
         self._connection = connection
         self._file_lock = file_lock
         self._maintain = maintain
+        self.observe: Callable[[int, float], None] = lambda writes, took_s: None
+        """Called after each batch with its writes and the seconds from its beginning to the end
+        of its commit, in the lane's thread; must not raise or block."""
         self._waiting: deque[Write] = deque()
         self._changed = threading.Condition()
+        # All of these change with `_changed` held; the turn also ends with it held.
         self._turn = threading.Lock()
+        self._begun: _Begun | None = None
+        self._is_asked = False
+        self._listeners: list[Listener] = []
         self._closing = False
         self._thread = threading.Thread(target=self._live, name="store-lane", daemon=True)
         self._thread.start()
 
     def submit(self, write: Write) -> None:
-        """The write waits for its turn. Raises StoreUnavailable once the lane is closed or dead."""
+        """The write waits for the thread's next turn. Raises StoreUnavailable once the lane is
+        closed or dead."""
+        self.offer(write)
+        self.ask()
+
+    def offer(self, write: Write) -> None:
+        """The write waits for a turn, which whoever offers it has to begin or to ask for. Raises
+        StoreUnavailable once the lane is closed or dead."""
+        if self._closing or not self._thread.is_alive():
+            raise StoreUnavailable("The store is closed")
         with self._changed:
-            if self._closing or not self._thread.is_alive():
-                raise StoreUnavailable("The store is closed")
             self._waiting.append(write)
-            self._changed.notify()
+
+    def ask(self) -> None:
+        """The thread takes a turn as soon as it can."""
+        with self._changed:
+            self._is_asked = True
+            self._changed.notify_all()
+
+    def begin_turn(self, listener: Listener) -> None:
+        """What waits is applied here and now if the lane is free, and the thread commits it.
+
+        Never waits. If somebody has the turn, the listener is told when it has ended; if another
+        process has the file lock, the thread waits for that and does the rest.
+        """
+        with self._changed:
+            if not self._turn.acquire(blocking=False):
+                self._listeners.append(listener)
+                return
+        is_begun = False
+        try:
+            is_begun = self._begin_batch()
+        finally:
+            if not is_begun:
+                self._end_turn()
+
+    def _begin_batch(self) -> bool:
+        """Whether a batch was applied, which the thread commits now."""
+        if not self._file_lock.acquire(wait_s=0):
+            self.ask()
+            return False
+        batch: list[Write] = []
+        is_begun = False
+        try:
+            batch = self._take()
+            if batch:
+                began_s = time.monotonic()
+                begun = _Begun(batch, self._try_apply(batch), began_s)
+                with self._changed:
+                    self._begun = begun
+                    self._changed.notify_all()
+                is_begun = True
+        finally:
+            if not is_begun:
+                self._answer(batch)
+                self._file_lock.release()
+        return is_begun
+
+    def _try_apply(self, batch: list[Write]) -> RootTransaction | None:
+        try:
+            return self._apply(batch)
+        except Exception:  # noqa: BLE001  (rolled back; the thread does it again and says why)
+            return None
 
     def withdraw(self, write: Write) -> bool:
         """Whether the write was still waiting; then it will not happen."""
@@ -144,6 +204,11 @@ class Lane:
             return True
 
     @property
+    def waiting(self) -> int:
+        """How many writes wait for their turn."""
+        return len(self._waiting)
+
+    @property
     def is_alive(self) -> bool:
         """Whether writes are being taken; readiness depends on it."""
         return self._thread.is_alive() and not self._closing
@@ -151,30 +216,54 @@ class Lane:
     @contextlib.contextmanager
     def left(self) -> Iterator[None]:
         """No write runs during the block, so the process may be stopped in it (pitfalls S9)."""
-        with self._turn:
+        self._turn.acquire()
+        try:
             yield
+        finally:
+            self._end_turn()
 
     def close(self) -> None:
         """What was waiting is written, and the thread has ended. Safe to call twice."""
         with self._changed:
             self._closing = True
-            self._changed.notify()
+            self._changed.notify_all()
         self._thread.join()
 
     def _live(self) -> None:
-        while self._wait_for_work():
+        while self._wait_for_turn():
             try:
-                with self._turn:
+                begun, self._begun = self._begun, None
+                if begun is None:
                     self._run_turn()
+                else:
+                    self._finish_turn(begun)
             except Exception:
                 # Whatever it was, the lane outlives it (pitfalls S7); its writes were answered.
                 logger.exception("The write lane met an error it does not know")
+            finally:
+                self._end_turn()
 
-    def _wait_for_work(self) -> bool:
+    def _wait_for_turn(self) -> bool:
+        """Whether there is one more turn, which is the thread's now; else the lane is closed."""
         with self._changed:
-            while not self._waiting and not self._closing:
+            while True:
+                if self._begun is not None:
+                    return True
+                is_wanted = self._is_asked or (self._closing and self._waiting)
+                if is_wanted and self._turn.acquire(blocking=False):
+                    self._is_asked = False
+                    return True
+                if self._closing and not is_wanted and not self._turn.locked():
+                    return False
                 self._changed.wait()
-            return bool(self._waiting)
+
+    def _end_turn(self) -> None:
+        with self._changed:
+            self._turn.release()
+            listeners, self._listeners = self._listeners, []
+            self._changed.notify_all()
+        for listener in listeners:
+            listener.lane_is_free()
 
     def _run_turn(self) -> None:
         if not self._enter():
@@ -182,16 +271,38 @@ class Lane:
         try:
             batch = self._take()
             if batch:
+                began_s = time.monotonic()
                 try:
                     self._commit(batch)
                 finally:
                     self._answer(batch)
-                self._maintain()
+                self._look_after(batch, began_s)
+        finally:
+            self._file_lock.release()
+
+    def _finish_turn(self, begun: _Begun) -> None:
+        batch = begun.batch
+        try:
+            try:
+                if begun.transaction is None:
+                    self._commit(batch)
+                else:
+                    self._settle(batch, begun.transaction)
+            except _CommitFailed:
+                self._commit_again(batch)
+            finally:
+                self._answer(batch)
+            self._look_after(batch, begun.began_s)
+        finally:
+            self._file_lock.release()
+
+    def _look_after(self, batch: list[Write], began_s: float) -> None:
+        self.observe(len(batch), time.monotonic() - began_s)
+        try:
+            self._maintain()
         except DRIVER_ERRORS:
             # The log stays longer until the next batch; nothing is lost by that.
             logger.warning("Could not checkpoint the store", exc_info=True)
-        finally:
-            self._file_lock.release()
 
     @staticmethod
     def _answer(batch: list[Write]) -> None:
@@ -216,13 +327,14 @@ class Lane:
             for write in overdue:
                 self._waiting.remove(write)
         for write in overdue:
-            write.outcome = StoreUnavailable("The store is busy; nothing was done, try again")
+            write.outcome = StoreUnavailable(BUSY)
         deliver(overdue)
 
     def _take(self) -> list[Write]:
         self._expire()
         with self._changed:
             count = min(len(self._waiting), BATCH_LIMIT)
+            self._is_asked |= len(self._waiting) > count
             return [self._waiting.popleft() for _ in range(count)]
 
     def _commit(self, batch: list[Write]) -> None:
@@ -243,6 +355,11 @@ class Lane:
 
     def _transact(self, batch: list[Write]) -> None:
         """The batch is committed and each write has its outcome; otherwise it is rolled back."""
+        self._settle(batch, self._apply(batch))
+
+    def _apply(self, batch: list[Write]) -> RootTransaction:
+        """Each write has its outcome, which counts once the transaction is committed; otherwise
+        the batch is rolled back."""
         transaction = self._begin()
         try:
             for apply, group in groupby(batch, key=lambda write: write.apply):
@@ -250,15 +367,26 @@ class Lane:
                 results = apply(self._connection, [write.request for write in writes])
                 for write, result in zip(writes, results, strict=True):
                     write.outcome = result
-            try:
-                transaction.commit()
-            except Exception as error:
-                raise _CommitFailed from error
         except BaseException:
-            self._roll_back(transaction)
-            for write in batch:
-                write.outcome = PENDING
+            self._undo(batch, transaction)
             raise
+        return transaction
+
+    def _settle(self, batch: list[Write], transaction: RootTransaction) -> None:
+        """The transaction is committed. Raises _CommitFailed, and it is rolled back."""
+        try:
+            transaction.commit()
+        except Exception as error:
+            self._undo(batch, transaction)
+            raise _CommitFailed from error
+        except BaseException:
+            self._undo(batch, transaction)
+            raise
+
+    def _undo(self, batch: list[Write], transaction: RootTransaction) -> None:
+        self._roll_back(transaction)
+        for write in batch:
+            write.outcome = PENDING
 
     def _roll_back(self, transaction: RootTransaction) -> None:
         with contextlib.suppress(*DRIVER_ERRORS):  # SQLite may have rolled back by itself

@@ -1,4 +1,10 @@
-"""Rows of the ledger and of the importers' directory, with defaults for what does not matter."""
+"""Rows of the ledger and of the importers' directory, with defaults for what does not matter;
+and writes that show what the lane does."""
+
+import threading
+from collections.abc import Sequence
+
+from sqlalchemy import Connection, text
 
 from resumes.store import Store, ledger
 from resumes.store.accounts import AccountInfo
@@ -42,3 +48,27 @@ def an_importer(
         waiting=waiting,
         started_at="2027-01-15T08:00:00.000Z",
     )
+
+
+def rename(connection: Connection, requests: Sequence[str]) -> list[str]:
+    """A write whose requests `bad` fail on data, as a constraint would."""
+    for request in requests:
+        if request == "bad":
+            connection.execute(text("INSERT INTO plans (name) VALUES ('free')"))
+        connection.execute(text("UPDATE plans SET max_resumes = max_resumes + 1"))
+    return [request.upper() for request in requests]
+
+
+def hold_lane(store: Store) -> tuple[threading.Event, threading.Thread]:
+    """The lane is busy until the event is set."""
+    entered, go_on = threading.Event(), threading.Event()
+
+    def wait(_: Connection, requests: Sequence[str]) -> list[None]:
+        entered.set()
+        go_on.wait(10)
+        return [None] * len(requests)
+
+    thread = threading.Thread(target=lambda: store.write(wait, "hold"))
+    thread.start()
+    assert entered.wait(10)
+    return go_on, thread

@@ -1,4 +1,3 @@
-import asyncio
 import os
 import signal
 import subprocess
@@ -17,34 +16,11 @@ from resumes.store import Store, accounts, creating, listing, open_store
 from resumes.store.accounts import AccountInfo
 from resumes.store.creating import Created, Creation, NewResume
 from resumes.store.engine import each
-from resumes.store.lane import LoopMailbox, Write
+from resumes.store.lane import Write
 from tests.resumes.builders import a_resume
+from tests.resumes.store.builders import hold_lane, rename
 
 MakeAccount = Callable[..., AccountInfo]
-
-
-def rename(connection: Connection, requests: Sequence[str]) -> list[str]:
-    """A write whose requests `bad` fail on data, as a constraint would."""
-    for request in requests:
-        if request == "bad":
-            connection.execute(text("INSERT INTO plans (name) VALUES ('free')"))
-        connection.execute(text("UPDATE plans SET max_resumes = max_resumes + 1"))
-    return [request.upper() for request in requests]
-
-
-def hold_lane(store: Store) -> tuple[threading.Event, threading.Thread]:
-    """The lane is busy until the event is set."""
-    entered, go_on = threading.Event(), threading.Event()
-
-    def wait(_: Connection, requests: Sequence[str]) -> list[None]:
-        entered.set()
-        go_on.wait(10)
-        return [None] * len(requests)
-
-    thread = threading.Thread(target=lambda: store.write(wait, "hold"))
-    thread.start()
-    assert entered.wait(10)
-    return go_on, thread
 
 
 def free_maximum(store: Store) -> int:
@@ -93,41 +69,6 @@ def test_s7_one_bad_row_does_not_fail_the_rest_of_its_batch(store: Store) -> Non
     assert (answers["a"], answers["c"]) == ("A", "C")
     assert isinstance(answers["bad"], StoreUnavailable)
     assert free_maximum(store) == 7
-
-
-def test_s7_a_waiter_that_is_gone_does_not_keep_the_others_from_their_answers() -> None:
-    async def scenario() -> list[asyncio.Future[None]]:
-        loop, mailbox = asyncio.get_running_loop(), LoopMailbox()
-        waiters: list[asyncio.Future[None]] = [loop.create_future() for _ in range(3)]
-        writes = [Write(rename, "x", deadline=0, mailbox=mailbox, waiter=one) for one in waiters]
-        waiters[0].cancel()
-        await asyncio.to_thread(mailbox.deliver, writes)
-        async with asyncio.timeout(10):
-            await asyncio.gather(*waiters[1:])
-        return waiters
-
-    gone, *others = asyncio.run(scenario())
-    assert gone.cancelled()
-    assert all(other.done() and not other.cancelled() for other in others)
-
-
-def test_a_cancelled_waiter_that_was_not_taken_writes_nothing(
-    store: Store, an_account: MakeAccount
-) -> None:
-    account = an_account()
-
-    async def scenario() -> None:
-        go_on, holder = await asyncio.to_thread(hold_lane, store)
-        task = asyncio.create_task(creating.create_soon(store, account.id, a_resume()))
-        await asyncio.sleep(0)
-        task.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await task
-        go_on.set()
-        await asyncio.to_thread(holder.join)
-
-    asyncio.run(scenario())
-    assert listing.list_page(store, account.id).entries == []
 
 
 def test_s7_the_lane_outlives_an_error_that_it_does_not_know(store: Store) -> None:
@@ -354,21 +295,6 @@ def test_withdrawing_tells_whether_the_write_was_still_waiting(store: Store) -> 
     assert not store.lane.withdraw(write)
     go_on.set()
     holder.join()
-
-
-def test_an_event_loop_that_ended_does_not_hurt_the_lane(
-    store: Store, an_account: MakeAccount
-) -> None:
-    account = an_account()
-
-    async def leave() -> None:
-        task = asyncio.create_task(creating.create_soon(store, account.id, a_resume()))
-        await asyncio.sleep(0)
-        task.cancel()
-
-    for _ in range(3):
-        asyncio.run(leave())
-    assert store.write(rename, "alive") == "ALIVE"
 
 
 def test_unknown_is_told_apart_from_not_done() -> None:

@@ -1,0 +1,265 @@
+import asyncio
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pytest
+from sqlalchemy import Connection
+
+from resumes.errors import OutcomeUnknown, StoreUnavailable
+from resumes.store import Store, creating, listing, open_store, soon
+from resumes.store.accounts import AccountInfo
+from resumes.store.lane import Write
+from resumes.store.locks import FileLock
+from resumes.store.soon import SoonWriter
+from tests.resumes.builders import a_resume
+from tests.resumes.store.builders import hold_lane, rename
+
+MakeAccount = Callable[..., AccountInfo]
+
+
+class Seen:
+    """A write that notes its batches: how large, and in which thread they were applied."""
+
+    def __init__(self) -> None:
+        self.sizes: list[int] = []
+        self.threads: list[str] = []
+
+    def __call__(self, _: Connection, requests: Sequence[Any]) -> Sequence[Any]:
+        self.sizes.append(len(requests))
+        self.threads.append(threading.current_thread().name)
+        return requests
+
+
+def soon_writer(store: Store, *, commit_grace_s: float = 20) -> SoonWriter:
+    return SoonWriter(store.lane, asyncio.get_running_loop(), commit_grace_s=commit_grace_s)
+
+
+async def until(condition: Callable[[], Any]) -> None:
+    async with asyncio.timeout(10):
+        while not condition():
+            await asyncio.sleep(0.001)
+
+
+def test_the_loop_applies_what_waits_together_and_the_thread_commits_it(store: Store) -> None:
+    seen = Seen()
+
+    async def scenario() -> list[Any]:
+        return await asyncio.gather(*(store.write_soon(seen, number) for number in range(20)))
+
+    assert asyncio.run(scenario()) == list(range(20))
+    assert seen.sizes == [20]
+    assert seen.threads == [threading.main_thread().name]
+
+
+def test_what_comes_while_a_batch_is_committed_makes_the_next(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen, go_on = Seen(), threading.Event()
+    dialect = store._write_engine.dialect
+    really = dialect.do_commit
+
+    def slowly(connection: Any) -> None:
+        go_on.wait(10)
+        really(connection)
+
+    monkeypatch.setattr(dialect, "do_commit", slowly)
+
+    async def scenario() -> None:
+        first = asyncio.create_task(store.write_soon(seen, 0))
+        await until(lambda: seen.sizes)
+        more = [asyncio.create_task(store.write_soon(seen, number)) for number in range(5)]
+        await until(lambda: store.lane.waiting == 5)
+        go_on.set()
+        await asyncio.gather(first, *more)
+
+    asyncio.run(scenario())
+    assert seen.sizes == [1, 5]
+    assert set(seen.threads) == {threading.main_thread().name}
+
+
+def test_where_another_process_has_the_lock_the_thread_waits_for_it(store: Store) -> None:
+    seen = Seen()
+    other = FileLock(store.path.with_name(f"{store.path.name}.lane"))
+    assert other.acquire(wait_s=1)
+
+    async def scenario() -> Any:
+        task = asyncio.create_task(store.write_soon(seen, "late"))
+        await asyncio.sleep(0.1)
+        assert seen.sizes == []
+        other.release()
+        return await task
+
+    assert asyncio.run(scenario()) == "late"
+    assert seen.threads == ["store-lane"]
+    other.close()
+
+
+def test_writes_of_threads_and_loops_meet(store: Store) -> None:
+    async def scenario() -> list[Any]:
+        threads = [asyncio.to_thread(store.write, rename, f"t{number}") for number in range(40)]
+        loops = [store.write_soon(rename, f"l{number}") for number in range(40)]
+        async with asyncio.timeout(20):
+            return await asyncio.gather(*threads, *loops)
+
+    wanted = [f"T{number}" for number in range(40)] + [f"L{number}" for number in range(40)]
+    assert asyncio.run(scenario()) == wanted
+
+
+def test_s7_one_bad_row_of_a_loop_does_not_fail_the_rest_of_its_batch(store: Store) -> None:
+    async def scenario() -> list[Any]:
+        requests = ("a", "bad", "c")
+        return await asyncio.gather(
+            *(store.write_soon(rename, request) for request in requests), return_exceptions=True
+        )
+
+    first, bad, last = asyncio.run(scenario())
+    assert (first, last) == ("A", "C")
+    assert isinstance(bad, StoreUnavailable)
+
+
+def test_s2_a_failed_commit_of_a_loop_is_proved_gone_by_a_later_one(
+    store: Store, an_account: MakeAccount, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    account = an_account()
+    dialect = store._write_engine.dialect
+    really, failures = dialect.do_commit, iter([True])
+
+    def fail_once(connection: Any) -> None:
+        if next(failures, False):
+            raise OSError("input/output error")
+        really(connection)
+
+    monkeypatch.setattr(dialect, "do_commit", fail_once)
+    outcome = asyncio.run(creating.create_soon(store, account.id, a_resume()))
+    assert isinstance(outcome, creating.Created)
+    assert [e.id for e in listing.list_page(store, account.id).entries] == [outcome.id]
+
+
+def test_s3_a_write_of_a_loop_that_is_overdue_before_its_turn_is_not_done(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(soon, "LOOK_AFTER_S", 0.01)
+    seen = Seen()
+
+    async def scenario() -> None:
+        go_on, holder = await asyncio.to_thread(hold_lane, store)
+        with pytest.raises(StoreUnavailable, match="busy"):
+            await store.write_soon(seen, "late", deadline_s=0.02)
+        go_on.set()
+        await asyncio.to_thread(holder.join)
+        assert await store.write_soon(seen, "next") == "next"
+
+    asyncio.run(scenario())
+    assert seen.sizes == [1]
+
+
+def test_a_commit_that_takes_too_long_is_unknown(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(soon, "LOOK_AFTER_S", 0.01)
+    go_on = threading.Event()
+    dialect = store._write_engine.dialect
+    really = dialect.do_commit
+
+    def slowly(connection: Any) -> None:
+        go_on.wait(10)
+        really(connection)
+
+    monkeypatch.setattr(dialect, "do_commit", slowly)
+
+    async def scenario() -> None:
+        writer = soon_writer(store, commit_grace_s=0.02)
+        outcome = await writer.write(rename, "x", deadline_s=0.01)
+        go_on.set()
+        assert isinstance(outcome, OutcomeUnknown)
+
+    asyncio.run(scenario())
+    assert store.write(rename, "next") == "NEXT"
+
+
+def test_s7_a_waiter_that_is_gone_does_not_keep_the_others_from_their_answers(
+    store: Store,
+) -> None:
+    async def scenario() -> list[asyncio.Future[None]]:
+        writer, loop = soon_writer(store), asyncio.get_running_loop()
+        waiters: list[asyncio.Future[None]] = [loop.create_future() for _ in range(3)]
+        writes = [Write(rename, "x", deadline=0, mailbox=writer, waiter=one) for one in waiters]
+        waiters[0].cancel()
+        await asyncio.to_thread(writer.deliver, writes)
+        async with asyncio.timeout(10):
+            await asyncio.gather(*waiters[1:])
+        return waiters
+
+    gone, *others = asyncio.run(scenario())
+    assert gone.cancelled()
+    assert all(other.done() and not other.cancelled() for other in others)
+
+
+def test_s9_a_loop_writes_nothing_while_the_lane_is_left_and_goes_on_afterwards(
+    store: Store,
+) -> None:
+    seen = Seen()
+
+    async def scenario() -> Any:
+        with store.lane.left():
+            task = asyncio.create_task(store.write_soon(seen, "later"))
+            await asyncio.sleep(0.1)
+            assert seen.sizes == []
+        async with asyncio.timeout(10):
+            return await task
+
+    assert asyncio.run(scenario()) == "later"
+
+
+def test_what_a_loop_had_waiting_when_the_store_closes_is_written(url: str) -> None:
+    store = open_store(url)
+    answers: list[Any] = []
+
+    async def scenario() -> None:
+        go_on, holder = await asyncio.to_thread(hold_lane, store)
+        task = asyncio.create_task(store.write_soon(rename, "waiting"))
+        await until(lambda: store.lane.waiting)
+        go_on.set()
+        await asyncio.to_thread(store.close)
+        answers.append(await task)
+        await asyncio.to_thread(holder.join)
+        with pytest.raises(StoreUnavailable):
+            await store.write_soon(rename, "too late")
+
+    asyncio.run(scenario())
+    assert answers == ["WAITING"]
+
+
+def test_a_cancelled_waiter_that_was_not_taken_writes_nothing(
+    store: Store, an_account: MakeAccount
+) -> None:
+    account = an_account()
+
+    async def scenario() -> None:
+        go_on, holder = await asyncio.to_thread(hold_lane, store)
+        task = asyncio.create_task(creating.create_soon(store, account.id, a_resume()))
+        await asyncio.sleep(0)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        go_on.set()
+        await asyncio.to_thread(holder.join)
+
+    asyncio.run(scenario())
+    assert listing.list_page(store, account.id).entries == []
+
+
+def test_an_event_loop_that_ended_does_not_hurt_the_lane(
+    store: Store, an_account: MakeAccount
+) -> None:
+    account = an_account()
+
+    async def leave() -> None:
+        task = asyncio.create_task(creating.create_soon(store, account.id, a_resume()))
+        await asyncio.sleep(0)
+        task.cancel()
+
+    for _ in range(3):
+        asyncio.run(leave())
+    assert store.write(rename, "alive") == "ALIVE"
