@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from importer import leases, memory
+from importer import leases
 from importer.changes import Changes
 from importer.health import Finding, Health, HealthState
 from importer.hooks import Hook
@@ -21,6 +21,7 @@ from importer.rounds import Importer
 from importer.running import Runner
 from importer.telling import FileReport, Progress, Remarks, Summary
 from importer.watching import Watcher, watching
+from resumes import memory
 from resumes.errors import InvalidArgument
 from resumes.store import Store
 

@@ -15,7 +15,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import NamedTuple
 
-from importer import leases, memory, workspaces
+from importer import leases, workspaces
 from importer.committing import Queue
 from importer.hands import Hand
 from importer.names import WORK
@@ -25,6 +25,7 @@ from importer.steps import Observer
 from importer.taking import Candidate, Left, Why
 from importer.telling import FileReport, as_report
 from importer.trying import Trial
+from resumes import memory
 from resumes.errors import ResumesError, StoreError
 from resumes.store import Store, open_store
 

@@ -6,11 +6,15 @@ Saying nothing costs nothing: a path is put into words only when there is someth
 from collections.abc import Sequence
 from itertools import chain
 
-from resumes.errors import Issue
+from resumes.errors import InvalidResume, Issue
 from resumes.text import counted, escaped
 
 MAX_REPORTED = 50
 MAX_NAME_CHARS = 60
+MAX_WARNINGS = 10_000
+"""A document with more is no resume, and to go through it takes long."""
+
+TOO_MANY = f"The resume has more than {MAX_WARNINGS:,} unknown or odd fields"
 
 
 def printable(text: str) -> str:
@@ -82,9 +86,14 @@ class Findings:
         self.issues.append(Issue(field, f"Missing required field: {field} (must be an object)"))
 
     def warn(self, where: str | int, remark: str) -> None:
-        """The document is kept. `remark` follows the name of the field: "is only white space"."""
+        """The document is kept. `remark` follows the name of the field: "is only white space".
+
+        Raises InvalidResume when there are far too many.
+        """
         if len(self.warnings) == MAX_REPORTED:
             self.unreported += 1
+            if self.unreported == MAX_WARNINGS:
+                raise InvalidResume([Issue("", TOO_MANY)])
             return
         named = [self.scope[-1], where] if isinstance(where, int) else [where]
         path = dotted([*self.scope, where])

@@ -10,6 +10,7 @@ The list of what is refused is in docs/format.md (JSON).
 """
 
 import re
+from itertools import islice
 from math import isfinite
 from typing import Any, NoReturn
 
@@ -19,6 +20,16 @@ from resumes.analyzer.findings import printable
 from resumes.errors import InvalidJson
 
 MAX_DEPTH = 32
+MAX_VALUES = 120_000
+"""A resume has some hundreds, and one section of nothing but tags 100,000. What holds more takes
+far longer to read than its size lets expect, and all others wait meanwhile."""
+
+MAX_FIELDS = 50_000
+"""The same for fields, which cost more."""
+
+MAX_TOKENS = 20_000
+"""So much of a body is looked through for the place of a number that cannot be kept."""
+
 MIN_INTEGER = -(2**63)
 MAX_INTEGER = 2**63 - 1
 
@@ -35,10 +46,13 @@ _NOT_NUMBERS = re.compile(rb"-?(?:NaN|Infinity)")
 # An escaped backslash before it makes "u0000" plain text.
 _ESCAPED_NUL = re.compile(rb"(?<!\\)(?:\\\\)*+(\\u0000)")
 _TOKEN = re.compile(rb'"(?:[^"\\]|\\.)*+"|[\[{]|[\]}]|(-?[0-9][0-9.eE+-]*+)', re.DOTALL)
+_SEPARATOR = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"|([,:])', re.DOTALL)
 _COMPLAINT = re.compile(r"(.*) at line ([0-9]+) column ([0-9]+)", re.DOTALL)
 _DUPLICATE_KEY = re.compile(r'Detected duplicate key "(.*)"', re.DOTALL)
 # An integer of more characters than this, sign included, is out of range whatever its digits.
 _MAX_INTEGER_CHARS = len(str(MIN_INTEGER))
+
+_BLOCK_BYTES = 4_096
 
 _TOO_DEEP = f"nested deeper than {MAX_DEPTH} levels"
 _INTEGER_RANGE = "an integer outside -2^63 to 2^63-1"
@@ -50,6 +64,11 @@ def read_json(body: bytes) -> Any:
 
     Depth and the range of numbers are not looked at yet: see `is_faithful`.
     """
+    # Counted in no time; text has them as well, so more of them are a reason to look closer.
+    if body.count(b",") >= MAX_VALUES:
+        _refuse_many(body, b",", MAX_VALUES, f"more than {MAX_VALUES:,} values")
+    if body.count(b":") > MAX_FIELDS:
+        _refuse_many(body, b":", MAX_FIELDS + 1, f"more than {MAX_FIELDS:,} fields")
     try:
         # The parser's cache outlives the call: keys may stay in it, what people wrote may not.
         value = jiter.from_json(
@@ -60,6 +79,16 @@ def read_json(body: bytes) -> Any:
     if b"\\u0000" in body and (nul := _ESCAPED_NUL.search(body)):
         raise _invalid("the character U+0000", nul.start(1))
     return value
+
+
+def _refuse_many(body: bytes, separator: bytes, too_many: int, reason: str) -> None:
+    """Raises InvalidJson at the separator outside of strings that is one too many."""
+    left = too_many
+    for token in _SEPARATOR.finditer(body):
+        if token[1] == separator:
+            left -= 1
+            if not left:
+                raise _invalid(reason, token.start())
 
 
 def is_faithful(value: Any, depth: int = 1) -> bool:
@@ -87,12 +116,13 @@ def is_faithful(value: Any, depth: int = 1) -> bool:
 
 
 def refuse_unfaithful(body: bytes) -> None:
-    """Raises InvalidJson for the first number out of range or level too deep; None without any.
+    """Raises InvalidJson for the first number out of range or level too deep; None without any
+    near the beginning.
 
     The bytes need to be JSON only up to that place.
     """
     depth = 0
-    for token in _TOKEN.finditer(body):
+    for token in islice(_TOKEN.finditer(body), MAX_TOKENS):
         first = body[token.start()]
         if first in b"[{":
             depth += 1
@@ -151,8 +181,12 @@ def _reason(complaint: str) -> str:
 
 def _offset(body: bytes, line: int, column: int) -> int:
     """The byte offset of a place that the parser gives as a line and a column of bytes from 1."""
-    start = 0
-    for _ in range(line - 1):
+    start, left = 0, line - 1
+    # In blocks: a body may be nothing but line ends.
+    while (here := body.count(b"\n", start, start + _BLOCK_BYTES)) < left and start < len(body):
+        left -= here
+        start += _BLOCK_BYTES
+    for _ in range(left):
         start = body.index(b"\n", start) + 1
     return min(max(start + column - 1, 0), len(body))
 

@@ -28,28 +28,30 @@ IS_SET_BY_SERVICE = "is set by the service: the value sent was dropped"
 
 _DOCUMENT_FIELDS = frozenset({"header", "sections", "title", "style"})
 _KIND_MARKS = ("type", "kind", "documentType")
-_COVER_LETTER_NAMES = frozenset({"coverletter", "coverletters"})
-_NOT_LETTERS = re.compile(r"[\W\d_]+")
+_COVER_LETTER = re.compile(
+    r"[\W\d_]*{}[\W\d_]*(?:s[\W\d_]*)?".format(r"[\W\d_]*".join("coverletter"))
+)
 
 
 def is_cover_letter(document: dict[str, Any]) -> bool:
     """Whether a document says that it is a cover letter (docs/format.md, Cover letters)."""
     # All marks are unknown fields, which most documents do not have.
     unknown = document.keys() - _DOCUMENT_FIELDS
-    if unknown and (
-        document.get("isCoverLetter") is True
-        or any(_names_cover_letter(document.get(mark)) for mark in _KIND_MARKS)
-        or any(map(_names_cover_letter, unknown))
-    ):
-        return True
+    if unknown:
+        marks = [mark for kind in _KIND_MARKS if type(mark := document.get(kind)) is str]
+        if document.get("isCoverLetter") is True or any(
+            map(_names_cover_letter, [*marks, *unknown])
+        ):
+            return True
     sections = document.get("sections")
     return type(sections) is dict and any(
         map(_names_cover_letter, sections.keys() - SECTION_TYPES.keys())
     )
 
 
-def _names_cover_letter(mark: Any) -> bool:
-    return type(mark) is str and _NOT_LETTERS.sub("", mark.lower()) in _COVER_LETTER_NAMES
+def _names_cover_letter(name: str) -> bool:
+    # There may be as many names as a body holds, and nearly all are told by their length.
+    return len(name) >= len("coverletter") and bool(_COVER_LETTER.fullmatch(name.lower()))
 
 
 def validate(document: dict[str, Any], accepted: Format) -> Findings:
@@ -95,11 +97,11 @@ def _is_multicolumn(document: dict[str, Any]) -> bool:
 def _check_sections(sections: dict[str, Any], accepted: Format, findings: Findings) -> None:
     findings.scope.append("sections")
     for name, section in sections.items():
+        if findings.are_full:
+            break  # it is refused, and what is in the rest is not told
         section_type = SECTION_TYPES.get(name)
         if section_type is None and name not in accepted.extra_section_types:
-            # Looking for what was meant takes time, which is spent only on what is reported.
-            if not findings.are_full:
-                findings.problem(name, _unknown_section_type(name, accepted))
+            findings.problem(name, _unknown_section_type(name, accepted))
         elif type(section) is not dict:
             findings.problem(name, "must be an object")
         else:

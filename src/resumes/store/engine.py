@@ -6,7 +6,7 @@ import os
 import threading
 import time
 import weakref
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from functools import wraps
 from pathlib import Path
 from typing import Any, TypeVar
@@ -81,19 +81,13 @@ class Store:
         """The address that opens this store again."""
         return f"sqlite:///{self.path}"
 
-    @contextlib.contextmanager
-    def read(self) -> Iterator[Connection]:
-        """A connection of this thread's own that cannot write.
+    def read(self) -> "_Reading":
+        """A block with a connection of this thread's own that cannot write.
 
         Each statement sees what is committed when it starts; no transaction outlives it, so
         that readers never hold back the log. Errors of the driver become StoreUnavailable.
         """
-        try:
-            yield self.reader()
-        except DRIVER_ERRORS as error:
-            raise _explain(error, self.path) from error
-        except UnicodeEncodeError as error:
-            raise _not_text(error) from error
+        return _Reading(self)
 
     def reader(self) -> Connection:
         """This thread's reading connection, opened when first asked for."""
@@ -203,6 +197,29 @@ class Store:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+class _Reading:
+    """The block of `Store.read`. A class and no generator: every request comes through it."""
+
+    __slots__ = ("_store",)
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def __enter__(self) -> Connection:
+        try:
+            return self._store.reader()
+        except DRIVER_ERRORS as error:
+            raise _explain(error, self._store.path) from error
+
+    def __exit__(self, kind: object, error: BaseException | None, _: object) -> None:
+        if error is None:
+            return
+        if isinstance(error, DRIVER_ERRORS):
+            raise _explain(error, self._store.path) from error
+        if isinstance(error, UnicodeEncodeError):
+            raise _not_text(error) from error
 
 
 def _result(outcome: Any) -> Any:

@@ -61,6 +61,10 @@ def refusal_of(body: bytes) -> InvalidJson:
         (b"{\n\xe2\x82\xac}", "key must be a string", 2),
         (b"{", "the text ends in the middle of an object", 1),
         (b'["a\nb"]', "control character", 3),
+        (b"[" + b"1," * 120_000 + b"1]", "more than 120,000 values", 240_000),
+        (b'["a,b\\",c"' + b",[]" * 120_000, "more than 120,000 values", 10 + 3 * 119_999),
+        (b'{"":{' + b'"":1,' * 50_001, "more than 50,000 fields", 250_002),
+        (b"\n" * 10_000 + b"x", "expected value", 10_000),
     ],
     ids=lambda value: repr(value[:20]) if isinstance(value, bytes) else None,
 )
@@ -82,6 +86,8 @@ def test_not_json_is_refused_with_the_reason_and_the_byte_offset(
         (b'["\\\\u0000"]', ["\\u0000"]),
         (b'["[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[ 1e999"]', ["[" * 37 + " 1e999"]),
         (b" [1.5e3, -0.0, 1e-400] ", [1500.0, -0.0, 0.0]),
+        (b'["' + b"," * 130_000 + b'"]', ["," * 130_000]),
+        (b"[" + b"1," * 119_999 + b"1]", [1] * 120_000),
         (b'{"a":{"b":1},"c":{"b":2}}', {"a": {"b": 1}, "c": {"b": 2}}),
     ],
 )
