@@ -8,7 +8,7 @@ PYTHON ?= $(shell for p in python3.11 python3.12 python3.13 python3.14 python3; 
 BIN := .venv/bin
 ARGS ?=
 
-.PHONY: help demo install test check fix lock campaign clean
+.PHONY: help demo install test check fix lock campaign openapi clean
 
 help:  ## list the targets
 	@awk -F':.*## ' '/^[a-z][a-z-]*:.*## /{printf "make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -33,6 +33,9 @@ fix: .venv/dev  ## format, and mend what the linter can mend
 
 campaign: .venv/dev  ## the long forms of the tests that run for seconds in `make test`
 	$(BIN)/pytest -m campaign $(ARGS)
+
+openapi: .venv/runtime  ## openapi.json, the description of the API, anew
+	$(BIN)/python -m server.openapi openapi.json
 
 lock: .venv/dev  ## lock the newest versions that pyproject.toml allows
 	$(BIN)/uv pip compile pyproject.toml requirements/build.in --upgrade $(LOCK) -o requirements/runtime.txt

@@ -29,6 +29,19 @@ class Place:
 PORT = click.IntRange(0, 65_535)
 """A port to listen on; 0 takes a free one."""
 
+LOG_FORMAT = click.option(
+    "--log-format",
+    type=click.Choice(["text", "json"]),
+    help="How the log's lines look. [default: text]",
+)
+"""For commands that run services."""
+
+ACCESS_LOG = click.option(
+    "--access-log/--no-access-log",
+    default=None,
+    help="Log a line for each request. [default: with --log-format json]",
+)
+
 Chapters = Mapping[str, Mapping[str, Place]]
 """Commands by name, in the order and under the headings that help shows them."""
 

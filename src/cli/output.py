@@ -4,7 +4,7 @@ import json
 import os
 import shutil
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,9 +18,26 @@ NARROWEST = 12
 """Cells that a flexible column keeps, however narrow the terminal."""
 
 
+Narrator = Callable[[str], None]
+
+
+class _Narration:
+    """Who narrates in this process, if not lines of text."""
+
+    by: Narrator | None = None
+
+
+def narrate_by(narrator: Narrator | None) -> None:
+    """What is said from now on, in this process, goes to the narrator, unstyled and in words."""
+    _Narration.by = narrator
+
+
 def say(text: str = "") -> None:
     """Narration: a line of our own words on standard error. Escape what comes from data first."""
-    click.echo(text, err=True, color=_color())
+    if _Narration.by is None:
+        click.echo(text, err=True, color=_color())
+    elif words := click.unstyle(text).strip():
+        _Narration.by(words)
 
 
 def put(text: str = "") -> None:

@@ -1,8 +1,10 @@
 """`resumes plans`: what accounts may hold and do."""
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
+from click.core import ParameterSource
 
 from cli.candidates import plan_names
 from cli.commands import group
@@ -10,14 +12,23 @@ from cli.output import Column, limit, put_json, put_table, say
 from cli.session import Session, pass_session
 
 if TYPE_CHECKING:
+    from resumes.store import Store
     from resumes.store.plans import PlanInfo
+
+Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
 COLUMNS = (
     Column("plan", is_flexible=True),
     Column("resumes", is_number=True),
     Column("API listing"),
+    Column("per minute", is_number=True),
+    Column("per hour", is_number=True),
+    Column("per day", is_number=True),
     Column("accounts", is_number=True),
 )
+
+AS_SET = "default"
+"""How a limit is called that the settings give."""
 
 
 class Maximum(click.ParamType[int | None]):
@@ -34,6 +45,34 @@ class Maximum(click.ParamType[int | None]):
         if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 19:
             return int(value)
         self.fail(f'"{value}" is neither a number of resumes nor unlimited', param, ctx)
+
+
+class Rate(click.ParamType[int | str]):
+    """A number of requests; `unlimited`, which becomes 0; or `default`, which stays."""
+
+    name = "rate"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> int | str:
+        """The limit; a usage error for anything else."""
+        if value == AS_SET:
+            return AS_SET
+        if value == "unlimited":
+            return 0
+        if value.isascii() and value.isdigit() and 0 < len(value.lstrip("0")) < 19:
+            return int(value)
+        self.fail(f'"{value}" is neither a number above 0, unlimited nor {AS_SET}', param, ctx)
+
+
+def rate_option(window: str) -> Callable[[Decorated], Decorated]:
+    """The option that limits the requests of a key in a window: `minute`, `hour` or `day`."""
+    return click.option(
+        f"--per-{window}",
+        type=Rate(),
+        metavar=f"N|unlimited|{AS_SET}",
+        help=f"How many requests per {window} each key may make; {AS_SET}: as the settings say.",
+    )
 
 
 @group()
@@ -60,41 +99,92 @@ def list_(session: Session) -> None:
 @click.option(
     "--max-resumes",
     type=Maximum(),
-    required=True,
     metavar="N|unlimited",
-    help="How many resumes an account on it may hold.",
+    help="How many resumes an account on it may hold. A new plan needs it.",
 )
 @click.option(
     "--api-listing/--no-api-listing",
     default=None,
     help="Whether resumes can be listed and read over the API. Default: as it was, no for a new plan.",
 )
+@rate_option("minute")
+@rate_option("hour")
+@rate_option("day")
 @pass_session
-def set_(session: Session, name: str, max_resumes: int | None, api_listing: bool | None) -> None:
+def set_(
+    session: Session,
+    /,
+    name: str,
+    max_resumes: int | None,
+    api_listing: bool | None,
+    **per_window: int | str | None,
+) -> None:
     """Make the plan NAME, or change it for every account on it."""
     from resumes.store import plans
 
+    requests = {
+        plans.Requests(f"requests_{window}"): None if rate == AS_SET else int(rate)
+        for window, rate in per_window.items()
+        if rate is not None
+    }
     with session.store(makes=True) as store:
-        plans.set_plan_limits(store, plans.PlanChange(name, max_resumes, api_listing))
+        if not _is_given("max_resumes"):
+            max_resumes = _known_maximum(store, name)
+        plans.set_plan_limits(store, plans.PlanChange(name, max_resumes, api_listing, requests))
         plan = plans.get_plan(store, name)
     if session.as_json:
         put_json(as_json(plan))
-        return
+    else:
+        say(_sentence(plan))
+
+
+def _is_given(option: str) -> bool:
+    source = click.get_current_context().get_parameter_source(option)
+    return source is not ParameterSource.DEFAULT
+
+
+def _known_maximum(store: "Store", name: str) -> int | None:
+    from resumes.store import plans
+
+    for plan in plans.list_plans(store):
+        if plan.name == name:
+            return plan.max_resumes
+    raise click.UsageError(f"Missing option '--max-resumes': there is no plan \"{name}\" yet")
+
+
+def _sentence(plan: "PlanInfo") -> str:
     listing = "with" if plan.api_listing else "without"
     number = "any number of" if plan.max_resumes is None else f"{plan.max_resumes:,}"
-    say(f'Plan "{plan.name}" allows {number} resumes, {listing} listing over the API.')
+    rates = [
+        f"{f'{rate:,}' if rate else 'any number'} {window}"
+        for rate, window in zip(_rates(plan), ("a minute", "an hour", "a day"), strict=True)
+        if rate is not None
+    ]
+    requests = f"; requests of a key: {', '.join(rates)}" if rates else ""
+    return f'Plan "{plan.name}" allows {number} resumes, {listing} listing over the API{requests}.'
+
+
+def _rates(plan: "PlanInfo") -> tuple[int | None, int | None, int | None]:
+    return plan.requests_per_minute, plan.requests_per_hour, plan.requests_per_day
 
 
 def _row(plan: "PlanInfo") -> list[str]:
     listing = "yes" if plan.api_listing else "no"
-    return [plan.name, limit(plan.max_resumes), listing, f"{plan.accounts:,}"]
+    rates = [AS_SET if rate is None else limit(rate or None) for rate in _rates(plan)]
+    return [plan.name, limit(plan.max_resumes), listing, *rates, f"{plan.accounts:,}"]
 
 
 def as_json(plan: "PlanInfo") -> dict[str, Any]:
-    """The plan as `--json` prints it. `maxResumes` null: unlimited."""
+    """The plan as `--json` prints it. `maxResumes` null: unlimited.
+
+    `requestsPer…` null: as the settings say; 0: unlimited.
+    """
     return {
         "name": plan.name,
         "maxResumes": plan.max_resumes,
         "apiListing": bool(plan.api_listing),
+        "requestsPerMinute": plan.requests_per_minute,
+        "requestsPerHour": plan.requests_per_hour,
+        "requestsPerDay": plan.requests_per_day,
         "accounts": plan.accounts,
     }

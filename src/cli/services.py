@@ -23,12 +23,24 @@ def find_or_make_account(store: "Store", inbox: Path, name: str) -> "AccountInfo
 
 def serve_arguments(settings: "Settings") -> list[str]:
     """The command line of the API's process."""
-    return [*_store_arguments(settings), "serve", "--port", str(settings.port)]
+    access_log = {None: [], True: ["--access-log"], False: ["--no-access-log"]}
+    return [
+        *_store_arguments(settings),
+        "serve",
+        *("--port", str(settings.port)),
+        *("--log-format", settings.log_format),
+        *access_log[settings.access_log],
+    ]
 
 
 def watch_arguments(settings: "Settings") -> list[str]:
     """The command line of the importer's process."""
-    return [*_store_arguments(settings), "watch", str(settings.inbox)]
+    return [
+        *_store_arguments(settings),
+        "watch",
+        str(settings.inbox),
+        *("--log-format", settings.log_format),
+    ]
 
 
 def _store_arguments(settings: "Settings") -> list[str]:

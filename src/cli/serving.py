@@ -1,11 +1,12 @@
 """`resumes serve`: the API alone."""
 
+import functools
 from pathlib import Path
 
 import click
 
-from cli.commands import PORT, command
-from cli.logs import set_up_logs
+from cli.commands import ACCESS_LOG, LOG_FORMAT, PORT, command
+from cli.logs import open_service_log
 from cli.output import put_json_line, say
 from cli.session import Session, make_home, pass_session
 from cli.signals import end_with_standard_input
@@ -22,10 +23,12 @@ FILE = click.Path(exists=True, dir_okay=False, readable=True, path_type=Path)
 @click.option(
     "--rate-limit/--no-rate-limit",
     default=None,
-    help="Limit requests per key; not enforced by this version. [default: only beyond loopback]",
+    help="Limit requests per key. [default: only beyond loopback]",
 )
 @click.option("--tls-cert", type=FILE, metavar="FILE", help="Serve HTTPS with this certificate.")
 @click.option("--tls-key", type=FILE, metavar="FILE", help="The certificate's private key.")
+@LOG_FORMAT
+@ACCESS_LOG
 @click.option("--until-stdin-ends", is_flag=True, hidden=True)
 @pass_session
 def serve(
@@ -36,6 +39,8 @@ def serve(
     rate_limit: bool | None,
     tls_cert: Path | None,
     tls_key: Path | None,
+    log_format: str | None,
+    access_log: bool | None,
     until_stdin_ends: bool,
 ) -> None:
     """Run the API alone, until Ctrl-C."""
@@ -43,13 +48,23 @@ def serve(
         raise click.UsageError("--tls-key needs --tls-cert")
     if until_stdin_ends:
         end_with_standard_input()
-    set_up_logs()
-    settings = session.settings(host=host, port=port, workers=workers, rate_limit=rate_limit)
+    settings = session.settings(
+        host=host,
+        port=port,
+        workers=workers,
+        rate_limit=rate_limit,
+        log_format=log_format,
+        access_log=access_log,
+    )
     make_home(settings.home)
     from server import service
 
     service.run(
-        settings, tls_cert=tls_cert, tls_key=tls_key, ready=lambda url: _tell_ready(session, url)
+        settings,
+        tls_cert=tls_cert,
+        tls_key=tls_key,
+        ready=lambda url: _tell_ready(session, url),
+        open_log=functools.partial(open_service_log, as_json=settings.log_format == "json"),
     )
 
 

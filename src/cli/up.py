@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 import click
 
 from cli.children import household, start_api, start_importer
-from cli.commands import PORT, command
+from cli.commands import ACCESS_LOG, LOG_FORMAT, PORT, command
 from cli.first_key import make_first_key, write_key
 from cli.handover import hand_over
+from cli.logs import set_up_logs
 from cli.output import put, put_json_line, say
 from cli.services import find_or_make_account, serve_arguments, watch_arguments
 from cli.session import Session, make_home, pass_session
@@ -28,14 +29,18 @@ KEY_FILE = "first-key"
 
 @command()
 @click.option("--port", type=PORT, metavar="N", help="0 takes a free one. [default: 8000]")
+@LOG_FORMAT
+@ACCESS_LOG
 @pass_session
-def up(session: Session, port: int | None) -> None:
+def up(session: Session, port: int | None, log_format: str | None, access_log: bool | None) -> None:
     """Run the API and the importer, until Ctrl-C.
 
     The first time it makes the home, an account "default" with an inbox, and a key for it, which
     it shows once: on a terminal, or else in a file in the home.
     """
-    settings = session.settings(port=port)
+    settings = session.settings(port=port, log_format=log_format, access_log=access_log)
+    if settings.log_format == "json":
+        set_up_logs(as_json=True)
     make_home(settings.home)
     with alone(settings.home), stop_event() as stop, household() as house:
         key_file = _prepare(session, settings)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cli.candidates import account_names
-from cli.commands import command
+from cli.commands import LOG_FORMAT, command
 from cli.exits import ExitCode
 from cli.logs import set_up_logs
 from cli.outcomes import summary
@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     help="Remove done files after so many days. [default: never]",
 )
 @click.option("--on-import", metavar="COMMAND", help="Run this after each batch of files.")
+@LOG_FORMAT
 @click.option("--until-stdin-ends", is_flag=True, hidden=True)
 @click.pass_context
 @pass_session
@@ -77,7 +78,11 @@ def watch(
     settings = session.settings(poll=poll or None, **flags)
     once = once or dry_run
     with (
-        _narrating(session, is_alone=not until_stdin_ends) as meter,
+        _narrating(
+            session,
+            is_alone=not until_stdin_ends,
+            logs_json=settings.log_format == "json",
+        ) as meter,
         session.store(makes=not dry_run) as store,
         stop_event() as stop,
     ):
@@ -116,14 +121,14 @@ def watch(
 
 
 @contextlib.contextmanager
-def _narrating(session: Session, *, is_alone: bool) -> Iterator[Meter]:
+def _narrating(session: Session, *, is_alone: bool, logs_json: bool) -> Iterator[Meter]:
     """Logs and progress are seen during the block.
 
     Progress only where nobody else writes: not below `up`, and not between lines of JSON.
     """
     has_data = session.as_json and sys.stdout.isatty()
-    with metered(is_wanted=is_alone and not has_data) as meter:
-        set_up_logs()
+    with metered(is_wanted=is_alone and not has_data and not logs_json) as meter:
+        set_up_logs(as_json=logs_json)
         yield meter
 
 

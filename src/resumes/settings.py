@@ -5,11 +5,12 @@ default. The file is flat TOML with the names below.
 """
 
 import tomllib
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
 
 import platformdirs
-from pydantic import Field, ValidationError, field_validator
+from pydantic import BeforeValidator, Field, ValidationError, field_validator
 from pydantic_settings import (
     BaseSettings,
     InitSettingsSource,
@@ -22,6 +23,21 @@ from resumes.analyzer import Format
 from resumes.errors import InvalidArgument
 
 CONFIG_NAME = "config.toml"
+
+
+class LogFormat(StrEnum):
+    """What the lines of a service's log look like."""
+
+    TEXT = "text"
+    JSON = "json"
+
+
+def _zero_if_unlimited(value: Any) -> Any:
+    return 0 if value == "unlimited" else value
+
+
+Rate = Annotated[int, Field(ge=0, le=1_000_000), BeforeValidator(_zero_if_unlimited)]
+"""A number of requests; 0 is any number."""
 
 
 class Settings(BaseSettings):
@@ -49,8 +65,35 @@ class Settings(BaseSettings):
     rate_limit: bool | None = None
     """Whether requests are limited per key. By default only when listening beyond loopback."""
 
+    rate_per_minute: Rate = 60
+    """Requests of a key a minute, unless its plan says otherwise; 0 or `unlimited`: any number."""
+
+    rate_per_hour: Rate = 1_000
+    """Requests of a key an hour, likewise."""
+
+    rate_per_day: Rate = 10_000
+    """Requests of a key a day, likewise."""
+
     max_body_bytes: Annotated[int, Field(ge=1_024, le=64 * 1024 * 1024)] = 2 * 1024 * 1024
     """The largest resume, in bytes, over HTTP and in files alike."""
+
+    max_connections: Annotated[int, Field(ge=1, le=1_000_000)] = 1_000
+    """Connections that an API process holds at once; more are refused, as are more than its files."""
+
+    client_timeout_s: Annotated[float, Field(gt=0, le=3_600)] = 10.0
+    """Seconds for the head of a request, and without progress in its body or in reading an answer."""
+
+    body_memory_bytes: Annotated[int, Field(ge=1_048_576)] = 64 * 1024 * 1024
+    """Bytes of request bodies that an API process holds at once; beyond, requests are refused."""
+
+    disk_floor_bytes: Annotated[int, Field(ge=0)] = 64 * 1024 * 1024
+    """Bytes that creates leave free on the store's disk; below, they are refused. 0 is no floor."""
+
+    log_format: LogFormat = LogFormat.TEXT
+    """How `serve`, `watch` and `up` log: lines of text, or of JSON."""
+
+    access_log: bool | None = None
+    """Whether the API logs a line for each request. By default when the log is JSON."""
 
     max_file_bytes: Annotated[int, Field(ge=1_024, le=1024 * 1024 * 1024)] = 64 * 1024 * 1024
     """The largest file of several resumes, inflated, in bytes."""

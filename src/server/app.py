@@ -1,6 +1,7 @@
 """The API as an ASGI application: who is asking, then where to, and every error in one shape.
 
     /api/v1/**  ->  authenticate  ->  find the operation  ->  ListRoute, CreateRoute, ResumeRoute
+    /healthz …  ->  Instruments
     elsewhere   ->  Starlette's router
 
 The key comes first, so that without one nobody learns which paths exist; what holds for every
@@ -13,6 +14,7 @@ import contextlib
 import logging
 import re
 import secrets
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from typing import Any, NamedTuple
 
@@ -22,14 +24,21 @@ from starlette.routing import Router
 from starlette.types import Receive, Scope, Send
 
 from resumes.errors import ErrorCode, ResumesError, StoreError
+from resumes.log_writer import LogWriter
 from resumes.settings import Settings
 from resumes.store import Store
 from resumes.store.keys import KeyHolder
 from server.auth import Authenticator
+from server.connections import Connections
+from server.counters import Counters
 from server.create_route import CreateRoute
+from server.docs_page import description_routes
 from server.exchange import Exchange
+from server.idempotency import pruning
+from server.instruments import Instruments
 from server.limits import BodyTooLarge, refuse_too_large
 from server.list_route import ListRoute
+from server.rate_limits import RateLimits, refuse_too_many
 from server.responses import CLOSE, error_body
 from server.resume_route import ResumeRoute
 
@@ -52,31 +61,52 @@ class Operation(NamedTuple):
 
 
 class App:
-    """The application over an open store, which it closes when it is shut down."""
+    """The application over an open store, which it closes when it is shut down.
 
-    def __init__(self, settings: Settings, store: Store) -> None:
+    It limits requests only if `settings.rate_limit` says so: it does not know where it listens.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        store: Store,
+        *,
+        counters: Counters | None = None,
+        log: LogWriter | None = None,
+    ) -> None:
         self._store = store
+        self._connections = Connections(settings)
+        self._instruments = Instruments(
+            settings, store, connections=self._connections, counters=counters, log=log
+        )
         self._authenticator = Authenticator(store)
+        self._rate_limits = RateLimits(settings) if settings.rate_limit else None
         resume = ResumeRoute(store, settings.format)
+        create = CreateRoute(store, settings.format)
         self._of_all: Mapping[str, Operation] = {
             "GET": Operation("list", ListRoute(store)),
-            "POST": Operation("create", CreateRoute(store, settings.format)),
+            "POST": Operation("create", self._instruments.room.guarding(create)),
         }
         self._of_one: Mapping[str, Operation] = {
             "GET": Operation("get", resume.get),
             "DELETE": Operation("delete", resume.delete),
         }
-        self._router = Router(redirect_slashes=False, lifespan=self._lifespan)
+        routes = description_routes(settings.format)
+        self._router = Router(routes, redirect_slashes=False, lifespan=self._lifespan)
 
     @contextlib.asynccontextmanager
-    async def _lifespan(self, _: Any) -> AsyncIterator[None]:
+    async def _lifespan(self, _: Any) -> AsyncIterator[dict[str, Any]]:
         # The server sends the shutdown when the requests that it has accepted are answered.
-        yield
+        async with pruning(self._store), self._instruments.sampling():
+            yield {"connections": self._connections}
         await self.close()
 
     async def close(self) -> None:
         """What was begun behind answers is done, and the store is closed."""
         await self._authenticator.finish()
+        if self._rate_limits is not None:
+            self._rate_limits.close()
+        await self._instruments.close()
         self._store.close()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -85,6 +115,7 @@ class App:
             await self._router(scope, receive, send)
             return
         exchange = Exchange(scope, receive, send)
+        self._instruments.begin()
         try:
             await self._answer(exchange)
         except BodyTooLarge as error:
@@ -102,6 +133,8 @@ class App:
             await exchange.respond(503, body, [CLOSE])
         except Exception as error:  # noqa: BLE001  (the server's edge)
             await _respond_internal_error(exchange, error)
+        finally:
+            self._instruments.observe(exchange, time.perf_counter() - exchange.began_s)
 
     async def _answer(self, exchange: Exchange) -> None:
         scope = exchange.scope
@@ -109,9 +142,23 @@ class App:
         if path == API or path.startswith(f"{API}/"):
             holder = self._authenticator.authenticate(scope["headers"])
             exchange.holder = holder
-            operation = self._find(path, scope["method"])
+            try:
+                operation = self._find(path, scope["method"])
+            except HTTPException:
+                if self._rate_limits is not None:
+                    self._rate_limits.tell(holder, exchange.headers)
+                raise
             exchange.operation = operation.name
+            if self._rate_limits is not None:
+                wait_s = self._rate_limits.admit(holder, exchange.headers)
+                if wait_s:
+                    await refuse_too_many(exchange, wait_s)
+                    return
             await operation.run(exchange, holder)
+            return
+        probe = self._instruments.probes.get(path)
+        if probe is not None:
+            await probe.answer(exchange)
             return
         scope["app"] = self  # makes the router raise its 404
         await self._router(scope, exchange.receive, exchange.send)
@@ -130,9 +177,15 @@ class App:
         return operation
 
 
-def create_app(settings: Settings, store: Store) -> App:
-    """The API over a store that is its own from now on."""
-    return App(settings, store)
+def create_app(
+    settings: Settings,
+    store: Store,
+    *,
+    counters: Counters | None = None,
+    log: LogWriter | None = None,
+) -> App:
+    """The API over a store that is its own from now on, as are the counters and the log."""
+    return App(settings, store, counters=counters, log=log)
 
 
 async def _respond_store_error(exchange: Exchange, error: StoreError) -> None:

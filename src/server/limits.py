@@ -4,15 +4,17 @@ uvicorn limits nothing of this. The rules are in docs/api.md (Create, Errors).
 """
 
 import asyncio
+import functools
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from typing import ParamSpec, TypeVar
 
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 from starlette.types import Receive
 
 from resumes.errors import TooLarge
-from resumes.settings import Settings
 from server.exchange import Exchange
 from server.responses import CLOSE, error_body
 
@@ -25,6 +27,12 @@ may read only after it has sent all, sees the answer and not a reset."""
 
 DRAIN_S = 2.0
 """For how many seconds at most."""
+
+ASIDE = ThreadPoolExecutor(max_workers=2, thread_name_prefix="aside")
+"""Threads for work on large bodies. Few: they take turns with the event loop, which all wait for."""
+
+Arguments = ParamSpec("Arguments")
+Result = TypeVar("Result")
 
 
 class BodyTooLarge(TooLarge):
@@ -78,6 +86,14 @@ async def read_body(receive: Receive, *, max_bytes: int) -> bytes:
     return chunks[0] if len(chunks) == 1 else b"".join(chunks)
 
 
+async def run_aside(
+    work: Callable[Arguments, Result], *arguments: Arguments.args, **named: Arguments.kwargs
+) -> Result:
+    """What the work returns or raises, done in a thread; beyond two at once it waits its turn."""
+    loop = asyncio.get_running_loop()
+    return await loop.run_in_executor(ASIDE, functools.partial(work, *arguments, **named))
+
+
 async def refuse_too_large(exchange: Exchange, error: BodyTooLarge) -> None:
     """The client has its 413 at once; then the rest of its body is thrown away for a while."""
     body = error_body(413, error.message, request_id=exchange.request_id)
@@ -98,8 +114,3 @@ async def _drain(receive: Receive) -> None:
                 left -= len(message["body"])
     except TimeoutError:
         return
-
-
-def is_rate_limited(settings: Settings, *, is_loopback: bool) -> bool:
-    """Whether requests are to be limited per key: as set, else when listening beyond loopback."""
-    return not is_loopback if settings.rate_limit is None else settings.rate_limit

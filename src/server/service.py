@@ -18,13 +18,17 @@ import uvicorn
 from uvicorn.config import STARTUP_FAILURE
 from uvicorn.supervisors import Multiprocess
 
+from resumes import memory
 from resumes.errors import ErrorCode, InvalidArgument, ResumesError, StoreError
+from resumes.log_writer import LogWriter
 from resumes.settings import Settings
 from resumes.store import open_store
 from server.app import App, create_app
-from server.limits import is_rate_limited
+from server.counters import Counters, SharedCounters, shared_counters
 from server.listener import BACKLOG, base_url, listen
+from server.metrics import PLACES
 from server.protocol import Protocol
+from server.rate_limits import is_rate_limited
 
 logger = logging.getLogger("resumes.server")
 
@@ -40,6 +44,17 @@ SHUTDOWN_S = 35
 """How long a stop waits for accepted requests: longer than a write waits for its outcome."""
 
 
+RUN_FOLDER = "run"
+"""Where in the home the memory is that processes share."""
+
+OpenLog = Callable[[], LogWriter | None]
+"""Sets up a process's log, and gives where lines of requests go; None: nowhere."""
+
+
+def no_log() -> None:
+    """The log is set up already, and requests have no lines in it."""
+
+
 class WorkersFailed(StoreError):
     """No worker could start; each has logged why."""
 
@@ -52,27 +67,37 @@ def run(
     tls_cert: Path | None = None,
     tls_key: Path | None = None,
     ready: Callable[[str], None] = lambda url: None,
+    open_log: OpenLog = no_log,
 ) -> None:
     """The API was served until SIGTERM or SIGINT, and every accepted request is answered.
 
-    `ready` is called once, with the base address, as soon as requests are answered. Without
+    `ready` is called once, with the base address, as soon as requests are answered; `open_log`
+    in each process, so it must be a function of a module if there are several. Without
     `tls_key` the key is in the certificate's file. Raises CannotListen, what `open_store`
     raises, InvalidArgument for the certificate, and WorkersFailed.
     """
     _check_tls(tls_cert, tls_key)
-    # Opened before anything listens: a store that cannot be is one message, not one per worker.
-    store = open_store(settings.database_url)
-    with contextlib.closing(store), contextlib.closing(listen(settings)) as listener:
-        _warn(settings, listener, has_tls=tls_cert is not None)
+    with (
+        _opened(open_log) as log,
+        # Before anything listens: a store that cannot be is one message, not one per worker.
+        contextlib.closing(open_store(settings.database_url)) as store,
+        contextlib.closing(listen(settings)) as listener,
+    ):
+        _warn(listener, has_tls=tls_cert is not None)
+        is_limited = is_rate_limited(settings, is_loopback=_is_loopback(listener))
+        settings = settings.model_copy(update={"rate_limit": is_limited})
         announce = functools.partial(ready, base_url(listener, has_tls=tls_cert is not None))
         if settings.workers == 1:
             sys.setswitchinterval(SWITCH_INTERVAL_S)
-            app = create_app(settings, store)
+            memory.give_back()
+            memory.collect_seldom()
+            app = create_app(settings, store, log=log)
             _Server(_config(app, settings, tls_cert, tls_key), announce).run([listener])
         else:
             store.close()  # each worker opens its own
-            factory = functools.partial(_worker_app, settings)
-            _Workers(_config(factory, settings, tls_cert, tls_key), listener, announce).run()
+            with _sharing_counters(settings) as shared:
+                factory = functools.partial(_worker_app, settings, shared, open_log)
+                _Workers(_config(factory, settings, tls_cert, tls_key), listener, announce).run()
 
 
 def _config(
@@ -82,7 +107,7 @@ def _config(
         app,
         factory=not isinstance(app, App),
         workers=settings.workers,
-        loop="uvloop",
+        loop="server.event_loop:Loop",
         http=Protocol,
         ws="none",
         lifespan="on",
@@ -113,15 +138,16 @@ def _check_tls(tls_cert: Path | None, tls_key: Path | None) -> None:
         raise InvalidArgument(f"Cannot use the TLS files {files}: {error.strerror}") from None
 
 
-def _warn(settings: Settings, listener: socket.socket, *, has_tls: bool) -> None:
-    is_loopback = ipaddress.ip_address(listener.getsockname()[0].partition("%")[0]).is_loopback
-    if not is_loopback and not has_tls:
+def _is_loopback(listener: socket.socket) -> bool:
+    return ipaddress.ip_address(listener.getsockname()[0].partition("%")[0]).is_loopback
+
+
+def _warn(listener: socket.socket, *, has_tls: bool) -> None:
+    if not _is_loopback(listener) and not has_tls:
         logger.warning(
             "Listening beyond this machine without TLS: keys and resumes can be read on the way. "
             "Use --tls-cert, or a proxy that has TLS"
         )
-    if is_rate_limited(settings, is_loopback=is_loopback):
-        logger.warning("Rate limits are not enforced by this version")
 
 
 class _Server(uvicorn.Server):
@@ -171,16 +197,55 @@ class _Workers(Multiprocess):
         self.should_exit.set()
 
 
-def _worker_app(settings: Settings) -> App:
+@contextlib.contextmanager
+def _opened(open_log: OpenLog) -> Iterator[LogWriter | None]:
+    """The log, which is written to its end after the block."""
+    log = open_log()
+    try:
+        yield log
+    finally:
+        if log is not None:
+            log.close()
+
+
+@contextlib.contextmanager
+def _sharing_counters(settings: Settings) -> Iterator[SharedCounters | None]:
+    with contextlib.ExitStack() as stack:
+        shared = None
+        try:
+            folder = settings.home.absolute() / RUN_FOLDER
+            shared = stack.enter_context(shared_counters(folder, workers=settings.workers))
+        except OSError as error:
+            logger.warning("Each worker counts for itself: %s", error.strerror)
+        yield shared
+
+
+def _find_counters(shared: SharedCounters | None) -> Counters | None:
+    try:
+        return None if shared is None else Counters.share(shared, PLACES.size)
+    except OSError as error:
+        logger.warning("A worker counts for itself: %s", error.strerror or error)
+        return None
+
+
+def _worker_app(
+    settings: Settings, shared: SharedCounters | None = None, open_log: OpenLog = no_log
+) -> App:
     """The application of a worker process, over a store of its own."""
+    log = open_log()
     threading.Thread(target=_end_with_parent, name="parent-watch", daemon=True).start()
     try:
         store = open_store(settings.database_url)
+        app = create_app(settings, store, counters=_find_counters(shared), log=log)
     except ResumesError as error:
         logger.error("%s", error.message)
+        if log is not None:
+            log.close()
         sys.exit(STARTUP_FAILURE)
     sys.setswitchinterval(SWITCH_INTERVAL_S)
-    return create_app(settings, store)
+    memory.give_back()
+    memory.collect_seldom()
+    return app
 
 
 def _end_with_parent() -> None:

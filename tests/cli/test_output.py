@@ -3,16 +3,19 @@
 import json
 import sys
 
+import click
 import pytest
 
 from cli.output import (
     Column,
     instant,
     limit,
+    narrate_by,
     put_fields,
     put_json,
     put_json_line,
     put_table,
+    say,
 )
 
 COLUMNS = (Column("id"), Column("title", is_flexible=True), Column("n", is_number=True))
@@ -71,3 +74,17 @@ def test_json_keeps_scripts_readable_and_controls_escaped(
 def test_words_for_numbers_and_times() -> None:
     assert (limit(None), limit(1_000)) == ("unlimited", "1,000")
     assert (instant(None), instant("2026-01-31T09:00:00.000Z")) == ("-", "2026-01-31 09:00")
+
+
+def test_a_narrator_gets_what_is_said_in_words_alone(capsys: pytest.CaptureFixture[str]) -> None:
+    heard: list[str] = []
+    narrate_by(heard.append)
+    try:
+        say(click.style("  all is well", fg="green"))
+        say()
+    finally:
+        narrate_by(None)
+    say("to people again")
+
+    assert heard == ["all is well"]
+    assert capsys.readouterr().err == "to people again\n"

@@ -7,15 +7,23 @@ def test_plans_are_listed_smallest_first(acme: CommandLine) -> None:
     rows = [line.split() for line in acme.succeeds("plans", "list").splitlines()[1:]]
 
     assert rows == [
-        ["free", "5", "no", "1"],
-        ["pro", "50", "no", "0"],
-        ["business", "1,000", "yes", "0"],
+        ["free", "5", "no", "default", "default", "default", "1"],
+        ["pro", "50", "no", "default", "default", "default", "0"],
+        ["business", "1,000", "yes", "default", "default", "default", "0"],
     ]
 
 
 def test_set_makes_and_changes_a_plan(acme: CommandLine) -> None:
     made = acme.answers("plans", "set", "gold", "--max-resumes", "unlimited", "--json")
-    assert made == {"name": "gold", "maxResumes": None, "apiListing": False, "accounts": 0}
+    assert made == {
+        "name": "gold",
+        "maxResumes": None,
+        "apiListing": False,
+        "requestsPerMinute": None,
+        "requestsPerHour": None,
+        "requestsPerDay": None,
+        "accounts": 0,
+    }
 
     changed = acme("plans", "set", "gold", "--max-resumes", "7", "--api-listing")
 
@@ -29,3 +37,25 @@ def test_a_maximum_is_a_number_or_unlimited(acme: CommandLine) -> None:
     assert '"many" is neither a number of resumes nor unlimited' in message
     assert "Invalid plan name" in acme.fails(2, "plans", "set", "Gold!", "--max-resumes", "1")
     assert "Missing option '--max-resumes'" in acme.fails(2, "plans", "set", "gold")
+
+
+def test_rates_are_set_one_by_one_and_the_rest_stays(acme: CommandLine) -> None:
+    acme.succeeds("plans", "set", "pro", "--per-minute", "600", "--per-day", "unlimited")
+    changed = acme("plans", "set", "pro", "--per-hour", "1200")
+
+    assert changed.stderr == (
+        'Plan "pro" allows 50 resumes, without listing over the API; '
+        "requests of a key: 600 a minute, 1,200 an hour, any number a day.\n"
+    )
+    listed = acme.succeeds("plans", "list").splitlines()[2].split()
+    assert listed == ["pro", "50", "no", "600", "1,200", "unlimited", "0"]
+    kept = acme.answers("plans", "set", "pro", "--per-minute", "default", "--json")
+    assert [kept[f"requestsPer{window}"] for window in ("Minute", "Hour", "Day")] == [None, 1200, 0]
+
+
+def test_what_is_no_rate_is_refused(acme: CommandLine) -> None:
+    for rate in ("0", "many", "-1", "1.5", ""):
+        message = acme.fails(2, "plans", "set", "pro", f"--per-minute={rate}")
+        assert f'"{rate}" is neither a number above 0, unlimited nor default' in message
+    message = acme.fails(2, "plans", "set", "pro", "--per-day", "1000001")
+    assert "Invalid number of requests 1000001" in message

@@ -126,6 +126,17 @@ def test_what_a_hook_is_told_is_no_setting(home: Path, monkeypatch: pytest.Monke
     assert load_settings(home=home).port == 8000
 
 
+def test_rates_are_numbers_or_unlimited(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (home / "config.toml").write_text('rate_per_minute = "unlimited"\nrate_per_hour = 7\n')
+    monkeypatch.setenv("RESUMES_RATE_PER_DAY", "unlimited")
+    given = load_settings(home=home)
+    assert (given.rate_per_minute, given.rate_per_hour, given.rate_per_day) == (0, 7, 0)
+    for refused in ("-1", "1000001", "many"):
+        monkeypatch.setenv("RESUMES_RATE_PER_DAY", refused)
+        with pytest.raises(InvalidArgument, match=f'Invalid rate_per_day "{refused}"'):
+            load_settings(home=home)
+
+
 def test_a_bad_value_in_the_environment_is_named(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -28,7 +28,7 @@ def test_an_unknown_path_is_404_and_no_redirect(client: Client, path: str) -> No
     assert answer.json()["status"] == 404
 
 
-@pytest.mark.parametrize("path", ["/", "/healthz", "/docs", "/api", "/api/v10/resumes", "//api/v1"])
+@pytest.mark.parametrize("path", ["/", "/healthz/", "/doc", "/api", "/api/v10/resumes", "//api/v1"])
 def test_outside_the_api_no_key_is_needed_for_a_404(client: Client, path: str) -> None:
     answer = client.request("GET", path, headers={})
 

@@ -1,12 +1,24 @@
+import asyncio
 import json
-from collections.abc import Callable
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+import httpx
 import pytest
 
 from resumes.errors import OutcomeUnknown, StoreUnavailable
-from resumes.store import Store, accounts, creating, listing
-from tests.server.builders import Client, a_resume, error_of, with_section
+from resumes.store import Store, accounts, creating, keys, listing
+from server.idempotency import Turns
+from tests.server.builders import (
+    RESUMES,
+    Client,
+    SteppingClock,
+    a_resume,
+    error_of,
+    with_section,
+)
 
 
 def stored(store: Store, resume_id: str, account: str = "ada") -> dict[str, Any]:
@@ -328,3 +340,311 @@ def test_a_store_that_cannot_write_is_503_and_names_no_path(
     assert answer.status_code == 503
     assert answer.headers["Retry-After"] == "1"
     assert error_of(answer) == {"error": message, "status": 503}
+
+
+# docs/api.md, Retrying a create
+
+Many = list[httpx.Response]
+
+
+def post_all(client: Client, bodies: Sequence[bytes], **headers: str) -> Many:
+    """The answers to creates that are sent at once, in this order."""
+    sent = {"Authorization": f"Bearer {client.key}", "Content-Type": "application/json"}
+    sent |= {name.replace("_", "-"): value for name, value in headers.items()}
+
+    async def post() -> Many:
+        requests = (client._http.post(RESUMES, content=body, headers=sent) for body in bodies)
+        return await asyncio.gather(*requests)
+
+    return client._runner.run(post())
+
+
+def a_body(name: str = "Ada Example", **top_level: Any) -> bytes:
+    return json.dumps(a_resume(name, **top_level)).encode()
+
+
+def count(client: Client) -> int:
+    return len(client.page("limit=100").json()["resumes"])
+
+
+def is_replay(answer: httpx.Response, first: httpx.Response) -> bool:
+    """Whether it is the first answer again, and says so."""
+    return (
+        answer.headers.get("Idempotent-Replayed") == "true"
+        and "Idempotent-Replayed" not in first.headers
+        and (answer.status_code, answer.content) == (201, first.content)
+    )
+
+
+def test_a_repeat_with_the_same_key_and_body_is_the_same_201(client: Client) -> None:
+    first = client.post(a_body(), Idempotency_Key="once")
+
+    answer = client.post(a_body(), Idempotency_Key="once")
+
+    assert is_replay(answer, first)
+    assert count(client) == 1
+
+
+def test_without_a_key_or_with_another_one_a_repeat_makes_another_resume(client: Client) -> None:
+    answers = [client.post(a_body(), Idempotency_Key=key) for key in ("", "", "once", "twice")]
+
+    assert len({answer.json()["id"] for answer in answers}) == 4
+    assert not any("Idempotent-Replayed" in answer.headers for answer in answers)
+
+
+def test_a_replay_tells_the_warnings_again(client: Client) -> None:
+    body = a_body(mood="calm")
+    first = client.post(body, Idempotency_Key="once")
+
+    answer = client.post(body, Idempotency_Key="once")
+
+    assert is_replay(answer, first)
+    assert [warning["path"] for warning in answer.json()["warnings"]] == ["mood"]
+
+
+def test_a_large_body_is_repeated_as_well(client: Client) -> None:
+    body = json.dumps(with_section(items=[{"text": "x" * 15_000}] * 30)).encode()
+    first = client.post(body, Idempotency_Key="once")
+
+    assert is_replay(client.post(body, Idempotency_Key="once"), first)
+
+
+def test_another_body_with_the_same_key_is_422_even_if_it_means_the_same(client: Client) -> None:
+    client.post(a_body(), Idempotency_Key="once")
+
+    for other in (a_body("Bo Example"), a_body() + b" "):
+        answer = client.post(other, Idempotency_Key="once")
+        assert answer.status_code == 422
+        assert error_of(answer) == {
+            "error": "Idempotency-Key was already used with a different body",
+            "status": 422,
+        }
+    assert count(client) == 1
+
+
+def test_the_same_key_of_another_account_is_another_key(
+    client: Client, free_client: Client
+) -> None:
+    first = client.post(a_body(), Idempotency_Key="once")
+
+    other = free_client.post(a_body("Bo Example"), Idempotency_Key="once")
+
+    assert other.status_code == 201
+    assert other.json()["id"] != first.json()["id"]
+
+
+def test_another_api_key_of_the_account_repeats_the_same_create(
+    client: Client, store: Store, a_client: Callable[..., Client]
+) -> None:
+    first = client.post(a_body(), Idempotency_Key="once")
+    second_client = a_client(keys.create_key(store, "ada").secret)
+
+    assert is_replay(second_client.post(a_body(), Idempotency_Key="once"), first)
+
+
+@pytest.mark.parametrize("value", ["two words", "k" * 256, " "])
+def test_a_malformed_key_is_400_naming_it(client: Client, value: str) -> None:
+    answer = client.post(a_body(), Idempotency_Key=value)
+
+    assert answer.status_code == 400
+    assert error_of(answer)["error"] == (
+        "Invalid Idempotency-Key: must be 1 to 255 visible ASCII characters"
+    )
+    assert count(client) == 0
+
+
+def test_a_repeated_key_is_400_naming_it(client: Client) -> None:
+    headers = [
+        ("Authorization", f"Bearer {client.key}"),
+        ("Content-Type", "application/json"),
+        ("Idempotency-Key", "once"),
+        ("Idempotency-Key", "once"),
+    ]
+
+    answer = client.request("POST", content=a_body(), headers=headers)
+
+    assert answer.status_code == 400
+    assert error_of(answer)["error"] == "Invalid Idempotency-Key: send the header once"
+
+
+def test_type_and_size_are_told_before_the_key_and_the_key_before_the_body(client: Client) -> None:
+    malformed = "two words"
+
+    assert client.post(b"x" * 3_000_000, Idempotency_Key=malformed).status_code == 413
+    assert client.post(b"", Idempotency_Key=malformed, Content_Type="a/b").status_code == 415
+    answer = client.post(b"[]", Idempotency_Key=malformed)
+    assert "Idempotency-Key" in answer.json()["error"]
+
+
+def test_a_body_that_is_refused_is_400_though_its_key_was_used(client: Client) -> None:
+    client.post(a_body(), Idempotency_Key="once")
+
+    assert client.post(b"[]", Idempotency_Key="once").status_code == 400
+
+
+def test_refusals_are_not_remembered(
+    free_client: Client, store: Store, a_client: Callable[..., Client]
+) -> None:
+    assert free_client.post(b"[]", Idempotency_Key="mended").status_code == 400
+    assert free_client.post(a_body("0"), Idempotency_Key="mended").status_code == 201
+    for number in range(4):
+        free_client.post(a_body(str(number)))
+    assert free_client.post(a_body("late"), Idempotency_Key="late").status_code == 403
+
+    accounts.set_plan(store, "fred", "pro")
+
+    answer = free_client.post(a_body("another"), Idempotency_Key="late")
+    assert answer.status_code == 201
+    assert "Idempotent-Replayed" not in answer.headers
+
+
+def test_s6_a_repeat_at_a_full_account_is_still_its_201(free_client: Client) -> None:
+    first = free_client.post(a_body(), Idempotency_Key="once")
+    for _ in range(4):
+        free_client.post(a_body())
+
+    assert is_replay(free_client.post(a_body(), Idempotency_Key="once"), first)
+    assert free_client.post(a_body("Bo"), Idempotency_Key="once").status_code == 422
+    assert free_client.post(a_body(), Idempotency_Key="new").status_code == 403
+
+
+def test_a_repeat_whose_resume_was_deleted_is_the_same_201_and_makes_none(client: Client) -> None:
+    first = client.post(a_body(), Idempotency_Key="once")
+    client.delete(first.json()["id"])
+
+    assert is_replay(client.post(a_body(), Idempotency_Key="once"), first)
+    assert client.get(first.json()["id"]).status_code == 404
+    assert count(client) == 0
+
+
+def test_a_repeat_needs_no_room_on_the_disk(client: Client, store: Store) -> None:
+    first = client.post(a_body(), Idempotency_Key="once")
+    raw: Any = store._lane_connection.connection.driver_connection
+    raw.execute("PRAGMA max_page_count=1")  # no more than there are
+    large = a_body(sections={"books": {"column": 0, "items": [{"title": "x" * 20_000}] * 20}})
+
+    assert client.post(large, Idempotency_Key="new").status_code == 503
+    assert is_replay(client.post(a_body(), Idempotency_Key="once"), first)
+
+
+def test_a_key_counts_for_24_hours(client: Client, clock: SteppingClock) -> None:
+    first = client.post(a_body(), Idempotency_Key="once")
+    clock.advance(24 * 3_600 - 1)
+    assert is_replay(client.post(a_body(), Idempotency_Key="once"), first)
+
+    clock.advance(1)
+
+    answer = client.post(a_body("Bo Example"), Idempotency_Key="once")
+    assert answer.status_code == 201
+    assert answer.json()["id"] != first.json()["id"]
+
+
+def test_repeats_at_once_make_one_resume(client: Client) -> None:
+    answers = post_all(client, [a_body()] * 32, Idempotency_Key="once")
+
+    assert {answer.status_code for answer in answers} == {201}
+    assert len({answer.content for answer in answers}) == 1
+    assert sum("Idempotent-Replayed" in answer.headers for answer in answers) == 31
+    assert count(client) == 1
+
+
+def test_of_several_bodies_with_a_key_at_once_one_is_created(client: Client) -> None:
+    bodies = [a_body(f"Person {number % 4}") for number in range(32)]
+
+    answers = post_all(client, bodies, Idempotency_Key="once")
+
+    assert Counter(answer.status_code for answer in answers) == {201: 8, 422: 24}
+    assert count(client) == 1
+
+
+@pytest.fixture
+def commits(store: Store) -> Iterator["Commits"]:
+    """What holds commits up, while there are any."""
+    made = Commits(store)
+    yield made
+    made.go_on.set()
+
+
+class Commits:
+    """The store's commits, each of which can be made to wait or to fail."""
+
+    def __init__(self, store: Store) -> None:
+        self._dialect = store._write_engine.dialect
+        self._really = self._dialect.do_commit
+        self.has_come = threading.Event()
+        self.go_on = threading.Event()
+
+    def hold_up(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """The next commit waits for `go_on`."""
+
+        def wait(connection: Any) -> None:
+            self.has_come.set()
+            self.go_on.wait(10)
+            self._really(connection)
+
+        monkeypatch.setattr(self._dialect, "do_commit", wait)
+
+    def fail(self, monkeypatch: pytest.MonkeyPatch, times: int, *, after: bool) -> None:
+        """The next commits fail, before or after they have taken effect."""
+        left = iter(range(times))
+
+        def fail(connection: Any) -> None:
+            if next(left, None) is None:
+                self._really(connection)
+                return
+            if after:
+                self._really(connection)
+            raise OSError("input/output error")
+
+        monkeypatch.setattr(self._dialect, "do_commit", fail)
+
+
+def test_a_repeat_waits_for_the_first_and_is_409_when_that_takes_too_long(
+    client: Client, commits: Commits, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    commits.hold_up(monkeypatch)
+    route: Any = client.app._of_all["POST"].run
+    route._turns = Turns(deadline_s=0.2)
+    headers = {
+        "Authorization": f"Bearer {client.key}",
+        "Content-Type": "application/json",
+        "Idempotency-Key": "once",
+    }
+
+    async def post() -> httpx.Response:
+        return await client._http.post(RESUMES, content=a_body(), headers=headers)
+
+    async def scenario() -> tuple[httpx.Response, httpx.Response]:
+        first = asyncio.create_task(post())
+        await asyncio.to_thread(commits.has_come.wait, 10)
+        early = await post()
+        commits.go_on.set()
+        return await first, early
+
+    first, early = client._runner.run(scenario())
+
+    assert early.status_code == 409
+    assert early.headers["Retry-After"] == "1"
+    assert "still being worked on" in error_of(early)["error"]
+    assert first.status_code == 201
+    assert is_replay(client.post(a_body(), Idempotency_Key="once"), first)
+    assert count(client) == 1
+
+
+@pytest.mark.parametrize("after", [False, True])
+def test_an_unknown_outcome_is_503_and_the_same_key_then_makes_exactly_one_resume(
+    client: Client, commits: Commits, monkeypatch: pytest.MonkeyPatch, after: bool
+) -> None:
+    commits.fail(monkeypatch, 2, after=after)  # the lane itself tries once more
+
+    unknown = client.post(a_body(), Idempotency_Key="once")
+    answer = client.post(a_body(), Idempotency_Key="once")
+
+    assert unknown.status_code == 503
+    assert unknown.headers["Retry-After"] == "1"
+    assert error_of(unknown)["error"] == (
+        "Outcome unknown: it may have been done. Send it again with the same Idempotency-Key"
+    )
+    assert answer.status_code == 201
+    assert ("Idempotent-Replayed" in answer.headers) is after
+    assert [entry["id"] for entry in client.page().json()["resumes"]] == [answer.json()["id"]]

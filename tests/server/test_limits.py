@@ -1,13 +1,13 @@
 import asyncio
+import threading
 from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
 
-from resumes.settings import Settings
 from server import limits
 from server.exchange import Exchange
-from server.limits import BodyTooLarge, is_rate_limited, read_body, refuse_too_large
+from server.limits import BodyTooLarge, read_body, refuse_too_large, run_aside
 from tests.server.builders import RESUMES, Client, a_resume, error_of
 
 MAX_BYTES = 2 * 1024 * 1024
@@ -157,16 +157,28 @@ def test_nothing_is_waited_for_when_the_large_body_is_whole() -> None:
     assert sender.received_bytes == 0
 
 
-# README.md, Settings: rate_limit
+# What takes long
 
 
-@pytest.mark.parametrize(
-    ("wanted", "is_loopback", "limited"),
-    [(None, True, False), (None, False, True), (True, True, True), (False, False, False)],
-)
-def test_rate_limits_are_off_on_loopback_unless_said(
-    settings: Settings, wanted: bool | None, is_loopback: bool, limited: bool
-) -> None:
-    changed = settings.model_copy(update={"rate_limit": wanted})
+def test_work_is_done_aside_by_two_threads_at_most() -> None:
+    begun, may_end = threading.Semaphore(0), threading.Event()
 
-    assert is_rate_limited(changed, is_loopback=is_loopback) is limited
+    def work(number: int) -> int:
+        begun.release()
+        may_end.wait(10)
+        return number
+
+    async def run() -> tuple[bool, list[int]]:
+        tasks = [asyncio.create_task(run_aside(work, number)) for number in range(3)]
+        for _ in range(2):
+            await asyncio.to_thread(begun.acquire, timeout=10)
+        has_third_begun = begun.acquire(blocking=False)
+        may_end.set()
+        return has_third_begun, await asyncio.gather(*tasks)
+
+    assert asyncio.run(run()) == (False, [0, 1, 2])
+
+
+def test_what_goes_wrong_aside_is_raised() -> None:
+    with pytest.raises(ValueError, match="invalid literal"):
+        asyncio.run(run_aside(int, "x"))

@@ -53,24 +53,18 @@ def test_tls_files_that_cannot_be_used_are_invalid(settings: Settings, tmp_path:
 
 
 @pytest.mark.parametrize(
-    ("host", "rate_limit", "warnings"),
-    [
-        ("127.0.0.1", None, []),
-        ("127.0.0.1", True, ["Rate limits are not enforced by this version"]),
-        ("0.0.0.0", False, ["without TLS"]),
-        ("0.0.0.0", None, ["without TLS", "Rate limits are not enforced by this version"]),
-    ],
+    ("host", "has_tls", "warnings"),
+    [("127.0.0.1", False, []), ("0.0.0.0", True, []), ("0.0.0.0", False, ["without TLS"])],
 )
 def test_what_is_not_safe_is_said_at_the_start(
     settings: Settings,
     caplog: pytest.LogCaptureFixture,
     host: str,
-    rate_limit: bool | None,
+    has_tls: bool,
     warnings: list[str],
 ) -> None:
     with listen(settings.model_copy(update={"host": host})) as listener:
-        changed = settings.model_copy(update={"rate_limit": rate_limit})
-        service._warn(changed, listener, has_tls=False)
+        service._warn(listener, has_tls=has_tls)
 
     assert len(caplog.messages) == len(warnings)
     for message, expected in zip(caplog.messages, warnings, strict=True):
@@ -115,7 +109,7 @@ def test_a_stop_lets_an_accepted_request_finish(tmp_path: Path, stop: signal.Sig
     assert answer.startswith(b"HTTP/1.1 201 ")
     assert b"connection: close" in answer
     assert output == "ended\n"
-    assert len(errors.splitlines()) == 2  # no TLS, no rate limits
+    assert len(errors.splitlines()) == 1  # no TLS
     resume_id = json.loads(answer.partition(b"\r\n\r\n")[2])["id"]
     with open_store(f"sqlite:///{tmp_path / 'resumes.db'}") as store:
         account_id = accounts.get_account(store, "ada").id

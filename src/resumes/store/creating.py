@@ -34,8 +34,9 @@ from resumes.errors import (
 )
 from resumes.store import earlier, identifiers, ledger
 from resumes.store.engine import WRITE_DEADLINE_S, Store
+from resumes.store.idempotency import ADD_KEY, FIND_KEY, kept_since
 from resumes.store.ledger import Claim, FileOutcome, Verdict
-from resumes.store.schema import account_usage, accounts, documents, idempotency, plans, resumes
+from resumes.store.schema import account_usage, accounts, documents, plans, resumes
 from resumes.store.statements import Prepared, blob
 
 
@@ -171,13 +172,6 @@ ADD_DOCUMENT = Prepared(
         document=cast(bindparam("document", type_=LargeBinary), Text),
     )
 )
-ADD_IDEMPOTENCY = Prepared(insert(idempotency))
-FIND_IDEMPOTENCY = Prepared(
-    select(idempotency.c.body_sha256, idempotency.c.resume_id).where(
-        idempotency.c.account_id == bindparam("account_id"),
-        idempotency.c.key == bindparam("key"),
-    )
-)
 UNLIMITED = 2**62
 
 
@@ -229,7 +223,7 @@ def _create_in_account(
         done = before.items_of(creation.claim)
         outcomes: list[Outcome] = []
         for new in creation.resumes:
-            outcome = done.get(new.item) or before.find(new, rows)
+            outcome = done.get(new.item) or before.find(new, rows, creation.now_us)
             if outcome is None and len(rows.resumes) >= free:
                 outcome = QuotaReached(max_resumes=allowed)
             if outcome is None:
@@ -272,10 +266,10 @@ class _Earlier:
             for item, (outcome, resume_id) in self._items.get(claim.claim_id, {}).items()
         }
 
-    def find(self, new: NewResume, rows: _Rows) -> Outcome | None:
+    def find(self, new: NewResume, rows: _Rows, now_us: int) -> Outcome | None:
         """What an earlier call, or an earlier resume of this batch, makes of this one."""
         if new.idempotency is not None:
-            replay = self._find_replay(new.idempotency, rows)
+            replay = self._find_replay(new.idempotency, rows, now_us)
             if replay is not None:
                 return replay
         if new.digest is not None:
@@ -284,14 +278,17 @@ class _Earlier:
                 return Duplicate(stored)
         return None
 
-    def _find_replay(self, idempotency: IdempotencyKey, rows: _Rows) -> Outcome | None:
+    def _find_replay(self, idempotency: IdempotencyKey, rows: _Rows, now_us: int) -> Outcome | None:
         key = idempotency.key
         mine = rows.idempotency.get(key)
         found = (
             (mine["body_sha256"], mine["resume_id"])
             if mine
-            else FIND_IDEMPOTENCY.run(
-                self._connection, account_id=self._account_id, key=key
+            else FIND_KEY.run(
+                self._connection,
+                account_id=self._account_id,
+                key=key,
+                since=kept_since(now_us),
             ).fetchone()
         )
         if found is None:
@@ -401,6 +398,6 @@ def _insert(
             for digest, resume_id in rows.digests.items()
         ),
     )
-    ADD_IDEMPOTENCY.run_many(connection, rows.idempotency.values())
+    ADD_KEY.run_many(connection, rows.idempotency.values())
     ledger.ADD_ITEM.run_many(connection, rows.items)
     ledger.add_files(connection, rows.files)

@@ -38,12 +38,20 @@ USED_EVERY = timedelta(minutes=1)
 """The last use is written at most this often."""
 
 
+PlanRates = tuple[int | None, int | None, int | None]
+"""How many requests a plan allows a key: a minute, an hour, a day.
+
+None: as the settings say; 0: unlimited.
+"""
+
+
 class KeyHolder(NamedTuple):
-    """Who a request comes from: what its key says."""
+    """Who a request comes from: what its key says, and the plan of its account."""
 
     account_id: str
     key_id: str
     api_listing: bool
+    rates: PlanRates = (None, None, None)
 
 
 class KeyState(StrEnum):
@@ -114,6 +122,9 @@ HOLDER = Prepared(
         plans.c.api_listing,
         api_keys.c.expires_at,
         api_keys.c.last_used_at,
+        plans.c.requests_per_minute,
+        plans.c.requests_per_hour,
+        plans.c.requests_per_day,
     )
     .select_from(key_directory)
     .join(
@@ -141,12 +152,12 @@ def authenticate(store: Store, secret: str) -> tuple[KeyHolder, bool]:
         row = HOLDER.run(connection, key_hash=hash_key(secret)).fetchone()
     if row is None:
         raise InvalidKey
-    account_id, key_id, api_listing, expires_at, last_used_at = row
+    account_id, key_id, api_listing, expires_at, last_used_at, minute, hour, day = row
     now_us = store.clock()
     if expires_at is not None and expires_at <= timestamp(now_us):
         raise InvalidKey
     is_due = last_used_at is None or last_used_at < later(now_us, -USED_EVERY)
-    return KeyHolder(account_id, key_id, bool(api_listing)), is_due
+    return KeyHolder(account_id, key_id, bool(api_listing), (minute, hour, day)), is_due
 
 
 @dataclass(frozen=True, slots=True)

@@ -47,6 +47,7 @@ DRIVER_ERRORS = (DBAPIError, dbapi.Error)
 """A driver's error as SQLAlchemy passes it on, and as it comes from statements run beside it."""
 
 BUSY = "The store is busy; nothing was done, try again"
+FULL = "The disk of the store is full; nothing was done, try again when there is room"
 
 PENDING = object()
 """The outcome of a write that has none yet; None is an outcome."""
@@ -288,6 +289,8 @@ class Lane:
                     self._commit(batch)
                 else:
                     self._settle(batch, begun.transaction)
+            except StoreUnavailable as error:
+                self._refuse(batch, error)
             except _CommitFailed:
                 self._commit_again(batch)
             finally:
@@ -341,8 +344,7 @@ class Lane:
         try:
             self._transact(batch)
         except StoreUnavailable as error:
-            for write in batch:
-                write.outcome = error
+            self._refuse(batch, error)
         except _CommitFailed:
             self._commit_again(batch)
         except Exception as error:  # noqa: BLE001 - rolled back, whatever it is, and handed on
@@ -352,6 +354,11 @@ class Lane:
             logger.warning("A batch of %d writes was rolled back; one by one", len(batch))
             for write in batch:
                 self._commit([write])
+
+    @staticmethod
+    def _refuse(batch: list[Write], error: StoreUnavailable) -> None:
+        for write in batch:
+            write.outcome = error
 
     def _transact(self, batch: list[Write]) -> None:
         """The batch is committed and each write has its outcome; otherwise it is rolled back."""
@@ -373,11 +380,15 @@ class Lane:
         return transaction
 
     def _settle(self, batch: list[Write], transaction: RootTransaction) -> None:
-        """The transaction is committed. Raises _CommitFailed, and it is rolled back."""
+        """The transaction is committed; otherwise it is rolled back. Raises StoreUnavailable when
+        that is certain, and _CommitFailed."""
         try:
             transaction.commit()
         except Exception as error:
             self._undo(batch, transaction)
+            if is_full(error):
+                # The log had no room for its pages, of which the one that commits is the last.
+                raise StoreUnavailable(FULL) from error
             raise _CommitFailed from error
         except BaseException:
             self._undo(batch, transaction)
@@ -426,6 +437,12 @@ class Lane:
                 f"The store could not write ({cause}); nothing was done, try again"
             )
         return error
+
+
+def is_full(error: BaseException) -> bool:
+    """Whether the driver says that there is no room."""
+    cause = getattr(error, "orig", error)
+    return getattr(cause, "sqlite_errorname", None) == "SQLITE_FULL"
 
 
 class _CommitFailed(Exception):

@@ -1,6 +1,8 @@
-"""Plans: how many resumes an account may hold, and whether it may list them over the API."""
+"""Plans: how many resumes an account may hold, and what its keys may do over the API."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
 
 from sqlalchemy import Connection, func, insert, select, update
 
@@ -9,32 +11,63 @@ from resumes.store.accounts import check_name
 from resumes.store.engine import Store, each
 from resumes.store.schema import accounts, plans
 
+MOST_REQUESTS = 1_000_000
+"""The largest number of requests that can be a limit; the settings allow no more either."""
+
+
+class Requests(StrEnum):
+    """The windows in which the requests of a key are counted, by the columns of their limits."""
+
+    PER_MINUTE = "requests_per_minute"
+    PER_HOUR = "requests_per_hour"
+    PER_DAY = "requests_per_day"
+
 
 @dataclass(frozen=True, slots=True)
 class PlanInfo:
-    """A plan. `max_resumes` None is unlimited; `accounts` counts those that are on it."""
+    """A plan. `max_resumes` None is unlimited; `accounts` counts those that are on it.
+
+    The requests are those of one key. None: as the settings say; 0: unlimited.
+    """
 
     name: str
     max_resumes: int | None
     api_listing: bool
     accounts: int
+    requests_per_minute: int | None = None
+    requests_per_hour: int | None = None
+    requests_per_day: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class PlanChange:
-    """What `set_plan_limits` changes. `api_listing` None leaves it, and is False for a new plan."""
+    """What `set_plan_limits` changes. `api_listing` None leaves it, and is False for a new plan.
+
+    `requests` sets the limits that it names (None: as the settings say; 0: unlimited) and
+    leaves the others, which for a new plan are as the settings say.
+    """
 
     name: str
     max_resumes: int | None
     api_listing: bool | None = None
+    requests: Mapping[Requests, int | None] = field(default_factory=dict)
+
+
+REQUESTS = tuple(plans.c[window.value] for window in Requests)
 
 
 def list_plans(store: Store) -> list[PlanInfo]:
     """All plans, the smallest first, unlimited ones last."""
     statement = (
-        select(plans.c.name, plans.c.max_resumes, plans.c.api_listing, func.count(accounts.c.id))
+        select(
+            plans.c.name,
+            plans.c.max_resumes,
+            plans.c.api_listing,
+            func.count(accounts.c.id),
+            *REQUESTS,
+        )
         .select_from(plans.outerjoin(accounts, accounts.c.plan == plans.c.name))
-        .group_by(plans.c.name, plans.c.max_resumes, plans.c.api_listing)
+        .group_by(plans.c.name, plans.c.max_resumes, plans.c.api_listing, *REQUESTS)
         .order_by(plans.c.max_resumes.is_(None), plans.c.max_resumes, plans.c.name)
     )
     with store.read() as connection:
@@ -54,21 +87,27 @@ def set_plan_limits(store: Store, change: PlanChange) -> None:
     """The plan exists with these limits, at once and for every account on it.
 
     Deletes nothing: an account that holds more than its plan now allows keeps it, and creates
-    are refused until it fits. Raises InvalidArgument for a bad name or a negative number.
+    are refused until it fits. Raises InvalidArgument for a bad name or number.
     """
     check_name(change.name, "plan")
     if change.max_resumes is not None and change.max_resumes < 0:
         raise InvalidArgument(f"Invalid maximum {change.max_resumes}: use 0 or more, or unlimited")
+    for number in change.requests.values():
+        if number is not None and not 0 <= number <= MOST_REQUESTS:
+            raise InvalidArgument(
+                f"Invalid number of requests {number}: use 1 to {MOST_REQUESTS}, 0 for unlimited"
+            )
     store.write(_set_plan_limits, change)
 
 
 @each
 def _set_plan_limits(connection: Connection, change: PlanChange) -> None:
     listing = {} if change.api_listing is None else {"api_listing": change.api_listing}
+    requests = {window.value: number for window, number in change.requests.items()}
     changed = connection.execute(
         update(plans)
         .where(plans.c.name == change.name)
-        .values(max_resumes=change.max_resumes, **listing)
+        .values(max_resumes=change.max_resumes, **listing, **requests)
     )
     if changed.rowcount == 0:
         connection.execute(
@@ -76,5 +115,6 @@ def _set_plan_limits(connection: Connection, change: PlanChange) -> None:
                 name=change.name,
                 max_resumes=change.max_resumes,
                 api_listing=bool(change.api_listing),
+                **requests,
             )
         )

@@ -16,12 +16,18 @@ CLUSTERED: dict[str, Any] = {"sqlite_with_rowid": False}
 
 
 class Plan(SQLModel, table=True):
-    """What an account may hold and do. `max_resumes` None is unlimited."""
+    """What an account may hold and do. `max_resumes` None is unlimited.
+
+    The requests are those of one key. None: as the settings say; 0: unlimited.
+    """
 
     __tablename__: ClassVar[str] = "plans"
     name: str = Field(primary_key=True, sa_type=Text)
     max_resumes: int | None = None
     api_listing: bool = False
+    requests_per_minute: int | None = None
+    requests_per_hour: int | None = None
+    requests_per_day: int | None = None
 
 
 class Account(SQLModel, table=True):
@@ -106,7 +112,11 @@ class Idempotency(SQLModel, table=True):
     """Which resume an Idempotency-Key made, written in that resume's transaction."""
 
     __tablename__: ClassVar[str] = "idempotency"
-    __table_args__: ClassVar[Any] = CLUSTERED
+    __table_args__: ClassVar[Any] = (
+        # Serves the removal of what is too old, whoever's it is.
+        Index("ix_idempotency_created_at", "created_at"),
+        CLUSTERED,
+    )
     account_id: str = Field(primary_key=True, foreign_key="accounts.id", sa_type=Text)
     key: str = Field(primary_key=True, sa_type=Text)
     body_sha256: bytes = Field(sa_type=LargeBinary)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from sqlalchemy import text
+from sqlalchemy.exc import DBAPIError
 
 from resumes.errors import InvalidArgument, StoreIncompatible, StoreUnavailable
 from resumes.store import Store, accounts, keys, listing, open_store
@@ -191,3 +192,13 @@ def test_a_word_that_is_not_utf_8_is_refused_wherever_it_is_looked_up(store: Sto
     ):
         with pytest.raises(InvalidArgument, match="Not UTF-8 text"):
             call()
+
+
+def test_an_error_of_the_driver_does_not_say_what_was_to_be_written(store: Store) -> None:
+    statement = text("INSERT INTO plans (name) VALUES (:name)")
+
+    with pytest.raises(DBAPIError) as caught, store._write_engine.connect() as connection:
+        connection.execute(statement, {"name": "planted@example.com"})
+
+    assert "NOT NULL" in str(caught.value)
+    assert "planted" not in str(caught.value)

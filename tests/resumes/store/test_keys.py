@@ -6,7 +6,7 @@ import pytest
 from sqlalchemy import text
 
 from resumes.errors import Conflict, InvalidArgument, InvalidKey, NotFound
-from resumes.store import Store, accounts, keys, open_store
+from resumes.store import Store, accounts, keys, open_store, plans
 from resumes.store.accounts import AccountInfo
 from tests.resumes.store.conftest import SteppingClock
 
@@ -37,6 +37,9 @@ def test_a_key_says_whose_it_is_and_what_the_plan_allows(
         new = keys.create_key(store, name)
         holder, _ = keys.authenticate(store, new.secret)
         assert holder == keys.KeyHolder(account.id, new.id, listing)
+    requests = {plans.Requests.PER_MINUTE: 600, plans.Requests.PER_DAY: 0}
+    plans.set_plan_limits(store, plans.PlanChange("free", 5, requests=requests))
+    assert keys.authenticate(store, new.secret)[0].rates == (600, None, 0)
 
 
 @pytest.mark.parametrize("secret", ["", "x", "enh_live_" + "a" * 64, "é", "\udc80", "a" * 10_000])

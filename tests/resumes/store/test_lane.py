@@ -313,3 +313,27 @@ def test_creations_of_many_accounts_in_one_batch_each_get_their_own_answer(
     assert len(results) == 10
     for account in people:
         assert len(listing.list_page(store, account.id).entries) == 2
+
+
+def test_a_commit_for_which_the_disk_has_no_room_is_known_to_be_not_done(
+    store: Store, an_account: MakeAccount, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    account = an_account()
+    raw = store._lane_connection.connection.driver_connection
+    assert raw is not None
+    dialect = store._write_engine.dialect
+    commits: list[object] = []
+
+    def without_room(connection: object) -> None:
+        commits.append(connection)
+        raw.execute("PRAGMA max_page_count=1")
+        raw.execute("CREATE TABLE more (text)")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(dialect, "do_commit", without_room)
+        with pytest.raises(StoreUnavailable, match="full; nothing was done"):
+            creating.create(store, account.id, [a_resume()])
+    assert len(commits) == 1
+    raw.execute("PRAGMA max_page_count=1000000")
+    assert isinstance(creating.create(store, account.id, [a_resume()])[0], Created)
+    assert len(listing.list_page(store, account.id).entries) == 1

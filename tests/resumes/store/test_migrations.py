@@ -23,19 +23,22 @@ from resumes.store.requests import Action
 from tests.resumes.builders import a_claim, a_resume
 from tests.resumes.store import older_stores
 
+LAST = migrations.revisions()[-1]
+NEXT = f"{int(LAST) + 1:04}"
+
 REBUILD_ACCOUNTS = """
     import sqlalchemy as sa
     from alembic import op
-    revision = "0003"
-    down_revision = "0002"
+    revision = "NEXT"
+    down_revision = "LAST"
     def upgrade():
         with op.batch_alter_table("accounts", recreate="always") as accounts:
             accounts.add_column(sa.Column("note", sa.Text))
 """
 LOSE_ROWS = """
     from alembic import op
-    revision = "0003"
-    down_revision = "0002"
+    revision = "NEXT"
+    down_revision = "LAST"
     def upgrade():
         op.execute("DELETE FROM documents")
 """
@@ -44,7 +47,8 @@ LOSE_ROWS = """
 def a_folder_with(tmp_path: Path, revision: str) -> Path:
     folder = tmp_path / "migrations"
     shutil.copytree(migrations.FOLDER, folder)
-    (folder / "versions" / "0003_next.py").write_text(textwrap.dedent(revision))
+    code = textwrap.dedent(revision).replace("NEXT", NEXT).replace("LAST", LAST)
+    (folder / "versions" / f"{NEXT}_next.py").write_text(code)
     return folder
 
 
@@ -85,7 +89,7 @@ def test_s5_an_older_store_is_backed_up_before_it_is_migrated(url: str, tmp_path
     path = a_filled_store(url)
     folder = a_folder_with(tmp_path, REBUILD_ACCOUNTS)
     migrations.upgrade(sqlite_engine(path, transactions=True), path, folder=folder)
-    assert count(path.with_name("resumes.db.before-0003"), "resumes") == 10
+    assert count(path.with_name(f"resumes.db.before-{NEXT}"), "resumes") == 10
 
 
 def test_an_older_store_is_upgraded_when_it_is_opened(
@@ -100,7 +104,7 @@ def test_an_older_store_is_upgraded_when_it_is_opened(
         open_store(url, upgrade=False)
     with open_store(url) as store:
         assert accounts.get_account(store, "ana").resume_count == 10
-    assert count(path, "alembic_version WHERE version_num = '0003'") == 1
+    assert count(path, f"alembic_version WHERE version_num = '{NEXT}'") == 1
 
 
 def test_a_store_of_0001_is_upgraded_with_every_row_that_it_has(url: str, tmp_path: Path) -> None:
@@ -118,7 +122,7 @@ def test_a_store_of_0001_is_upgraded_with_every_row_that_it_has(url: str, tmp_pa
         assert ledger.find_stored(store, older_stores.ACCOUNT, b"d" * 32) == older_stores.RESUME
         assert accounts.check_counters(store) == []
     assert [count(path, table) for table in ("resumes", "documents", "imported_items")] == [1] * 3
-    assert count(path.with_name("resumes.db.before-0002"), "imported_files") == 3
+    assert count(path.with_name(f"resumes.db.before-{LAST}"), "imported_files") == 3
 
 
 def test_what_0002_brought_works_on_the_rows_of_0001(url: str, tmp_path: Path) -> None:

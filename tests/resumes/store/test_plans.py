@@ -1,8 +1,9 @@
 import pytest
 
 from resumes.errors import InvalidArgument, NotFound
+from resumes.settings import Settings
 from resumes.store import Store, accounts, plans
-from resumes.store.plans import PlanChange, PlanInfo
+from resumes.store.plans import PlanChange, PlanInfo, Requests
 
 
 def test_plans_are_listed_smallest_first_with_their_accounts(store: Store) -> None:
@@ -28,6 +29,37 @@ def test_a_new_plan_lists_only_if_that_is_said(store: Store) -> None:
     assert plans.get_plan(store, "small") == PlanInfo("small", 1, False, 0)
 
 
+def test_a_change_of_requests_leaves_what_it_does_not_name(store: Store) -> None:
+    def limits() -> list[int | None]:
+        plan = plans.get_plan(store, "pro")
+        return [plan.requests_per_minute, plan.requests_per_hour, plan.requests_per_day]
+
+    assert limits() == [None, None, None]
+    for requests, expected in (
+        ({Requests.PER_MINUTE: 600, Requests.PER_DAY: 0}, [600, None, 0]),
+        ({Requests.PER_HOUR: 1}, [600, 1, 0]),
+        ({Requests.PER_MINUTE: None}, [None, 1, 0]),
+        ({}, [None, 1, 0]),
+    ):
+        plans.set_plan_limits(store, PlanChange("pro", 50, requests=requests))
+        assert limits() == expected
+
+
+def test_a_new_plan_has_the_requests_that_are_said(store: Store) -> None:
+    change = PlanChange("fast", None, requests={Requests.PER_MINUTE: 6_000})
+    plans.set_plan_limits(store, change)
+    assert plans.get_plan(store, "fast") == PlanInfo("fast", None, False, 0, 6_000)
+
+
+def test_a_plan_may_allow_as_many_requests_as_the_settings(store: Store) -> None:
+    assert Settings(rate_per_day=plans.MOST_REQUESTS).rate_per_day == plans.MOST_REQUESTS
+    with pytest.raises(ValueError, match="rate_per_day"):
+        Settings(rate_per_day=plans.MOST_REQUESTS + 1)
+    change = PlanChange("free", 5, requests={Requests.PER_DAY: plans.MOST_REQUESTS})
+    plans.set_plan_limits(store, change)
+    assert plans.get_plan(store, "free").requests_per_day == plans.MOST_REQUESTS
+
+
 def test_an_unknown_plan_is_not_found(store: Store) -> None:
     with pytest.raises(NotFound, match="Plans: free, pro, business"):
         plans.get_plan(store, "gold")
@@ -36,5 +68,8 @@ def test_an_unknown_plan_is_not_found(store: Store) -> None:
 def test_bad_limits_and_names_are_refused(store: Store) -> None:
     with pytest.raises(InvalidArgument, match="Invalid maximum -1"):
         plans.set_plan_limits(store, PlanChange("free", -1))
+    for number in (-1, 1_000_001):
+        with pytest.raises(InvalidArgument, match=f"Invalid number of requests {number}"):
+            plans.set_plan_limits(store, PlanChange("free", 5, requests={Requests.PER_DAY: number}))
     with pytest.raises(InvalidArgument, match="Invalid plan name"):
         plans.set_plan_limits(store, PlanChange("Gold Plan", 1))

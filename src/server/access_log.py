@@ -1,0 +1,63 @@
+"""A line for each request that is over (docs/operations.md, Logs).
+
+It says who asked by the ids of the account and the key, and what for by the operation's name:
+no path, no query, no body, no name, no key is ever in it.
+"""
+
+from resumes.clock import Clock, system_clock, timestamp
+from resumes.log_writer import LogWriter
+from resumes.settings import LogFormat, Settings
+from server.exchange import Exchange
+
+METHODS = frozenset(
+    ["GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "PATCH", "TRACE", "CONNECT"]
+)
+"""Methods that are named; a stranger's own words are not."""
+
+# Put together here and not by the logging package: that costs more than answering the request's
+# look-up does. Every value is of our own making, or of a form that needs no escaping.
+JSON_LINE = (
+    '{"at":"%s","level":"INFO","logger":"resumes.access","message":"request","requestId":"%s",'
+    '"method":"%s","operation":"%s","status":%d,"ms":%.2f,"account":%s,"key":%s}\n'
+)
+TEXT_LINE = "%s INFO resumes.access: request %s: %s %s, status %d, %.2f ms, account %s, key %s\n"
+
+
+class AccessLog:
+    """Writes the lines."""
+
+    def __init__(
+        self, writer: LogWriter, *, log_format: LogFormat, clock: Clock = system_clock
+    ) -> None:
+        self._put = writer.put
+        self._is_json = log_format is LogFormat.JSON
+        self._line = JSON_LINE if self._is_json else TEXT_LINE
+        self._clock = clock
+
+    def observe(self, exchange: Exchange, took_s: float) -> None:
+        """The request has its line, which will be written behind the answer."""
+        holder = exchange.holder
+        method = exchange.scope["method"]
+        line = self._line % (
+            timestamp(self._clock()),
+            exchange.request_id,
+            method if method in METHODS else "other",
+            exchange.operation or "other",
+            exchange.status,
+            took_s * 1_000,
+            self._id(None if holder is None else holder.account_id),
+            self._id(None if holder is None else holder.key_id),
+        )
+        self._put(line.encode())
+
+    def _id(self, value: str | None) -> str:
+        if not self._is_json:
+            return value or "none"
+        return "null" if value is None else f'"{value}"'
+
+
+def has_access_log(settings: Settings) -> bool:
+    """Whether requests are logged: as set, else when logs are JSON."""
+    if settings.access_log is None:
+        return settings.log_format is LogFormat.JSON
+    return settings.access_log

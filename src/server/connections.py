@@ -1,0 +1,105 @@
+"""All connections of a process: how many there may be, what they hold, and who looks after them.
+
+One timer looks at all of them in turn: a timer for each request would cost more than a list's page.
+"""
+
+import asyncio
+import resource
+from typing import Protocol
+
+from resumes.settings import Settings
+
+RESERVED_FILES = 128
+"""Open files that are not for connections: the store's, the listener, those of the loop."""
+
+REFUSED_AT_ONCE = 100
+"""Connections beyond the limit that are kept for a moment, so that their clients see the answer."""
+
+MIB = 1024 * 1024
+
+
+class Watched(Protocol):
+    """A connection that is looked after."""
+
+    def look(self, now_s: float) -> None:
+        """If its client has kept it waiting for too long, that has had its consequence."""
+
+
+class Connections:
+    """The connections of a process, and the bytes of bodies that they hold in memory."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.max_open = find_room(settings.max_connections)
+        self.max_body_bytes = max(settings.body_memory_bytes, settings.max_body_bytes + MIB)
+        """How much the bodies in memory may be in all; one of the largest always fits."""
+        self.client_timeout_s = settings.client_timeout_s
+        self.body_bytes = 0
+        """How much they are."""
+        self._open: set[Watched] = set()
+        self._refused: set[Watched] = set()
+        self._interval_s = min(1.0, settings.client_timeout_s / 10)
+        self._due_s = 0.0
+        self._timer: asyncio.TimerHandle | None = None
+
+    def __len__(self) -> int:
+        """How many are open, not counting those that were refused."""
+        return len(self._open)
+
+    @property
+    def is_full(self) -> bool:
+        """Whether one more would be too many."""
+        return len(self._open) >= self.max_open
+
+    @property
+    def is_overrun(self) -> bool:
+        """Whether so many are being refused that there is no time for a good-bye."""
+        return len(self._refused) >= REFUSED_AT_ONCE
+
+    def add(self, connection: Watched, *, is_refused: bool = False) -> None:
+        """The connection is looked after, about once a second."""
+        (self._refused if is_refused else self._open).add(connection)
+        if self._timer is None:
+            self._arm(asyncio.get_running_loop())
+
+    def discard(self, connection: Watched) -> None:
+        """The connection is gone."""
+        self._open.discard(connection)
+        self._refused.discard(connection)
+
+    def _arm(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._due_s = loop.time() + self._interval_s
+        self._timer = loop.call_later(self._interval_s, self._look, loop)
+
+    def _look(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._timer = None
+        now_s = loop.time()
+        # When this process was kept from its work, clients are judged once it has caught up.
+        if now_s - self._due_s < self._interval_s:
+            for connection in [*self._open, *self._refused]:
+                connection.look(now_s)
+        if self._open or self._refused:
+            self._arm(loop)
+
+
+def find_room(wanted: int) -> int:
+    """How many connections this process may have open: as many as wanted, if the system allows.
+
+    The process's limit of open files is raised as far as that needs.
+    """
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    needed = wanted + RESERVED_FILES + REFUSED_AT_ONCE
+    if soft != resource.RLIM_INFINITY and soft < needed:
+        soft = _raise_limit(soft, needed if hard == resource.RLIM_INFINITY else min(needed, hard))
+    if soft == resource.RLIM_INFINITY:
+        return wanted
+    return max(1, min(wanted, soft - RESERVED_FILES - REFUSED_AT_ONCE))
+
+
+def _raise_limit(soft: int, higher: int) -> int:
+    """The limit of open files in force, raised if the system lets us."""
+    hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    try:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (higher, hard))
+    except (OSError, ValueError):  # a system may allow less than it says
+        return soft
+    return higher

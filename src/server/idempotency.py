@@ -1,0 +1,119 @@
+"""Idempotency-Keys: their form, one create at a time for each (docs/api.md, Retrying a create).
+
+What keeps a key to one resume is the transaction of the store, whichever processes are asked.
+"""
+
+import asyncio
+import contextlib
+import logging
+import re
+import time
+import weakref
+from collections.abc import AsyncIterator, Iterable
+
+from resumes.errors import Conflict, InvalidArgument, OutcomeUnknown, ResumesError, StoreError
+from resumes.store import Store
+from resumes.store.engine import WRITE_DEADLINE_S
+from resumes.store.idempotency import prune_soon
+
+logger = logging.getLogger("resumes.server")
+
+FORM = re.compile(rb"[\x21-\x7e]{1,255}")
+REPLAYED = ((b"idempotent-replayed", b"true"),)
+"""What an answer bears that was given before."""
+
+PRUNE_EVERY_S = 600
+"""How long a key that is too old may still lie in the store. It is not found there any more."""
+
+
+class InFlight(Conflict):
+    """An earlier request with the key has no outcome yet."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "An earlier request with this Idempotency-Key is still being worked on; "
+            "send this one again later"
+        )
+
+
+class KeyedOutcomeUnknown(OutcomeUnknown):
+    """Whether it was done is not known, but the key makes it safe to ask."""
+
+    def __init__(self) -> None:
+        ResumesError.__init__(
+            self,
+            "Outcome unknown: it may have been done. Send it again with the same Idempotency-Key",
+        )
+
+
+def find_key(headers: Iterable[tuple[bytes, bytes]]) -> str | None:
+    """The Idempotency-Key that a request came with, if any.
+
+    Raises InvalidArgument for one that is not 1 to 255 visible ASCII characters, and for several.
+    """
+    found = None
+    for name, value in headers:
+        if name == b"idempotency-key":
+            if found is not None:
+                raise InvalidArgument("Invalid Idempotency-Key: send the header once")
+            found = value
+    return None if found is None else _text(found)
+
+
+def _text(value: bytes) -> str:
+    value = value.strip(b" \t")  # no part of a header's value (RFC 9110, 5.5)
+    if not FORM.fullmatch(value):
+        raise InvalidArgument("Invalid Idempotency-Key: must be 1 to 255 visible ASCII characters")
+    return value.decode("ascii")
+
+
+class Turns:
+    """Lets the creates of one key follow one another in this process.
+
+    Without it a repeat whose first is still being committed would be told that the store is busy.
+    """
+
+    def __init__(self, deadline_s: float = WRITE_DEADLINE_S) -> None:
+        self._deadline_s = deadline_s
+        # A key's lock is there as long as somebody has it or waits for it.
+        self._locks: weakref.WeakValueDictionary[tuple[str, str], asyncio.Lock] = (
+            weakref.WeakValueDictionary()
+        )
+
+    @contextlib.asynccontextmanager
+    async def turn(self, account_id: str, key: str) -> AsyncIterator[float]:
+        """The block has the key to itself; it is given the seconds left of the request's deadline.
+
+        Raises InFlight when the key is not to be had until then.
+        """
+        lock = self._locks.setdefault((account_id, key), asyncio.Lock())
+        began_s = time.monotonic()
+        try:
+            async with asyncio.timeout(self._deadline_s):
+                await lock.acquire()
+        except TimeoutError:
+            raise InFlight from None
+        try:
+            yield max(0.0, self._deadline_s - (time.monotonic() - began_s))
+        finally:
+            lock.release()
+
+
+@contextlib.asynccontextmanager
+async def pruning(store: Store, *, every_s: float = PRUNE_EVERY_S) -> AsyncIterator[None]:
+    """During the block keys that are too old are removed from the store, now and again."""
+    task = asyncio.create_task(_prune(store, every_s))
+    try:
+        yield
+    finally:
+        task.cancel()
+        await asyncio.wait([task])
+
+
+async def _prune(store: Store, every_s: float) -> None:
+    while True:
+        try:
+            await prune_soon(store)
+        except StoreError as error:
+            logger.warning("Old Idempotency-Keys were not removed: %s", error.message)
+        await asyncio.sleep(every_s)

@@ -1,0 +1,110 @@
+"""What a server shows of itself to those who run it: health, metrics, a line for each request."""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sized
+from typing import NamedTuple
+
+from starlette.exceptions import HTTPException
+
+from resumes.log_writer import LogWriter
+from resumes.settings import Settings
+from resumes.store import Store
+from server.access_log import AccessLog, has_access_log
+from server.counters import Counters
+from server.exchange import Exchange
+from server.exposition import Exposition, StoreFigures
+from server.health import Health
+from server.metrics import PLACES, Metrics
+from server.room import Room
+
+SAMPLE_EVERY_S = 1.0
+"""How old may be what other processes of the server tell of this one's moment."""
+
+
+class Probe(NamedTuple):
+    """An operation that needs no key and takes GET alone."""
+
+    name: str
+    run: Callable[[Exchange], Awaitable[None]]
+
+    async def answer(self, exchange: Exchange) -> None:
+        """The client has its answer. Raises HTTPException 405."""
+        if exchange.scope["method"] != "GET":
+            raise HTTPException(405, headers={"Allow": "GET"})
+        exchange.operation = self.name
+        await self.run(exchange)
+
+
+class Instruments:
+    """Those of one process. Every request is told to `begin` and, when it is over, to `observe`.
+
+    Without `counters` it counts for itself alone; without `log` no request is logged.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        store: Store,
+        *,
+        connections: Sized = (),
+        counters: Counters | None = None,
+        log: LogWriter | None = None,
+    ) -> None:
+        self._store = store
+        self._connections = connections
+        self._log = log
+        self._metrics = Metrics(counters or Counters.alone(PLACES.size))
+        self._access_log: AccessLog | None = None
+        if log is not None and has_access_log(settings):
+            self._access_log = AccessLog(log, log_format=settings.log_format)
+        self.room = Room(store.path.parent, floor_bytes=settings.disk_floor_bytes)
+        self._health = Health(store, self.room)
+        self._figures = StoreFigures(store)
+        exposition = Exposition(
+            self._metrics, self._figures, sample=self._sample, is_alone=counters is None
+        )
+        self.probes: Mapping[str, Probe] = {
+            "/healthz": Probe("health", self._health.live),
+            "/readyz": Probe("ready", self._health.ready),
+            "/metrics": Probe("metrics", exposition),
+        }
+        """By path."""
+        self.begin = self._metrics.begin
+        """A request has begun."""
+        store.lane.observe = self._metrics.observe_batch
+
+    def observe(self, exchange: Exchange, took_s: float) -> None:
+        """The request is over: counted, and logged if requests are."""
+        self._metrics.end(exchange.operation, exchange.status, took_s)
+        if self._access_log is not None:
+            self._access_log.observe(exchange, took_s)
+
+    @contextlib.asynccontextmanager
+    async def sampling(self) -> AsyncIterator[None]:
+        """During the block the other processes of the server know of this one's moment."""
+        task = asyncio.create_task(self._sample_for_ever())
+        try:
+            yield
+        finally:
+            task.cancel()
+
+    async def _sample_for_ever(self) -> None:
+        while True:
+            self._sample()
+            await asyncio.sleep(SAMPLE_EVERY_S)
+
+    def _sample(self) -> None:
+        self._metrics.put(
+            connections=len(self._connections),
+            waiting_writes=self._store.lane.waiting,
+            dropped_lines=0 if self._log is None else self._log.dropped_count,
+        )
+
+    async def close(self) -> None:
+        """Nothing is looked at any more, all is logged, the counters are free for a successor."""
+        await self._health.close()
+        await self._figures.close()
+        self._metrics.counters.close()
+        if self._log is not None:
+            self._log.close()

@@ -1,0 +1,159 @@
+"""What is counted while requests are answered, at well under a microsecond each.
+
+A name has its places in `Counters`; how they become the Prometheus format is `exposition`'s.
+"""
+
+from bisect import bisect_left
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from server.counters import Counters
+
+OPERATIONS = ("list", "create", "get", "delete", "health", "ready", "metrics", "")
+"""All that can be asked for, by the names of `Exchange.operation`; last what is none of these."""
+
+STATUSES = (
+    200,
+    201,
+    400,
+    401,
+    403,
+    404,
+    405,
+    408,
+    409,
+    413,
+    414,
+    415,
+    422,
+    429,
+    431,
+    500,
+    501,
+    503,
+)
+"""The statuses that are counted each on its own,"""
+
+OTHERS = len(STATUSES)
+"""the place behind them is for all others, and for requests whose client left before an answer."""
+
+SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
+"""Upper bounds of what requests and commits take."""
+
+WRITES = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0, 512.0)
+"""Upper bounds of the writes in a batch."""
+
+
+class Spread(NamedTuple):
+    """The places of a histogram: one for each bound, one for what is above them all, the sum."""
+
+    at: int
+    bounds: Sequence[float]
+
+    @property
+    def sum_at(self) -> int:
+        """The place of the sum."""
+        return self.at + len(self.bounds) + 1
+
+    @property
+    def end(self) -> int:
+        """The first place behind it."""
+        return self.sum_at + 1
+
+
+class Places:
+    """Where everything is, counted from the beginning of a slot."""
+
+    started = 0
+    """Requests that have begun."""
+    connections = 1
+    waiting_writes = 2
+    dropped_lines = 3
+    requests = 4
+    """For each operation, for each status and the others: requests that are over."""
+
+    durations: Sequence[Spread]
+    """For each operation."""
+
+    def __init__(self) -> None:
+        end = self.requests + len(OPERATIONS) * (OTHERS + 1)
+        durations = []
+        for _ in OPERATIONS:
+            durations.append(Spread(end, SECONDS))
+            end = durations[-1].end
+        self.durations = durations
+        self.commits = Spread(end, SECONDS)
+        self.batches = Spread(self.commits.end, WRITES)
+        self.size = self.batches.end
+
+    def requests_of(self, operation: int, status: int) -> int:
+        """The place for the operation of this number and the status of that."""
+        return self.requests + operation * (OTHERS + 1) + status
+
+
+PLACES = Places()
+
+
+class _Of(NamedTuple):
+    """The places of one operation, as they are needed for every request."""
+
+    by_status: dict[int, int]
+    others: int
+    durations: int
+    sum: int
+
+
+class Metrics:
+    """Counts. Requests belong to the event loop's thread, batches to the write lane's."""
+
+    def __init__(self, counters: Counters) -> None:
+        self.counters = counters
+        self._mine = counters.mine
+        self._of = {name: _places_of(number) for number, name in enumerate(OPERATIONS)}
+        self._of_none = self._of[""]
+        # What a predecessor in this slot had begun or held went with it.
+        self._mine[PLACES.started] = self._finished()
+        self._dropped_before = self._mine[PLACES.dropped_lines]
+        for place in (PLACES.connections, PLACES.waiting_writes):
+            self._mine[place] = 0.0
+
+    def _finished(self) -> float:
+        return sum(self._mine[PLACES.requests : PLACES.durations[0].at])
+
+    def begin(self) -> None:
+        """A request has begun; each that has is told to `end` once."""
+        self._mine[0] += 1.0
+
+    def end(self, operation: str, status: int, took_s: float) -> None:
+        """A request is over, with this status; 0: its client left before an answer."""
+        mine = self._mine
+        of = self._of.get(operation, self._of_none)
+        mine[of.by_status.get(status, of.others)] += 1.0
+        mine[of.durations + bisect_left(SECONDS, took_s)] += 1.0
+        mine[of.sum] += took_s
+
+    def observe_batch(self, writes: int, took_s: float) -> None:
+        """The write lane has committed, or failed to commit, so many writes at once."""
+        _observe(self._mine, PLACES.batches, writes)
+        _observe(self._mine, PLACES.commits, took_s)
+
+    def put(self, *, connections: int, waiting_writes: int, dropped_lines: int) -> None:
+        """What is so at this moment, for whichever process is asked."""
+        self._mine[PLACES.connections] = connections
+        self._mine[PLACES.waiting_writes] = waiting_writes
+        self._mine[PLACES.dropped_lines] = self._dropped_before + dropped_lines
+
+
+def _observe(places: "memoryview[float]", spread: Spread, value: float) -> None:
+    places[spread.at + bisect_left(spread.bounds, value)] += 1.0
+    places[spread.sum_at] += value
+
+
+def _places_of(operation: int) -> _Of:
+    durations = PLACES.durations[operation]
+    return _Of(
+        {status: PLACES.requests_of(operation, at) for at, status in enumerate(STATUSES)},
+        PLACES.requests_of(operation, OTHERS),
+        durations.at,
+        durations.sum_at,
+    )

@@ -1,0 +1,161 @@
+"""The resume as JSON Schema: what create takes, derived from the analyzer's table of fields.
+
+`x == create accepts x` for every JSON value x that can be kept at all; what a schema cannot see
+(how the JSON is written, its depth and its size) is told in words.
+"""
+
+from typing import Any
+
+from resumes.analyzer import Format
+from resumes.analyzer.sections import (
+    DATE_RANGE,
+    HEADER,
+    MAX_ITEMS,
+    MULTICOLUMN,
+    SECTION_FIELDS,
+    SECTION_FIELDS_NOT_NULL,
+    SECTION_TYPES,
+    STYLE,
+    TITLE,
+    SectionType,
+)
+from server.openapi.kinds import Schema, fields_schema, or_null, reference, value_schema
+
+COVER_LETTER = (
+    r"^[\W\d_]*" + "".join(rf"[{each.upper()}{each}][\W\d_]*" for each in "coverletter") + "[Ss]?"
+    r"[\W\d_]*$"
+)
+"""The name of a cover letter, in any case and whatever stands between its letters."""
+
+KIND_MARKS = ("type", "kind", "documentType")
+
+ABOUT = """What the analyzer writes. Fields that it does not know are kept, not shown, and told as
+warnings. `record`, show flags and `isImported` are set by the service.
+
+Not told by this schema: the body must be UTF-8 without a byte order mark, at most {max_bytes:,} bytes
+and 32 levels deep, without duplicate keys, lone surrogates or U+0000; whole numbers without a
+fraction or an exponent lie in -2^63 to 2^63-1, others do not overflow. A name counts as that of a
+cover letter whatever stands between its letters, but for letters of other alphabets."""
+
+EXAMPLE: Schema = {
+    "title": "Nurse",
+    "header": {"name": "Ada Example", "email": "ada@example.org"},
+    "style": {"layout": "double", "colors": ["#1A2B3C"]},
+    "sections": {
+        "experiences": {
+            "column": 0,
+            "order": 1,
+            "name": "Work",
+            "items": [
+                {
+                    "workplace": "St. Example",
+                    "dateRange": {"fromYear": 2020, "fromMonth": 0, "isOngoing": True},
+                }
+            ],
+        }
+    },
+}
+
+
+def resume_components(accepted: Format) -> dict[str, Schema]:
+    """The schemas `Resume`, `ShownResume` and what these are made of, by name."""
+    return {
+        "Resume": _resume(accepted),
+        "ShownResume": _shown_resume(),
+        "Header": {"description": "Who the resume is of.", **fields_schema(HEADER.fields)},
+        "Style": {"description": "How the resume looks.", **fields_schema(STYLE.fields)},
+        "DateRange": {
+            "description": "From when to when. Months count from 0: 0 is January, 11 December.",
+            **fields_schema(DATE_RANGE.fields),
+        },
+        **{component_name(each.name): _section(each) for each in SECTION_TYPES.values()},
+    }
+
+
+def component_name(section_type: str) -> str:
+    """The name of a section type's schema: ExperiencesSection."""
+    return f"{section_type[0].upper()}{section_type[1:]}Section"
+
+
+def _resume(accepted: Format) -> Schema:
+    is_multicolumn = {
+        "properties": {
+            "style": {
+                "type": "object",
+                "properties": {"layout": {"const": MULTICOLUMN}},
+                "required": ["layout"],
+            }
+        },
+        "required": ["style"],
+    }
+    two_columns: Schema = {"properties": {"column": {"not": {"const": 2}}}}
+    return {
+        "description": ABOUT.format(max_bytes=accepted.max_bytes),
+        "type": "object",
+        "required": ["header", "sections"],
+        "properties": {
+            "header": reference("Header"),
+            "sections": _sections(accepted),
+            "title": or_null(value_schema(TITLE)),
+            "style": or_null(reference("Style")),
+            **_no_cover_letter(),
+        },
+        "propertyNames": {"not": {"pattern": COVER_LETTER}},
+        "if": is_multicolumn,
+        "else": {"properties": {"sections": {"additionalProperties": two_columns}}},
+        "examples": [EXAMPLE],
+    }
+
+
+def _no_cover_letter() -> dict[str, Schema]:
+    marks: dict[str, Schema] = {
+        mark: {"not": {"type": "string", "pattern": COVER_LETTER}} for mark in KIND_MARKS
+    }
+    return {**marks, "isCoverLetter": {"not": {"const": True}}}
+
+
+def _sections(accepted: Format) -> Schema:
+    known = {name: reference(component_name(name)) for name in SECTION_TYPES}
+    extra = {name: _extra_section() for name in sorted(accepted.extra_section_types)}
+    return {
+        "description": "The sections by their type.",
+        "type": "object",
+        "properties": {**known, **extra},
+        "additionalProperties": False,
+    }
+
+
+def _section(section_type: SectionType) -> Schema:
+    item = fields_schema(section_type.fields)
+    return {
+        "description": f'Shown under "{section_type.heading}" unless it has a name.',
+        **_section_object(section_type.own_fields, item),
+    }
+
+
+def _extra_section() -> Schema:
+    return {
+        "description": "A type that this installation admits; its items are kept as they are.",
+        **_section_object(SECTION_FIELDS, {}),
+    }
+
+
+def _section_object(fields: Any, item: Schema) -> Schema:
+    schema = fields_schema(fields)
+    for name in SECTION_FIELDS_NOT_NULL:
+        schema["properties"][name] = value_schema(fields[name])
+    schema["properties"]["items"] = {
+        "type": ["array", "null"],
+        "maxItems": MAX_ITEMS,
+        "items": item,
+    }
+    return {**schema, "required": ["column"]}
+
+
+def _shown_resume() -> Schema:
+    return {
+        "description": "What is shown of a resume, in the shape that create takes.",
+        "allOf": [reference("Resume")],
+        "propertyNames": {"enum": ["header", "sections", "title", "style"]},
+        "examples": [EXAMPLE],
+    }

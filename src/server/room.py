@@ -1,0 +1,86 @@
+"""Whether the store's disk has room: creates are refused before SQLite meets its end.
+
+At the end of a disk a transaction fails in the middle, the write-ahead log cannot be copied, and
+even a delete finds no room. So there is a floor that creates do not go below; reads and deletes go
+on, and creates too, by themselves, once there is room again.
+"""
+
+import logging
+import os
+import time
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+from starlette.exceptions import HTTPException
+
+from resumes.store.keys import KeyHolder
+from server.exchange import Exchange
+
+logger = logging.getLogger("resumes.server")
+
+LOOK_EVERY_S = 1.0
+RETRY_AFTER_S = 10
+LOW = "The server is low on disk space; nothing was stored, try again later"
+
+Run = Callable[[Exchange, KeyHolder], Awaitable[None]]
+
+
+def free_bytes(folder: Path) -> int:
+    """What may still be written to the folder's disk. Raises OSError."""
+    found = os.statvfs(folder)
+    return found.f_bavail * found.f_frsize
+
+
+class Room:
+    """What is free on the disk of a folder, against a floor in bytes; 0 is no floor."""
+
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        floor_bytes: int,
+        find_free_bytes: Callable[[Path], int] = free_bytes,
+    ) -> None:
+        self._folder = folder
+        self._floor_bytes = floor_bytes
+        self._find_free_bytes = find_free_bytes
+        self._look_at_s = 0.0
+        self._is_low = False
+
+    def is_low(self, now_s: float | None = None) -> bool:
+        """Whether less than the floor is free, as it was within the last second.
+
+        `now_s` is on the clock of `time.perf_counter`. A disk that does not say counts as having
+        room: what is wrong with it, its writes will tell.
+        """
+        now_s = time.perf_counter() if now_s is None else now_s
+        if now_s >= self._look_at_s:
+            self._look_at_s = now_s + LOOK_EVERY_S
+            self._look()
+        return self._is_low
+
+    def guarding(self, run: Run) -> Run:
+        """The operation, refused with a 503 before it reads anything while the disk is low."""
+
+        # Not a coroutine of its own, which every create would pay for.
+        def run_with_room(exchange: Exchange, holder: KeyHolder) -> Awaitable[None]:
+            if self.is_low(exchange.began_s):
+                raise HTTPException(503, LOW, headers={"Retry-After": str(RETRY_AFTER_S)})
+            return run(exchange, holder)
+
+        return run_with_room
+
+    def _look(self) -> None:
+        was_low = self._is_low
+        try:
+            self._is_low = self._find_free_bytes(self._folder) < self._floor_bytes
+        except OSError:
+            self._is_low = False
+        if self._is_low and not was_low:
+            logger.warning(
+                "Less than %d MiB are free on the store's disk: creates are refused until there "
+                "is room",
+                self._floor_bytes // 1024**2,
+            )
+        elif was_low and not self._is_low:
+            logger.warning("There is room on the store's disk again: creates are accepted")

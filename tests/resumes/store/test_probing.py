@@ -1,0 +1,66 @@
+import asyncio
+import time
+from collections.abc import Callable
+
+import pytest
+
+from resumes.errors import StoreError, StoreUnavailable
+from resumes.store import Store, accounts, open_store
+from resumes.store.accounts import AccountInfo
+from resumes.store.probing import probe_reading, probe_writing_soon
+from tests.importer.builders import a_full_disk
+from tests.resumes.store.builders import hold_lane
+
+MakeAccount = Callable[..., AccountInfo]
+
+
+def probe_writing(store: Store, *, deadline_s: float = 2.0) -> None:
+    asyncio.run(probe_writing_soon(store, deadline_s=deadline_s))
+
+
+def test_a_store_that_works_passes_and_holds_what_it_held(
+    store: Store, an_account: MakeAccount, url: str
+) -> None:
+    an_account("ana")
+    log = store.path.with_name(store.path.name + "-wal")
+    before_bytes = log.stat().st_size
+
+    probe_reading(store)
+    probe_writing(store)
+
+    assert log.stat().st_size > before_bytes  # the disk took part
+    assert [account.name for account in accounts.list_accounts(store)] == ["ana"]
+    with open_store(url, upgrade=False) as another:
+        assert [account.name for account in accounts.list_accounts(another)] == ["ana"]
+
+
+def test_a_store_that_is_closed_fails(url: str) -> None:
+    store = open_store(url)
+    store.close()
+
+    with pytest.raises(StoreUnavailable):
+        probe_writing(store)
+
+
+def test_a_lane_that_is_held_fails_at_the_deadline(store: Store) -> None:
+    go_on, holder = hold_lane(store)
+    began_s = time.monotonic()
+
+    with pytest.raises(StoreUnavailable):
+        probe_writing(store, deadline_s=0.05)
+    probe_reading(store)
+
+    assert time.monotonic() - began_s < 5
+    go_on.set()
+    holder.join()
+    probe_writing(store)
+
+
+def test_a_disk_that_takes_no_more_fails_writing_and_not_reading(store: Store) -> None:
+    log = store.path.with_name(store.path.name + "-wal")
+
+    with a_full_disk(log.stat().st_size), pytest.raises(StoreError):
+        probe_writing(store)
+    probe_reading(store)
+
+    probe_writing(store)

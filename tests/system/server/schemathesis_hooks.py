@@ -1,0 +1,27 @@
+"""What schemathesis is told of the service that its OpenAPI document cannot say."""
+
+import itertools
+from typing import Any
+
+import schemathesis
+from schemathesis import Case, HookContext
+
+from resumes.analyzer.json_text import is_faithful
+
+KEY = "Idempotency-Key"
+NUMBERS = itertools.count()
+
+
+@schemathesis.hook
+def filter_body(context: HookContext, body: Any) -> bool:
+    """Only JSON that can be kept: for JSON Schema a whole number is one however large, and however
+    it is written (docs/format.md)."""
+    return is_faithful(body)
+
+
+@schemathesis.hook
+def before_call(context: HookContext, case: Case[Any], kwargs: dict[str, Any]) -> None:
+    """No create is taken for a repetition: it would get the answer of the first (docs/api.md)."""
+    is_valid = case.meta is not None and case.meta.generation.mode.is_positive
+    if is_valid and KEY in case.headers:
+        case.headers[KEY] = f"{case.headers[KEY][:240]}{next(NUMBERS)}"
