@@ -53,14 +53,24 @@ class Verdict(Enum):
 class Patience:
     """What the one connection was granted, by the clock of the event loop, in seconds."""
 
-    __slots__ = ("_client_s", "_idle_s", "_is_new", "_progress", "_reads", "_since_s", "_stop_s")
+    __slots__ = (
+        "_client_s",
+        "_idle_s",
+        "_is_new",
+        "_progress_s",
+        "_reads",
+        "_seen_bytes",
+        "_since_s",
+        "_stop_s",
+    )
 
     def __init__(self, now_s: float, client_s: float, idle_s: float) -> None:
         self._client_s = client_s
         self._idle_s = idle_s
         self._is_new = True
         self._since_s = now_s
-        self._progress = (now_s, 0)
+        self._progress_s = now_s
+        self._seen_bytes = 0
         self._reads = (now_s, 0)
         self._stop_s: float | None = None
 
@@ -76,8 +86,8 @@ class Patience:
     def begin(self, now_s: float) -> None:
         """What is being received began now, be it nothing."""
         self._is_new = False
-        self._since_s = now_s
-        self._progress = (now_s, 0)
+        self._since_s = self._progress_s = now_s
+        self._seen_bytes = 0
 
     def judge(self, now_s: float, reading: Reading, body_bytes: int) -> Verdict:
         """What becomes of a connection that is now in the middle of this, and answers nothing."""
@@ -98,10 +108,10 @@ class Patience:
         return Verdict.LATE if is_late else Verdict.STAYS
 
     def _is_body_late(self, now_s: float, body_bytes: int) -> bool:
-        progress_s, seen_bytes = self._progress
-        if body_bytes != seen_bytes:
-            self._progress = (now_s, body_bytes)
-        elif now_s - progress_s >= self._client_s:
+        if body_bytes != self._seen_bytes:
+            self._progress_s = now_s
+            self._seen_bytes = body_bytes
+        elif now_s - self._progress_s >= self._client_s:
             return True
         return now_s - self._since_s >= self._client_s + body_bytes / BODY_BYTES_PER_S
 

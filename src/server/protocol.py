@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import httptools
-from uvicorn.protocols.http.flow_control import FlowControl
+from uvicorn.protocols.http.flow_control import HIGH_WATER_LIMIT, FlowControl
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
 from server.connections import Connections
@@ -186,7 +186,7 @@ class Protocol(HttpToolsProtocol):
 
     def on_message_begin(self) -> None:
         """As uvicorn's."""
-        super().on_message_begin()
+        HttpToolsProtocol.on_message_begin(self)  # quicker than by super()
         self._reading = HEAD
         self._is_new = True
         self._head_bytes = 0
@@ -219,7 +219,8 @@ class Protocol(HttpToolsProtocol):
         """As uvicorn's, as long as there is room for bodies. Raises Refused."""
         size_bytes = len(body)
         self._body_bytes += size_bytes
-        if self.cycle.response_complete:
+        cycle = self.cycle
+        if cycle.response_complete:
             if self._body_bytes > DRAIN_BYTES:
                 raise Refused(413, "Request body too large")
             return
@@ -227,13 +228,20 @@ class Protocol(HttpToolsProtocol):
         self._all.body_bytes += size_bytes
         if self._all.body_bytes > self._all.max_body_bytes:
             raise Refused(503, UNAVAILABLE)
-        super().on_body(body)
+        cycle.body += body
+        if len(cycle.body) > HIGH_WATER_LIMIT:
+            self.flow.pause_reading()
+        cycle.message_event.set()
 
     def on_message_complete(self) -> None:
         """As uvicorn's."""
-        if not self.parser.should_upgrade():
-            self._reading = BETWEEN
-            super().on_message_complete()
+        if self._reading is HEAD:
+            return  # its offer is about to be declined
+        self._reading = BETWEEN
+        cycle = self.cycle
+        if not cycle.response_complete:
+            cycle.more_body = False
+            cycle.message_event.set()
 
     # What goes out
 
@@ -242,12 +250,14 @@ class Protocol(HttpToolsProtocol):
         self.server_state.total_requests += 1
         if self._reading is BETWEEN or self._reading is OVER:
             self._patience.begin(self.loop.time())
-        if not self.pipeline:
+        if self._held_bytes and not self.pipeline:
             self._release()
-        if self.pipeline and not self.transport.is_closing():
-            cycle, app = self.pipeline.pop()
-            self._start_asgi_task(cycle, app)
-        if self._reading is OVER or not self.transport.is_closing():
+        if not self.transport.is_closing():
+            if self.pipeline:
+                cycle, app = self.pipeline.pop()
+                self._start_asgi_task(cycle, app)
+            self.flow.resume_reading()
+        elif self._reading is OVER:
             self.flow.resume_reading()
 
     def _release(self) -> None:
@@ -333,5 +343,5 @@ class Flow(FlowControl):
 
     def resume_reading(self) -> None:
         """The client is read from again, unless it has requests waiting."""
-        if not self._pipeline:
+        if self.read_paused and not self._pipeline:
             super().resume_reading()
