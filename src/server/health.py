@@ -1,4 +1,7 @@
-"""GET /healthz and /readyz: whether the process lives, and whether it can serve (docs/operations.md, Health)."""
+"""GET /healthz and /readyz: whether the process lives, and whether it can serve.
+
+What each check means is told to operators (docs/operations.md, Health).
+"""
 
 import asyncio
 import contextlib
@@ -26,7 +29,7 @@ KEEP_S = 1.0
 
 
 class Check(StrEnum):
-    """What readiness depends on, and how each fares."""
+    """How a thing that readiness depends on fares."""
 
     OK = "ok"
     FAILED = "failed"

@@ -51,10 +51,10 @@ class Outgoing(asyncio.Transport):
         self._is_left_open = True
 
     def _close(self) -> None:
-        if self._is_left_open and self._transport.can_write_eof():
-            self._transport.write_eof()
-        else:
+        if not self._is_left_open or not self._transport.can_write_eof():
             self._transport.close()
+        elif not self._transport.is_closing():
+            self._transport.write_eof()
 
     def abort(self) -> None:
         """The connection is gone, and what was not sent is lost."""

@@ -1,66 +1,31 @@
-"""HTTP/1.1 on the wire: uvicorn's httptools protocol, where it speaks, counts or waits for itself.
+"""A connection as the server sees it: its beginning, its answers, its end, and who is refused.
 
-What must not reach the application is refused here, in the shape that all errors have: what cannot
-be read as HTTP, or could be read in two ways, what is too large or too late, and what there is no
-room for (docs/api.md, Limits). `heads` says which heads are served, `patience` how long a client
-may take, and `connections` what all of them may hold.
+uvicorn's httptools protocol, where it speaks or waits for itself: `receiving` reads, `patience`
+says how long a client may take, and `connections` what all of them may hold. What the
+application does not get to see is answered here, in the shape that all errors have.
 """
 
-from collections import deque
 from collections.abc import Sequence
 from typing import Any
 
-import httptools
-from uvicorn.protocols.http.flow_control import HIGH_WATER_LIMIT, FlowControl
-from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE
 
-from server.connections import Connections
 from server.exchange import find_request_id
-from server.heads import Refused, check_head, check_part, check_size
-from server.limits import DRAIN_BYTES
+from server.heads import Refused
 from server.outgoing import Outgoing
-from server.patience import STOP_S, Patience, Reading, Verdict
+from server.patience import STOP_S, Verdict
+from server.receiving import BETWEEN, BODY, OVER, Flow, Receiving
 from server.responses import CLOSE, UNAVAILABLE, error_body, json_headers
-
-BETWEEN, HEAD, BODY, OVER = Reading
-
-SLICE_BYTES = 16 * 1024
-"""How much is parsed before it is counted: a limit is passed by less than that."""
-
-CHUNKING_BYTES = 16 * 1024
-"""What a body in chunks may cost beyond its content: sizes, extensions, trailers. And besides…"""
-
-CHUNKING_FACTOR = 8
-"""…this for each byte of its content, for clients whose chunks are of one byte."""
 
 SETTLE_S = 0.05
 """How long, when the service stops, an idle connection is left to bring what was sent before."""
 
-MALFORMED = "Invalid HTTP request received."
 LATE = "The request took too long to arrive"
 STOPPING = "The server is shutting down; nothing was done, try again later"
 
 
-class Protocol(HttpToolsProtocol):
+class Protocol(Receiving):
     """One connection."""
-
-    transport: Outgoing
-    cycle: Any
-    """The request that is being received, or was last."""
-
-    def __init__(self, *arguments: Any, **named: Any) -> None:
-        super().__init__(*arguments, **named)
-        self._all: Connections = self.app_state["connections"]
-        self._patience = Patience(
-            self.loop.time(), self._all.client_timeout_s, self.timeout_keep_alive
-        )
-        self._reading: Reading = BETWEEN
-        self._is_new = False
-        """Whether the head or body that is being received began in what is being parsed."""
-        self._head_bytes = self._body_bytes = self._wire_bytes = 0
-        self._held_bytes = 0
-        self._previous: Any = None
-        """The request before that one."""
 
     # Its beginning and its end
 
@@ -90,6 +55,16 @@ class Protocol(HttpToolsProtocol):
         self._release()
         super().connection_lost(exc)
 
+    def eof_received(self) -> bool | None:  # type: ignore[override]  # as asyncio's, unlike uvicorn's
+        """A client that says only that it sends no more still has the answers to what it sent.
+
+        Over TLS that cannot be said without ending the connection.
+        """
+        if self._reading is not BETWEEN or self._is_idle() or self.scheme == "https":
+            return None
+        self.cycle.keep_alive = False
+        return True
+
     def shutdown(self) -> None:
         """The connection ends behind the answers to what was sent before.
 
@@ -112,136 +87,6 @@ class Protocol(HttpToolsProtocol):
 
     def _is_idle(self) -> bool:
         return self.cycle is None or bool(self.cycle.response_complete)
-
-    # What comes in
-
-    def data_received(self, data: bytes) -> None:
-        """As uvicorn's, counted, and without its timer."""
-        if self._reading is OVER:
-            self._throw_away(data)
-            return
-        try:
-            if len(data) <= SLICE_BYTES:
-                self._feed(data)
-            else:
-                for start in range(0, len(data), SLICE_BYTES):
-                    self._feed(data[start : start + SLICE_BYTES])
-        except Refused as refused:
-            self._refuse(refused)
-        except httptools.HttpParserError as error:
-            # What a callback raised is the context of the parser's own error.
-            cause = error.__context__
-            self._refuse(cause if isinstance(cause, Refused) else Refused(400, MALFORMED))
-
-    def _feed(self, data: bytes) -> None:
-        """The data is parsed. Raises Refused and HttpParserError.
-
-        A request that offers to change the protocol keeps its body. Java's HttpClient offers
-        HTTP/2 on every first request, POST too. A server may decline by answering in HTTP/1.1
-        (RFC 9110, 7.8); the parser, however, takes what follows such a head for the new protocol,
-        so the request is read again without the offer.
-        """
-        size_bytes = len(data)
-        while True:
-            try:
-                self.parser.feed_data(data)
-                break
-            except httptools.HttpParserUpgrade as upgrade:
-                data = self._without_offer(data[upgrade.args[0] :])
-        if self._reading is not BETWEEN:
-            self._count(size_bytes)
-
-    def _without_offer(self, rest: bytes) -> bytes:
-        method: bytes = self.parser.get_method()
-        if method == b"CONNECT":  # means to change the protocol by its name alone
-            raise Refused(400, "CONNECT is not supported.")
-        head = [b"%b %b HTTP/%b" % (method, self.url, self.parser.get_http_version().encode())]
-        head += [b"%b: %b" % header for header in self.headers if header[0] != b"upgrade"]
-        self.parser = httptools.HttpRequestParser(self)
-        self.parser.set_dangerous_leniencies(lenient_data_after_close=True)
-        return b"\r\n".join([*head, b"", rest])
-
-    def _count(self, size_bytes: int) -> None:
-        """What has come of a request that is not whole is little enough. Raises Refused."""
-        is_new, self._is_new = self._is_new, False
-        if self._reading is HEAD:
-            if not is_new:
-                self._head_bytes += size_bytes
-            elif self.cycle is not None:  # the first head has had its time since the beginning
-                self._patience.begin(self.loop.time())
-            check_part(self._head_bytes, self.url)
-        elif is_new:
-            self._patience.begin(self.loop.time())
-        else:
-            self._wire_bytes += size_bytes
-            if self._wire_bytes > CHUNKING_BYTES + (CHUNKING_FACTOR + 1) * self._body_bytes:
-                raise Refused(400, "Invalid chunks: too much between them")
-
-    def _throw_away(self, data: bytes) -> None:
-        self._body_bytes += len(data)
-        if self._body_bytes > DRAIN_BYTES:
-            self.transport.abort()
-
-    # What the parser finds
-
-    def on_message_begin(self) -> None:
-        """As uvicorn's."""
-        HttpToolsProtocol.on_message_begin(self)  # quicker than by super()
-        self._reading = HEAD
-        self._is_new = True
-        self._head_bytes = 0
-
-    def on_header(self, name: bytes, value: bytes) -> None:
-        """As uvicorn's, in one call."""
-        name = name.lower()
-        if name == b"expect" and value.lower() == b"100-continue":
-            self.expect_100_continue = True
-        self.headers.append((name, value))
-
-    def on_headers_complete(self) -> None:
-        """As uvicorn's, for a head that is served. Raises Refused for others."""
-        if not self._is_new:
-            check_size(self.url, self.headers)
-        check_head(self.parser.get_http_version(), self.url, self.headers)
-        if self.parser.should_upgrade():
-            return
-        self._previous = self.cycle
-        super().on_headers_complete()
-        # What follows a body in chunks is no header, and says nothing.
-        self.headers = []
-        self._reading = BODY
-        self._is_new = True
-        self._body_bytes = self._wire_bytes = 0
-        if self._patience.is_stopping:
-            self.cycle.keep_alive = False
-
-    def on_body(self, body: bytes) -> None:
-        """As uvicorn's, as long as there is room for bodies. Raises Refused."""
-        size_bytes = len(body)
-        self._body_bytes += size_bytes
-        cycle = self.cycle
-        if cycle.response_complete:
-            if self._body_bytes > DRAIN_BYTES:
-                raise Refused(413, "Request body too large")
-            return
-        self._held_bytes += size_bytes
-        self._all.body_bytes += size_bytes
-        if self._all.body_bytes > self._all.max_body_bytes:
-            raise Refused(503, UNAVAILABLE)
-        cycle.body += body
-        if len(cycle.body) > HIGH_WATER_LIMIT:
-            self.flow.pause_reading()
-        cycle.message_event.set()
-
-    def on_message_complete(self) -> None:
-        """As uvicorn's."""
-        if self._reading is HEAD:
-            return  # its offer is about to be declined
-        self._reading = BETWEEN
-        cycle = self.cycle
-        if not cycle.response_complete:
-            cycle.more_body = False
-            cycle.message_event.set()
 
     # What goes out
 
@@ -332,16 +177,3 @@ class Protocol(HttpToolsProtocol):
             b"%b: %b\r\n" % line for line in [*self.server_state.default_headers, *headers, CLOSE]
         ]
         self.transport.write(b"".join([STATUS_LINE[refused.status], *lines, b"\r\n", body]))
-
-
-class Flow(FlowControl):
-    """uvicorn's, but nothing more is read while requests wait behind others on the connection."""
-
-    def __init__(self, transport: Any, pipeline: deque[Any]) -> None:
-        super().__init__(transport)
-        self._pipeline = pipeline
-
-    def resume_reading(self) -> None:
-        """The client is read from again, unless it has requests waiting."""
-        if self.read_paused and not self._pipeline:
-            super().resume_reading()

@@ -1,4 +1,5 @@
 import json
+import os
 import shutil
 import signal
 import ssl
@@ -10,9 +11,11 @@ import httpx
 import pytest
 
 from resumes.errors import ErrorCode, InvalidArgument, StoreIncompatible, StoreUnavailable
+from resumes.log_writer import LogWriter
 from resumes.settings import Settings
 from resumes.store import accounts, listing, open_store
 from server import service
+from server.counters import SharedCounters
 from server.listener import CannotListen, listen
 from tests.server.builders import RESUMES, a_resume, error_of
 from tests.server.serving import a_connection, read_all, serve, wait_until
@@ -182,3 +185,38 @@ def a_certificate(tmp_path: Path) -> Path:
     subprocess.run([openssl, *command.split()], check=True, capture_output=True)
     path.write_text(path.read_text() + (tmp_path / "only.pem").read_text())
     return path
+
+
+def test_without_memory_to_share_each_worker_counts_for_itself(
+    settings: Settings, caplog: pytest.LogCaptureFixture
+) -> None:
+    (settings.home / "run").write_text("in the way")
+
+    with service._sharing_counters(settings) as shared:
+        assert shared is None
+        assert service._find_counters(shared) is None
+
+    assert len(caplog.messages) == 1
+    assert "Each worker counts for itself" in caplog.messages[0]
+
+
+def test_a_worker_without_a_slot_counts_for_itself(
+    settings: Settings, caplog: pytest.LogCaptureFixture
+) -> None:
+    no_file = SharedCounters(settings.home, 1)
+
+    assert service._find_counters(no_file) is None
+
+    assert "A worker counts for itself: Is a directory" in caplog.text
+
+
+def test_the_log_is_written_to_its_end_when_the_service_ends(tmp_path: Path) -> None:
+    descriptor = os.open(tmp_path / "log", os.O_WRONLY | os.O_CREAT)
+    log = LogWriter(descriptor)
+
+    with service._opened(lambda: log) as opened:
+        assert opened is log
+        log.put(b"the last line\n")
+
+    assert (tmp_path / "log").read_bytes() == b"the last line\n"
+    os.close(descriptor)

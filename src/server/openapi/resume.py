@@ -7,6 +7,7 @@
 from typing import Any
 
 from resumes.analyzer import Format
+from resumes.analyzer.json_text import MAX_DEPTH, MAX_FIELDS, MAX_VALUES
 from resumes.analyzer.sections import (
     DATE_RANGE,
     HEADER,
@@ -32,10 +33,11 @@ KIND_MARKS = ("type", "kind", "documentType")
 ABOUT = """What the analyzer writes. Fields that it does not know are kept, not shown, and told as
 warnings. `record`, show flags and `isImported` are set by the service.
 
-Not told by this schema: the body must be UTF-8 without a byte order mark, at most {max_bytes:,} bytes
-and 32 levels deep, without duplicate keys, lone surrogates or U+0000; whole numbers without a
-fraction or an exponent lie in -2^63 to 2^63-1, others do not overflow. A name counts as that of a
-cover letter whatever stands between its letters, but for letters of other alphabets."""
+Not told by this schema: the body must be UTF-8 without a byte order mark, at most {max_bytes:,} bytes,
+{max_depth} levels deep, with at most {max_values:,} values and {max_fields:,} fields in all, without
+duplicate keys, lone surrogates or U+0000; whole numbers without a fraction or an exponent lie in -2^63 to
+2^63-1, others do not overflow. A name counts as that of a cover letter whatever stands between its
+letters, but for letters of other alphabets."""
 
 EXAMPLE: Schema = {
     "title": "Nurse",
@@ -90,7 +92,12 @@ def _resume(accepted: Format) -> Schema:
     }
     two_columns: Schema = {"properties": {"column": {"not": {"const": 2}}}}
     return {
-        "description": ABOUT.format(max_bytes=accepted.max_bytes),
+        "description": ABOUT.format(
+            max_bytes=accepted.max_bytes,
+            max_depth=MAX_DEPTH,
+            max_values=MAX_VALUES,
+            max_fields=MAX_FIELDS,
+        ),
         "type": "object",
         "required": ["header", "sections"],
         "properties": {

@@ -275,6 +275,14 @@ def test_thousands_of_requests_sent_at_once_are_all_answered(served: Served) -> 
     assert statuses(send(served, (get + b"\r\n") * 5_000 + last)) == [404] * 5_001
 
 
+def test_a_client_that_sends_no_more_still_has_its_answers(served: Served) -> None:
+    with a_connection(served.url) as connection:
+        connection.sendall(a_post(served) * 200)
+        connection.shutdown(socket.SHUT_WR)
+
+        assert statuses(read_all(connection)) == [201] * 200
+
+
 def test_requests_without_end_wait_at_the_client(served: Served) -> None:
     before = peak_kib(served)
     requests = a_post(served) * 1_000
