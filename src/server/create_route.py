@@ -1,6 +1,5 @@
 """POST /api/v1/resumes: create a resume (docs/api.md, Create)."""
 
-import asyncio
 import hashlib
 
 import orjson
@@ -13,7 +12,7 @@ from resumes.store.creating import Created, IdempotencyKey, NewResume, Outcome
 from resumes.store.keys import KeyHolder
 from server.exchange import Exchange
 from server.idempotency import REPLAYED, InFlight, KeyedOutcomeUnknown, Turns, find_key
-from server.limits import check_body_headers, read_body
+from server.limits import check_body_headers, read_body, run_aside
 from server.responses import RETRY_AFTER
 
 THREAD_BYTES = 256 * 1024
@@ -49,7 +48,7 @@ class CreateRoute:
 
     async def _parse(self, body: bytes) -> analyzer.Resume:
         if len(body) > THREAD_BYTES:
-            return await asyncio.to_thread(analyzer.parse, body, self._format)
+            return await run_aside(analyzer.parse, body, self._format)
         return analyzer.parse(body, self._format)
 
     async def _create(self, holder: KeyHolder, new: NewResume, **options: float) -> Created:
@@ -75,7 +74,7 @@ class CreateRoute:
 
 async def _sha256(body: bytes) -> bytes:
     if len(body) > THREAD_BYTES:
-        return await asyncio.to_thread(_digest, body)
+        return await run_aside(_digest, body)
     return _digest(body)
 
 

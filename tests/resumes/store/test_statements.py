@@ -27,7 +27,8 @@ def test_many_rows_go_in_one_call_and_none_in_none(store: Store) -> None:
     statement = Prepared(insert(plans))
 
     def add(connection: Connection, requests: object) -> list[None]:
-        rows = [{"name": f"plan-{n}", "max_resumes": n, "api_listing": 0} for n in range(3)]
+        others = dict.fromkeys(plans.c.keys())
+        rows = [others | {"name": f"plan-{n}", "api_listing": 0} for n in range(3)]
         statement.run_many(connection, rows)
         statement.run_many(connection, [])
         return [None]

@@ -78,6 +78,10 @@ BOMBS: dict[str, Callable[[int], bytes]] = {
     "escaped backslashes before a NUL": lambda size: (
         (HEAD + '},"more":"').encode().ljust(size // 2 * 2 - 10, b"\\") + b'\\u0000"}'
     ),
+    "escaped quotes in an open string": lambda size: _filled(HEAD + '},"more":"', '\\"', "", size),
+    "escaped quotes and colons in an open string": lambda size: _filled(
+        HEAD + '},"more":"', '\\":', "", size
+    ),
     "white space": lambda size: b" " * size,
     "line ends": lambda size: b"\n" * (size - 1) + b"x",
     "not UTF-8 at the end": lambda size: (
