@@ -1,6 +1,7 @@
 """Clients over real sockets that know what became of each of their requests, and many at once."""
 
 import json
+import select
 import socket
 import threading
 import time
@@ -77,6 +78,11 @@ class Wire:
         if not self._received:
             self._received = self.socket.recv(1 << 16)
         return not self._received
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the server is known to have closed it; what is sent then was never accepted."""
+        return bool(select.select([self.socket], [], [], 0)[0])
 
     def close(self) -> None:
         """The connection is closed."""
@@ -176,6 +182,9 @@ class Client:
     def run(self) -> None:
         """Requests are sent until `stops`; what cannot be reached is tried again."""
         while not self.stops.is_set():
+            if self.wire is not None and self.wire.is_over:
+                self.wire.close()
+                self.wire = None
             try:
                 self.wire = self.wire or Wire(self.url)
             except OSError:
