@@ -17,7 +17,7 @@ from server.patience import STOP_S, Verdict
 from server.receiving import BETWEEN, BODY, OVER, Flow, Receiving
 from server.responses import CLOSE, UNAVAILABLE, error_body, json_headers
 
-SETTLE_S = 0.05
+SETTLE_S = 0.5
 """How long, when the service stops, an idle connection is left to bring what was sent before."""
 
 LATE = "The request took too long to arrive"

@@ -192,6 +192,13 @@ class _Workers(Multiprocess):
             self._is_announced = True
             self._announce()
 
+    def terminate_all(self) -> None:
+        # Workers stop to listen when they are told to end; who connects now is to be refused,
+        # and not left waiting behind a socket that nobody accepts from any more.
+        for listener in self.sockets:
+            listener.close()
+        super().terminate_all()
+
     def handle_hup(self) -> None:
         # The terminal is gone. uvicorn would start anew, with the same settings, unseen.
         self.should_exit.set()

@@ -45,8 +45,11 @@ _FOREIGN = {
 _NOT_NUMBERS = re.compile(rb"-?(?:NaN|Infinity)")
 # An escaped backslash before it makes "u0000" plain text.
 _ESCAPED_NUL = re.compile(rb"(?<!\\)(?:\\\\)*+(\\u0000)")
-_TOKEN = re.compile(rb'"(?:[^"\\]|\\.)*+"|[\[{]|[\]}]|(-?[0-9][0-9.eE+-]*+)', re.DOTALL)
-_SEPARATOR = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"|([,:])', re.DOTALL)
+# A string that never ends is one too: were it none, each quote in it would be tried as the
+# beginning of one, up to the end.
+_STRING = rb'"[^"\\]*(?:\\.[^"\\]*)*"?'
+_TOKEN = re.compile(_STRING + rb"|[\[{]|[\]}]|(-?[0-9][0-9.eE+-]*+)", re.DOTALL)
+_SEPARATOR = re.compile(_STRING + rb"|([,:])", re.DOTALL)
 _COMPLAINT = re.compile(r"(.*) at line ([0-9]+) column ([0-9]+)", re.DOTALL)
 _DUPLICATE_KEY = re.compile(r'Detected duplicate key "(.*)"', re.DOTALL)
 # An integer of more characters than this, sign included, is out of range whatever its digits.

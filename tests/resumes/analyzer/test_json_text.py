@@ -1,4 +1,6 @@
+import contextlib
 import json
+from time import process_time
 from typing import Any
 
 import pytest
@@ -93,6 +95,16 @@ def test_not_json_is_refused_with_the_reason_and_the_byte_offset(
 )
 def test_json_up_to_the_limits_is_read(body: bytes, value: Any) -> None:
     assert faithful(body) == value
+
+
+@pytest.mark.parametrize("unit", [b'\\",', b'\\":', b'"', b"\\"])
+def test_a_string_that_never_ends_takes_no_longer_than_its_length(unit: bytes) -> None:
+    body = b'{"header":"' + unit * 200_000
+    started_s = process_time()
+    refusal_of(body)
+    with contextlib.suppress(InvalidJson):
+        refuse_unfaithful(body)
+    assert process_time() - started_s < 2
 
 
 def test_a_duplicate_key_is_named_safely() -> None:

@@ -88,12 +88,7 @@ def test_who_sends_on_a_kept_connection_is_answered(stops: Stops) -> None:
     assert not lost, f"{len(lost)} of {len(stops.attempts)}: {lost[:5]}"
 
 
-def test_who_connects_meanwhile_is_refused_and_not_reset(
-    stops: Stops, request: pytest.FixtureRequest
-) -> None:
-    if stops.workers != "1":
-        reason = "the supervisor listens until its workers have ended"
-        request.applymarker(pytest.mark.xfail(strict=True, reason=reason))
+def test_who_connects_meanwhile_is_refused_and_not_reset(stops: Stops) -> None:
     # A connection made in the very moment of the closing may be lost: it was never accepted.
     lost = [one for one in stops.attempts if one.lost and not one.was_known]
 
