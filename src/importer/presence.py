@@ -67,6 +67,7 @@ class Presence:
         if findings == self._said and self._monotonic() < self._due:
             return
         self._due = self._monotonic() + BEAT_S
+        self._said = findings
         row = importers.Importer(
             id=self._id,
             host=socket.gethostname(),
@@ -82,8 +83,7 @@ class Presence:
         )
         try:
             importers.announce(self._store, row, deadline_s=DEADLINE_S)
-        except StoreError:
-            # The turns say that the store is out of reach; this is no more than a sign of life.
-            logger.info("Could not announce the importer", exc_info=True)
-            return
-        self._said = findings
+        except StoreError as error:
+            # The turns say that the store is out of reach; this is no more than a sign of life,
+            # and the next one says what this one would have.
+            logger.info("Could not announce the importer: %s", error.message)

@@ -153,6 +153,11 @@ class Importer:
         return self._workforce.pids
 
     @property
+    def filed(self) -> int:
+        """How many files were filed so far, by this process and its workers."""
+        return self._tally.filed
+
+    @property
     def has_answers(self) -> bool:
         """Whether a worker is through with something."""
         return self._workforce.has_answers

@@ -20,6 +20,10 @@ WAIT_STEP_S = 0.25
 
 PROGRESS_S = 0.25
 
+CALM_S = 10.0
+"""So long nothing must fail for trouble to be over, unless a file is filed: what failed is tried
+again at some later turn, and those between say nothing of it."""
+
 Beat = Callable[[], None]
 """Called between turns; cheap unless it is time for something."""
 
@@ -45,6 +49,10 @@ class Runner:
         self._beats = beats
         self._monotonic = monotonic
         self._back_off = BackOff(monotonic=monotonic, random=random)
+        self._calm_at = monotonic()
+        """When trouble is over if nothing fails before,"""
+        self._filed = 0
+        """and how many files had been filed when it began."""
         self._told: Progress | None = None
         self._next_progress = monotonic()
 
@@ -83,18 +91,27 @@ class Runner:
         try:
             handled = turn()
         except (StoreError, OSError) as error:
-            self._back_off.failed()
+            self._failed()
             why = error.message if isinstance(error, StoreError) else str(error)
             self._remarks("trouble", f"{escaped(why)}. Nothing new is taken until that is over")
             return 0, error
         if self._importer.is_stuck:
-            self._back_off.failed()
+            self._failed()
             return handled or 0, None
+        if self._monotonic() >= self._calm_at or self._importer.filed > self._filed:
+            self._succeeded()
+        return handled or 0, None
+
+    def _failed(self) -> None:
+        self._back_off.failed()
+        self._calm_at = self._monotonic() + self._back_off.left_s() + CALM_S
+        self._filed = self._importer.filed
+
+    def _succeeded(self) -> None:
         self._back_off.succeeded()
         self._remarks.over("unfiled")
         if self._remarks.over("trouble"):
             self._remarks.tell("Importing goes on")
-        return handled or 0, None
 
     def _wait(self, stop: threading.Event) -> None:
         """Until it is time for the next turn."""

@@ -109,11 +109,27 @@ def test_it_is_announced_later_when_the_store_is_out_of_reach(
     with busy.held(wait_s=5):
         presence.beat()
     assert importers.list_importers(store) == []
+    monotonic.advance(BEAT_S)
     with presence:
         assert len(importers.list_importers(store)) == 1
         with busy.held(wait_s=5):
             monotonic.advance(BEAT_S)
             presence.beat()
+
+
+def test_it_is_not_tried_more_often_while_the_store_is_out_of_reach(
+    presence: Presence,
+    busy: FileLock,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    monkeypatch.setattr("importer.presence.DEADLINE_S", 0.02)
+    caplog.set_level("INFO", "resumes.importer")
+    with busy.held(wait_s=5):
+        for _ in range(5):
+            presence.beat()
+    (record,) = caplog.records
+    assert record.exc_info is None
 
 
 def test_the_end_does_not_fail_for_want_of_the_store(

@@ -25,6 +25,7 @@ def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("importer.rhythm.LONGEST_BACK_OFF_S", 0.05)
     monkeypatch.setattr("importer.rounds.ROUND_S", 0.05)
     monkeypatch.setattr(running, "WAIT_STEP_S", 0.01)
+    monkeypatch.setattr(running, "CALM_S", 0.3)
 
 
 def a_runner(importer: Importer, told: Told) -> Runner:
@@ -134,6 +135,31 @@ def test_a_store_out_of_reach_is_told_once_and_again_when_it_is_over(
         "Importing goes on",
     ]
     assert told.outcomes() == {"ana/1.json": "done"}
+
+
+def test_turns_between_that_try_nothing_do_not_end_trouble(
+    root: Path, told: Told, an_account: MakeAccount, an_importer: MakeImporter
+) -> None:
+    an_account()
+    importer = an_importer(scan_s=0.05)
+    really, fails = importer.turn, threading.Event()
+    turns: list[int] = []
+
+    def turn(*, takes_new: bool = True) -> None:
+        really(takes_new=takes_new)
+        turns.append(1)
+        if fails.is_set() and len(turns) % 3 == 0:
+            raise OSError(28, "No space left on device")
+
+    importer.turn = turn  # type: ignore[method-assign]
+    fails.set()
+    with run(a_runner(importer, told)):
+        wait_until(lambda: len(turns) > 12)
+        assert told.notices == [
+            "[Errno 28] No space left on device. Nothing new is taken until that is over"
+        ]
+        fails.clear()
+        wait_until(lambda: told.notices[1:] == ["Importing goes on"])
 
 
 def test_marks_make_the_next_turn_come_at_once(
