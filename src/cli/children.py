@@ -7,6 +7,7 @@ input is a pipe that only we hold.
 
 import contextlib
 import json
+import logging
 import subprocess
 import sys
 import threading
@@ -101,7 +102,10 @@ class Child:
             if now - self._started_at > STEADY_S:
                 self._pause_s = FIRST_PAUSE_S
             self._restart_at = now + self._pause_s
-            say(f"{self.name} ended ({_ending(code)}); starting it again in {self._pause_s:g} s.")
+            say(
+                f"{self.name} ended ({_ending(code)}); starting it again in {self._pause_s:g} s.",
+                level=logging.WARNING,
+            )
             self._pause_s = min(self._pause_s * 2, LONGEST_PAUSE_S)
         elif now >= self._restart_at:
             self._let_go()

@@ -2,6 +2,7 @@
 
 import contextlib
 import errno
+import logging
 import os
 import secrets
 import sys
@@ -89,7 +90,7 @@ def _explain(error: OSError) -> str:
 def _tell(message: str, code: int) -> int:
     # Where standard error is gone too, the exit code has to do.
     with contextlib.suppress(OSError):
-        say(f"Error: {safe_text(message)}")
+        say(f"Error: {safe_text(message)}", level=logging.ERROR)
     return int(code)
 
 

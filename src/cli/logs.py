@@ -82,7 +82,7 @@ def _set_up(handler: logging.Handler, *, as_json: bool) -> None:
     if as_json:
         handler.setFormatter(JsonFormatter())
         # Whoever reads lines of JSON gets no others.
-        narrate_by(logging.getLogger("resumes.cli").info)
+        narrate_by(logging.getLogger("resumes.cli").log)
     else:
         handler.setFormatter(SafeFormatter(FORMAT, "%Y-%m-%dT%H:%M:%SZ"))
     logging.basicConfig(level=logging.WARNING, handlers=[handler])

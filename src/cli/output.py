@@ -1,6 +1,7 @@
 """The two streams: data goes to standard output, narration to standard error."""
 
 import json
+import logging
 import os
 import shutil
 import sys
@@ -18,7 +19,8 @@ NARROWEST = 12
 """Cells that a flexible column keeps, however narrow the terminal."""
 
 
-Narrator = Callable[[str], None]
+Narrator = Callable[[int, str], None]
+"""Takes a level, as logs have them, and words."""
 
 
 class _Narration:
@@ -32,12 +34,15 @@ def narrate_by(narrator: Narrator | None) -> None:
     _Narration.by = narrator
 
 
-def say(text: str = "") -> None:
-    """Narration: a line of our own words on standard error. Escape what comes from data first."""
+def say(text: str = "", *, level: int = logging.INFO) -> None:
+    """Narration: a line of our own words on standard error. Escape what comes from data first.
+
+    The level is for those who read logs, where it goes to one.
+    """
     if _Narration.by is None:
         click.echo(text, err=True, color=_color())
     elif words := click.unstyle(text).strip():
-        _Narration.by(words)
+        _Narration.by(level, words)
 
 
 def put(text: str = "") -> None:

@@ -4,7 +4,9 @@ Precedence, everywhere the same: flag, environment (`RESUMES_…`), `config.toml
 default. The file is flat TOML with the names below.
 """
 
+import os
 import tomllib
+from collections.abc import Mapping
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
@@ -23,6 +25,10 @@ from resumes.analyzer import Format
 from resumes.errors import InvalidArgument
 
 CONFIG_NAME = "config.toml"
+ENV_PREFIX = "RESUMES_"
+NO_SETTINGS = ("debug", "import_")
+"""What the environment may hold of ours that is no setting: a switch for us, and what a command
+after an import is told."""
 
 
 class LogFormat(StrEnum):
@@ -44,7 +50,7 @@ class Settings(BaseSettings):
     """What can be set, for all commands. A sentence under each says what it does."""
 
     model_config = SettingsConfigDict(
-        env_prefix="RESUMES_", env_ignore_empty=True, frozen=True, extra="forbid"
+        env_prefix=ENV_PREFIX, env_ignore_empty=True, frozen=True, extra="forbid"
     )
 
     home: Path = Field(default_factory=lambda: Path(platformdirs.user_data_path("resumes")))
@@ -160,6 +166,7 @@ def load_settings(**flags: Any) -> Settings:
     saying where it comes from as far as that is known.
     """
     given = {name: value for name, value in flags.items() if value is not None}
+    _refuse_unknown(os.environ)
     try:
         home = Settings(**given).home
     except ValidationError as error:
@@ -169,6 +176,21 @@ def load_settings(**flags: Any) -> Settings:
         return Settings(**given, _file_values=file_values)  # type: ignore[call-arg]  # read by the sources, no field
     except ValidationError as error:
         raise _invalid(error, file=home / CONFIG_NAME, file_values=file_values) from None
+
+
+def _refuse_unknown(environment: Mapping[str, str]) -> None:
+    """Raises InvalidArgument for what looks like a setting and is none: left out silently, a limit
+    or a path would not hold."""
+    for name in environment:
+        setting = name.removeprefix(ENV_PREFIX).lower()
+        if (
+            name.startswith(ENV_PREFIX)
+            and setting not in Settings.model_fields
+            and not setting.startswith(NO_SETTINGS)
+        ):
+            raise InvalidArgument(
+                f"Unknown setting {name} in the environment. README lists all settings"
+            )
 
 
 def _load_file(path: Path) -> dict[str, Any]:

@@ -140,6 +140,11 @@ def _build_info() -> Metric:
     return InfoMetricFamily("resumes_build", "What is running.", value=info)
 
 
+ALWAYS_THERE = frozenset({"500", "503"})
+"""Statuses that have a series before the first of them: what begins at 1 has not grown, and an
+alert on growth would miss it."""
+
+
 def _iter_request_metrics(sums: Sequence[float]) -> Iterator[Metric]:
     requests = CounterMetricFamily(
         "resumes_requests", "Requests that are over.", labels=["operation", "status"]
@@ -153,7 +158,7 @@ def _iter_request_metrics(sums: Sequence[float]) -> Iterator[Metric]:
         operation = name or "other"
         for at, status in enumerate([*map(str, STATUSES), "other"]):
             count = sums[PLACES.requests_of(number, at)]
-            if count:
+            if count or status in ALWAYS_THERE:
                 requests.add_metric([operation, status], count)
         spread = PLACES.durations[number]
         durations.add_metric([operation], _buckets(sums, spread), sums[spread.sum_at])

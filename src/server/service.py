@@ -17,6 +17,7 @@ from pathlib import Path
 import uvicorn
 from uvicorn.config import STARTUP_FAILURE
 from uvicorn.supervisors import Multiprocess
+from uvicorn.supervisors.multiprocess import Process
 
 from resumes import memory
 from resumes.errors import ErrorCode, InvalidArgument, ResumesError, StoreError
@@ -187,7 +188,11 @@ class _Workers(Multiprocess):
             raise WorkersFailed("The API's workers could not start; see above")
 
     def keep_subprocess_alive(self) -> None:
+        before = list(self.processes)
         super().keep_subprocess_alive()
+        for old, new in zip(before, self.processes, strict=True):
+            if old is not new:
+                logger.warning("Worker %s ended (%s) and was replaced", old.pid, _end_of(old))
         if not self._is_announced and all(process.is_ready() for process in self.processes):
             self._is_announced = True
             self._announce()
@@ -202,6 +207,12 @@ class _Workers(Multiprocess):
     def handle_hup(self) -> None:
         # The terminal is gone. uvicorn would start anew, with the same settings, unseen.
         self.should_exit.set()
+
+
+def _end_of(worker: Process) -> str:
+    """How a worker ended, for people."""
+    code = worker.exitcode
+    return f"killed by signal {-code}" if code is not None and code < 0 else f"exit code {code}"
 
 
 @contextlib.contextmanager

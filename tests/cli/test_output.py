@@ -78,7 +78,7 @@ def test_words_for_numbers_and_times() -> None:
 
 def test_a_narrator_gets_what_is_said_in_words_alone(capsys: pytest.CaptureFixture[str]) -> None:
     heard: list[str] = []
-    narrate_by(heard.append)
+    narrate_by(lambda level, words: heard.append(words))
     try:
         say(click.style("  all is well", fg="green"))
         say()

@@ -150,3 +150,14 @@ def test_every_setting_has_a_sentence() -> None:
     for name in Settings.model_fields:
         after = source.split(f"\n    {name}: ")[1].splitlines()[1]
         assert after.strip().startswith('"""'), name
+
+
+def test_a_setting_in_the_environment_that_is_none_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("RESUMES_DEBUG", "1")
+    monkeypatch.setenv("RESUMES_IMPORT_DONE", "3")
+    load_settings(home=tmp_path)
+    monkeypatch.setenv("RESUMES_ACESS_LOG", "1")
+    with pytest.raises(InvalidArgument, match="Unknown setting RESUMES_ACESS_LOG"):
+        load_settings(home=tmp_path)

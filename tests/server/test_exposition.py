@@ -31,6 +31,14 @@ def value(values: Values, name: str, **labels: str) -> float:
     return values[name, frozenset(labels.items())]
 
 
+def test_errors_have_a_series_before_the_first_of_them(client: Client) -> None:
+    values = scrape(client)
+
+    for status in ("500", "503"):
+        labels = {"operation": "create", "status": status}
+        assert value(values, "resumes_requests_total", **labels) == 0
+
+
 def test_it_says_which_version_of_the_format_it_is(client: Client) -> None:
     answer = client.request("GET", "/metrics", headers={})
 

@@ -149,6 +149,22 @@ def test_workers_end_with_a_supervisor_that_is_killed(tmp_path: Path) -> None:
         wait_until(lambda: is_refused(served.url))
 
 
+def test_a_worker_that_dies_is_replaced_and_that_is_said(tmp_path: Path) -> None:
+    with serve(tmp_path, workers=2) as served:
+        workers = [pid for pid in children(served.process.pid) if "spawn_main" in command_of(pid)]
+        os.kill(workers[0], signal.SIGKILL)
+
+        wait_until(lambda: len(set(children(served.process.pid)) - set(workers)) == 2)
+        served.process.terminate()
+        _, said = served.process.communicate(timeout=10)
+
+    assert f"Worker {workers[0]} ended (killed by signal 9) and was replaced" in said
+
+
+def command_of(pid: int) -> str:
+    return Path(f"/proc/{pid}/cmdline").read_text()
+
+
 def test_a_worker_that_cannot_open_the_store_says_so_in_one_line(
     settings: Settings, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:

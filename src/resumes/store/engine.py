@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import os
+import shutil
 import threading
 import time
 import weakref
@@ -51,6 +52,9 @@ CHECKPOINT_BYTES = 4 * 1024 * 1024
 
 CHECKPOINT_EVERY_S = 0.5
 """at most this often: its file keeps its size, so size alone would ask for it every time."""
+
+LEAST_ROOM_BYTES = 64 * 1024
+"""With less, a store cannot even be opened: its log and index have no room."""
 
 TRUNCATE_BYTES = 32 * 1024 * 1024
 TRUNCATE_EVERY_S = 1.0
@@ -441,4 +445,13 @@ def _explain(error: Exception, path: Path) -> ResumesError:
             f"The store {path} is damaged or no SQLite database ({text}). Restore a backup, or "
             "name another file with --database"
         )
+    if "I/O" in text and _has_no_room(path):
+        text = "its disk is full"
     return StoreUnavailable(f"The store {path} cannot be used now: {text}")
+
+
+def _has_no_room(path: Path) -> bool:
+    try:
+        return shutil.disk_usage(path.parent).free < LEAST_ROOM_BYTES
+    except OSError:
+        return False
