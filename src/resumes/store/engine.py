@@ -71,12 +71,14 @@ class Store:
         # Weak, so that a thread that ends takes its connection along.
         self._connections: weakref.WeakSet[Connection] = weakref.WeakSet()
         self._read_engine = sqlite_engine(path, transactions=False, query_only=True)
-        self._write_engine = sqlite_engine(path, transactions=True)
+        # The lane waits for others itself, and an event loop that begins a turn must not.
+        self._write_engine = sqlite_engine(path, transactions=True, busy_timeout_ms=0)
         self._lane_connection = self._write_engine.connect()
         self._lane_file = FileLock(path.with_name(path.name + ".lane"))
         self._last_checkpoint = self._last_truncate = 0.0
         self.lane = Lane(self._lane_connection, self._lane_file, maintain=self._bound_log)
         self._threads = ThreadMailbox()
+        self._making_writers = threading.Lock()
         self._soon_writers: dict[asyncio.AbstractEventLoop, SoonWriter] = {}
         self._closed = False
 
@@ -150,10 +152,11 @@ class Store:
     def _soon_writer(self, loop: asyncio.AbstractEventLoop) -> SoonWriter:
         writer = self._soon_writers.get(loop)
         if writer is None:
-            for gone in [one for one in self._soon_writers if one.is_closed()]:
-                del self._soon_writers[gone]
             writer = SoonWriter(self.lane, loop, commit_grace_s=COMMIT_GRACE_S)
-            self._soon_writers[loop] = writer
+            with self._making_writers:
+                for gone in [one for one in self._soon_writers if one.is_closed()]:
+                    del self._soon_writers[gone]
+                self._soon_writers[loop] = writer
         return writer
 
     def _bound_log(self) -> None:
@@ -179,7 +182,7 @@ class Store:
             try:
                 driver_connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
             finally:
-                driver_connection.execute(f"PRAGMA busy_timeout={BUSY_TIMEOUT_MS}")
+                driver_connection.execute("PRAGMA busy_timeout=0")
         else:
             driver_connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
 
@@ -260,13 +263,19 @@ BUSY_TIMEOUT_MS = 2_000
 """How long SQLite itself waits for a writer that does not use the lane (a shell, a backup)."""
 
 
-def sqlite_engine(path: Path, *, transactions: bool, query_only: bool = False) -> Engine:
+def sqlite_engine(
+    path: Path,
+    *,
+    transactions: bool,
+    query_only: bool = False,
+    busy_timeout_ms: int = BUSY_TIMEOUT_MS,
+) -> Engine:
     """Without `transactions` each statement stands for itself, as readers want it."""
 
     def connect() -> Any:
         # isolation_level None: the driver never begins a transaction of its own accord.
         connection = dbapi.connect(
-            path, isolation_level=None, check_same_thread=False, timeout=BUSY_TIMEOUT_MS / 1_000
+            path, isolation_level=None, check_same_thread=False, timeout=busy_timeout_ms / 1_000
         )
         for pragma in (
             "synchronous=FULL",

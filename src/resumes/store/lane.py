@@ -43,6 +43,15 @@ BATCH_LIMIT = 512
 """Requests in one transaction at most, so that a commit stays a matter of milliseconds."""
 
 
+BUSY_S = 2.0
+"""How long the thread waits for a writer that does not use the lane (a shell, a backup),"""
+
+BUSY_PAUSE_S = 0.002
+"""looking so often whether it has ended."""
+
+AGAIN_S = 0.05
+"""A pause after an error that the lane does not know, which may come again at once."""
+
 DRIVER_ERRORS = (DBAPIError, dbapi.Error)
 """A driver's error as SQLAlchemy passes it on, and as it comes from statements run beside it."""
 
@@ -54,7 +63,7 @@ PENDING = object()
 
 
 class Mailbox(Protocol):
-    """Where finished writes are delivered. Called in the lane's thread."""
+    """Where finished writes are delivered, by whoever had the turn."""
 
     def deliver(self, writes: "Sequence[Write]") -> None:
         """Each write has its `outcome`; tell its waiter. Must not raise or block."""
@@ -92,11 +101,18 @@ class Listener(Protocol):
         """A turn has ended. Called in whatever thread it ended in; must not raise or block."""
 
 
+class _Applied(NamedTuple):
+    """A transaction that waits for its commit, and what its writes come to once that is done."""
+
+    transaction: RootTransaction
+    outcomes: list[Any]
+
+
 class _Begun(NamedTuple):
-    """A turn that waits for its commit. Without a transaction it has to be begun again."""
+    """A turn that waits for its commit; one that could not be applied is done again."""
 
     batch: list["Write"]
-    transaction: RootTransaction | None
+    applied: _Applied | None
     began_s: float
 
 
@@ -121,11 +137,12 @@ class Lane:
         of its commit, in the lane's thread; must not raise or block."""
         self._waiting: deque[Write] = deque()
         self._changed = threading.Condition()
-        # All of these change with `_changed` held; the turn also ends with it held.
         self._turn = threading.Lock()
+        """Whoever holds it has the connection. It is let go of with `_changed` held, so that
+        nobody who finds it held can miss its end; what follows changes with `_changed` held."""
         self._begun: _Begun | None = None
         self._is_asked = False
-        self._listeners: list[Listener] = []
+        self._listeners: set[Listener] = set()
         self._closing = False
         self._thread = threading.Thread(target=self._live, name="store-lane", daemon=True)
         self._thread.start()
@@ -139,9 +156,9 @@ class Lane:
     def offer(self, write: Write) -> None:
         """The write waits for a turn, which whoever offers it has to begin or to ask for. Raises
         StoreUnavailable once the lane is closed or dead."""
-        if self._closing or not self._thread.is_alive():
-            raise StoreUnavailable("The store is closed")
         with self._changed:
+            if self._closing or not self._thread.is_alive():
+                raise StoreUnavailable("The store is closed")
             self._waiting.append(write)
 
     def ask(self) -> None:
@@ -154,11 +171,13 @@ class Lane:
         """What waits is applied here and now if the lane is free, and the thread commits it.
 
         Never waits. If somebody has the turn, the listener is told when it has ended; if another
-        process has the file lock, the thread waits for that and does the rest.
+        process has the file lock or the store, the thread waits for that and does the rest.
         """
         with self._changed:
+            if self._closing:
+                return  # the thread takes what waits before it ends
             if not self._turn.acquire(blocking=False):
-                self._listeners.append(listener)
+                self._listeners.add(listener)
                 return
         is_begun = False
         try:
@@ -169,29 +188,38 @@ class Lane:
 
     def _begin_batch(self) -> bool:
         """Whether a batch was applied, which the thread commits now."""
-        if not self._file_lock.acquire(wait_s=0):
+        if not self._try_to_enter():
             self.ask()
             return False
         batch: list[Write] = []
+        applied: _Applied | None = None
         is_begun = False
         try:
             batch = self._take()
             if batch:
                 began_s = time.monotonic()
-                begun = _Begun(batch, self._try_apply(batch), began_s)
+                applied = self._try_apply(batch)
                 with self._changed:
-                    self._begun = begun
+                    self._begun = _Begun(batch, applied, began_s)
+                    is_begun = True
                     self._changed.notify_all()
-                is_begun = True
         finally:
             if not is_begun:
+                if applied is not None:
+                    self._roll_back(applied.transaction)
                 self._answer(batch)
                 self._file_lock.release()
         return is_begun
 
-    def _try_apply(self, batch: list[Write]) -> RootTransaction | None:
+    def _try_to_enter(self) -> bool:
         try:
-            return self._apply(batch)
+            return self._file_lock.acquire(wait_s=0)
+        except OSError:
+            return False  # the thread meets the same, and says so
+
+    def _try_apply(self, batch: list[Write]) -> _Applied | None:
+        try:
+            return self._apply(batch, wait_s=0)
         except Exception:  # noqa: BLE001  (rolled back; the thread does it again and says why)
             return None
 
@@ -211,7 +239,7 @@ class Lane:
 
     @property
     def is_alive(self) -> bool:
-        """Whether writes are being taken; readiness depends on it."""
+        """Whether writes are being taken."""
         return self._thread.is_alive() and not self._closing
 
     @contextlib.contextmanager
@@ -238,9 +266,13 @@ class Lane:
                     self._run_turn()
                 else:
                     self._finish_turn(begun)
-            except Exception:
-                # Whatever it was, the lane outlives it (pitfalls S7); its writes were answered.
+            except BaseException:
+                # Whatever it was, the lane outlives it (pitfalls S7): what it had taken was
+                # answered, and what it had not is taken in another turn.
                 logger.exception("The write lane met an error it does not know")
+                time.sleep(AGAIN_S)
+                if self._waiting:
+                    self.ask()
             finally:
                 self._end_turn()
 
@@ -261,7 +293,7 @@ class Lane:
     def _end_turn(self) -> None:
         with self._changed:
             self._turn.release()
-            listeners, self._listeners = self._listeners, []
+            listeners, self._listeners = self._listeners, set()
             self._changed.notify_all()
         for listener in listeners:
             listener.lane_is_free()
@@ -285,14 +317,10 @@ class Lane:
         batch = begun.batch
         try:
             try:
-                if begun.transaction is None:
+                if begun.applied is None:
                     self._commit(batch)
                 else:
-                    self._settle(batch, begun.transaction)
-            except StoreUnavailable as error:
-                self._refuse(batch, error)
-            except _CommitFailed:
-                self._commit_again(batch)
+                    self._try_to_settle(batch, begun.applied)
             finally:
                 self._answer(batch)
             self._look_after(batch, begun.began_s)
@@ -341,12 +369,11 @@ class Lane:
             return [self._waiting.popleft() for _ in range(count)]
 
     def _commit(self, batch: list[Write]) -> None:
+        """The batch is applied and committed; each of its writes has its outcome."""
         try:
-            self._transact(batch)
+            applied = self._apply(batch, wait_s=BUSY_S)
         except StoreUnavailable as error:
             self._refuse(batch, error)
-        except _CommitFailed:
-            self._commit_again(batch)
         except Exception as error:  # noqa: BLE001 - rolled back, whatever it is, and handed on
             if len(batch) == 1:
                 batch[0].outcome = self._explain(error)
@@ -354,50 +381,56 @@ class Lane:
             logger.warning("A batch of %d writes was rolled back; one by one", len(batch))
             for write in batch:
                 self._commit([write])
+        else:
+            self._try_to_settle(batch, applied)
+
+    def _try_to_settle(self, batch: list[Write], applied: _Applied) -> None:
+        """What was applied is committed, or each of its writes has the outcome that says why not."""
+        try:
+            self._settle(batch, applied)
+        except StoreUnavailable as error:
+            self._refuse(batch, error)
+        except _CommitFailed:
+            self._commit_again(batch)
 
     @staticmethod
     def _refuse(batch: list[Write], error: StoreUnavailable) -> None:
         for write in batch:
             write.outcome = error
 
-    def _transact(self, batch: list[Write]) -> None:
-        """The batch is committed and each write has its outcome; otherwise it is rolled back."""
-        self._settle(batch, self._apply(batch))
-
-    def _apply(self, batch: list[Write]) -> RootTransaction:
-        """Each write has its outcome, which counts once the transaction is committed; otherwise
-        the batch is rolled back."""
-        transaction = self._begin()
+    def _apply(self, batch: list[Write], *, wait_s: float) -> _Applied:
+        """The batch waits for its commit; otherwise it is rolled back. Waits so long for somebody
+        who writes to the store beside the lane."""
+        transaction = self._begin(wait_s)
         try:
+            outcomes: list[Any] = []
             for apply, group in groupby(batch, key=lambda write: write.apply):
-                writes = list(group)
-                results = apply(self._connection, [write.request for write in writes])
-                for write, result in zip(writes, results, strict=True):
-                    write.outcome = result
+                requests = [write.request for write in group]
+                results = apply(self._connection, requests)
+                if len(results) != len(requests):
+                    raise AssertionError("a write has to give one result for each request")
+                outcomes.extend(results)
+            return _Applied(transaction, outcomes)
         except BaseException:
-            self._undo(batch, transaction)
+            self._roll_back(transaction)
             raise
-        return transaction
 
-    def _settle(self, batch: list[Write], transaction: RootTransaction) -> None:
-        """The transaction is committed; otherwise it is rolled back. Raises StoreUnavailable when
-        that is certain, and _CommitFailed."""
+    def _settle(self, batch: list[Write], applied: _Applied) -> None:
+        """The transaction is committed, and only now its writes have their outcomes. Otherwise it
+        is rolled back: raises StoreUnavailable when that is certain, and _CommitFailed."""
         try:
-            transaction.commit()
+            applied.transaction.commit()
         except Exception as error:
-            self._undo(batch, transaction)
+            self._roll_back(applied.transaction)
             if is_full(error):
                 # The log had no room for its pages, of which the one that commits is the last.
                 raise StoreUnavailable(FULL) from error
             raise _CommitFailed from error
         except BaseException:
-            self._undo(batch, transaction)
+            self._roll_back(applied.transaction)
             raise
-
-    def _undo(self, batch: list[Write], transaction: RootTransaction) -> None:
-        self._roll_back(transaction)
-        for write in batch:
-            write.outcome = PENDING
+        for write, outcome in zip(batch, applied.outcomes, strict=True):
+            write.outcome = outcome
 
     def _roll_back(self, transaction: RootTransaction) -> None:
         with contextlib.suppress(*DRIVER_ERRORS):  # SQLite may have rolled back by itself
@@ -407,13 +440,18 @@ class Lane:
         if connection.in_transaction:
             connection.rollback()
 
-    def _begin(self) -> RootTransaction:
-        try:
-            return self._connection.begin()
-        except DRIVER_ERRORS as error:
-            raise StoreUnavailable(
-                f"The store could not be written to ({getattr(error, 'orig', error)}); nothing was done, try again"
-            ) from error
+    def _begin(self, wait_s: float) -> RootTransaction:
+        ends_at = time.monotonic() + wait_s
+        while True:
+            try:
+                return self._connection.begin()
+            except DRIVER_ERRORS as error:
+                if is_busy(error) and time.monotonic() < ends_at:
+                    time.sleep(BUSY_PAUSE_S)
+                    continue
+                raise StoreUnavailable(
+                    f"The store could not be written to ({getattr(error, 'orig', error)}); nothing was done, try again"
+                ) from error
 
     def _commit_again(self, batch: list[Write]) -> None:
         """The batch after a COMMIT that failed.
@@ -423,7 +461,7 @@ class Lane:
         """
         logger.warning("A commit failed; trying once more", exc_info=True)
         try:
-            self._transact(batch)
+            self._settle(batch, self._apply(batch, wait_s=BUSY_S))
         except Exception:
             logger.exception("The outcome of %d writes is unknown", len(batch))
             for write in batch:
@@ -441,8 +479,16 @@ class Lane:
 
 def is_full(error: BaseException) -> bool:
     """Whether the driver says that there is no room."""
-    cause = getattr(error, "orig", error)
-    return getattr(cause, "sqlite_errorname", None) == "SQLITE_FULL"
+    return _name_of(error) == "SQLITE_FULL"
+
+
+def is_busy(error: BaseException) -> bool:
+    """Whether the driver says that somebody else is writing."""
+    return _name_of(error).startswith("SQLITE_BUSY")
+
+
+def _name_of(error: BaseException) -> str:
+    return getattr(getattr(error, "orig", error), "sqlite_errorname", None) or ""
 
 
 class _CommitFailed(Exception):

@@ -40,7 +40,7 @@ class SoonWriter:
 
         Cancelled while it waits, it is withdrawn if it was not taken.
         """
-        waiter: asyncio.Future[None] = self._loop.create_future()
+        waiter: asyncio.Future[Any] = self._loop.create_future()
         write = Write(
             apply, request, deadline=time.monotonic() + deadline_s, mailbox=self, waiter=waiter
         )
@@ -50,12 +50,11 @@ class SoonWriter:
         if self._timer is None:
             self._timer = self._loop.call_later(LOOK_AFTER_S, self._look_after)
         try:
-            await waiter
+            return await waiter
         except asyncio.CancelledError:
             self._lane.withdraw(write)
             self._pending.discard(write)
             raise
-        return write.outcome
 
     def _plan_turn(self) -> None:
         if not self._is_turn_due:
@@ -84,20 +83,22 @@ class SoonWriter:
 
     def _wake(self, writes: Sequence[Write]) -> None:
         for write in writes:
-            self._pending.discard(write)
-            if not write.waiter.done():
-                write.waiter.set_result(None)
+            self._settle(write, write.outcome)
+
+    def _settle(self, write: Write, outcome: Any) -> None:
+        # Handed over at once: the lane may come to another outcome before the coroutine goes on.
+        self._pending.discard(write)
+        if not write.waiter.done():
+            write.waiter.set_result(outcome)
 
     def _look_after(self) -> None:
         now = time.monotonic()
         overdue = [write for write in self._pending if write.deadline <= now]
         for write in overdue:
             if self._lane.withdraw(write):
-                write.outcome = StoreUnavailable(BUSY)
-                self._wake([write])
+                self._settle(write, StoreUnavailable(BUSY))
             elif write.deadline + self._commit_grace_s <= now:
-                write.outcome = OutcomeUnknown()
-                self._wake([write])
+                self._settle(write, OutcomeUnknown())
         self._timer = (
             self._loop.call_later(LOOK_AFTER_S, self._look_after) if self._pending else None
         )

@@ -72,3 +72,9 @@ def hold_lane(store: Store) -> tuple[threading.Event, threading.Thread]:
     thread.start()
     assert entered.wait(10)
     return go_on, thread
+
+
+def free_maximum(store: Store) -> int:
+    with store.read() as connection:
+        row = connection.execute(text("SELECT max_resumes FROM plans WHERE name = 'free'"))
+        return int(row.scalar_one())

@@ -18,15 +18,9 @@ from resumes.store.creating import Created, Creation, NewResume
 from resumes.store.engine import each
 from resumes.store.lane import Write
 from tests.resumes.builders import a_resume
-from tests.resumes.store.builders import hold_lane, rename
+from tests.resumes.store.builders import free_maximum, hold_lane, rename
 
 MakeAccount = Callable[..., AccountInfo]
-
-
-def free_maximum(store: Store) -> int:
-    with store.read() as connection:
-        row = connection.execute(text("SELECT max_resumes FROM plans WHERE name = 'free'"))
-        return int(row.scalar_one())
 
 
 def test_writes_that_wait_together_are_committed_together(store: Store) -> None:
@@ -337,3 +331,40 @@ def test_a_commit_for_which_the_disk_has_no_room_is_known_to_be_not_done(
     raw.execute("PRAGMA max_page_count=1000000")
     assert isinstance(creating.create(store, account.id, [a_resume()])[0], Created)
     assert len(listing.list_page(store, account.id).entries) == 1
+
+
+def test_the_lane_outlives_what_ends_other_threads(store: Store) -> None:
+    def leave(_: Connection, requests: Sequence[str]) -> list[str]:
+        raise SystemExit(requests[0])
+
+    with pytest.raises(OutcomeUnknown):
+        store.write(leave, "x")
+    assert store.write(rename, "next") == "NEXT"
+
+
+def test_a_failed_commit_that_cannot_be_rolled_back_either_is_unknown(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> None:
+        raise OSError("input/output error")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(store._write_engine.dialect, "do_commit", fail)
+        patched.setattr(store.lane, "_roll_back", fail)
+        with pytest.raises(OutcomeUnknown):
+            store.write(rename, "x")
+
+
+def test_what_waits_is_taken_although_the_lock_failed_once(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lock = store._lane_file
+    really, failures = lock.acquire, iter([True])
+
+    def fail_once(*, shared: bool = False, wait_s: float) -> bool:
+        if next(failures, False):
+            raise OSError("no locks available")
+        return really(shared=shared, wait_s=wait_s)
+
+    monkeypatch.setattr(lock, "acquire", fail_once)
+    assert store.write(rename, "x") == "X"

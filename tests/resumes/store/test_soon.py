@@ -1,5 +1,6 @@
 import asyncio
 import threading
+import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -7,13 +8,14 @@ import pytest
 from sqlalchemy import Connection
 
 from resumes.errors import OutcomeUnknown, StoreUnavailable
-from resumes.store import Store, creating, listing, open_store, soon
+from resumes.store import Store, creating, lane, listing, open_store, soon
 from resumes.store.accounts import AccountInfo
+from resumes.store.driver import dbapi
 from resumes.store.lane import Write
 from resumes.store.locks import FileLock
 from resumes.store.soon import SoonWriter
 from tests.resumes.builders import a_resume
-from tests.resumes.store.builders import hold_lane, rename
+from tests.resumes.store.builders import free_maximum, hold_lane, rename
 
 MakeAccount = Callable[..., AccountInfo]
 
@@ -263,3 +265,63 @@ def test_an_event_loop_that_ended_does_not_hurt_the_lane(
     for _ in range(3):
         asyncio.run(leave())
     assert store.write(rename, "alive") == "ALIVE"
+
+
+def test_what_was_applied_and_not_handed_over_is_rolled_back_and_unknown(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = free_maximum(store)
+
+    def fail(*_: object) -> None:
+        raise MemoryError
+
+    async def scenario() -> None:
+        asyncio.get_running_loop().set_exception_handler(lambda *_: None)
+        with monkeypatch.context() as patched:
+            patched.setattr(lane, "_Begun", fail)
+            with pytest.raises(OutcomeUnknown):
+                await store.write_soon(rename, "lost")
+
+    asyncio.run(scenario())
+    assert free_maximum(store) == before
+    assert store.write(rename, "next") == "NEXT"
+
+
+def test_a_loop_goes_on_while_somebody_beside_the_lane_writes(store: Store) -> None:
+    other = dbapi.connect(str(store.path), isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    pauses: list[float] = []
+
+    async def tick() -> None:
+        while True:
+            began_s = time.monotonic()
+            await asyncio.sleep(0.01)
+            pauses.append(time.monotonic() - began_s)
+
+    async def scenario() -> Any:
+        ticking = asyncio.create_task(tick())
+        writing = asyncio.create_task(store.write_soon(rename, "x"))
+        await asyncio.sleep(1)
+        other.execute("ROLLBACK")
+        answer = await writing
+        ticking.cancel()
+        return answer
+
+    try:
+        assert asyncio.run(scenario()) == "X"
+    finally:
+        other.close()
+    assert max(pauses) < 0.5
+
+
+def test_an_outcome_that_was_told_stays_what_it_is(store: Store) -> None:
+    async def scenario() -> Any:
+        writer, loop = soon_writer(store), asyncio.get_running_loop()
+        waiter: asyncio.Future[Any] = loop.create_future()
+        write = Write(rename, "x", deadline=0, mailbox=writer, waiter=waiter)
+        write.outcome = "first"
+        writer._wake([write])
+        write.outcome = "second"
+        return await waiter
+
+    assert asyncio.run(scenario()) == "first"
