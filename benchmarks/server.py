@@ -6,7 +6,7 @@ accounts of any size.
 Needs wrk, as https://github.com/wg/wrk makes it and Debian packages it, and Linux, whose /proc says
 what processors did. Makes homes of its own in a temporary folder, and leaves nothing behind.
 
-    load      32 connections send a resume of 4 to 5 KB, or ask for a page of 20, in turn to
+    load      32 connections send a resume of 6 KB, or ask for a page of 20, in turn to
               `resumes serve`, to the same with rate limits that nobody reaches, and to the ceiling:
               the same server with nothing behind it, which parses, checks and answers
     pages     an account of each size; a page of 20 after a place chosen by chance, over HTTP

@@ -58,6 +58,8 @@ class LogWriter:
         self._has_lines.set()
         self._thread.join(within_s)
         self._is_over = not self._thread.is_alive()
+        while self._is_over and self._waiting:  # put while the thread was ending
+            self._write(self._take())
 
     def _live(self) -> None:
         is_last = False

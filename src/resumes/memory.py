@@ -23,8 +23,10 @@ def collect_seldom() -> None:
     gc.set_threshold(YOUNG, *gc.get_threshold()[1:])
 
 
-def give_back() -> None:
-    """To be called once, at the start of a process that anyone may send large bodies to.
+def keep_little() -> None:
+    """To be called once, by a process that anyone may send large bodies to, before the first.
+
+    What is free is given back to the system.
 
     glibc takes a large body that was freed as a reason to keep such sizes, in a heap for each
     thread, so a minute of them would be held for good. Other C libraries do as they do.

@@ -18,6 +18,9 @@ from server.openapi import document_bytes
 from server.responses import Headers
 
 ASSETS = Path(__file__).parent / "assets"
+SLICE_BYTES = 32 * 1024
+"""How much of an answer is in our hands at once, for each client that asks."""
+
 SWAGGER_UI = "swagger-ui-5.35.0"
 """The folder of the files that are Swagger UI's own, with their licence; its name has the version."""
 
@@ -63,7 +66,13 @@ class Unchanging:
         body = await asyncio.to_thread(self._load)
         headers = [*self._headers, (b"content-length", b"%d" % len(body))]
         await send({"type": "http.response.start", "status": 200, "headers": headers})
-        await send({"type": "http.response.body", "body": body})
+        # In slices, each behind a turn of the loop in which the last can leave: a client that
+        # does not read costs one of them, and not a copy of all.
+        for start in range(0, len(body), SLICE_BYTES):
+            part = body[start : start + SLICE_BYTES]
+            await send({"type": "http.response.body", "body": part, "more_body": True})
+            await asyncio.sleep(0)
+        await send({"type": "http.response.body", "body": b""})
 
 
 def description_routes(accepted: Format) -> list[Route]:

@@ -13,6 +13,9 @@ BODY_BYTES_PER_S = 40 * 1024
 """The speed that a body must have on the whole, behind a start that is free: 2 MiB take 60 s at
 most, which a telephone manages."""
 
+READ_BYTES_PER_S = 4 * 1024
+"""The speed at which an answer must be read, so long as some of it waits: it costs us memory."""
+
 LINGER_S = 2.0
 """How long a client has to read why its request was refused."""
 
@@ -116,10 +119,11 @@ class Patience:
         return now_s - self._since_s >= self._client_s + body_bytes / BODY_BYTES_PER_S
 
     def is_stuck(self, now_s: float, outgoing: Outgoing) -> bool:
-        """Whether the client has not read anything for too long, though there is something."""
-        read_s, seen_bytes = self._reads
+        """Whether the client has read next to nothing for too long, though there is something."""
+        began_s, before_bytes = self._reads
         sent_bytes = outgoing.sent_bytes
-        if not outgoing.unsent_bytes or sent_bytes != seen_bytes:
+        enough_bytes = READ_BYTES_PER_S * self._client_s
+        if not outgoing.unsent_bytes or sent_bytes - before_bytes >= enough_bytes:
             self._reads = (now_s, sent_bytes)
             return False
-        return now_s - read_s >= self._client_s
+        return now_s - began_s >= self._client_s

@@ -89,10 +89,8 @@ def run(
         settings = settings.model_copy(update={"rate_limit": is_limited})
         announce = functools.partial(ready, base_url(listener, has_tls=tls_cert is not None))
         if settings.workers == 1:
-            sys.setswitchinterval(SWITCH_INTERVAL_S)
-            memory.give_back()
-            memory.collect_seldom()
             app = create_app(settings, store, log=log)
+            _tune()
             _Server(_config(app, settings, tls_cert, tls_key), announce).run([listener])
         else:
             store.close()  # each worker opens its own
@@ -260,10 +258,15 @@ def _worker_app(
         if log is not None:
             log.close()
         sys.exit(STARTUP_FAILURE)
-    sys.setswitchinterval(SWITCH_INTERVAL_S)
-    memory.give_back()
-    memory.collect_seldom()
+    _tune()
     return app
+
+
+def _tune() -> None:
+    """The process does nothing but serve from now on, and all that it needs is loaded."""
+    sys.setswitchinterval(SWITCH_INTERVAL_S)
+    memory.keep_little()
+    memory.collect_seldom()
 
 
 def _end_with_parent() -> None:

@@ -55,7 +55,7 @@ def use():
         small = [[text] for text in range(50_000)]
         del bodies, small
 
-memory.give_back()
+memory.keep_little()
 use()
 before = held_kb()
 threads = [threading.Thread(target=use) for _ in range(4)]

@@ -10,6 +10,7 @@ import pytest
 
 from resumes.errors import OutcomeUnknown, StoreUnavailable
 from resumes.store import Store, accounts, creating, keys, listing
+from server import create_route
 from server.idempotency import Turns
 from tests.server.builders import (
     RESUMES,
@@ -600,11 +601,14 @@ class Commits:
 
 
 def test_a_repeat_waits_for_the_first_and_is_409_when_that_takes_too_long(
-    client: Client, commits: Commits, monkeypatch: pytest.MonkeyPatch
+    client: Client,
+    a_client: Callable[..., Client],
+    commits: Commits,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     commits.hold_up(monkeypatch)
-    route: Any = client.app._of_all["POST"].run
-    route._turns = Turns(deadline_s=0.2)
+    monkeypatch.setattr(create_route, "Turns", lambda: Turns(deadline_s=0.2))
+    client = a_client(client.key)
     headers = {
         "Authorization": f"Bearer {client.key}",
         "Content-Type": "application/json",

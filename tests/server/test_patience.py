@@ -113,15 +113,16 @@ class Pipe:
         return self.unsent_bytes
 
 
-def test_a_client_that_reads_nothing_for_10_s_is_stuck(patience: Patience) -> None:
+def test_a_client_that_reads_next_to_nothing_for_10_s_is_stuck(patience: Patience) -> None:
     async def run() -> list[bool]:
         pipe = Pipe()
         outgoing = Outgoing(pipe, asyncio.get_running_loop())
-        outgoing.write(b"x" * 1_000)
+        outgoing.write(b"x" * 1_000_000)
         await asyncio.sleep(0)
         found = [patience.is_stuck(START_S, outgoing)]
-        pipe.unsent_bytes = 900
+        pipe.unsent_bytes -= 41_000
         found.append(patience.is_stuck(START_S + 9, outgoing))
+        pipe.unsent_bytes -= 40_000
         found.append(patience.is_stuck(START_S + 18.9, outgoing))
         found.append(patience.is_stuck(START_S + 19, outgoing))
         pipe.unsent_bytes = 0

@@ -10,7 +10,7 @@ import re
 import secrets
 import string
 import zlib
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
 from enum import StrEnum
 from typing import NamedTuple
@@ -196,7 +196,7 @@ class _Registration:
     account: str
     key_id: str
     name: str
-    secret: str
+    secret: str = field(repr=False)
     now: str
     expires_at: str | None
     replaces: str | None = None

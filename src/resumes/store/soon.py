@@ -17,6 +17,13 @@ from resumes.store.lane import BUSY, Apply, Lane, Write
 
 logger = logging.getLogger("resumes.store")
 
+QUIET_ROUNDS = 2
+"""A turn is begun when so many rounds of the loop have brought no further write,"""
+
+ENOUGH_WRITES = 64
+"""or so many wait. A commit costs as much as several writes, and one for two in the place of one
+for thirty costs all of them more than the little while."""
+
 LOOK_AFTER_S = 0.25
 """How often writes are looked for whose time is over: cheaper than a timer for each."""
 
@@ -32,6 +39,8 @@ class SoonWriter:
         self._commit_grace_s = commit_grace_s
         self._pending: set[Write] = set()
         self._is_turn_due = False
+        self._seen_writes = self._quiet_rounds = 0
+        """What waited in the last round, and how many rounds brought no more."""
         self._timer: asyncio.TimerHandle | None = None
 
     async def write(self, apply: Apply, request: Any, *, deadline_s: float) -> Any:
@@ -62,9 +71,21 @@ class SoonWriter:
             self._loop.call_soon(self._begin_turn)
 
     def _begin_turn(self) -> None:
+        waiting = self._lane.waiting
+        if waiting and self._is_gathering(waiting):
+            self._loop.call_soon(self._begin_turn)
+            return
+        self._seen_writes = self._quiet_rounds = 0
         self._is_turn_due = False
-        if self._lane.waiting:
+        if waiting:
             self._lane.begin_turn(self)
+
+    def _is_gathering(self, waiting: int) -> bool:
+        if waiting > self._seen_writes:
+            self._seen_writes, self._quiet_rounds = waiting, 0
+        else:
+            self._quiet_rounds += 1
+        return waiting < ENOUGH_WRITES and self._quiet_rounds < QUIET_ROUNDS
 
     def deliver(self, writes: Sequence[Write]) -> None:
         """Each waiting coroutine goes on; those that are gone are skipped. From any thread."""
@@ -77,7 +98,7 @@ class SoonWriter:
     def lane_is_free(self) -> None:
         """What waits gets its turn. From any thread."""
         try:
-            self._loop.call_soon_threadsafe(self._begin_turn)
+            self._loop.call_soon_threadsafe(self._plan_turn)
         except RuntimeError:
             self._lane.ask()  # the loop is closed, and others may wait
 
