@@ -72,7 +72,7 @@ class Store:
         self._connections: weakref.WeakSet[Connection] = weakref.WeakSet()
         self._read_engine = sqlite_engine(path, transactions=False, query_only=True)
         # The lane waits for others itself, and an event loop that begins a turn must not.
-        self._write_engine = sqlite_engine(path, transactions=True, busy_timeout_ms=0)
+        self._write_engine = sqlite_engine(path, transactions=True, waits=False)
         self._lane_connection = self._write_engine.connect()
         self._lane_file = FileLock(path.with_name(path.name + ".lane"))
         self._last_checkpoint = self._last_truncate = 0.0
@@ -268,14 +268,15 @@ def sqlite_engine(
     *,
     transactions: bool,
     query_only: bool = False,
-    busy_timeout_ms: int = BUSY_TIMEOUT_MS,
+    waits: bool = True,
 ) -> Engine:
-    """Without `transactions` each statement stands for itself, as readers want it."""
+    """Without `transactions` each statement stands for itself, as readers want it. Unless it
+    `waits`, SQLite says at once that somebody else is writing; only opening always waits."""
 
     def connect() -> Any:
         # isolation_level None: the driver never begins a transaction of its own accord.
         connection = dbapi.connect(
-            path, isolation_level=None, check_same_thread=False, timeout=busy_timeout_ms / 1_000
+            path, isolation_level=None, check_same_thread=False, timeout=BUSY_TIMEOUT_MS / 1_000
         )
         for pragma in (
             "synchronous=FULL",
@@ -286,6 +287,8 @@ def sqlite_engine(
             "wal_autocheckpoint=0",
             "journal_size_limit=67108864",
             *(("query_only=ON",) if query_only else ()),
+            # Last: opening may meet somebody who recovers the log of a process that was killed.
+            *(() if waits else ("busy_timeout=0",)),
         ):
             connection.execute(f"PRAGMA {pragma}")
         return connection

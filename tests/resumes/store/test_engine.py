@@ -13,7 +13,7 @@ from sqlalchemy.exc import DBAPIError
 from resumes.errors import InvalidArgument, StoreIncompatible, StoreUnavailable
 from resumes.store import Store, accounts, keys, listing, open_store
 from resumes.store.driver import dbapi
-from resumes.store.engine import sqlite_path
+from resumes.store.engine import sqlite_engine, sqlite_path
 
 
 def test_a_new_store_has_the_three_plans(store: Store) -> None:
@@ -202,3 +202,20 @@ def test_an_error_of_the_driver_does_not_say_what_was_to_be_written(store: Store
 
     assert "NOT NULL" in str(caught.value)
     assert "planted" not in str(caught.value)
+
+
+def test_a_connection_that_never_waits_for_writers_waits_while_it_is_opened(url: str) -> None:
+    open_store(url).close()
+    path = sqlite_path(url)
+    other = dbapi.connect(str(path), isolation_level=None, check_same_thread=False)
+    other.execute("PRAGMA locking_mode=EXCLUSIVE")
+    other.execute("BEGIN EXCLUSIVE")
+    leaving = threading.Timer(0.2, other.close)
+    leaving.start()
+    try:
+        with sqlite_engine(path, transactions=True, waits=False).connect() as connection:
+            driver_connection = connection.connection.driver_connection
+            assert driver_connection is not None
+            assert driver_connection.execute("PRAGMA busy_timeout").fetchone() == (0,)
+    finally:
+        leaving.join()
