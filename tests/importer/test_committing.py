@@ -30,7 +30,7 @@ def a_work(account: AccountInfo, number: int, *, body: bytes = b"", refused: boo
     """A claimed file with a resume of its own, or one that was refused."""
     body = body or a_document(str(number))
     claim = Claim(
-        f"{number:024x}", f"/work/{HAND}/{account.id}", account.name, f"ana/{number}.json"
+        f"{number:024x}", f"/inbox/.work/{HAND}/{account.id}", account.name, f"ana/{number}.json"
     )
     verdict = A_REFUSAL if refused else analyzer.parse(body)
     signature = Signature(number, len(body), 0)
