@@ -49,7 +49,7 @@ _ESCAPED_NUL = re.compile(rb"(?<!\\)(?:\\\\)*+(\\u0000)")
 # beginning of one, up to the end.
 _STRING = rb'"[^"\\]*(?:\\.[^"\\]*)*"?'
 _TOKEN = re.compile(_STRING + rb"|[\[{]|[\]}]|(-?[0-9][0-9.eE+-]*+)", re.DOTALL)
-_SEPARATOR = re.compile(_STRING + rb"|([,:])", re.DOTALL)
+_SEPARATORS = {one: re.compile(_STRING + rb"|(%b)" % one, re.DOTALL) for one in (b",", b":")}
 _COMPLAINT = re.compile(r"(.*) at line ([0-9]+) column ([0-9]+)", re.DOTALL)
 _DUPLICATE_KEY = re.compile(r'Detected duplicate key "(.*)"', re.DOTALL)
 # An integer of more characters than this, sign included, is out of range whatever its digits.
@@ -86,12 +86,10 @@ def read_json(body: bytes) -> Any:
 
 def _refuse_many(body: bytes, separator: bytes, too_many: int, reason: str) -> None:
     """Raises InvalidJson at the separator outside of strings that is one too many."""
-    left = too_many
-    for token in _SEPARATOR.finditer(body):
-        if token[1] == separator:
-            left -= 1
-            if not left:
-                raise _invalid(reason, token.start())
+    found = (token for token in _SEPARATORS[separator].finditer(body) if token[1])
+    token = next(islice(found, too_many - 1, None), None)
+    if token is not None:
+        raise _invalid(reason, token.start())
 
 
 def is_faithful(value: Any, depth: int = 1) -> bool:
