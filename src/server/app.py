@@ -28,6 +28,7 @@ from resumes.log_writer import LogWriter
 from resumes.settings import Settings
 from resumes.store import Store
 from resumes.store.keys import KeyHolder
+from resumes.store.search_filler import Filler
 from server.auth import Authenticator
 from server.connections import Connections
 from server.counters import Counters
@@ -64,6 +65,7 @@ class App:
     """The application over an open store, which it closes when it is shut down.
 
     It limits requests only if `settings.rate_limit` says so: it does not know where it listens.
+    It fills the search index while it runs only if `fills_index`: one process of several is enough.
     """
 
     def __init__(
@@ -73,8 +75,10 @@ class App:
         *,
         counters: Counters | None = None,
         log: LogWriter | None = None,
+        fills_index: bool = False,
     ) -> None:
         self._store = store
+        self._fills_index = fills_index
         self._connections = Connections(settings)
         self._instruments = Instruments(
             settings, store, connections=self._connections, counters=counters, log=log
@@ -98,7 +102,8 @@ class App:
     async def _lifespan(self, _: Any) -> AsyncIterator[dict[str, Any]]:
         # The server sends the shutdown when the requests that it has accepted are answered.
         async with pruning(self._store), self._instruments.sampling():
-            yield {"connections": self._connections}
+            with Filler(self._store) if self._fills_index else contextlib.nullcontext():
+                yield {"connections": self._connections}
         await self.close()
 
     async def close(self) -> None:
@@ -183,9 +188,10 @@ def create_app(
     *,
     counters: Counters | None = None,
     log: LogWriter | None = None,
+    fills_index: bool = False,
 ) -> App:
     """The API over a store that is its own from now on, as are the counters and the log."""
-    return App(settings, store, counters=counters, log=log)
+    return App(settings, store, counters=counters, log=log, fills_index=fills_index)
 
 
 async def _respond_store_error(exchange: Exchange, error: StoreError) -> None:

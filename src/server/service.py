@@ -24,6 +24,7 @@ from resumes.errors import ErrorCode, InvalidArgument, ResumesError, StoreError
 from resumes.log_writer import LogWriter
 from resumes.settings import Settings
 from resumes.store import open_store
+from resumes.store.search_filler import Filler
 from server.app import App, create_app
 from server.counters import Counters, SharedCounters, shared_counters
 from server.listener import BACKLOG, base_url, listen
@@ -89,12 +90,12 @@ def run(
         settings = settings.model_copy(update={"rate_limit": is_limited})
         announce = functools.partial(ready, base_url(listener, has_tls=tls_cert is not None))
         if settings.workers == 1:
-            app = create_app(settings, store, log=log)
+            app = create_app(settings, store, log=log, fills_index=True)
             _tune()
             _Server(_config(app, settings, tls_cert, tls_key), announce).run([listener])
         else:
-            store.close()  # each worker opens its own
-            with _sharing_counters(settings) as shared:
+            # Each worker opens a store of its own; this one is for what one process does for all.
+            with _sharing_counters(settings) as shared, Filler(store):
                 factory = functools.partial(_worker_app, settings, shared, open_log)
                 _Workers(_config(factory, settings, tls_cert, tls_key), listener, announce).run()
 

@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from resumes.errors import InvalidArgument
-from resumes.settings import Settings, load_settings
+from resumes.settings import Settings, Theme, load_settings
 
 
 @pytest.fixture
@@ -161,3 +161,22 @@ def test_a_setting_in_the_environment_that_is_none_is_refused(
     monkeypatch.setenv("RESUMES_ACESS_LOG", "1")
     with pytest.raises(InvalidArgument, match="Unknown setting RESUMES_ACESS_LOG"):
         load_settings(home=tmp_path)
+
+
+def test_keys_are_a_table_with_or_without_quotes(home: Path) -> None:
+    (home / "config.toml").write_text(
+        'theme = "light"\n[keymap]\n"resumes.delete" = "d,f8"\nkeys.create = "c"\n'
+    )
+    given = load_settings(home=home)
+    assert given.theme is Theme.LIGHT
+    assert given.keymap == {"resumes.delete": "d,f8", "keys.create": "c"}
+
+
+def test_keys_in_the_environment_are_json(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (home / "config.toml").write_text('[keymap]\n"resumes.delete" = "d,f8"\n')
+    monkeypatch.setenv("RESUMES_KEYMAP", '{"keys.create": "c"}')
+    assert load_settings(home=home).keymap == {"keys.create": "c"}
+    for refused in ("keys.create=c", '["c"]', '{"keys.create": 3}'):
+        monkeypatch.setenv("RESUMES_KEYMAP", refused)
+        with pytest.raises(InvalidArgument, match="Invalid keymap"):
+            load_settings(home=home)

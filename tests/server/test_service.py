@@ -13,7 +13,7 @@ import pytest
 from resumes.errors import ErrorCode, InvalidArgument, StoreIncompatible, StoreUnavailable
 from resumes.log_writer import LogWriter
 from resumes.settings import Settings
-from resumes.store import accounts, listing, open_store
+from resumes.store import accounts, listing, open_store, search, search_filler
 from server import service
 from server.counters import SharedCounters
 from server.listener import CannotListen, listen
@@ -139,6 +139,23 @@ def test_two_workers_serve_one_store_and_stop_together(tmp_path: Path) -> None:
 
         assert served.process.wait(10) == 0
         assert is_refused(served.url)
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_what_is_created_is_soon_in_the_search_index(tmp_path: Path, workers: int) -> None:
+    with serve(tmp_path, workers=workers) as served:
+        headers = {"Authorization": f"Bearer {served.key}"}
+        assert httpx.post(served.url + RESUMES, json=a_resume(), headers=headers).is_success
+        with open_store(f"sqlite:///{tmp_path / 'resumes.db'}") as store:
+            wait_until(lambda: not search_filler.gather(store).slices)
+            account = accounts.get_account(store, "ada")
+            page, unindexed = search.find_page(store, account.id, "res", patience_s=0)
+        served.process.terminate()
+        _, said = served.process.communicate(timeout=10)
+
+    # Without a moment to look through what is not indexed.
+    assert (len(page.entries), unindexed) == (1, 0)
+    assert said == ""
 
 
 def test_workers_end_with_a_supervisor_that_is_killed(tmp_path: Path) -> None:

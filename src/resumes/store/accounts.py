@@ -1,13 +1,14 @@
 """Accounts: tenants with a plan. Their ids are random and never reused; names can be."""
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from sqlalchemy import Connection, delete, func, insert, select, update
 
 from resumes.clock import timestamp
 from resumes.errors import Conflict, InvalidArgument, NotFound
-from resumes.store import identifiers
+from resumes.store import identifiers, search_index
 from resumes.store.engine import Store, each
 from resumes.store.schema import (
     account_usage,
@@ -22,6 +23,8 @@ from resumes.store.schema import (
     key_directory,
     plans,
     resumes,
+    search_entries,
+    search_progress,
 )
 
 NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,62}")
@@ -32,7 +35,11 @@ DELETE_SLICE = 500
 
 @dataclass(frozen=True, slots=True)
 class AccountInfo:
-    """An account, its plan and what it holds. `max_resumes` None is unlimited."""
+    """An account, its plan and what it holds. `max_resumes` None is unlimited.
+
+    `last_id_us` is the time in the id of its newest resume, gone since or not; 0: none ever. A
+    closed account is being deleted: nothing enters it, and its resumes go.
+    """
 
     id: str
     name: str
@@ -41,11 +48,23 @@ class AccountInfo:
     resume_count: int
     max_resumes: int | None
     api_listing: bool
+    last_id_us: int = 0
+    is_closed: bool = False
 
     @property
     def free_places(self) -> int | None:
         """How many more resumes fit; None without a limit."""
         return None if self.max_resumes is None else max(0, self.max_resumes - self.resume_count)
+
+    @property
+    def last_resume_at(self) -> str | None:
+        """When its newest resume came in, gone since or not; None: never."""
+        return timestamp(self.last_id_us) if self.last_id_us else None
+
+    @property
+    def is_over(self) -> bool:
+        """Whether it holds more than its plan allows."""
+        return self.max_resumes is not None and self.resume_count > self.max_resumes
 
 
 SELECT_ACCOUNT = (
@@ -57,11 +76,13 @@ SELECT_ACCOUNT = (
         account_usage.c.resume_count,
         plans.c.max_resumes,
         plans.c.api_listing,
+        account_usage.c.last_id_us,
+        accounts.c.closed_at.is_not(None),
     )
     .join(account_usage, account_usage.c.account_id == accounts.c.id)
     .join(plans, plans.c.name == accounts.c.plan)
-    .where(accounts.c.closed_at.is_(None))
 )
+IS_OPEN = accounts.c.closed_at.is_(None)
 
 
 def check_name(name: str, kind: str = "account") -> str:
@@ -73,17 +94,19 @@ def check_name(name: str, kind: str = "account") -> str:
     return name
 
 
-def list_accounts(store: Store) -> list[AccountInfo]:
-    """All accounts by name, but those that are being deleted."""
+def list_accounts(store: Store, *, closed_too: bool = False) -> list[AccountInfo]:
+    """All accounts by name; those that are being deleted only if asked for."""
+    statement = SELECT_ACCOUNT if closed_too else SELECT_ACCOUNT.where(IS_OPEN)
     with store.read() as connection:
-        rows = connection.execute(SELECT_ACCOUNT.order_by(accounts.c.name)).all()
+        rows = connection.execute(statement.order_by(accounts.c.name)).all()
     return [AccountInfo(*row) for row in rows]
 
 
-def find_account(store: Store, name: str) -> AccountInfo | None:
-    """The account of this name, if any."""
+def find_account(store: Store, name: str, *, closed_too: bool = False) -> AccountInfo | None:
+    """The account of this name, if any; one that is being deleted only if asked for."""
+    statement = SELECT_ACCOUNT if closed_too else SELECT_ACCOUNT.where(IS_OPEN)
     with store.read() as connection:
-        row = connection.execute(SELECT_ACCOUNT.where(accounts.c.name == name)).first()
+        row = connection.execute(statement.where(accounts.c.name == name)).first()
     return None if row is None else AccountInfo(*row)
 
 
@@ -92,9 +115,9 @@ def unknown_account(name: str) -> NotFound:
     return NotFound(f'Account not found: "{name}". `resumes accounts list` shows all')
 
 
-def get_account(store: Store, name: str) -> AccountInfo:
-    """The account of this name. Raises NotFound."""
-    account = find_account(store, name)
+def get_account(store: Store, name: str, *, closed_too: bool = False) -> AccountInfo:
+    """The account of this name. Raises NotFound, for one that is being deleted unless asked for."""
+    account = find_account(store, name, closed_too=closed_too)
     if account is None:
         raise unknown_account(name)
     return account
@@ -119,8 +142,12 @@ def create_account(store: Store, name: str, *, plan: str = FIRST_PLAN) -> Accoun
 @each
 def _create_account(connection: Connection, new: _NewAccount) -> None:
     _check_plan(connection, new.plan)
-    if connection.execute(select(accounts.c.id).where(accounts.c.name == new.name)).first():
-        raise Conflict(f'Account "{new.name}" exists already')
+    known = connection.execute(
+        select(accounts.c.closed_at).where(accounts.c.name == new.name)
+    ).first()
+    if known is not None:
+        state = "exists already" if known.closed_at is None else "is still being deleted"
+        raise Conflict(f'Account "{new.name}" {state}')
     connection.execute(
         insert(accounts).values(id=new.id, name=new.name, plan=new.plan, created_at=new.now)
     )
@@ -165,12 +192,19 @@ class _Closing:
     now: str
 
 
-def delete_account(store: Store, name: str, *, with_resumes: bool = False) -> int:
+def delete_account(
+    store: Store,
+    name: str,
+    *,
+    with_resumes: bool = False,
+    goes_on: Callable[[int], bool] = lambda _: True,
+) -> int:
     """The account is gone, with its keys, resumes and ledger; the number of resumes that went.
 
     Raises NotFound, and Conflict when it holds resumes and `with_resumes` was not said. It is
-    closed first, so nothing enters while its resumes go, slice by slice; a deletion that was
-    cut off is finished by calling it again.
+    closed first, so nothing enters while its resumes go, slice by slice. After each slice
+    `goes_on` is told how many went so far, and says whether to go on; a deletion that was cut
+    off, here or by the end of the process, is finished by calling it again.
     """
     with store.read() as connection:
         row = connection.execute(select(accounts.c.id).where(accounts.c.name == name)).first()
@@ -180,6 +214,8 @@ def delete_account(store: Store, name: str, *, with_resumes: bool = False) -> in
     gone = 0
     while slice_gone := store.write(_delete_slice, row.id):
         gone += slice_gone
+        if not goes_on(gone):
+            return gone
     store.write(_delete_rest, row.id)
     return gone
 
@@ -222,6 +258,8 @@ def _delete_slice(connection: Connection, account_id: str) -> int:
         .where(account_usage.c.account_id == account_id)
         .values(resume_count=account_usage.c.resume_count - gone)
     )
+    # Every entry has a resume, so none is left when the last resume goes.
+    search_index.remove_oldest(connection, account_id, DELETE_SLICE)
     return gone
 
 
@@ -234,6 +272,8 @@ def _delete_rest(connection: Connection, account_id: str) -> None:
         imported_files,
         idempotency,
         api_keys,
+        search_entries,
+        search_progress,
         account_usage,
     )
     for table in tables:

@@ -7,6 +7,9 @@ from collections.abc import Iterator
 RESUME_ID = re.compile(r"[0-9a-f]{24}")
 """The form of a resume id, and so of a cursor (docs/api.md, List)."""
 
+POSITION_DIGITS = 16
+"""The first digits of a resume's or a claim's id, which are its time."""
+
 
 def resume_id(position_us: int, tail: str | None = None) -> str:
     """The id at a position of its account: 16 hex digits of microseconds, then 8 random.
@@ -14,7 +17,7 @@ def resume_id(position_us: int, tail: str | None = None) -> str:
     Compared as bytes, ids of one account are in the order of their positions. `tail` is the
     random end where the caller has drawn many at once (`tails`).
     """
-    return f"{position_us:016x}{tail or secrets.token_hex(4)}"
+    return f"{position_us:0{POSITION_DIGITS}x}{tail or secrets.token_hex(4)}"
 
 
 def tails(count: int) -> Iterator[str]:

@@ -23,6 +23,7 @@ from sqlalchemy import (
 
 from resumes.clock import timestamp
 from resumes.errors import NotFound
+from resumes.reasons import Reason
 from resumes.store.engine import WRITE_DEADLINE_S, Store, each
 from resumes.store.items import Items, parse_items
 from resumes.store.schema import accounts, imported_digests, imported_files, imported_items
@@ -76,6 +77,10 @@ class Verdict:
     byte_offset: int | None = None
 
 
+SO_FAR = Verdict(FileOutcome.FAILED, Reason.INTERNAL_ERROR.value, "It is being imported")
+"""What the ledger says of a file of several resumes while these are imported."""
+
+
 @dataclass(frozen=True, slots=True)
 class FileVerdict:
     """A file's outcome without any resume of it: the request of `record`."""
@@ -113,6 +118,11 @@ class FileRow:
     items: Items | None
     account_id: str
 
+    @property
+    def is_under_way(self) -> bool:
+        """Whether its resumes are being imported, so that its outcome is not its last one."""
+        return self.outcome is SO_FAR.outcome and self.message == SO_FAR.message
+
 
 ITEMS_OF_CLAIM = Prepared(
     select(imported_items.c.item, imported_items.c.outcome, imported_items.c.resume_id)
@@ -121,7 +131,9 @@ ITEMS_OF_CLAIM = Prepared(
         imported_items.c.claim_id == bindparam("claim_id"),
     )
     .order_by(imported_items.c.item)
+    .limit(bindparam("rows", type_=Integer) + 0)
 )
+ALL_ITEMS = 2**31 - 1
 RESUME_OF_DIGEST = Prepared(
     select(imported_digests.c.resume_id).where(
         imported_digests.c.account_id == bindparam("account_id"),
@@ -181,10 +193,14 @@ def _is_simply_done(row: Mapping[str, object]) -> bool:
     return row["outcome"] == "done" and row["items"] is None
 
 
-def find_items(store: Store, account_id: str, claim_id: str) -> list[Item]:
-    """The items of a claim that reached their end, by number; empty when none did."""
+def find_items(
+    store: Store, account_id: str, claim_id: str, *, limit: int = ALL_ITEMS
+) -> list[Item]:
+    """The first items of a claim that reached their end, by number; empty when none did."""
     with store.read() as connection:
-        rows = ITEMS_OF_CLAIM.run(connection, account_id=account_id, claim_id=claim_id).fetchall()
+        rows = ITEMS_OF_CLAIM.run(
+            connection, account_id=account_id, claim_id=claim_id, rows=limit
+        ).fetchall()
     return [Item(item, FileOutcome(outcome), resume_id) for item, outcome, resume_id in rows]
 
 
@@ -283,15 +299,14 @@ def list_files(
     """
     with store.read() as connection:
         owners = find_owners(connection, account_id)
-        found = _find_newest(
+        found = find_newest(
             connection,
             [(owner, one) for owner in owners for one in _outcomes(outcome, reason)],
             reason=reason,
             before=LAST if before is None else before,
             limit=max(1, min(limit, MOST_FILES)),
         )
-        files = [_find_file(connection, owner, owners[owner], claim) for claim, owner in found]
-    return [file for file in files if file is not None]
+        return find_files(connection, owners, found)
 
 
 def find_owners(connection: Connection, account_id: str | None = None) -> dict[str, str]:
@@ -309,7 +324,7 @@ def _outcomes(outcome: FileOutcome | None, reason: str | None) -> Sequence[FileO
     return [one for one in HAVE_REASONS if outcome in (None, one)]
 
 
-def _find_newest(
+def find_newest(
     connection: Connection,
     ranges: Iterable[tuple[str, FileOutcome | None]],
     *,
@@ -317,7 +332,7 @@ def _find_newest(
     before: str,
     limit: int,
 ) -> list[tuple[str, str]]:
-    """Ids of files with their accounts' ids, the newest of all ranges.
+    """Ids of files with their accounts' ids, the newest of all ranges, each an account's outcome.
 
     Ids begin with the time, so the newest of all are among the newest of each range. Nothing is
     indexed for the sake of lists across accounts, which every import would pay for.
@@ -347,11 +362,22 @@ def _ids_statement(outcome: FileOutcome | None, reason: str | None) -> Prepared:
     return NEWEST_IDS_OF_OUTCOME if reason is None else NEWEST_IDS_OF_REASON
 
 
-def get_file(store: Store, claim_id: str) -> FileRow:
-    """The file of this claim, whoever's it is and however old. Raises NotFound."""
+def find_files(
+    connection: Connection, owners: Mapping[str, str], ids: Iterable[tuple[str, str]]
+) -> list[FileRow]:
+    """The files of these ids and accounts' ids, in their order; those gone since are left out.
+
+    `owners` has the names of the accounts by their ids.
+    """
+    files = [_find_file(connection, owner, owners[owner], claim_id) for claim_id, owner in ids]
+    return [file for file in files if file is not None]
+
+
+def get_file(store: Store, claim_id: str, *, account_id: str | None = None) -> FileRow:
+    """The file of this claim, however old; the account's, or whoever's it is. Raises NotFound."""
     with store.read() as connection:
-        for account_id, name in find_owners(connection).items():
-            file = _find_file(connection, account_id, name, claim_id)
+        for owner, name in find_owners(connection, account_id).items():
+            file = _find_file(connection, owner, name, claim_id)
             if file is not None:
                 return file
     raise NotFound(f'File not found: "{claim_id[:80]}". `resumes imports list` shows the newest')

@@ -12,6 +12,7 @@ from sqlalchemy import Connection, Integer, bindparam, delete, select, update
 
 from resumes.analyzer import list_title
 from resumes.errors import InvalidArgument, NotFound
+from resumes.store import search_index
 from resumes.store.engine import Store, each
 from resumes.store.identifiers import RESUME_ID
 from resumes.store.schema import account_usage, documents, imported_digests, resumes
@@ -178,6 +179,7 @@ def _delete(connection: Connection, deletion: _Deletion) -> None:
             imported_digests.c.resume_id == deletion.resume_id,
         )
     )
+    search_index.remove(connection, deletion.account_id, deletion.resume_id)
 
 
 apply_deletions = each(_delete)

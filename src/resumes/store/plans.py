@@ -6,8 +6,8 @@ from enum import StrEnum
 
 from sqlalchemy import Connection, func, insert, select, update
 
-from resumes.errors import InvalidArgument, NotFound
-from resumes.store.accounts import check_name
+from resumes.errors import Conflict, InvalidArgument, NotFound
+from resumes.store.accounts import IS_OPEN, check_name
 from resumes.store.engine import Store, each
 from resumes.store.schema import accounts, plans
 
@@ -38,19 +38,32 @@ class PlanInfo:
     requests_per_hour: int | None = None
     requests_per_day: int | None = None
 
+    @property
+    def rates(self) -> tuple[int | None, int | None, int | None]:
+        """The requests per minute, hour and day, in the order of `Requests`."""
+        return self.requests_per_minute, self.requests_per_hour, self.requests_per_day
+
+    @property
+    def limits(self) -> tuple[object, ...]:
+        """All that can be set, to tell whether somebody has set it."""
+        return self.max_resumes, bool(self.api_listing), *self.rates
+
 
 @dataclass(frozen=True, slots=True)
 class PlanChange:
     """What `set_plan_limits` changes. `api_listing` None leaves it, and is False for a new plan.
 
     `requests` sets the limits that it names (None: as the settings say; 0: unlimited) and
-    leaves the others, which for a new plan are as the settings say.
+    leaves the others, which for a new plan are as the settings say. `expected` is the plan as it
+    was when the change was thought of, `is_new` says that there was none; neither: however it is.
     """
 
     name: str
     max_resumes: int | None
     api_listing: bool | None = None
     requests: Mapping[Requests, int | None] = field(default_factory=dict)
+    expected: PlanInfo | None = None
+    is_new: bool = False
 
 
 REQUESTS = tuple(plans.c[window.value] for window in Requests)
@@ -66,12 +79,17 @@ def list_plans(store: Store) -> list[PlanInfo]:
             func.count(accounts.c.id),
             *REQUESTS,
         )
-        .select_from(plans.outerjoin(accounts, accounts.c.plan == plans.c.name))
+        .select_from(plans.outerjoin(accounts, (accounts.c.plan == plans.c.name) & IS_OPEN))
         .group_by(plans.c.name, plans.c.max_resumes, plans.c.api_listing, *REQUESTS)
         .order_by(plans.c.max_resumes.is_(None), plans.c.max_resumes, plans.c.name)
     )
     with store.read() as connection:
         return [PlanInfo(*row) for row in connection.execute(statement)]
+
+
+def find_plan(store: Store, name: str) -> PlanInfo | None:
+    """The plan of this name, if any."""
+    return next((plan for plan in list_plans(store) if plan.name == name), None)
 
 
 def get_plan(store: Store, name: str) -> PlanInfo:
@@ -87,8 +105,15 @@ def set_plan_limits(store: Store, change: PlanChange) -> None:
     """The plan exists with these limits, at once and for every account on it.
 
     Deletes nothing: an account that holds more than its plan now allows keeps it, and creates
-    are refused until it fits. Raises InvalidArgument for a bad name or number.
+    are refused until it fits. Raises InvalidArgument for a bad name or number, and Conflict
+    when the plan is not the one that was expected.
     """
+    check_change(change)
+    store.write(_set_plan_limits, change)
+
+
+def check_change(change: PlanChange) -> None:
+    """Raises InvalidArgument for a bad name or number."""
     check_name(change.name, "plan")
     if change.max_resumes is not None and change.max_resumes < 0:
         raise InvalidArgument(f"Invalid maximum {change.max_resumes}: use 0 or more, or unlimited")
@@ -97,11 +122,11 @@ def set_plan_limits(store: Store, change: PlanChange) -> None:
             raise InvalidArgument(
                 f"Invalid number of requests {number}: use 1 to {MOST_REQUESTS}, 0 for unlimited"
             )
-    store.write(_set_plan_limits, change)
 
 
 @each
 def _set_plan_limits(connection: Connection, change: PlanChange) -> None:
+    _check_expected(connection, change)
     listing = {} if change.api_listing is None else {"api_listing": change.api_listing}
     requests = {window.value: number for window, number in change.requests.items()}
     changed = connection.execute(
@@ -118,3 +143,15 @@ def _set_plan_limits(connection: Connection, change: PlanChange) -> None:
                 **requests,
             )
         )
+
+
+def _check_expected(connection: Connection, change: PlanChange) -> None:
+    row = connection.execute(
+        select(plans.c.max_resumes, plans.c.api_listing, *REQUESTS)
+        .where(plans.c.name == change.name)
+        .with_for_update()
+    ).first()
+    if change.is_new and row is not None:
+        raise Conflict(f'Plan "{change.name}" exists already')
+    if change.expected is not None and (row is None or tuple(row) != change.expected.limits):
+        raise Conflict(f'Plan "{change.name}" was changed by somebody else meanwhile')

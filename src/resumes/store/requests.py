@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from sqlalchemy import Connection, Integer, bindparam, delete, select, update
+from sqlalchemy import Connection, Integer, bindparam, delete, func, select, update
 
 from resumes.clock import timestamp
 from resumes.store.engine import Store, each
@@ -70,6 +70,15 @@ def list_requests(store: Store, *, root: str | None = None, limit: int = 1_000) 
     with store.read() as connection:
         rows = REQUESTS.run(connection, root=root, rows=limit).fetchall()
     return [_request(row) for row in rows]
+
+
+def find_oldest(store: Store) -> str | None:
+    """When the request was made that waits longest for an importer; None when none waits."""
+    with store.read() as connection:
+        oldest: str | None = connection.execute(
+            select(func.min(import_requests.c.requested_at))
+        ).scalar_one()
+    return oldest
 
 
 def find_request(store: Store, account_id: str, claim_id: str) -> Request | None:

@@ -223,6 +223,38 @@ class ImporterProcess(SQLModel, table=True):
     seen_at: str = Field(sa_type=Text)
 
 
+class SearchProgress(SQLModel, table=True):
+    """How far the search index of an account is: all that came up to `indexed_us` is in it.
+
+    `number` stands for the account inside the index, and `last_seq` is the last entry's.
+    """
+
+    __tablename__: ClassVar[str] = "search_progress"
+    __table_args__: ClassVar[Any] = CLUSTERED
+    account_id: str = Field(primary_key=True, foreign_key="accounts.id", sa_type=Text)
+    number: int = Field(unique=True, sa_type=BigInteger)
+    last_seq: int = Field(sa_type=BigInteger)
+    indexed_us: int = Field(sa_type=BigInteger)
+
+
+class SearchEntry(SQLModel, table=True):
+    """A resume in the search index. `seq` rises with the ids of an account and is never reused.
+
+    `words` are what is searched (resumes.store.search_words); by them the entry can be taken out
+    of the index again, which stores no text.
+    """
+
+    __tablename__: ClassVar[str] = "search_entries"
+    __table_args__: ClassVar[Any] = (
+        Index("ix_search_entries_id", "account_id", "id", unique=True),
+        CLUSTERED,
+    )
+    account_id: str = Field(primary_key=True, foreign_key="accounts.id", sa_type=Text)
+    seq: int = Field(primary_key=True, sa_type=BigInteger)
+    id: str = Field(sa_type=Text)
+    words: str = Field(sa_type=Text)
+
+
 def _table(model: type[SQLModel]) -> Table:
     return model.metadata.tables[str(model.__tablename__)]
 
@@ -241,4 +273,6 @@ imported_items = _table(ImportedItem)
 imported_digests = _table(ImportedDigest)
 import_requests = _table(ImportRequest)
 importers = _table(ImporterProcess)
+search_progress = _table(SearchProgress)
+search_entries = _table(SearchEntry)
 metadata = SQLModel.metadata

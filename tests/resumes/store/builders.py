@@ -6,11 +6,14 @@ from collections.abc import Sequence
 
 from sqlalchemy import Connection, text
 
+from resumes import analyzer
 from resumes.store import Store, ledger
 from resumes.store.accounts import AccountInfo
+from resumes.store.creating import NewResume
+from resumes.store.engine import sqlite_engine
 from resumes.store.importers import Finding, Importer, State
 from resumes.store.ledger import FileOutcome, FileRow, FileVerdict, Verdict
-from tests.resumes.builders import a_claim
+from tests.resumes.builders import a_claim, a_document
 
 
 def a_file(
@@ -72,6 +75,24 @@ def hold_lane(store: Store) -> tuple[threading.Event, threading.Thread]:
     thread.start()
     assert entered.wait(10)
     return go_on, thread
+
+
+def a_person(
+    name: str | None = None, *, title: str | None = None, email: str | None = None
+) -> NewResume:
+    """A resume that is searched by these alone."""
+    header = {"name": name, "email": email}
+    return NewResume(analyzer.parse(a_document(title=title, header=header)))
+
+
+def indexed_pieces(store: Store) -> list[str]:
+    """The pieces that the search index holds for any resume, as it holds them."""
+    with sqlite_engine(store.path, transactions=False).connect() as connection:
+        connection.exec_driver_sql(
+            "CREATE VIRTUAL TABLE temp.pieces USING fts5vocab('main', 'search_pieces', 'instance')"
+        )
+        rows = connection.exec_driver_sql("SELECT DISTINCT term FROM temp.pieces ORDER BY term")
+        return list(rows.scalars())
 
 
 def free_maximum(store: Store) -> int:

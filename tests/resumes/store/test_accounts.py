@@ -3,11 +3,23 @@ from collections.abc import Callable
 import pytest
 from sqlalchemy import text
 
+from resumes.clock import timestamp
 from resumes.errors import Conflict, InvalidArgument, NotFound
-from resumes.store import Store, accounts, asking, creating, keys, ledger, listing, requests
+from resumes.store import (
+    Store,
+    accounts,
+    asking,
+    creating,
+    keys,
+    ledger,
+    listing,
+    requests,
+    search_filler,
+)
 from resumes.store.accounts import AccountInfo
 from resumes.store.ledger import FileOutcome, FileVerdict, Verdict
 from tests.resumes.builders import a_claim, a_resume
+from tests.resumes.store.builders import indexed_pieces
 
 MakeAccount = Callable[..., AccountInfo]
 
@@ -84,17 +96,19 @@ def test_a_deleted_account_leaves_nothing_and_its_keys_do_not_count(
     ledger.record(store, failed)
     asking.ask_all(store, requests.Action.RETRY)
     assert requests.list_requests(store) != []
+    search_filler.fill(store)
     assert accounts.delete_account(store, "ana", with_resumes=True) == 2
     with store.read() as connection:
         tables = connection.execute(
-            text("SELECT name FROM sqlite_schema WHERE type = 'table' AND name != 'plans'")
+            text("SELECT name FROM pragma_table_list WHERE schema = 'main' AND type = 'table'")
         ).scalars()
         left = {
             name: connection.execute(text(f"SELECT count(*) FROM {name}")).scalar_one()
             for name in tables
-            if name != "alembic_version"
+            if name not in ("alembic_version", "plans", "sqlite_schema")
         }
     assert not any(left.values()), left
+    assert indexed_pieces(store) == []
 
 
 def test_a_large_account_goes_in_slices(store: Store, an_account: MakeAccount) -> None:
@@ -126,3 +140,50 @@ def test_a_counter_that_is_wrong_is_found(store: Store, an_account: MakeAccount)
         None,
     )
     assert accounts.check_counters(store) == [accounts.CounterError("ana", 9, 1)]
+
+
+def test_a_deletion_that_was_cut_off_is_seen_and_finished(
+    store: Store, an_account: MakeAccount
+) -> None:
+    account = an_account("ana")
+    creating.create(store, account.id, [a_resume() for _ in range(600)])
+    told: list[int] = []
+
+    def stop(gone: int) -> bool:
+        told.append(gone)
+        return False
+
+    assert accounts.delete_account(store, "ana", with_resumes=True, goes_on=stop) == 500
+    assert told == [500]
+    assert accounts.list_accounts(store) == []
+    assert accounts.find_account(store, "ana") is None
+    (closed,) = accounts.list_accounts(store, closed_too=True)
+    assert (closed.is_closed, closed.resume_count) == (True, 100)
+    assert accounts.get_account(store, "ana", closed_too=True) == closed
+    with pytest.raises(Conflict, match='"ana" is still being deleted'):
+        accounts.create_account(store, "ana")
+
+    assert accounts.delete_account(store, "ana", with_resumes=True) == 100
+    assert accounts.list_accounts(store, closed_too=True) == []
+
+
+def test_an_account_tells_when_its_newest_resume_came_in(
+    store: Store, an_account: MakeAccount
+) -> None:
+    account = an_account("ana")
+    assert account.last_resume_at is None
+    (made,) = creating.create(store, account.id, [a_resume()])
+    assert isinstance(made, creating.Created)
+    assert accounts.get_account(store, "ana").last_resume_at == timestamp(store.clock())
+    listing.delete_resume(store, account.id, made.id)
+    assert accounts.get_account(store, "ana").last_resume_at == timestamp(store.clock())
+
+
+def test_an_account_is_over_when_it_holds_more_than_its_plan_allows(
+    store: Store, an_account: MakeAccount
+) -> None:
+    account = an_account("ana")
+    creating.create(store, account.id, [a_resume() for _ in range(6)])
+    for plan, is_over in (("business", False), ("free", True)):
+        accounts.set_plan(store, "ana", plan)
+        assert accounts.get_account(store, "ana").is_over is is_over

@@ -9,7 +9,7 @@ from resumes.errors import NotFound
 from resumes.store import Store, creating, ledger
 from resumes.store.accounts import AccountInfo
 from resumes.store.items import Items
-from resumes.store.ledger import FileOutcome, FileVerdict, Item, Verdict
+from resumes.store.ledger import SO_FAR, FileOutcome, FileVerdict, Item, Verdict
 from resumes.store.statements import Prepared, driver
 from tests.resumes.builders import a_claim, a_resume
 
@@ -64,6 +64,24 @@ def test_the_items_of_a_claim_say_which_resume_they_became(
     assert isinstance(outcome, creating.Created)
     assert ledger.find_items(store, account.id, "0" * 24) == [Item(3, FileOutcome.DONE, outcome.id)]
     assert ledger.find_items(store, account.id, "1" * 24) == []
+
+
+def test_the_first_items_of_many_can_be_had_alone(store: Store, an_account: MakeAccount) -> None:
+    account = an_account()
+    new = [a_resume(item=number) for number in range(5)]
+    creating.create(store, account.id, new, claim=a_claim())
+    assert [one.item for one in ledger.find_items(store, account.id, "0" * 24, limit=2)] == [0, 1]
+    assert len(ledger.find_items(store, account.id, "0" * 24)) == 5
+
+
+def test_a_file_whose_resumes_are_being_imported_says_so(
+    store: Store, an_account: MakeAccount
+) -> None:
+    account = an_account()
+    ledger.record(store, FileVerdict(account.id, a_claim("1" * 24), SO_FAR))
+    ledger.record(store, failed(account, "2" * 24))
+    assert ledger.get_file(store, "1" * 24).is_under_way
+    assert not ledger.get_file(store, "2" * 24).is_under_way
 
 
 def test_stored_content_is_found_by_its_digest(store: Store, an_account: MakeAccount) -> None:
@@ -187,6 +205,17 @@ def test_a_file_says_where_it_was_dropped_and_what_it_held(
     one_of_one, several = ledger.list_files(store)
     assert (several.root, several.items, several.account_id) == ("/srv/inbox", items, account.id)
     assert (one_of_one.root, one_of_one.items) == (None, None)
+
+
+def test_a_file_is_looked_for_in_one_account_or_in_all(
+    store: Store, an_account: MakeAccount
+) -> None:
+    ana, bo = an_account("ana"), an_account("bo")
+    ledger.record(store, failed(ana, "1" * 24))
+    assert ledger.get_file(store, "1" * 24).account == "ana"
+    assert ledger.get_file(store, "1" * 24, account_id=ana.id).account == "ana"
+    with pytest.raises(NotFound):
+        ledger.get_file(store, "1" * 24, account_id=bo.id)
 
 
 def test_the_source_of_a_file_that_is_not_done_is_found(

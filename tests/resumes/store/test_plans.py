@@ -1,6 +1,6 @@
 import pytest
 
-from resumes.errors import InvalidArgument, NotFound
+from resumes.errors import Conflict, InvalidArgument, NotFound
 from resumes.settings import Settings
 from resumes.store import Store, accounts, plans
 from resumes.store.plans import PlanChange, PlanInfo, Requests
@@ -73,3 +73,34 @@ def test_bad_limits_and_names_are_refused(store: Store) -> None:
             plans.set_plan_limits(store, PlanChange("free", 5, requests={Requests.PER_DAY: number}))
     with pytest.raises(InvalidArgument, match="Invalid plan name"):
         plans.set_plan_limits(store, PlanChange("Gold Plan", 1))
+
+
+def test_a_plan_that_is_not_as_expected_is_not_changed(store: Store) -> None:
+    seen = plans.get_plan(store, "pro")
+    plans.set_plan_limits(store, PlanChange("pro", 40, requests={Requests.PER_DAY: 7}))
+
+    with pytest.raises(Conflict, match='Plan "pro" was changed by somebody else meanwhile'):
+        plans.set_plan_limits(store, PlanChange("pro", 30, expected=seen))
+
+    assert plans.get_plan(store, "pro").max_resumes == 40
+    plans.set_plan_limits(store, PlanChange("pro", 30, expected=plans.get_plan(store, "pro")))
+    assert plans.get_plan(store, "pro").max_resumes == 30
+
+
+def test_how_many_accounts_a_plan_has_is_no_change_of_it(store: Store) -> None:
+    seen = plans.get_plan(store, "pro")
+    accounts.create_account(store, "ana", plan="pro")
+
+    plans.set_plan_limits(store, PlanChange("pro", 30, expected=seen))
+
+    assert plans.get_plan(store, "pro").max_resumes == 30
+
+
+def test_a_plan_that_is_to_be_new_takes_no_other_one_s_place(store: Store) -> None:
+    plans.set_plan_limits(store, PlanChange("gold", 7, is_new=True))
+
+    with pytest.raises(Conflict, match='Plan "gold" exists already'):
+        plans.set_plan_limits(store, PlanChange("gold", 8, is_new=True))
+
+    assert plans.find_plan(store, "gold") == PlanInfo("gold", 7, False, 0)
+    assert plans.find_plan(store, "none") is None

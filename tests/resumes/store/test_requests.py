@@ -30,6 +30,17 @@ def test_a_request_says_what_whose_when_and_where(store: Store, an_account: Make
     )
 
 
+def test_the_request_that_waits_longest_is_dated(
+    store: Store, an_account: MakeAccount, clock: SteppingClock
+) -> None:
+    assert requests.find_oldest(store) is None
+    account = an_account()
+    asking.ask(store, [a_file(store, account, "2" * 24)], Action.RETRY)
+    clock.advance(60)
+    asking.ask(store, [a_file(store, account, "1" * 24)], Action.RETRY)
+    assert requests.find_oldest(store) == "2027-01-15T08:00:00.000Z"
+
+
 def test_an_importer_sees_what_is_asked_for_its_own_folder_and_for_unknown_ones(
     store: Store, an_account: MakeAccount
 ) -> None:

@@ -6,7 +6,7 @@ from resumes.store import Store, accounts, creating
 from resumes.store.accounts import AccountInfo
 from resumes.store.ledger import FileOutcome
 from resumes.store.statements import Prepared, driver
-from resumes.store.tallies import FILES_NOT_DONE, FileTally, tally_files
+from resumes.store.tallies import FILES_NOT_DONE, FileTally, tally_files, tally_not_done
 from tests.resumes.builders import a_claim, a_resume
 from tests.resumes.store.builders import a_file
 
@@ -33,6 +33,19 @@ def test_files_are_counted_by_outcome_and_reason_over_all_accounts(
         FileTally(FileOutcome.FAILED, "invalid_json", 2),
         FileTally(FileOutcome.HELD, "quota_reached", 1),
     ]
+
+
+def test_one_account_s_files_are_counted_alone(store: Store, an_account: MakeAccount) -> None:
+    ana, ben = an_account("ana"), an_account("ben")
+    creating.create(store, ana.id, [a_resume()], claim=a_claim("0" * 24))
+    creating.create(store, ben.id, [a_resume()], claim=a_claim("1" * 24))
+    a_file(store, ana, "2" * 24)
+    a_file(store, ben, "3" * 24)
+    failed = FileTally(FileOutcome.FAILED, "invalid_json", 1)
+
+    assert tally_files(store, account_id=ana.id) == [FileTally(FileOutcome.DONE, None, 1), failed]
+    assert tally_not_done(store, account_id=ana.id) == [failed]
+    assert tally_not_done(store) == [failed._replace(files=2)]
 
 
 def test_a_file_that_is_done_after_all_is_counted_once(

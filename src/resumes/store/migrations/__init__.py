@@ -70,7 +70,11 @@ def upgrade(engine: Engine, path: Path, *, folder: Path = FOLDER) -> None:
 
 def _row_counts(connection: Connection) -> dict[str, int]:
     tables = connection.execute(
-        text("SELECT name FROM sqlite_schema WHERE type='table' AND name NOT LIKE 'sqlite_%'")
+        # The tables inside of a virtual one hold what is made from others, however many rows.
+        text(
+            "SELECT name FROM pragma_table_list"
+            " WHERE schema = 'main' AND type = 'table' AND name NOT LIKE 'sqlite_%'"
+        )
     ).scalars()
     return {
         name: connection.execute(text(f'SELECT count(*) FROM "{name}"')).scalar_one()

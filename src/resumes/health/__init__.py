@@ -1,0 +1,1 @@
+"""What can be wrong with an installation: each finding with its remedy. Knows no surface."""

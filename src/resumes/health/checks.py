@@ -1,0 +1,120 @@
+"""What `resumes doctor` and the Health screen look at: all checks, in order."""
+
+import os
+import shlex
+import shutil
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from resumes.errors import ResumesError
+from resumes.health.files import check_requests, iter_file_findings, oldest_request_age_s
+from resumes.health.findings import Finding
+from resumes.health.importers import iter_importer_findings
+from resumes.health.inboxes import iter_inbox_findings
+from resumes.health.installation import Installation
+from resumes.health.keys import iter_key_findings
+from resumes.health.quotas import iter_quota_findings
+from resumes.health.sizes import check_size, measure_store
+from resumes.health.slow import SlowAnswers
+from resumes.settings import Settings
+from resumes.store import accounts, driver, plans
+from resumes.store.accounts import CounterError
+from resumes.store.engine import Store
+
+LEAST_FREE_BYTES = 500 * 1024 * 1024
+MANY = 10
+
+
+def iter_findings(installation: Installation, slow: SlowAnswers | None = None) -> Iterator[Finding]:
+    """All checks, in the order in which one builds on the other.
+
+    `slow` keeps from one look to the next what takes long; without it everything is asked now.
+    """
+    try:
+        settings = installation.settings()
+    except ResumesError as error:
+        yield Finding("settings", error.message, "Correct the setting that is named")
+        return
+    yield Finding("settings", "can be used")
+    yield check_home(installation, settings.home)
+    yield check_disk(settings.home)
+    yield check_sqlite()
+    yield from _iter_store_findings(installation, settings, slow or SlowAnswers())
+
+
+def check_home(installation: Installation, home: Path) -> Finding:
+    """Whether the home is a folder of ours alone that can be written."""
+    if not home.is_dir():
+        command = installation.command_line("up")
+        return Finding("home", f"{home} is not there", "`resumes up` makes it", command)
+    if not os.access(home, os.W_OK | os.X_OK):
+        return Finding("home", f"{home} cannot be written", f"chown it to user {os.getuid()}")
+    if home.stat().st_mode & 0o007:
+        command = shlex.join(["chmod", "o-rwx", str(home)])
+        return Finding("home", f"{home} is open to every user", f"chmod o-rwx {home}", command)
+    return Finding("home", str(home))
+
+
+def check_disk(home: Path) -> Finding:
+    """Whether there is room to go on for a while."""
+    place = next(path for path in (home, *home.absolute().parents) if path.exists())
+    free = shutil.disk_usage(place).free
+    text = f"{free / 1024**3:,.1f} GiB free"
+    if free < LEAST_FREE_BYTES:
+        return Finding("disk", text, "Make room: below 0.5 GiB the importer may have to stop")
+    return Finding("disk", text)
+
+
+def check_sqlite() -> Finding:
+    """Whether the SQLite library is one that keeps what it was given."""
+    text = f"version {driver.dbapi.sqlite_version}"
+    if driver.dbapi.sqlite_version_info < driver.WAL_RESET_FIXED:
+        return Finding(
+            "SQLite", f"{text} has the WAL-reset bug", "Install the package pysqlite3 0.6.1"
+        )
+    return Finding("SQLite", text)
+
+
+def _iter_store_findings(
+    installation: Installation, settings: Settings, slow: SlowAnswers
+) -> Iterator[Finding]:
+    try:
+        opened = installation.store()
+    except ResumesError as error:
+        yield check_error(error)
+        return
+    with opened as store:
+        yield Finding("store", settings.database_url)
+        try:
+            yield from _iter_inner_findings(installation, settings, store, slow)
+        except ResumesError as error:
+            yield check_error(error)
+
+
+def _iter_inner_findings(
+    installation: Installation, settings: Settings, store: Store, slow: SlowAnswers
+) -> Iterator[Finding]:
+    yield check_size(measure_store(store.path))
+    yield check_counters(slow.counter_errors.get(store))
+    known = accounts.list_accounts(store)
+    yield from iter_quota_findings(installation, known, plans.list_plans(store))
+    yield from iter_key_findings(installation, store)
+    names = {account.name for account in known}
+    yield from iter_inbox_findings(installation, settings.inbox, names)
+    yield from iter_file_findings(installation, slow.file_tallies.get(store))
+    yield check_requests(oldest_request_age_s(store))
+    yield from iter_importer_findings(installation, store)
+
+
+def check_error(error: ResumesError) -> Finding:
+    """The error in two: the store's messages say what is wrong, and then mostly what to do."""
+    text, _, remedy = error.message.partition(". ")
+    return Finding("store", text, remedy or "Close other programs that use it, then try again")
+
+
+def check_counters(wrong: Sequence[CounterError]) -> Finding:
+    """Whether every account's counter is the number of its resumes, which the quota rests on."""
+    if not wrong:
+        return Finding("counters", "equal the number of resumes in every account")
+    named = ", ".join(f"{one.account} ({one.resume_count} for {one.rows})" for one in wrong[:MANY])
+    return Finding("counters", f"wrong in {named}", "Please report this: it is a defect of ours")

@@ -1,0 +1,56 @@
+"""How much there is of everything: the figures above the findings."""
+
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from resumes.health.files import count_files, oldest_request_age_s
+from resumes.health.sizes import StoreSize, measure_store
+from resumes.health.slow import SlowAnswers
+from resumes.store import accounts, importers
+from resumes.store.engine import Store
+from resumes.store.ledger import FileOutcome
+
+
+@dataclass(frozen=True, slots=True)
+class Gauges:
+    """What an installation holds. `files` has every outcome.
+
+    `free_bytes` is the room on the store's disk; None when its folder cannot be looked at.
+    `live_importers` were heard of within the last minute; `waiting_files` is how many files they
+    see in their inboxes. `oldest_request_s` is how long something asked of an importer waits at
+    most; None when nothing was asked.
+    """
+
+    size: StoreSize
+    free_bytes: int | None
+    accounts: int
+    resumes: int
+    files: Mapping[FileOutcome, int]
+    live_importers: int
+    waiting_files: int
+    oldest_request_s: float | None
+
+
+def read_gauges(store: Store, slow: SlowAnswers) -> Gauges:
+    """The figures now; those of files as old as `slow` keeps them. Raises StoreError."""
+    known = accounts.list_accounts(store)
+    live = [seen.importer for seen in importers.list_importers(store) if seen.is_live]
+    return Gauges(
+        size=measure_store(store.path),
+        free_bytes=_free_bytes(store.path.parent),
+        accounts=len(known),
+        resumes=sum(account.resume_count for account in known),
+        files=count_files(slow.file_tallies.get(store)),
+        live_importers=len(live),
+        waiting_files=sum(importer.waiting or 0 for importer in live),
+        oldest_request_s=oldest_request_age_s(store),
+    )
+
+
+def _free_bytes(folder: Path) -> int | None:
+    try:
+        return shutil.disk_usage(folder).free
+    except OSError:
+        return None

@@ -1,0 +1,38 @@
+"""The index by which resumes are searched."""
+
+import sqlalchemy as sa
+from alembic import op
+
+revision = "0005"
+down_revision = "0004"
+
+
+def upgrade() -> None:
+    """The index is empty: it is filled while the store is used, and nobody waits for it."""
+    op.create_table(
+        "search_progress",
+        sa.Column(
+            "account_id", sa.Text, sa.ForeignKey("accounts.id"), primary_key=True, nullable=False
+        ),
+        sa.Column("number", sa.BigInteger, nullable=False),
+        sa.Column("last_seq", sa.BigInteger, nullable=False),
+        sa.Column("indexed_us", sa.BigInteger, nullable=False),
+        sa.UniqueConstraint("number"),
+        sqlite_with_rowid=False,
+    )
+    op.create_table(
+        "search_entries",
+        sa.Column(
+            "account_id", sa.Text, sa.ForeignKey("accounts.id"), primary_key=True, nullable=False
+        ),
+        sa.Column("seq", sa.BigInteger, primary_key=True, nullable=False),
+        sa.Column("id", sa.Text, nullable=False),
+        sa.Column("words", sa.Text, nullable=False),
+        sqlite_with_rowid=False,
+    )
+    op.create_index("ix_search_entries_id", "search_entries", ["account_id", "id"], unique=True)
+    # Which entries have a piece, and nothing else: neither text, nor positions, nor lengths.
+    op.execute(
+        "CREATE VIRTUAL TABLE search_pieces USING fts5("
+        "pieces, content='', detail=none, columnsize=0, tokenize='ascii')"
+    )

@@ -1,0 +1,72 @@
+"""Resumes as they leave the store."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from resumes.analyzer import DEFAULT_FORMAT, parse, public_view
+from resumes.export_kinds import Kind
+from resumes.exporting import export_view, file_name, iter_resumes, write
+from resumes.store import Store, accounts, creating, listing, open_store
+from resumes.store.creating import Created, NewResume
+from resumes.store.listing import StoredResume
+from tests.resumes.builders import a_document
+
+
+@pytest.fixture
+def resume(tmp_path: Path) -> StoredResume:
+    with open_store(f"sqlite:///{tmp_path / 'resumes.db'}") as store:
+        return stored(store, a_document("Ada"))[0]
+
+
+def stored(store: Store, *bodies: bytes) -> list[StoredResume]:
+    account = accounts.create_account(store, "ana")
+    outcomes = creating.create(store, account.id, [NewResume(parse(body)) for body in bodies])
+    return [
+        listing.get_resume(store, account.id, outcome.id)
+        for outcome in outcomes
+        if isinstance(outcome, Created)
+    ]
+
+
+def test_as_the_analyzer_wrote_it_it_can_be_created_again(resume: StoredResume) -> None:
+    exported = export_view(resume, Kind.ANALYZER, DEFAULT_FORMAT)
+
+    assert exported.content == public_view(resume.document)
+    assert parse(json.dumps(exported.content).encode()).name == "Ada"
+    assert exported.left_out == ()
+
+
+def test_json_resume_names_what_it_has_no_place_for(resume: StoredResume) -> None:
+    document = json.loads(resume.document)
+    document["sections"] = {"books": {"column": 0, "items": [{"title": "A book"}]}}
+    other = resume._replace(document=parse(json.dumps(document).encode()).document.decode())
+
+    exported = export_view(other, Kind.JSON_RESUME, DEFAULT_FORMAT)
+
+    assert exported.content["basics"]["name"] == "Ada"
+    assert exported.left_out == ("books",)
+
+
+def test_each_kind_has_a_file_of_its_own_and_again_replaces_it(
+    resume: StoredResume, tmp_path: Path
+) -> None:
+    folder = tmp_path / "new" / "folder"
+    for _ in range(2):
+        for kind in Kind:
+            path = write(folder, resume.entry, export_view(resume, kind, DEFAULT_FORMAT))
+            assert path.name == file_name(resume.entry, kind)
+
+    assert len(list(folder.iterdir())) == len(Kind)
+
+
+def test_all_resumes_of_an_account_are_walked_through(tmp_path: Path) -> None:
+    with open_store(f"sqlite:///{tmp_path / 'resumes.db'}") as store:
+        accounts.create_account(store, "zoe")
+        made = stored(store, *(a_document(f"P {number}") for number in range(3)))
+        account = accounts.get_account(store, "ana")
+
+        assert [one.entry.id for one in iter_resumes(store, account.id)] == [
+            one.entry.id for one in made
+        ]
