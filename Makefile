@@ -8,7 +8,7 @@ PYTHON ?= $(shell for p in python3.11 python3.12 python3.13 python3.14 python3; 
 BIN := .venv/bin
 ARGS ?=
 
-.PHONY: help demo install test check fix lock campaign openapi clean
+.PHONY: help demo install test check fix lock campaign openapi keys pictures clean
 
 help:  ## list the targets
 	@awk -F':.*## ' '/^[a-z][a-z-]*:.*## /{printf "make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -36,6 +36,12 @@ campaign: .venv/dev  ## the long forms of the tests that run for seconds in `mak
 
 openapi: .venv/runtime  ## openapi.json, the description of the API, anew
 	$(BIN)/python -m server.openapi openapi.json
+
+keys: .venv/runtime  ## docs/keys.md, the keys of the terminal UI, anew
+	$(BIN)/python -m tui.keys_page docs/keys.md
+
+pictures: .venv/runtime  ## docs/pictures, the terminal UI's screens with the samples, anew
+	$(BIN)/python docs/pictures/draw.py
 
 lock: .venv/dev  ## lock the newest versions that pyproject.toml allows
 	$(BIN)/uv pip compile pyproject.toml requirements/build.in --upgrade $(LOCK) -o requirements/runtime.txt

@@ -15,6 +15,7 @@ from resumes.text import counted
 
 if TYPE_CHECKING:
     from resumes.store.accounts import AccountInfo
+    from resumes.store.holdings import Holdings
 
 COLUMNS = (
     Column("account", is_flexible=True),
@@ -64,13 +65,17 @@ def list_(session: Session) -> None:
     from resumes.store import accounts
 
     with session.store() as store:
-        known = accounts.list_accounts(store)
+        found = accounts.list_accounts(store, closed_too=True)
+    known = [account for account in found if not account.is_closed]
     if session.as_json:
         put_json({"accounts": [as_json(account) for account in known]})
     elif known:
         put_table(COLUMNS, map(_row, known))
     else:
         say(f"No accounts yet. Make one: {session.command_line('accounts', 'create', 'NAME')}")
+    for account in found:
+        if account.is_closed:
+            _say_is_going(session, account)
 
 
 @accounts.command()
@@ -78,12 +83,13 @@ def list_(session: Session) -> None:
 @pass_session
 def show(session: Session, name: str) -> None:
     """Show the account NAME."""
-    from resumes.store import accounts
+    from resumes.store import accounts, holdings
 
     with session.store() as store:
         account = accounts.get_account(store, name)
+        has = holdings.get_holdings(store, account.id)
     if session.as_json:
-        put_json(as_json(account))
+        put_json(as_json(account) | _has_as_json(account, has))
         return
     put_fields(
         [
@@ -93,6 +99,10 @@ def show(session: Session, name: str) -> None:
             ("resumes", f"{account.resume_count:,} of {limit(account.max_resumes)}"),
             ("API listing", "yes" if account.api_listing else "no"),
             ("created", f"{instant(account.created_at)} UTC"),
+            ("newest resume", instant(account.last_resume_at)),
+            ("keys", f"{has.active_keys:,} active of {has.keys:,}"),
+            ("key last used", instant(has.last_used_at)),
+            ("files", f"{has.files_held:,} held, {has.files_failed:,} failed"),
         ]
     )
 
@@ -112,10 +122,10 @@ def set_plan(session: Session, name: str, plan: str) -> None:
         put_json(as_json(account))
         return
     say(f'Account "{account.name}" is on the plan {account.plan}.')
-    if account.max_resumes is not None and account.resume_count > account.max_resumes:
+    if account.is_over:
         held = counted(account.resume_count, "resume")
         say(
-            f"It keeps its {held}; it can take more once it holds fewer than {account.max_resumes:,}."
+            f"It keeps its {held}; it can take more once it holds fewer than {limit(account.max_resumes)}."
         )
 
 
@@ -132,7 +142,7 @@ def delete(session: Session, name: str, with_resumes: bool, yes: bool) -> None:
     from resumes.store import accounts
 
     with session.store() as store:
-        account = accounts.get_account(store, name)
+        account = accounts.get_account(store, name, closed_too=True)
         held = counted(account.resume_count, "resume")
         if account.resume_count and not with_resumes:
             raise Conflict(f'Account "{name}" holds {held}: add --with-resumes to delete them too')
@@ -143,6 +153,14 @@ def delete(session: Session, name: str, with_resumes: bool, yes: bool) -> None:
         put_json({"deleted": name, "resumes": gone})
     else:
         say(f'Account "{name}" is gone, with {counted(gone, "resume")}.')
+
+
+def _say_is_going(session: Session, account: "AccountInfo") -> None:
+    delete = session.command_line("accounts", "delete", account.name, "--with-resumes", "--yes")
+    say(
+        f'Account "{account.name}" is being deleted, {counted(account.resume_count, "resume")} left. '
+        f"Should nothing go on with that: {delete}"
+    )
 
 
 def _row(account: "AccountInfo") -> list[str]:
@@ -166,4 +184,15 @@ def as_json(account: "AccountInfo") -> dict[str, Any]:
         "maxResumes": account.max_resumes,
         "freePlaces": account.free_places,
         "apiListing": bool(account.api_listing),
+    }
+
+
+def _has_as_json(account: "AccountInfo", has: "Holdings") -> dict[str, Any]:
+    return {
+        "lastResumeAt": account.last_resume_at,
+        "keys": has.keys,
+        "activeKeys": has.active_keys,
+        "lastKeyUseAt": has.last_used_at,
+        "filesHeld": has.files_held,
+        "filesFailed": has.files_failed,
     }

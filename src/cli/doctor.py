@@ -1,15 +1,22 @@
 """`resumes doctor`: what is wrong, and what to do about it."""
 
+from collections.abc import Sequence
+
 import click
 
-from cli.checks import iter_findings
 from cli.commands import command
 from cli.exits import ExitCode
-from cli.findings import Finding, as_json
 from cli.output import put, put_json, say
 from cli.session import Session, pass_session
 from cli.text import safe_text
+from resumes.health.findings import Finding, State, as_json
 from resumes.text import counted
+
+MARKS = {
+    State.WELL: ("well ", "green"),
+    State.NOTICE: ("note ", "yellow"),
+    State.WRONG: ("WRONG", "red"),
+}
 
 
 @command()
@@ -18,25 +25,34 @@ from resumes.text import counted
 def doctor(session: Session, context: click.Context) -> None:
     """Check that all is well.
 
-    Home, settings, disk, SQLite, store, counters, inbox and importers; each finding with its
-    remedy.
+    Home, settings, disk, SQLite, store, counters, quotas, keys, inbox, files and importers; each
+    finding with its remedy. What merely wants a look is no failure.
     """
+    from resumes.health.checks import iter_findings
+
     findings = []
-    for finding in iter_findings(session):
+    for finding in iter_findings(session.installation()):
         findings.append(finding)
         if not session.as_json:
             _put(finding)
-    wrong = [finding for finding in findings if finding.remedy is not None]
+    is_wrong = any(finding.state is State.WRONG for finding in findings)
     if session.as_json:
-        put_json({"ok": not wrong, "findings": [as_json(finding) for finding in findings]})
+        put_json({"ok": not is_wrong, "findings": [as_json(finding) for finding in findings]})
     else:
-        say(f"{counted(len(wrong), 'thing')} to put right." if wrong else "All is well.")
-    context.exit(ExitCode.FAILED if wrong else ExitCode.DONE)
+        say(_summary(findings))
+    context.exit(ExitCode.FAILED if is_wrong else ExitCode.DONE)
 
 
 def _put(finding: Finding) -> None:
-    is_well = finding.remedy is None
-    mark = click.style("well " if is_well else "WRONG", fg="green" if is_well else "red")
-    put(f"{mark}  {finding.subject:<8}  {safe_text(finding.text)}")
+    mark, colour = MARKS[finding.state]
+    put(f"{click.style(mark, fg=colour)}  {finding.subject:<8}  {safe_text(finding.text)}")
     if finding.remedy is not None:
         put(f"{' ' * 17}{safe_text(finding.remedy)}")
+
+
+def _summary(findings: Sequence[Finding]) -> str:
+    wrong = sum(finding.state is State.WRONG for finding in findings)
+    notices = sum(finding.state is State.NOTICE for finding in findings)
+    if wrong:
+        return f"{counted(wrong, 'thing')} to put right."
+    return f"All is well; {counted(notices, 'thing')} to look at." if notices else "All is well."

@@ -1,10 +1,8 @@
 """`resumes export`: resumes as they can be created again, to files or one stream."""
 
-import contextlib
-import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -14,18 +12,13 @@ from cli.lookup import get_resume
 from cli.output import put_json_line, say
 from cli.session import Session, choose_account, pass_session
 from cli.text import safe_text
-from resumes.errors import NotFound
+from resumes.export_kinds import Kind
 from resumes.text import counted
 
 if TYPE_CHECKING:
     from resumes.store import Store
     from resumes.store.accounts import AccountInfo
-    from resumes.store.listing import Entry, StoredResume
-
-FORMATS = {"analyzer": ".json", "jsonresume": ".jsonresume.json"}
-"""What a resume can be written as, and what the names of such files end in: one folder may hold
-the exports of each."""
-
+    from resumes.store.listing import StoredResume
 
 @command()
 @click.argument("resume_ids", metavar="[ID]...", nargs=-1, shell_complete=resume_ids)
@@ -46,8 +39,8 @@ the exports of each."""
 @click.option(
     "--format",
     "kind",
-    type=click.Choice(list(FORMATS)),
-    default="analyzer",
+    type=click.Choice([kind.value for kind in Kind]),
+    default=Kind.ANALYZER.value,
     show_default=True,
     help="What to write them as.",
 )
@@ -67,25 +60,25 @@ def export(
     """
     if is_all == bool(resume_ids):
         raise click.UsageError("Name the resumes to export, or say --all")
-    from resumes.analyzer import public_view, sections_left_out, to_jsonresume
+    from resumes import exporting
 
     left_out: dict[str, None] = {}
     accepted = session.settings().format
     with session.store() as store:
         chosen = choose_account(store, account)
         resumes = (
-            _iter_all(store, chosen) if is_all else _iter_named(session, store, chosen, resume_ids)
+            exporting.iter_resumes(store, chosen.id)
+            if is_all
+            else _iter_named(session, store, chosen, resume_ids)
         )
         count = 0
         for resume in resumes:
-            view = public_view(resume.document, accepted)
-            if kind == "jsonresume":
-                left_out |= dict.fromkeys(sections_left_out(view))
-                view = to_jsonresume(view)
+            view = exporting.export_view(resume, Kind(kind), accepted)
+            left_out |= dict.fromkeys(view.left_out)
             if folder is None:
-                put_json_line(view)
+                put_json_line(view.content)
             else:
-                _write(folder / f"{_stem(resume.entry)}{FORMATS[kind]}", view)
+                exporting.write(folder, resume.entry, view)
             count += 1
     where = "" if folder is None else f" to {safe_text(str(folder))}"
     say(f"Exported {counted(count, 'resume')}{where}.")
@@ -93,32 +86,8 @@ def export(
         say(safe_text(f"Left out, as JSON Resume has no place for it: {', '.join(left_out)}."))
 
 
-def _iter_all(store: "Store", account: "AccountInfo") -> Iterator["StoredResume"]:
-    """Every resume of the account, oldest first; one that is deleted meanwhile is left out."""
-    from resumes.store import listing
-
-    cursor: str | None = ""
-    while cursor is not None:
-        page = listing.list_page(store, account.id, cursor=cursor, limit=listing.MAX_LIMIT)
-        for entry in page.entries:
-            with contextlib.suppress(NotFound):
-                yield listing.get_resume(store, account.id, entry.id)
-        cursor = page.cursor
-
-
 def _iter_named(
     session: Session, store: "Store", account: "AccountInfo", resume_ids: tuple[str, ...]
 ) -> Iterator["StoredResume"]:
     # All are looked up first: a wrong id is told before anything was written.
     yield from [get_resume(session, store, account, resume_id) for resume_id in resume_ids]
-
-
-def _stem(entry: "Entry") -> str:
-    return f"{entry.filename.removesuffix('.pdf')}-{entry.id}"
-
-
-def _write(path: Path, resume: dict[str, Any]) -> None:
-    """The resume is in a file of its own; an earlier export of it is replaced."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    text = json.dumps(resume, ensure_ascii=False, indent=2)
-    path.write_text(f"{text}\n", encoding="utf-8")

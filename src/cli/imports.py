@@ -1,6 +1,7 @@
 """`resumes imports`: the ledger, what became of every dropped file."""
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -47,6 +48,7 @@ def imports() -> None:
     help="How many, at most.",
 )
 @click.option("--before", metavar="ID", shell_complete=claim_ids, help="Older than which file.")
+@click.option("--failed-first", is_flag=True, help="Failed, held, duplicate, done; in this order.")
 @pass_session
 def list_(
     session: Session,
@@ -55,20 +57,25 @@ def list_(
     reason: str | None,
     limit: int,
     before: str | None,
+    failed_first: bool,
 ) -> None:
-    """List dropped files, the newest first."""
+    """List dropped files, the newest first.
+
+    With --failed-first what asks for something comes first, as in the terminal UI; then --before
+    takes OUTCOME:ID, as the list ends with it.
+    """
     from resumes.store import accounts, ledger
 
+    read = _read_by_outcome if failed_first else _read_newest
     with session.store() as store:
-        files = ledger.list_files(
+        files, last = read(
             store,
+            before,
             account_id=None if account is None else accounts.get_account(store, account).id,
             outcome=None if outcome is None else ledger.FileOutcome(outcome),
             reason=reason,
-            before=_check(before),
             limit=limit,
         )
-    last = files[-1].claim_id if len(files) == limit else None
     if session.as_json:
         put_json({"files": [as_json(row) for row in files], "before": last})
         return
@@ -79,6 +86,27 @@ def list_(
         say("No such files." if is_part else "No files were imported from a watched folder yet.")
     if last is not None:
         say(f"older ones  --before {last}")
+
+
+def _read_newest(
+    store: "Store", before: str | None, *, limit: int, **filters: Any
+) -> "tuple[Sequence[FileRow], str | None]":
+    """The page, and what goes on after it if anything may."""
+    from resumes.store import ledger
+
+    files = ledger.list_files(store, before=_check(before), limit=limit, **filters)
+    return files, files[-1].claim_id if len(files) == limit else None
+
+
+def _read_by_outcome(
+    store: "Store", before: str | None, *, limit: int, **filters: Any
+) -> "tuple[Sequence[FileRow], str | None]":
+    """The page, and what goes on after it if anything does."""
+    from resumes.store import triage
+
+    after = None if before is None else triage.parse_place(before)
+    page = triage.list_by_outcome(store, after=after, limit=limit, **filters)
+    return page.files, None if page.next is None else str(page.next)
 
 
 def _check(before: str | None) -> str | None:

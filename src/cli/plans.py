@@ -10,9 +10,11 @@ from cli.candidates import plan_names
 from cli.commands import group
 from cli.output import Column, limit, put_json, put_table, say
 from cli.session import Session, pass_session
+from resumes.text import counted
 
 if TYPE_CHECKING:
     from resumes.store import Store
+    from resumes.store.foresight import Affected, Effects
     from resumes.store.plans import PlanInfo
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
@@ -110,6 +112,7 @@ def list_(session: Session) -> None:
 @rate_option("minute")
 @rate_option("hour")
 @rate_option("day")
+@click.option("--dry-run", is_flag=True, help="Only say whom it would concern.")
 @pass_session
 def set_(
     session: Session,
@@ -117,25 +120,35 @@ def set_(
     name: str,
     max_resumes: int | None,
     api_listing: bool | None,
+    dry_run: bool,
     **per_window: int | str | None,
 ) -> None:
-    """Make the plan NAME, or change it for every account on it."""
-    from resumes.store import plans
+    """Make the plan NAME, or change it for every account on it.
+
+    Deletes nothing: an account that holds more than its plan allows keeps it, and takes no more.
+    """
+    from resumes.store import foresight, plans
 
     requests = {
         plans.Requests(f"requests_{window}"): None if rate == AS_SET else int(rate)
         for window, rate in per_window.items()
         if rate is not None
     }
-    with session.store(makes=True) as store:
+    with session.store(makes=not dry_run) as store:
         if not _is_given("max_resumes"):
             max_resumes = _known_maximum(store, name)
-        plans.set_plan_limits(store, plans.PlanChange(name, max_resumes, api_listing, requests))
-        plan = plans.get_plan(store, name)
+        change = plans.PlanChange(name, max_resumes, api_listing, requests)
+        plans.check_change(change)
+        effects = foresight.foresee(store, change)
+        plan = None
+        if not dry_run:
+            plans.set_plan_limits(store, change)
+            plan = plans.get_plan(store, name)
     if session.as_json:
-        put_json(as_json(plan))
+        put_json(_effects_as_json(effects) if plan is None else as_json(plan))
     else:
-        say(_sentence(plan))
+        say("Nothing was changed." if plan is None else _sentence(plan))
+    _say_effects(effects, max_resumes)
 
 
 def _is_given(option: str) -> bool:
@@ -154,23 +167,43 @@ def _known_maximum(store: "Store", name: str) -> int | None:
 
 def _sentence(plan: "PlanInfo") -> str:
     listing = "with" if plan.api_listing else "without"
-    number = "any number of" if plan.max_resumes is None else f"{plan.max_resumes:,}"
+    most = plan.max_resumes
+    number = "any number of resumes" if most is None else counted(most, "resume")
     rates = [
         f"{f'{rate:,}' if rate else 'any number'} {window}"
-        for rate, window in zip(_rates(plan), ("a minute", "an hour", "a day"), strict=True)
+        for rate, window in zip(plan.rates, ("a minute", "an hour", "a day"), strict=True)
         if rate is not None
     ]
     requests = f"; requests of a key: {', '.join(rates)}" if rates else ""
-    return f'Plan "{plan.name}" allows {number} resumes, {listing} listing over the API{requests}.'
+    return f'Plan "{plan.name}" allows {number}, {listing} listing over the API{requests}.'
 
 
-def _rates(plan: "PlanInfo") -> tuple[int | None, int | None, int | None]:
-    return plan.requests_per_minute, plan.requests_per_hour, plan.requests_per_day
+def _say_effects(effects: "Effects", max_resumes: int | None) -> None:
+    if effects.over.count:
+        say(f"More than {limit(max_resumes)}: {_named(effects.over)}.")
+        say("They keep what they hold, and take no more until it fits.")
+    if effects.unlisted.count:
+        say(f"No more listing over the API: {_named(effects.unlisted)}.")
+
+
+def _named(affected: "Affected") -> str:
+    names = ", ".join(f"{name} ({holds:,})" for name, holds in affected.fullest)
+    rest = affected.count - len(affected.fullest)
+    return f"{counted(affected.count, 'account')}: {names}{f' and {rest:,} more' if rest else ''}"
+
+
+def _effects_as_json(effects: "Effects") -> dict[str, Any]:
+    return {"over": _affected(effects.over), "unlisted": _affected(effects.unlisted)}
+
+
+def _affected(affected: "Affected") -> dict[str, Any]:
+    fullest = [{"account": name, "resumes": holds} for name, holds in affected.fullest]
+    return {"count": affected.count, "fullest": fullest}
 
 
 def _row(plan: "PlanInfo") -> list[str]:
     listing = "yes" if plan.api_listing else "no"
-    rates = [AS_SET if rate is None else limit(rate or None) for rate in _rates(plan)]
+    rates = [AS_SET if rate is None else limit(rate or None) for rate in plan.rates]
     return [plan.name, limit(plan.max_resumes), listing, *rates, f"{plan.accounts:,}"]
 
 

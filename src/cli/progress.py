@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, TextIO, cast
 from cli.flood import FEW, Flood
 from cli.outcomes import line, summary
 from cli.output import say
-from cli.pace import Pace, rate, time_left
 from cli.status_line import StatusLine, can_rewrite
 from cli.text import cut, width
+from resumes.pace import Pace, rate, time_left
 
 if TYPE_CHECKING:
     from importer.service import Progress

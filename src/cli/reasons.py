@@ -5,6 +5,8 @@ from typing import Any
 import click
 from click.shell_completion import CompletionItem
 
+from resumes import reasons
+
 
 class Reason(click.ParamType[str]):
     """A reason that reports and the ledger give."""
@@ -26,7 +28,4 @@ class Reason(click.ParamType[str]):
 
 
 def _known() -> list[str]:
-    # Only now: the importer's words come with the store, which takes a while to import.
-    from importer import outcomes
-
-    return [reason.value for reason in outcomes.Reason]
+    return [reason.value for reason in reasons.Reason]

@@ -9,7 +9,6 @@ import click
 from cli.candidates import account_names, held_ids, retriable_ids
 from cli.commands import command
 from cli.exits import ExitCode
-from cli.importers import start_line
 from cli.output import put_json, say
 from cli.reasons import Reason
 from cli.session import Session, pass_session
@@ -155,5 +154,6 @@ def _tell(session: Session, store: "Store", action: "Action", count: int) -> Non
 
 
 def _missing(session: Session, unwatched: Sequence[str | None]) -> str:
-    lines = ", ".join(f"`{start_line(session, root)}`" for root in unwatched[:3])
+    start_line = session.installation().start_line
+    lines = ", ".join(f"`{start_line(root)}`" for root in unwatched[:3])
     return safe_text(f"No importer is running that takes them up: {lines} starts one.")

@@ -13,6 +13,7 @@ import click
 from resumes.errors import InvalidArgument, NotFound, StoreUnavailable
 
 if TYPE_CHECKING:
+    from resumes.health.installation import Installation
     from resumes.settings import Settings
     from resumes.store import Store
     from resumes.store.accounts import AccountInfo
@@ -52,6 +53,12 @@ class Session:
                 "--home names another"
             )
         return open_store(settings.database_url, upgrade=makes)
+
+    def installation(self) -> "Installation":
+        """What these flags lead to, as the checks of its health want it."""
+        from resumes.health.installation import Installation
+
+        return Installation(self.settings, self.store, self.command_line)
 
     def command_line(self, *words: str) -> str:
         """A command to type next, with the flags that this one was given."""

@@ -1,13 +1,16 @@
 """`resumes tui`: the terminal UI over the store."""
 
-import sys
+import contextlib
+from typing import TYPE_CHECKING
 
 import click
 
 from cli.candidates import account_names, resume_ids
-from cli.commands import command
+from cli.commands import PORT, command
 from cli.session import Session, pass_session
-from resumes.errors import InvalidArgument
+
+if TYPE_CHECKING:
+    from tui.session import Session as TuiSession
 
 
 @command("tui")
@@ -19,6 +22,12 @@ from resumes.errors import InvalidArgument
     "--open", "open_id", metavar="ID", shell_complete=resume_ids, help="Show this resume."
 )
 @click.option("--read-only", is_flag=True, help="Change nothing.")
+@click.option(
+    "--theme",
+    type=click.Choice(["dark", "light", "terminal", "terminal-light"]),
+    help="Its colours; terminal: those of the terminal itself. [default: dark]",
+)
+@click.option("--web", type=PORT, metavar="PORT", help="In a browser instead; 0 takes a free port.")
 @click.pass_context
 @pass_session
 def tui(
@@ -29,17 +38,40 @@ def tui(
     account: str | None,
     open_id: str | None,
     read_only: bool,
+    theme: str | None,
+    web: int | None,
 ) -> None:
     """Look around in a terminal UI.
 
-    It begins with SCREEN: resumes, accounts or keys.
+    It begins with SCREEN: resumes, imports, accounts, plans, keys or health.
     """
-    if not all(stream.isatty() for stream in (sys.stdin, sys.stdout, sys.stderr)):
-        raise InvalidArgument("The terminal UI needs a terminal; elsewhere use `resumes list`")
+    first = screen if open_id is None else "resumes"
+    if web is not None:
+        from cli.browsing import serve_pages
+
+        serve_pages(
+            session, web, screen=first, account=account, open_id=open_id, read_only=read_only
+        )
+        return
     from tui import service
 
-    with session.store(makes=True) as store:
-        code = service.run(
-            store, screen=screen, account=account, open_id=open_id, read_only=read_only
-        )
+    with contextlib.ExitStack() as stack:
+
+        def open_session() -> "TuiSession":
+            from resumes.store.search_filler import Filler
+            from tui.opening import prepare
+
+            store = stack.enter_context(session.store(makes=True))
+            if not read_only:
+                stack.enter_context(Filler(store))
+            return prepare(
+                store,
+                account=account,
+                open_id=open_id,
+                read_only=read_only,
+                settings=session.settings(theme=theme),
+                program=session.command_line(),
+            )
+
+        code = service.run(open_session, screen=first, read_only=read_only)
     context.exit(code)

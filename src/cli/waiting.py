@@ -37,10 +37,8 @@ def wait_for(
 
 
 def _is_new(before: "FileRow", now: "FileRow") -> bool:
-    from importer.unbundling import SO_FAR
-
-    # Of a file of several resumes the ledger says so after each part.
-    return before.finished_at != now.finished_at and now.message != SO_FAR.message
+    # Of a file of several resumes the ledger says how far it is after each part.
+    return before.finished_at != now.finished_at and not now.is_under_way
 
 
 def tell_outcomes(

@@ -87,6 +87,7 @@ def watch(
         stop_event() as stop,
     ):
         from importer import service
+        from resumes.store.search_filler import Filler
 
         if root is None:
             root = settings.inbox
@@ -106,15 +107,16 @@ def watch(
         )
         if not once and not until_stdin_ends:
             say(f"Watching {safe_text(str(root))}. Ctrl-C stops it.")
-        ends = service.watch(
-            store,
-            root,
-            options,
-            stop=stop,
-            on_file=lambda report: tell(session, meter, report),
-            on_notice=lambda notice: say(safe_text(str(notice))),
-            on_progress=meter.progressed,
-        )
+        with contextlib.nullcontext() if dry_run else Filler(store):
+            ends = service.watch(
+                store,
+                root,
+                options,
+                stop=stop,
+                on_file=lambda report: tell(session, meter, report),
+                on_notice=lambda notice: say(safe_text(str(notice))),
+                on_progress=meter.progressed,
+            )
     if once:
         say(f"{summary(asdict(ends))}{' (nothing was changed)' if dry_run else ''}.")
         context.exit(_exit_code(failed=ends.failed, was_interrupted=stop.is_set()))

@@ -15,11 +15,12 @@ from importer import conclusions, judging, reading
 from importer.bundles import as_ledger_text
 from importer.claims import Claim
 from importer.names import escaped
-from importer.outcomes import Conclusion, Reason, Refusal
+from importer.outcomes import Conclusion, Refusal
 from importer.steps import Observer, Step
 from importer.taking import Taken
 from resumes.analyzer import Resume
 from resumes.errors import StoreError
+from resumes.reasons import Reason
 from resumes.store import Store, ledger
 from resumes.store.creating import Creation, NewResume, create_files
 from resumes.store.ledger import FileOutcome, Verdict

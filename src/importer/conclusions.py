@@ -4,9 +4,10 @@ import dataclasses
 from collections.abc import Sequence
 
 from importer import judging, outcomes
-from importer.outcomes import Conclusion, ItemConclusion, Reason, Refusal
+from importer.outcomes import Conclusion, ItemConclusion, Refusal
 from resumes.analyzer import Resume
 from resumes.errors import Issue, ResumesError
+from resumes.reasons import Reason
 from resumes.store.creating import Created, Creation, Duplicate, Outcome
 from resumes.store.ledger import FileOutcome, Item, Verdict
 

@@ -5,7 +5,7 @@ from typing import Final
 
 from importer import arrays, lines
 from importer.inflating import GZIP_MAGIC
-from importer.outcomes import Reason, Refusal
+from importer.outcomes import Refusal
 from importer.parts import (
     Bytes,
     CannotUnpack,
@@ -20,6 +20,7 @@ from importer.parts import (
 )
 from importer.reading import JSON_SPACE
 from resumes.errors import InvalidJson
+from resumes.reasons import Reason
 
 ZIP_MAGICS: Final = (b"PK\x03\x04", b"PK\x05\x06")
 """What a zip begins with; the second, one that is empty."""

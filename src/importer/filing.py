@@ -18,11 +18,12 @@ from importer import moves, reading, reports
 from importer.claims import Claim
 from importer.journals import Journal
 from importer.names import find_extension, safe_stem
-from importer.outcomes import Conclusion, Reason
+from importer.outcomes import Conclusion
 from importer.reading import Signature
 from importer.steps import Observer, Step
 from importer.taking import Taker
 from resumes.clock import Clock
+from resumes.reasons import Reason
 from resumes.store.accounts import NAME
 from resumes.store.ledger import FileOutcome
 

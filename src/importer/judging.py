@@ -4,10 +4,11 @@ import logging
 import secrets
 
 from importer import reading
-from importer.outcomes import Reason, Refusal, treat
+from importer.outcomes import Refusal, treat
 from resumes import analyzer
 from resumes.analyzer import Format, Resume
 from resumes.errors import InvalidJson, InvalidResume, ResumesError
+from resumes.reasons import Reason
 
 logger = logging.getLogger("resumes.importer")
 

@@ -1,35 +1,16 @@
-"""What becomes of a file for each error there is, and what its owner can do about it.
+"""What becomes of a file for each error there is: one table, of which tests walk every code.
 
-One table from error codes to treatments, one from reasons to hints. Tests walk every code.
+What a file's owner can do about a reason, `resumes.reasons` says.
 """
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from enum import StrEnum
 
 from resumes.errors import ErrorCode, Issue
+from resumes.reasons import HINTS, Reason
 from resumes.store.ledger import FileOutcome
 from resumes.text import counted, escaped
-
-
-class Reason(StrEnum):
-    """Why a file is not simply done: folder names under `_failed`, and `reason` in reports.
-
-    The same words as the error codes where the API would refuse the same bytes with that code.
-    """
-
-    INVALID_JSON = "invalid_json"
-    INVALID_RESUME = "invalid_resume"
-    COVER_LETTER = "cover_letter"
-    INVALID_ARCHIVE = "invalid_archive"
-    TOO_LARGE = "too_large"
-    QUOTA_REACHED = "quota_reached"
-    DUPLICATE = "duplicate"
-    ACCOUNT_DELETED = "account_deleted"
-    UNREADABLE = "unreadable"
-    CRASHED = "crashed"
-    INTERNAL_ERROR = "internal_error"
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,44 +43,6 @@ TREATMENTS: Mapping[ErrorCode, Treatment] = {
     ErrorCode.IDEMPOTENCY_MISMATCH: _FAILED_INSIDE,
 }
 
-HINTS: Mapping[Reason, str] = {
-    Reason.INVALID_JSON: (
-        "Have the analyzer write the file again, as UTF-8 JSON, and drop it into the inbox. "
-        "The byte offset says where reading failed."
-    ),
-    Reason.INVALID_RESUME: (
-        "Mend the fields that the issues name, then move the file back into the inbox."
-    ),
-    Reason.COVER_LETTER: "Only resumes are imported. Keep cover letters out of the inbox.",
-    Reason.INVALID_ARCHIVE: (
-        "Make the archive again: gzip, or zip with deflate, without a password, of .json, .ndjson "
-        "or .jsonl files. Then drop it into the inbox."
-    ),
-    Reason.TOO_LARGE: (
-        "Make the file smaller, for example by leaving out embedded pictures, or raise "
-        "max_body_bytes in the settings; then move it back into the inbox."
-    ),
-    Reason.QUOTA_REACHED: (
-        "Nothing needs to be done to the file: it is imported, in order of arrival, as soon as "
-        "the plan allows more resumes or one is deleted."
-    ),
-    Reason.DUPLICATE: "The content is stored already. The file can be deleted.",
-    Reason.ACCOUNT_DELETED: (
-        "The account was deleted after the file was taken. To import it elsewhere, move it into "
-        "the folder of another account."
-    ),
-    Reason.UNREADABLE: (
-        "Let the user that runs the importer read the file, then move it back into the inbox."
-    ),
-    Reason.CRASHED: (
-        "Look into the file with other tools, and report it: no file should end the importer. "
-        "`resumes imports retry` tries it once more."
-    ),
-    Reason.INTERNAL_ERROR: (
-        "This is a fault of the importer. Look for the id in its log, report it, and move the "
-        "file back into the inbox when it is mended."
-    ),
-}
 WARNINGS_HINT = "The resume is stored. The warnings name what it holds that may not be meant."
 
 

@@ -2,8 +2,9 @@
 
 from dataclasses import dataclass
 
-from importer.outcomes import Reason, Refusal
+from importer.outcomes import Refusal
 from resumes.errors import InvalidJson, TooLarge
+from resumes.reasons import Reason
 
 Bytes = bytes | bytearray
 """The whole of a file or of a member, inflated."""

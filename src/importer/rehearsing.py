@@ -14,13 +14,14 @@ from importer.filing import folder_of
 from importer.holding import HeldFiles
 from importer.names import escaped
 from importer.options import Options
-from importer.outcomes import Conclusion, Reason, Refusal
+from importer.outcomes import Conclusion, Refusal
 from importer.parts import CannotUnpack
 from importer.scanning import Seen
 from importer.telling import FileReport, Remark, Summary, unowned
 from importer.trying import Trial
 from resumes.clock import timestamp
 from resumes.errors import QuotaReached
+from resumes.reasons import Reason
 from resumes.store import Store, accounts, ledger
 from resumes.store.accounts import AccountInfo
 from resumes.store.creating import Created, Duplicate, Outcome

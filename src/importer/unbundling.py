@@ -10,18 +10,15 @@ from importer.claims import Claim
 from importer.committing import DEADLINE_S, Committer, Ended, Work
 from importer.hands import Hand
 from importer.options import Options
-from importer.outcomes import Conclusion, Reason, Refusal
+from importer.outcomes import Conclusion, Refusal
 from importer.parts import CannotUnpack
 from importer.taking import is_last_attempt
 from resumes.errors import ResumesError, StoreError
 from resumes.store import Store, ledger
 from resumes.store.creating import Creation, Outcome, create_files
-from resumes.store.ledger import FileOutcome, Verdict
+from resumes.store.ledger import SO_FAR
 
 logger = logging.getLogger("resumes.importer")
-
-SO_FAR = Verdict(FileOutcome.FAILED, Reason.INTERNAL_ERROR.value, "It is being imported")
-"""What the ledger says of a file while its items are imported."""
 
 
 class Unbundler:

@@ -1,12 +1,13 @@
 """Settings: one frozen object, built once by the command line and passed down.
 
 Precedence, everywhere the same: flag, environment (`RESUMES_…`), `config.toml` in the home,
-default. The file is flat TOML with the names below.
+default. The file is flat TOML with the names below, but for the table of keys.
 """
 
+import json
 import os
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
@@ -36,6 +37,15 @@ class LogFormat(StrEnum):
 
     TEXT = "text"
     JSON = "json"
+
+
+class Theme(StrEnum):
+    """The colours of the terminal UI; `terminal` are those that the terminal itself is set to."""
+
+    DARK = "dark"
+    LIGHT = "light"
+    TERMINAL = "terminal"
+    TERMINAL_LIGHT = "terminal-light"
 
 
 def _zero_if_unlimited(value: Any) -> Any:
@@ -122,12 +132,28 @@ class Settings(BaseSettings):
     on_import: str | None = None
     """A shell command to run after each batch of files. By default, and if empty, there is none."""
 
+    theme: Theme = Theme.DARK
+    """The colours that the terminal UI begins with. NO_COLOR in the environment takes them away."""
+
+    keymap: Annotated[Mapping[str, str], NoDecode] = Field(default_factory=dict)
+    """Keys of the terminal UI other than its own, by action; in the environment as JSON."""
+
     @field_validator("extra_section_types", mode="before")
     @classmethod
     def _split(cls, value: Any) -> Any:
         if isinstance(value, str):
             return {name.strip() for name in value.split(",")} - {""}
         return value
+
+    @field_validator("keymap", mode="before")
+    @classmethod
+    def _parse(cls, value: Any) -> Any:
+        if isinstance(value, str):
+            try:
+                value = json.loads(value)
+            except ValueError:
+                raise ValueError('use JSON, such as {"resumes.delete": "d,f8"}') from None
+        return dict(_flat(value)) if isinstance(value, Mapping) else value
 
     @property
     def database_url(self) -> str:
@@ -157,6 +183,15 @@ class Settings(BaseSettings):
         assert isinstance(init_settings, InitSettingsSource)
         file_values = init_settings.init_kwargs.pop("_file_values", {})
         return (init_settings, env_settings, InitSettingsSource(settings_cls, file_values))
+
+
+def _flat(table: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    """`resumes.delete` for both of TOML's readings of it: with quotes a key, without a table."""
+    for name, value in table.items():
+        if isinstance(value, Mapping):
+            yield from _flat(value, f"{prefix}{name}.")
+        else:
+            yield f"{prefix}{name}", value
 
 
 def load_settings(**flags: Any) -> Settings:

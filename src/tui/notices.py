@@ -27,8 +27,8 @@ NOTICES: Final[Mapping[ErrorCode, Notice]] = {
     ErrorCode.TOO_LARGE: Notice("Make it smaller."),
     ErrorCode.INVALID_ARGUMENT: Notice("Nothing was changed; correct it and try again."),
     ErrorCode.INVALID_KEY: Notice("n in Keys makes a new one."),
-    ErrorCode.QUOTA_REACHED: Notice("`resumes accounts set-plan` gives it a larger plan."),
-    ErrorCode.BUSINESS_PLAN_REQUIRED: Notice("`resumes accounts set-plan` changes the plan."),
+    ErrorCode.QUOTA_REACHED: Notice("p in Accounts gives it a larger plan."),
+    ErrorCode.BUSINESS_PLAN_REQUIRED: Notice("p in Accounts changes the plan."),
     ErrorCode.NOT_FOUND: Notice("It may have been deleted meanwhile; r reads again."),
     ErrorCode.CONFLICT: Notice("Nothing was changed; r reads again."),
     ErrorCode.IDEMPOTENCY_MISMATCH: Notice("Nothing was changed; r reads again."),
@@ -44,6 +44,8 @@ class Failure:
 
     message: str
     remedy: str
+    is_passing: bool = False
+    """Whether the store is away, so that the same call may work in a while."""
 
     @property
     def content(self) -> Content:
@@ -54,7 +56,8 @@ class Failure:
 
 def failure(error: ResumesError) -> Failure:
     """What is said about an error that was foreseen."""
-    return Failure(error.message, NOTICES[error.code].remedy)
+    is_passing = error.code is ErrorCode.STORE_UNAVAILABLE
+    return Failure(error.message, NOTICES[error.code].remedy, is_passing)
 
 
 def internal_failure(reference: str) -> Failure:

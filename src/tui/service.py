@@ -1,78 +1,69 @@
-"""Running the terminal UI: what `resumes tui` calls."""
+"""Running the terminal UI: what `resumes tui` calls.
 
+Nothing that this module imports needs the store: the first frame is painted before that.
+"""
+
+import os
 import sys
-from typing import Final
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Final
 
-from resumes.errors import InvalidArgument, NotFound
-from resumes.store import accounts, listing
-from resumes.store.engine import Store
+from resumes.errors import InvalidArgument
+from resumes.text import counted
 from tui.app import ResumesApp
 from tui.held_logs import held_logs
 from tui.modes import MODES
-from tui.session import Session
+from tui.text import safe_text
+from tui.web.child import is_behind_a_page
 
-NO_TERMINAL: Final = (
-    "resumes tui needs a terminal for input, output and errors. "
-    "Elsewhere use `resumes list`, `resumes show` and the other commands, with --json.\n"
+if TYPE_CHECKING:
+    from tui.session import Session
+
+ELSEWHERE: Final = (
+    "Elsewhere use `resumes list`, `resumes show` and the other commands, with --json"
 )
-USAGE: Final = 2
+DUMB: Final = ("", "dumb")
+"""Kinds of terminals that can only print line after line."""
 
 
 def run(
-    store: Store,
-    *,
-    screen: str = "resumes",
-    account: str | None = None,
-    open_id: str | None = None,
-    read_only: bool = False,
+    open_session: "Callable[[], Session]", *, screen: str = "resumes", read_only: bool = False
 ) -> int:
-    """The terminal UI has run to its end; the exit code: 0, 1 after a crash, 2 without a terminal.
+    """The terminal UI has run to its end; the exit code: 0, or 1 after a crash.
 
-    `screen` is resumes, accounts or keys. `account` names whose resumes and keys are shown; None
-    means the first one's resumes and all keys. `open_id` is a resume to open at once, on the
-    screen resumes; without an account it is looked for in all. Raises InvalidArgument for the
-    screen and NotFound for account and resume, before anything is drawn.
+    `open_session` is called in a thread, once the first frame is painted; a ResumesError of it
+    is raised here when the terminal is itself again. Raises InvalidArgument for an unknown
+    screen, and where there is no terminal to draw on.
     """
-    session = prepare(store, screen=screen, account=account, open_id=open_id, read_only=read_only)
-    if not (sys.stdin.isatty() and sys.stdout.isatty() and sys.stderr.isatty()):
-        sys.stderr.write(NO_TERMINAL)
-        return USAGE
-    app = ResumesApp(session, screen=screen if open_id is None else "resumes")
+    check_screen(screen)
+    check_terminal()
+    app = ResumesApp(open_session, screen=screen, read_only=read_only)
     with held_logs():
-        app.run()
+        app.run(mouse=True)
+    if app.failure is not None:
+        raise app.failure
+    if kept := app.deletions_left:
+        # To standard error: the screen that could have said so is gone.
+        titles = ", ".join(f'"{safe_text(title[:80])}"' for title in kept[:5])
+        sys.stderr.write(f"{counted(len(kept), 'deletion')} not carried out: {titles} stays.\n")
     return app.return_code or 0
 
 
-def prepare(
-    store: Store,
-    *,
-    screen: str,
-    account: str | None,
-    open_id: str | None,
-    read_only: bool,
-) -> Session:
-    """The session that was asked for; account and resume exist. Raises as `run` does."""
+def check_screen(screen: str) -> None:
+    """Raises InvalidArgument for a screen that there is not."""
     names = [mode.name for mode in MODES]
     if screen not in names:
         raise InvalidArgument(f'Unknown screen "{screen[:80]}": use {", ".join(names)}')
-    if account is not None:
-        accounts.get_account(store, account)
-    if open_id is not None:
-        account = find_owner(store, open_id, account)
-    return Session(
-        store, read_only=read_only, account=account, keys_account=account, open_id=open_id
-    )
 
 
-def find_owner(store: Store, resume_id: str, account: str | None) -> str:
-    """The name of the account that holds the resume. Raises NotFound."""
-    for candidate in accounts.list_accounts(store):
-        if account not in (None, candidate.name):
-            continue
-        try:
-            listing.get_resume(store, candidate.id, resume_id)
-        except NotFound:
-            continue
-        return candidate.name
-    where = "any account" if account is None else f'account "{account}"'
-    raise NotFound(f'Resume not found in {where}: "{resume_id[:80]}". `resumes list` shows all')
+def check_terminal() -> None:
+    """Raises InvalidArgument where nothing can be drawn."""
+    if is_behind_a_page():
+        return
+    if not all(stream.isatty() for stream in (sys.stdin, sys.stdout, sys.stderr)):
+        raise InvalidArgument(f"The terminal UI needs a terminal. {ELSEWHERE}")
+    kind = os.environ.get("TERM", "")
+    if kind in DUMB:
+        raise InvalidArgument(
+            f'The terminal UI cannot draw on a terminal of the kind TERM="{kind}". {ELSEWHERE}'
+        )

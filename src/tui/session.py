@@ -1,16 +1,20 @@
 """What the screens share for as long as the terminal UI runs."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
+from resumes.settings import Settings
 from resumes.store.engine import Store
+from tui.deletions import Deletions
 
 
 @dataclass(slots=True)
 class Session:
-    """The store, and where the reader is.
+    """The store, the settings in force, and where the reader is.
 
     `account` is the name of the account whose resumes are shown; None means the first.
-    `keys_account` is the one whose keys are shown; None means all.
+    `keys_account` is the one whose keys are shown, `imports_account` the one whose files are;
+    None means all. `program` is how commands begin that are shown to be typed elsewhere.
     """
 
     store: Store
@@ -19,3 +23,9 @@ class Session:
     keys_account: str | None = None
     open_id: str | None = None
     """The resume to show first; None once it was."""
+
+    imports_account: str | None = None
+    settings: Settings = field(default_factory=Settings)
+    keymap: Mapping[str, str] = field(default_factory=dict)
+    program: str = "resumes"
+    deletions: Deletions = field(default_factory=Deletions)

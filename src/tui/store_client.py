@@ -10,14 +10,16 @@ import secrets
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
+from textual.dom import DOMNode
 from textual.message import Message
-from textual.widget import Widget
 
 from resumes.errors import ResumesError
-from resumes.store.engine import Store
 from tui.notices import Failure, failure, internal_failure
+
+if TYPE_CHECKING:
+    from resumes.store.engine import Store
 
 T = TypeVar("T")
 
@@ -31,7 +33,7 @@ CHANGES = "changes"
 class _Call:
     group: str
     generation: int
-    run: Callable[[Store], Any]
+    run: Callable[["Store"], Any]
     then: Callable[[Any], None]
     failed: Callable[[Failure], None]
 
@@ -46,9 +48,9 @@ class Reply(Message, bubble=False):
 
 
 class StoreClient:
-    """The store as one screen sees it. The screen hands each `Reply` it gets to `deliver`."""
+    """The store as one screen sees it, or the app, which hands each `Reply` it gets to `deliver`."""
 
-    def __init__(self, store: Store, screen: Widget) -> None:
+    def __init__(self, store: "Store", screen: DOMNode) -> None:
         self._store = store
         self._screen = screen
         self._generations: dict[str, int] = {}
@@ -56,7 +58,7 @@ class StoreClient:
     def read(
         self,
         group: str,
-        run: Callable[[Store], T],
+        run: Callable[["Store"], T],
         then: Callable[[T], None],
         failed: Callable[[Failure], None],
     ) -> None:
@@ -70,7 +72,7 @@ class StoreClient:
 
     def change(
         self,
-        run: Callable[[Store], T],
+        run: Callable[["Store"], T],
         then: Callable[[T], None],
         failed: Callable[[Failure], None],
     ) -> None:

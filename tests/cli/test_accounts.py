@@ -2,7 +2,8 @@
 
 import pytest
 
-from tests.cli.conftest import CommandLine, a_resume, store_resumes
+from resumes.store import accounts
+from tests.cli.conftest import CommandLine, a_resume, open_home, store_resumes
 
 
 def test_an_account_starts_on_the_free_plan(run: CommandLine) -> None:
@@ -14,7 +15,8 @@ def test_an_account_starts_on_the_free_plan(run: CommandLine) -> None:
     shown = run.answers("accounts", "show", "acme", "--json")
     assert {**shown, "id": "", "createdAt": ""} == {
         "id": "", "name": "acme", "plan": "free", "createdAt": "", "resumes": 0,
-        "maxResumes": 5, "freePlaces": 5, "apiListing": False,
+        "maxResumes": 5, "freePlaces": 5, "apiListing": False, "lastResumeAt": None, "keys": 0,
+        "activeKeys": 0, "lastKeyUseAt": None, "filesHeld": 0, "filesFailed": 0,
     }  # fmt: skip
 
 
@@ -57,7 +59,9 @@ def test_a_taken_name_a_bad_name_and_a_missing_plan_are_told(acme: CommandLine) 
 def test_show_is_for_people(acme: CommandLine) -> None:
     shown = acme.succeeds("accounts", "show", "acme")
 
-    assert "resumes      0 of 5\n" in shown
+    assert "resumes        0 of 5\n" in shown
+    assert "keys           0 active of 0\n" in shown
+    assert "newest resume  -\n" in shown
 
 
 def test_a_smaller_plan_keeps_what_is_there_and_says_so(acme: CommandLine) -> None:
@@ -90,3 +94,19 @@ def test_delete_with_resumes_needs_that_word(acme: CommandLine) -> None:
 @pytest.mark.parametrize("words", [("delete", "acme", "--yes")])
 def test_delete_says_what_went(acme: CommandLine, words: tuple[str, ...]) -> None:
     assert acme("accounts", *words).stderr == 'Account "acme" is gone, with 0 resumes.\n'
+
+
+def test_a_deletion_that_was_cut_off_is_told_and_finished(acme: CommandLine) -> None:
+    store_resumes(acme.home, *(a_resume(f"A{number}") for number in range(4)))
+    with open_home(acme.home) as store, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(accounts, "DELETE_SLICE", 3)
+        accounts.delete_account(store, "acme", with_resumes=True, goes_on=lambda _: False)
+
+    listed = acme("accounts", "list")
+
+    assert listed.stdout == ""
+    assert 'Account "acme" is being deleted, 1 resume left.' in listed.stderr
+    assert "accounts delete acme --with-resumes --yes" in listed.stderr
+    assert acme.answers("accounts", "list", "--json") == {"accounts": []}
+    acme.succeeds("accounts", "delete", "acme", "--with-resumes", "--yes")
+    assert "being deleted" not in acme("accounts", "list").stderr

@@ -2,10 +2,10 @@
 
 import json
 
-from resumes.store import importers
+from resumes.store import accounts, importers
 from resumes.store.importers import Finding, State
 from tests.cli.conftest import CommandLine, open_home
-from tests.resumes.store.builders import an_importer
+from tests.resumes.store.builders import a_file, an_importer
 
 
 def test_all_is_well(acme: CommandLine) -> None:
@@ -40,6 +40,21 @@ def test_something_wrong_is_exit_1_and_has_a_remedy(acme: CommandLine) -> None:
     assert "WRONG  inbox" in result.stdout
     assert "resumes accounts create nobody, or rename the folder" in result.stdout
     assert result.stderr == "1 thing to put right.\n"
+
+
+def test_what_wants_a_look_is_told_and_is_no_failure(acme: CommandLine) -> None:
+    with open_home(acme.home) as store:
+        a_file(store, accounts.get_account(store, "acme"))
+
+    result = acme("doctor")
+
+    assert result.exit_code == 0
+    assert "note   files     1 file failed" in result.stdout
+    assert "imports list --outcome failed\n" in result.stdout
+    assert result.stderr == "All is well; 1 thing to look at.\n"
+    told = acme.answers("doctor", "--json")
+    assert told["ok"] is True
+    assert [one["ok"] for one in told["findings"] if one["remedy"] is not None] == [True]
 
 
 def test_no_home_yet_is_told_and_nothing_is_made(run: CommandLine) -> None:

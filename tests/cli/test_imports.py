@@ -102,6 +102,21 @@ def test_the_list_goes_on_with_the_last_id(acme: CommandLine) -> None:
     assert "24 hexadecimal digits" in acme.fails(2, "imports", "list", "--before", "x")
 
 
+def test_what_failed_comes_first_if_asked_for(acme: CommandLine) -> None:
+    record_file(acme, ledger_id("1"))
+    record_file(acme, ledger_id("2"), FileOutcome.HELD, reason="quota_reached")
+    record_file(acme, ledger_id("3"), FileOutcome.DONE, reason=None)
+    record_file(acme, ledger_id("4"))
+
+    assert listed(acme, "--failed-first") == ["4", "1", "2", "3"]
+    first = acme("imports", "list", "--failed-first", "--limit", "2")
+    assert first.stderr == f"older ones  --before failed:{ledger_id('1')}\n"
+    words = ("imports", "list", "--failed-first", "--before", f"failed:{ledger_id('1')}", "--json")
+    rest = acme.answers(*words)
+    assert ([one["id"][0] for one in rest["files"]], rest["before"]) == (["2", "3"], None)
+    assert "Invalid place" in acme.fails(2, "imports", "list", "--failed-first", "--before", "x")
+
+
 def test_show_says_why(acme: CommandLine) -> None:
     record_file(acme, "c1")
 

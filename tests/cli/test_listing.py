@@ -1,5 +1,8 @@
 """`resumes list`: as the API lists them."""
 
+import pytest
+
+from cli import listing
 from tests.cli.conftest import CommandLine, a_resume, store_resumes
 
 
@@ -45,6 +48,42 @@ def test_nothing_to_list_is_said_on_standard_error(acme: CommandLine) -> None:
     assert (listed.exit_code, listed.stdout) == (0, "")
     assert listed.stderr == 'No resumes yet in account "acme".\n'
     assert "No more resumes" in acme("list", "--cursor", "f" * 24).stderr
+
+
+def test_a_filter_lists_what_has_its_words(acme: CommandLine) -> None:
+    people = [a_resume(name) for name in ("Ada Lovelace", "Bo Émile", "Cy Adair")]
+    ids = store_resumes(acme.home, *people)
+
+    first = acme("list", "--filter", "AD a", "--limit", "1")
+    page = acme.answers("list", "--filter", "ad a", "--cursor", ids[0], "--json")
+
+    assert first.stdout.splitlines()[1].split()[0] == ids[0]
+    assert first.stderr == f"next cursor  {ids[0]}\n"
+    assert [one["id"] for one in page["resumes"]] == [ids[2]]
+    assert (page["pagination"], page["unindexed"]) == ({"cursor": None, "limit": 20}, 0)
+    assert ids[1] in acme.succeeds("list", "--filter", "EMILE")
+
+
+def test_a_filter_that_nothing_passes_is_named(acme: CommandLine) -> None:
+    store_resumes(acme.home, a_resume("Ada"))
+
+    listed = acme("list", "--filter", "x\x1b[2J")
+
+    assert (listed.exit_code, listed.stdout) == (0, "")
+    assert listed.stderr == 'No resumes in account "acme" with "x\\x1b[2J".\n'
+    assert "Nothing to search for" in acme.fails(2, "list", "--filter", " ")
+
+
+def test_resumes_that_are_not_searched_in_time_are_counted(
+    acme: CommandLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store_resumes(acme.home, a_resume("Ada"), a_resume("Bo"))
+    monkeypatch.setattr(listing, "PATIENCE_S", 0)
+
+    listed = acme("list", "--filter", "ada")
+
+    assert "2 resumes could not be searched yet" in listed.stderr
+    assert acme.answers("list", "--filter", "ada", "--json")["unindexed"] == 2
 
 
 def test_a_malformed_cursor_is_named(acme: CommandLine) -> None:

@@ -1,6 +1,6 @@
 """`resumes plans`."""
 
-from tests.cli.conftest import CommandLine
+from tests.cli.conftest import CommandLine, a_resume, store_resumes
 
 
 def test_plans_are_listed_smallest_first(acme: CommandLine) -> None:
@@ -59,3 +59,47 @@ def test_what_is_no_rate_is_refused(acme: CommandLine) -> None:
         assert f'"{rate}" is neither a number above 0, unlimited nor default' in message
     message = acme.fails(2, "plans", "set", "pro", "--per-day", "1000001")
     assert "Invalid number of requests 1000001" in message
+
+
+def test_set_says_who_is_over_and_what_becomes_of_them(acme: CommandLine) -> None:
+    store_resumes(acme.home, a_resume("A"), a_resume("B"))
+
+    changed = acme("plans", "set", "free", "--max-resumes", "1")
+
+    assert changed.stderr == (
+        'Plan "free" allows 1 resume, without listing over the API.\n'
+        "More than 1: 1 account: acme (2).\n"
+        "They keep what they hold, and take no more until it fits.\n"
+    )
+    assert acme.answers("accounts", "show", "acme", "--json")["resumes"] == 2
+
+
+def test_a_dry_run_says_so_and_changes_nothing(acme: CommandLine) -> None:
+    store_resumes(acme.home, a_resume("A"), a_resume("B"))
+    acme.succeeds("accounts", "set-plan", "acme", "business")
+    words = ("plans", "set", "business", "--max-resumes", "1", "--no-api-listing", "--dry-run")
+
+    acme_alone = {"count": 1, "fullest": [{"account": "acme", "resumes": 2}]}
+    assert acme.answers(*words, "--json") == {"over": acme_alone, "unlisted": acme_alone}
+    assert acme(*words).stderr == (
+        "Nothing was changed.\n"
+        "More than 1: 1 account: acme (2).\n"
+        "They keep what they hold, and take no more until it fits.\n"
+        "No more listing over the API: 1 account: acme (2).\n"
+    )
+    assert "Invalid plan name" in acme.fails(
+        2, "plans", "set", "A!", "--max-resumes=1", "--dry-run"
+    )
+    kept = acme.answers("plans", "list", "--json")["plans"][2]
+    assert (kept["maxResumes"], kept["apiListing"]) == (1_000, True)
+
+
+def test_of_many_who_are_over_ten_are_named(acme: CommandLine) -> None:
+    for number in range(11):
+        acme.succeeds("accounts", "create", f"a{number:02}")
+        store_resumes(acme.home, a_resume(), account=f"a{number:02}")
+
+    said = acme("plans", "set", "free", "--max-resumes", "0").stderr
+
+    assert "More than 0: 11 accounts: a00 (1), a01 (1)," in said
+    assert "a09 (1) and 1 more." in said

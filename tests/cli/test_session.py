@@ -31,6 +31,18 @@ def test_a_store_is_made_only_by_who_makes(tmp_path: Path) -> None:
     session.store().close()
 
 
+def test_health_is_looked_at_where_the_flags_lead(tmp_path: Path) -> None:
+    session = Session(home=tmp_path)
+    session.store(makes=True).close()
+
+    installation = session.installation()
+
+    assert installation.settings().home == tmp_path
+    assert installation.start_line(None).endswith(f" --home {tmp_path} up")
+    with installation.store() as store:
+        assert accounts.list_accounts(store) == []
+
+
 def test_a_home_that_cannot_be_made_is_told(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("", encoding="ascii")
 

@@ -3,9 +3,12 @@
 import sys
 from typing import Any
 
+import click
 import pytest
 
+from cli.terminal import tui
 from resumes.errors import NotFound
+from resumes.settings import Theme
 from tests.cli.conftest import CommandLine
 from tui import service
 
@@ -50,3 +53,9 @@ def test_what_it_refuses_is_one_line(acme: CommandLine, monkeypatch: pytest.Monk
     monkeypatch.setattr(service, "run", run)
 
     assert acme.fails(1, "tui") == "No such screen"
+
+
+def test_its_colours_are_those_that_can_be_set() -> None:
+    (option,) = [one for one in tui.params if one.name == "theme"]
+    assert isinstance(option.type, click.Choice)
+    assert list(option.type.choices) == list(Theme)

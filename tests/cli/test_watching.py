@@ -15,7 +15,9 @@ import pytest
 
 from cli.flood import FEW
 from cli.status_line import REWRITE
-from tests.cli.conftest import CommandLine, a_resume, finish, start
+from resumes.store import accounts, search
+from tests.cli.conftest import CommandLine, a_resume, finish, open_home, start
+from tests.cli.test_children import wait_until
 from tests.cli.test_status_line import screen
 
 
@@ -40,6 +42,21 @@ def test_once_drains_the_inbox_and_tells_each_outcome(acme: CommandLine, inbox: 
     ]
     assert summary == "1 done, 1 failed."
     assert list(inbox.iterdir()) == []
+
+
+def test_what_is_imported_is_soon_in_the_search_index(acme: CommandLine, inbox: Path) -> None:
+    watching = start("--home", str(acme.home), "watch")
+    try:
+        with open_home(acme.home) as store:
+
+            def is_indexed() -> bool:
+                account = accounts.get_account(store, "acme")
+                return search.find_page(store, account.id, "ada", patience_s=0).page.entries != []
+
+            wait_until(is_indexed, within_s=20)
+    finally:
+        watching.terminate()
+        finish(watching)
 
 
 def test_held_and_duplicate_alone_are_done(acme: CommandLine, inbox: Path) -> None:

@@ -14,7 +14,7 @@ from importer import reports
 from importer.claims import Claim
 from importer.filing import Filing
 from importer.names import escaped, name_hex
-from importer.outcomes import Conclusion, Reason, Refusal
+from importer.outcomes import Conclusion, Refusal
 from importer.reading import Signature
 from importer.reports import SUFFIX
 from importer.rounds import Importer
@@ -22,6 +22,7 @@ from importer.steps import Observer, Step
 from importer.taking import Candidate
 from importer.telling import FileReport
 from importer.workspaces import Workspace
+from resumes.reasons import Reason
 from resumes.store import Store, listing
 from resumes.store.ledger import FileOutcome
 from tests.resumes.builders import a_document

@@ -6,8 +6,8 @@ import zipfile
 import pytest
 
 from importer.archives import iter_inflated, open_archive
-from importer.outcomes import Reason
 from importer.parts import CannotUnpack
+from resumes.reasons import Reason
 from resumes.text import is_harmless
 from tests.importer.packing import LIMITS, WIDE, zipped
 

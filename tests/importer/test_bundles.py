@@ -5,11 +5,12 @@ import pytest
 
 from importer import bundles, judging, reading
 from importer.bundles import SLICE_ITEMS, Bundle, as_ledger_text
-from importer.outcomes import Conclusion, ItemConclusion, Reason, Refusal
+from importer.outcomes import Conclusion, ItemConclusion, Refusal
 from importer.parts import CannotUnpack, Limits
 from importer.reading import NotAFile
 from resumes.analyzer import DEFAULT_FORMAT, Format, Resume
 from resumes.errors import Issue
+from resumes.reasons import Reason
 from resumes.store.items import MOST_PROBLEMS, parse_items
 from resumes.store.ledger import FileOutcome
 from tests.importer.builders import DONE, FAILED

@@ -3,9 +3,10 @@ from collections.abc import Sequence
 import pytest
 
 from importer import conclusions
-from importer.outcomes import Conclusion, ItemConclusion, Reason, Refusal
+from importer.outcomes import Conclusion, ItemConclusion, Refusal
 from resumes import analyzer
 from resumes.errors import Issue, NotFound, QuotaReached, ResumesError, StoreUnavailable
+from resumes.reasons import Reason
 from resumes.store.creating import Created, Creation, Duplicate, Outcome
 from resumes.store.ledger import FileOutcome, Item, Verdict
 from tests.importer.builders import A_REFUSAL, DONE, DUPLICATE, FAILED

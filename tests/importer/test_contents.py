@@ -5,8 +5,9 @@ from io import BytesIO
 import pytest
 
 from importer.contents import check_beginning, is_several, unpack_content
-from importer.outcomes import Reason, Refusal
+from importer.outcomes import Refusal
 from importer.parts import Bytes, CannotUnpack, Part
+from resumes.reasons import Reason
 from tests.importer.packing import LIMITS, WIDE, gzipped, zipped
 
 

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 import pytest
 
 from importer.inflating import CHUNK_BYTES, collect, iter_gunzipped
-from importer.outcomes import Reason
 from importer.parts import Bytes, CannotUnpack
+from resumes.reasons import Reason
 from tests.importer.packing import LIMITS, WIDE, bomb, gzipped
 
 CONTENT = bytes(range(256)) * 2_000

@@ -4,10 +4,11 @@ from pathlib import Path
 import pytest
 
 from importer import judging, reading
-from importer.outcomes import Reason, Refusal
+from importer.outcomes import Refusal
 from resumes import analyzer
 from resumes.analyzer import DEFAULT_FORMAT, Format, Resume
 from resumes.errors import InvalidJson, InvalidResume, NotFound, ResumesError
+from resumes.reasons import Reason
 from tests.resumes.builders import a_document
 
 

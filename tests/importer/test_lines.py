@@ -3,8 +3,8 @@ import time
 import pytest
 
 from importer.lines import looks_like_lines, unpack_lines
-from importer.outcomes import Reason
 from importer.parts import CannotUnpack
+from resumes.reasons import Reason
 from tests.importer.packing import LIMITS, WIDE
 
 LONG = 64 * 1024 * 1024

@@ -3,17 +3,9 @@ import json
 import pytest
 
 from importer import outcomes
-from importer.outcomes import (
-    HINTS,
-    TREATMENTS,
-    Conclusion,
-    ItemConclusion,
-    Reason,
-    Refusal,
-    told_items,
-    treat,
-)
+from importer.outcomes import TREATMENTS, Conclusion, ItemConclusion, Refusal, told_items, treat
 from resumes.errors import ErrorCode, Issue
+from resumes.reasons import HINTS, Reason
 from resumes.store.ledger import FileOutcome
 from tests.importer.builders import DONE, DUPLICATE, FAILED, HELD
 
@@ -31,11 +23,6 @@ def test_only_what_concerns_the_store_is_asked_again() -> None:
         ErrorCode.OUTCOME_UNKNOWN,
         ErrorCode.STORE_INCOMPATIBLE,
     }
-
-
-@pytest.mark.parametrize("reason", Reason)
-def test_every_reason_has_a_hint(reason: Reason) -> None:
-    assert HINTS[reason].endswith(".")
 
 
 def test_a_refused_file_has_the_code_that_the_api_answers_with() -> None:

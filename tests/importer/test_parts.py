@@ -1,6 +1,5 @@
 import pytest
 
-from importer.outcomes import Reason
 from importer.parts import (
     CannotUnpack,
     Limits,
@@ -11,6 +10,7 @@ from importer.parts import (
     too_many_parts,
 )
 from resumes.errors import TooLarge
+from resumes.reasons import Reason
 
 LIMITS = Limits(max_bytes=1_000, max_file_bytes=2_000, max_parts=3_000)
 

@@ -7,9 +7,10 @@ from typing import Any
 import pytest
 
 from importer import reports
-from importer.outcomes import Conclusion, ItemConclusion, Reason, Refusal
+from importer.outcomes import Conclusion, ItemConclusion, Refusal
 from importer.reading import Signature
 from resumes.errors import Issue
+from resumes.reasons import Reason
 from resumes.store.ledger import FileOutcome
 from tests.importer.builders import A_REFUSAL, DUPLICATE, FAILED, a_report, a_work_claim
 from tests.resumes.builders import a_document

@@ -8,12 +8,13 @@ import pytest
 
 from importer import journals, reading
 from importer.claims import Claim
-from importer.outcomes import Reason, Refusal
+from importer.outcomes import Refusal
 from importer.steps import Step
 from importer.taking import Again, Candidate, Left, Taken, Taker, Why, is_last_attempt
 from importer.trying import Known, Trial
 from importer.workspaces import LEASE, Workspace
 from resumes.analyzer import DEFAULT_FORMAT, Resume
+from resumes.reasons import Reason
 from tests.importer.builders import (
     AN_ID,
     FAILED,

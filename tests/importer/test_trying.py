@@ -7,10 +7,11 @@ from pathlib import Path
 import pytest
 
 from importer import leases, reading
-from importer.outcomes import Reason, Refusal
+from importer.outcomes import Refusal
 from importer.reading import NotAFile, Signature
 from importer.trying import Known, Trial, Tried
 from resumes.analyzer import DEFAULT_FORMAT, Format, Resume
+from resumes.reasons import Reason
 from tests.importer.builders import FAILED, a_report, a_work_claim
 from tests.importer.packing import gzipped
 from tests.resumes.builders import a_document

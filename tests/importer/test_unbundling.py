@@ -8,7 +8,6 @@ from importer.claims import Claim
 from importer.committing import Committer, Ended, Work
 from importer.hands import Hand
 from importer.options import Options
-from importer.outcomes import Reason
 from importer.parts import Limits
 from importer.reading import find_signature
 from importer.steps import unobserved
@@ -18,6 +17,7 @@ from importer.unbundling import Unbundler
 from importer.workspaces import Workspace
 from resumes.analyzer import DEFAULT_FORMAT
 from resumes.errors import StoreUnavailable
+from resumes.reasons import Reason
 from resumes.store import Store, accounts, ledger
 from resumes.store.accounts import AccountInfo
 from resumes.store.ledger import FileOutcome

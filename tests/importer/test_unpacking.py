@@ -9,11 +9,11 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from importer.outcomes import Reason
 from importer.reading import digest
 from importer.unpacking import CannotUnpack, Limits, Part, is_bundle, unpack
 from resumes import analyzer
 from resumes.errors import ResumesError
+from resumes.reasons import Reason
 from tests.importer.packing import (
     LIMITS,
     WIDE,

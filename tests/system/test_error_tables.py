@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 
 from cli.exits import EXIT_CODES
-from importer.outcomes import HINTS, TREATMENTS, Reason
+from importer.outcomes import TREATMENTS
 from resumes.errors import ErrorCode
+from resumes.reasons import HINTS, Reason
 from resumes.store.ledger import FileOutcome
 from server.responses import STATUSES
 from tui.notices import NOTICES

@@ -11,6 +11,7 @@ from textual.pilot import Pilot
 
 from resumes.store.engine import Store
 from tui.app import ResumesApp
+from tui.screens.list_screen import ListScreen
 from tui.session import Session
 
 LIMIT_S = 10.0
@@ -31,8 +32,9 @@ async def running(
 ) -> AsyncIterator[Pilot[int]]:
     """The app runs, and its first page is there or refused."""
     session = Session(store, read_only, account, account, open_id)
-    app = ResumesApp(session, screen=screen)
+    app = ResumesApp(lambda: session, screen=screen, read_only=read_only)
     async with app.run_test(size=size, notifications=True) as pilot:
+        await until(lambda: isinstance(app.screen, ListScreen) and app.screen.focused is not None)
         yield pilot
 
 

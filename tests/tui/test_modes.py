@@ -1,13 +1,18 @@
-"""The screens side by side."""
+"""The screens that stand beside one another."""
 
-from tui.app import SCREENS
-from tui.modes import MODES
+import pytest
 
-
-def test_every_mode_has_its_screen() -> None:
-    assert [mode.name for mode in MODES] == list(SCREENS)
-    assert all(mode.name == SCREENS[mode.name].MODE for mode in MODES)
+from tui.modes import MODES, Mode
+from tui.screens.list_screen import ListScreen
 
 
-def test_their_keys_count_from_one() -> None:
-    assert [mode.key for mode in MODES] == [str(number + 1) for number in range(len(MODES))]
+@pytest.mark.parametrize("mode", MODES, ids=lambda mode: mode.name)
+def test_every_mode_has_a_screen_that_knows_its_name(mode: Mode) -> None:
+    screen = mode.load()
+
+    assert issubclass(screen, ListScreen)
+    assert mode.name == screen.MODE
+
+
+def test_their_keys_are_the_digits_in_order() -> None:
+    assert [mode.key for mode in MODES] == ["1", "2", "3", "4", "5", "6"]

@@ -16,13 +16,14 @@ from contextlib import contextmanager
 import pytest
 
 from resumes.store.engine import Store
-from tests.tui.builders import a_hostile_document, an_account, stored
+from tests.tui.builders import a_document, a_hostile_document, an_account, stored
 from tests.tui.driving import LIMIT_S
 
 PROGRAM = """
 import sys
 from resumes.store.engine import open_store
 from tui.screens.resumes.screen import ResumesScreen
+from tui.opening import prepare
 from tui.service import run
 
 if "crash" in sys.argv:
@@ -30,7 +31,7 @@ if "crash" in sys.argv:
         raise RuntimeError("\\x1b]52;c;AAAA\\x07")
     ResumesScreen.heading = heading
 with open_store(sys.argv[1]) as store:
-    code = run(store)
+    code = run(lambda: prepare(store))
 sys.exit(code)
 """
 
@@ -93,7 +94,7 @@ def take_terminal() -> None:
 
 
 @contextmanager
-def terminal(store: Store, *arguments: str) -> Iterator[Terminal]:
+def terminal(store: Store, *arguments: str, kind: str = "xterm-256color") -> Iterator[Terminal]:
     ours, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
     program = subprocess.Popen(
@@ -103,7 +104,7 @@ def terminal(store: Store, *arguments: str) -> Iterator[Terminal]:
         stderr=theirs,
         start_new_session=True,
         preexec_fn=take_terminal,
-        env=os.environ | {"TERM": "xterm-256color"},
+        env=os.environ | {"TERM": kind},
     )
     os.close(theirs)
     try:
@@ -127,7 +128,7 @@ def test_a_hostile_resume_puts_no_escape_sequence_of_its_own_on_the_wire(
         screen.reads_until(b"a[/b]c")
         screen.types(b"\r")
         screen.reads_until(b"created")
-        screen.types(b"J")
+        screen.types(b"\t")
         screen.reads_until(b"u001b")
         before_end = len(screen.wire)
         screen.types(b"q")
@@ -160,3 +161,60 @@ def test_while_it_is_stopped_others_write(hostile_store: Store) -> None:
         screen.reads_until(b"a[/b]c", after=before)
         screen.types(b"q")
         assert screen.ends() == 0
+
+
+@pytest.mark.parametrize("ending", [b"\x03", b"q"])
+def test_keys_that_end_it_give_the_terminal_back(store: Store, ending: bytes) -> None:
+    with terminal(store) as screen:
+        screen.reads_until(b"holds no resumes yet")
+        screen.types(ending)
+
+        assert screen.ends() == 0
+        assert LEAVES_SCREEN in screen.wire
+
+
+def test_ctrl_c_ends_it_before_the_store_is_open_too(store: Store) -> None:
+    with terminal(store) as screen:
+        screen.reads_until(b"Opening the store")
+        screen.types(b"\x03")
+
+        assert screen.ends() == 0
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_ends_it_and_gives_the_terminal_back(store: Store, number: signal.Signals) -> None:
+    with terminal(store) as screen:
+        screen.reads_until(b"holds no resumes yet")
+        screen.program.send_signal(number)
+
+        assert screen.ends() == 128 + number
+        assert LEAVES_SCREEN in screen.wire
+
+
+def test_a_terminal_that_is_closed_ends_it(store: Store) -> None:
+    with terminal(store) as screen:
+        screen.reads_until(b"holds no resumes yet")
+        os.close(os.dup(screen.side))
+        os.dup2(os.open(os.devnull, os.O_RDWR), screen.side)
+
+        screen.program.wait(LIMIT_S)
+
+
+@pytest.mark.parametrize("kind", ["dumb", ""])
+def test_a_terminal_that_cannot_be_drawn_on_is_told_in_one_line(store: Store, kind: str) -> None:
+    with terminal(store, kind=kind) as screen:
+        assert screen.ends() == 1
+        assert b"cannot draw on a terminal" in screen.wire
+        assert b"\x1b" not in screen.wire
+
+
+def test_a_deletion_that_is_cut_short_by_the_end_is_told(store: Store) -> None:
+    stored(store, a_document(title="First"))
+    with terminal(store) as screen:
+        screen.reads_until(b"First")
+        screen.types(b"d")
+        screen.reads_until(b"will be deleted")
+        screen.types(b"q")
+
+        assert screen.ends() == 0
+        assert b'1 deletion not carried out: "First" stays.' in screen.wire

@@ -5,6 +5,7 @@ from resumes.analyzer.jsonresume import sections_left_out, to_jsonresume
 from resumes.analyzer.naming import list_title
 from resumes.analyzer.reading import date_range, plain_number
 from resumes.analyzer.resume import Resume, parse, parse_imported
+from resumes.analyzer.reviewing import stored_warnings
 from resumes.analyzer.sections import nearest_section_type
 from resumes.analyzer.visibility import ShownSection, iter_sections, public_view
 
@@ -22,5 +23,6 @@ __all__ = [
     "plain_number",
     "public_view",
     "sections_left_out",
+    "stored_warnings",
     "to_jsonresume",
 ]

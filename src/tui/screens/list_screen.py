@@ -1,7 +1,7 @@
 """What the screens with a list have in common: the frame, and how pages reach the list."""
 
 from abc import abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Generic, TypeVar
 
@@ -9,6 +9,7 @@ from textual import on
 from textual.app import ComposeResult
 from textual.content import Content
 from textual.screen import Screen
+from textual.widget import Widget
 
 from resumes.store.engine import Store
 from tui.actions import changes_store
@@ -36,15 +37,19 @@ class PageRead(Generic[T]):
 
 
 class ListScreen(Screen[None], Generic[T]):
-    """A screen that is a list of `T` under a title."""
+    """A screen that is a list of `T` under a title. What is seen is read again now and then."""
 
     MODE: ClassVar[str]
+    INSERTS: ClassVar[bool] = True
+    """Whether new rows may come between others; False for lists that grow at their end only."""
+
+    REFRESH_S: ClassVar[float] = 2.0
 
     def __init__(self, session: Session) -> None:
         super().__init__()
         self.session = session
         self.client = StoreClient(session.store, self)
-        self.list: PagedList[T] = PagedList(self.columns(), self.row_key)
+        self.list: PagedList[T] = PagedList(self.columns(), self.row_key, inserts=self.INSERTS)
 
     @abstractmethod
     def columns(self) -> Sequence[Column[T]]:
@@ -52,7 +57,7 @@ class ListScreen(Screen[None], Generic[T]):
 
     @abstractmethod
     def row_key(self, row: T) -> str:
-        """The position of a row, as cursors name it."""
+        """What tells a row from all others; the position of a row where cursors name that."""
 
     @abstractmethod
     def reading(self, cursor: str) -> Callable[[Store], PageRead[T]]:
@@ -65,16 +70,33 @@ class ListScreen(Screen[None], Generic[T]):
     def page_arrived(self, read: PageRead[T]) -> None:
         """The page is about to enter the list: a place to take note of `about`."""
 
+    def body(self) -> Iterable[Widget]:
+        """What stands between title and footer."""
+        yield self.list
+
+    def peel(self) -> bool:
+        """The topmost layer of the screen is gone; False when there is none but the screen."""
+        return False
+
     def compose(self) -> ComposeResult:
         yield ModeLine(self.MODE, read_only=self.session.read_only)
         yield TitleLine(safe("…"))
         yield ErrorLine()
-        yield self.list
+        yield from self.body()
         yield KeyLine()
+
+    def on_mount(self) -> None:
+        self.list.focus()
+        self.set_interval(self.REFRESH_S, self.refresh_rows)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Nothing that changes the store exists while the session is read-only."""
         return not (self.session.read_only and changes_store(action))
+
+    def refresh_rows(self) -> None:
+        """What is seen is being read again, unless a dialog is open or the store is away."""
+        if self.is_current and not self.query_one(ErrorLine).has_failure:
+            self.list.refresh_rows()
 
     @on(PagedList.PageWanted)
     def read_page(self, wanted: PagedList.PageWanted) -> None:
@@ -100,14 +122,18 @@ class ListScreen(Screen[None], Generic[T]):
         """The failure stands above the list; what was read stays."""
         self.query_one(ErrorLine).show(failure)
 
+    @on(ErrorLine.RetryDue)
+    def try_again(self) -> None:
+        """What could not be read is being read."""
+        self.list.refresh_rows()
+
     def action_reload(self) -> None:
-        """The list is read again; an error is gone until the next one."""
-        self.client.drop(PAGE)
+        """The list is being read again; an error is gone until the next one."""
         self.query_one(ErrorLine).clear()
-        self.list.reload()
+        self.list.refresh_rows()
 
     def restart(self) -> None:
-        """Another list is read, from its start."""
+        """Another list is being read, from its start."""
         self.client.drop(PAGE)
         self.query_one(ErrorLine).clear()
         self.list.restart()
@@ -119,4 +145,5 @@ class ListScreen(Screen[None], Generic[T]):
 
     def _fail(self, failure: Failure) -> None:
         self.show_failure(failure)
+        self.list.is_stale = failure.is_passing
         self.list.fail()

@@ -1,11 +1,17 @@
 """The lines around a list or a text."""
 
+from typing import Final
+
 from textual.content import Content
+from textual.message import Message
 from textual.widgets import Footer, Static
 
 from tui.modes import MODES
 from tui.notices import Failure
 from tui.text import joined, safe
+
+MOST_WAIT_S: Final = 30
+"""How long it is waited at most for a store that is away, before it is asked again."""
 
 
 class ModeLine(Static):
@@ -37,21 +43,63 @@ class TitleLine(Static):
 
 
 class ErrorLine(Static):
-    """What did not work, and what to do. Takes no room while all is well."""
+    """What did not work, and what to do. Takes no room while all is well.
+
+    While the store is away it counts down, and asks with `RetryDue` to try again; each time that
+    fails it waits longer.
+    """
 
     DEFAULT_CSS = """
     ErrorLine { height: auto; max-height: 4; padding: 0 1; display: none; color: $text-error;
         background: $error-muted; }
     """
 
+    class RetryDue(Message):
+        """Somebody try again."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._failure: Failure | None = None
+        self._waits_s = 0
+        self._left_s = 0
+
+    def on_mount(self) -> None:
+        self.set_interval(1.0, self._tick)
+
+    @property
+    def has_failure(self) -> bool:
+        """Whether something is shown."""
+        return self._failure is not None
+
     def show(self, failure: Failure) -> None:
         """The failure stays there until `clear`."""
-        self.update(failure.content)
+        self._failure = failure
+        self._waits_s = min(MOST_WAIT_S, max(1, 2 * self._waits_s)) if failure.is_passing else 0
+        self._left_s = self._waits_s
+        self._draw()
         self.display = True
 
     def clear(self) -> None:
         """All is well."""
+        self._failure = None
+        self._waits_s = self._left_s = 0
         self.display = False
+
+    def _tick(self) -> None:
+        if self._failure is None or not self._left_s:
+            return
+        self._left_s -= 1
+        self._draw()
+        if not self._left_s:
+            self.post_message(self.RetryDue())
+
+    def _draw(self) -> None:
+        if self._failure is None:
+            return
+        parts = [self._failure.content]
+        if self._failure.is_passing:
+            parts.append(safe(f"Trying again in {self._left_s} s."))
+        self.update(joined(parts, by=" "))
 
 
 class Note(Static):

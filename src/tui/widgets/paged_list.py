@@ -15,6 +15,7 @@ from textual.message import Message
 from textual.reactive import reactive
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
+from textual.style import Style
 
 from tui.actions import Place, bindings
 from tui.text import safe
@@ -26,6 +27,9 @@ T = TypeVar("T")
 
 SCREENS_AHEAD = 2
 """The next page is asked for when fewer than these many screens of rows are left."""
+
+PAGES_READ_ANEW = 10
+"""A list of more pages than these, into which rows are inserted, is not read anew."""
 
 
 class PagedList(ScrollView, Generic[T], can_focus=True):
@@ -52,6 +56,9 @@ class PagedList(ScrollView, Generic[T], can_focus=True):
     cursor: reactive[int] = reactive(0, repaint=False)
     """The number of the row that keys act on."""
 
+    is_stale: reactive[bool] = reactive(False)
+    """Whether the rows are those of a while ago, since the newest cannot be had."""
+
     class PageWanted(Message):
         """Somebody fill this page: `fill` with the rows after `cursor`, or `fail`."""
 
@@ -70,12 +77,18 @@ class PagedList(ScrollView, Generic[T], can_focus=True):
     class Changed(Message):
         """The cursor, or what is known of the list, changed."""
 
-    def __init__(self, columns: Sequence[Column[T]], key: Callable[[T], str]) -> None:
+    def __init__(
+        self, columns: Sequence[Column[T]], key: Callable[[T], str], *, inserts: bool = False
+    ) -> None:
+        """`inserts`: new rows may come between others, as in lists by name or newest first."""
         super().__init__()
         self._columns = columns
         self._key = key
+        self._inserts = inserts
         self._fitted: list[tuple[Column[T], int]] = []
-        self._asked: int | None = None
+        self._fresh: Pages[T] | None = None
+        """The list being read anew, which will take the place of the one that is shown."""
+        self._asked: tuple[Pages[T], int] | None = None
         self._has_failed = False
         self._empty: Sequence[Content] = ()
         self.pages: Pages[T] = Pages(key)
@@ -84,34 +97,41 @@ class PagedList(ScrollView, Generic[T], can_focus=True):
 
     def fill(self, page: int, rows: Sequence[T], next_cursor: str | None) -> None:
         """The page that was asked for is there."""
-        self._asked = None
-        self.pages.fill(page, rows, next_cursor)
+        if self._asked is None or self._asked[1] != page:
+            return
+        pages, self._asked, self._has_failed = self._asked[0], None, False
+        self.is_stale = False
+        pages.fill(page, rows, next_cursor)
+        if pages is self._fresh:
+            self._compare(pages)
         if self.pages.is_complete:
             self.cursor = max(0, min(self.cursor, self.pages.count - 1))
         self._grow()
 
     def fail(self) -> None:
-        """The page that was asked for cannot be had; nothing is asked until `reload`."""
+        """The page that was asked for cannot be had; nothing is asked until `refresh_rows`."""
         self._asked = None
         self._has_failed = True
         self._grow()
 
-    def reload(self) -> None:
-        """Everything is read again. The cursor stays where it is."""
-        if self.pages.is_long and self.pages.count:
-            self.pages.forget_rows()
-        else:
-            self.pages = Pages(self._key)
+    def refresh_rows(self) -> None:
+        """What is seen is read again, and whatever followed since. Cursor and view stay."""
         self._has_failed = False
-        self._asked = None
-        self._grow()
+        if not self._inserts or not self.pages.next_page:
+            self.pages.expect_changes()
+        elif self._fresh is None and self.pages.next_page <= PAGES_READ_ANEW:
+            self._fresh = Pages(self._key)
+        self._ask()
+        self.refresh()
 
     def restart(self) -> None:
         """Another list is shown, from its start."""
-        self.pages = Pages(self._key)
+        self.pages, self._fresh, self._asked = Pages(self._key), None, None
+        self._has_failed = False
+        self.is_stale = False
         self.cursor = 0
         self.scroll_to(y=0, animate=False, force=True)
-        self.reload()
+        self._grow()
 
     def say_when_empty(self, *lines: Content) -> None:
         """These lines are shown when the list has no rows."""
@@ -126,25 +146,55 @@ class PagedList(ScrollView, Generic[T], can_focus=True):
         row = self.pages.peek(self.cursor)
         return None if isinstance(row, Missing) else row
 
+    def select(self, key: str) -> None:
+        """The cursor is on the row of this key, if that is there."""
+        number = self.pages.find(key)
+        if number is not None:
+            self.cursor = number
+
+    def _compare(self, fresh: Pages[T]) -> None:
+        """The list read anew is shown as soon as it reaches as far as the reader."""
+        current = self.current
+        number = None if current is None else fresh.find(self._key(current))
+        reaches = number is not None or fresh.count > self.cursor + self._row_lines
+        if not fresh.is_complete and not reaches:
+            return
+        self.pages, self._fresh = fresh, None
+        top = self.scroll_offset.y
+        moved = 0 if number is None else number - self.cursor
+        self._resize_list()
+        self.set_reactive(PagedList.cursor, max(0, min(self.cursor + moved, fresh.count - 1)))
+        # At the top the reader watches what comes in; elsewhere no line moves.
+        self.scroll_to(y=top + moved if top else 0, animate=False, force=True)
+        self._scroll_to_cursor()
+
     def _grow(self) -> None:
-        # One line for the heading, and one that says that more is coming.
-        lines = self.pages.count + (0 if self.pages.is_complete else 1)
-        self.virtual_size = Size(self.size.width, lines + 1)
+        self._resize_list()
         self.refresh()
         self._ask()
         self.post_message(self.Changed())
+
+    def _resize_list(self) -> None:
+        # One line for the heading, and one that says that more is coming.
+        lines = self.pages.count + (0 if self.pages.is_complete else 1)
+        self.virtual_size = Size(self.size.width, lines + 1)
 
     def _ask(self) -> None:
         """Whoever can read is asked for the page that is missed most, one at a time."""
         if self._asked is not None or self._has_failed or not self.size:
             return
         first = self.scroll_offset.y
-        page = self.pages.wanted(
-            first, first + self._row_lines, ahead=SCREENS_AHEAD * self._row_lines
-        )
+        page: int | None
+        if self._fresh is not None:
+            pages, page = self._fresh, self._fresh.next_page
+        else:
+            pages = self.pages
+            page = pages.wanted(
+                first, first + self._row_lines, ahead=SCREENS_AHEAD * self._row_lines
+            )
         if page is not None:
-            self._asked = page
-            self.post_message(self.PageWanted(page, self.pages.cursor(page)))
+            self._asked = pages, page
+            self.post_message(self.PageWanted(page, pages.cursor(page)))
 
     @property
     def _row_cells(self) -> int:
@@ -218,6 +268,8 @@ class PagedList(ScrollView, Generic[T], can_focus=True):
 
     def _draw(self, cells: Sequence[tuple[Content, int]], component: str) -> Strip:
         style = self.get_visual_style(component) if component else self.visual_style
+        if self.is_stale:
+            style += Style(dim=True)
         return cells_strip(self, cells, style)
 
     # Keys and mouse.

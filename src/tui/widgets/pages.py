@@ -31,7 +31,11 @@ class Pages(Generic[T]):
         """The cursor that each page is read with, that of the next one included."""
         self._starts = [0]
         """The number of each page's first row, and after the last page the number of rows."""
-        self._rows: OrderedDict[int, Sequence[T]] = OrderedDict()
+        self._rows: OrderedDict[int, list[T | Missing]] = OrderedDict()
+        self._stale: set[int] = set()
+        """Pages to be read again when they are seen; until then their rows are shown."""
+        self._looks_further = False
+        """Whether it is to be asked if anything follows a list that was complete."""
         self._last_key = ""
         self.is_complete = False
         """Whether nothing followed the last page when it was read."""
@@ -42,9 +46,9 @@ class Pages(Generic[T]):
         return self._starts[-1]
 
     @property
-    def is_long(self) -> bool:
-        """Whether there is more than one page."""
-        return len(self._starts) > 2 or not self.is_complete
+    def next_page(self) -> int:
+        """The number of the first page that was never read."""
+        return len(self._starts) - 1
 
     def peek(self, number: int) -> T | Missing:
         """The row of this number, 0 being the first."""
@@ -56,17 +60,35 @@ class Pages(Generic[T]):
         at = number - self._starts[page]
         return rows[at] if at < len(rows) else Missing.GONE
 
+    def find(self, key: str) -> int | None:
+        """The number of the row of this key, if it is among those that are kept."""
+        for page, rows in self._rows.items():
+            for at, row in enumerate(rows):
+                if not isinstance(row, Missing) and self._key(row) == key:
+                    return self._starts[page] + at
+        return None
+
     def wanted(self, first: int, last: int, *, ahead: int) -> int | None:
         """The page to read next for a reader who sees these rows; None when there is none.
 
-        What is seen comes first; then the next page, when fewer than `ahead` rows are left.
+        What is seen and not there comes first, then what is seen and stale; then the next page,
+        when fewer than `ahead` rows are left.
         """
-        for number in range(first, min(last + 1, self.count)):
-            if self.peek(number) is Missing.UNREAD:
-                return bisect_right(self._starts, number) - 1
-        if not self.is_complete and last + ahead >= self.count:
-            return len(self._starts) - 1
+        seen = self._pages_of(first, min(last, self.count - 1))
+        for page in seen:
+            if page not in self._rows:
+                return page
+        for page in seen:
+            if page in self._stale:
+                return page
+        if self._looks_further or (not self.is_complete and last + ahead >= self.count):
+            return self.next_page
         return None
+
+    def _pages_of(self, first: int, last: int) -> range:
+        if last < first:
+            return range(0)
+        return range(bisect_right(self._starts, first) - 1, bisect_right(self._starts, last))
 
     def cursor(self, page: int) -> str:
         """The cursor that the page is read with."""
@@ -78,28 +100,40 @@ class Pages(Generic[T]):
         One that was read before keeps its place and length, so that no row moves: rows that
         belong to the page after it are left out, and what was deleted shows as gone.
         """
-        if page < len(self._starts) - 1:
-            length = self._starts[page + 1] - self._starts[page]
-            end = self._cursors[page + 1] if page + 1 < len(self._cursors) else self._last_key
-            self._keep(page, [row for row in rows if self._key(row) <= end][:length])
+        self._stale.discard(page)
+        if page < self.next_page:
+            self._keep(page, self._in_place(page, rows))
+            return
+        self._looks_further = False
+        self.is_complete = next_cursor is None
+        if not rows and page:
             return
         self._starts.append(self._starts[-1] + len(rows))
-        self._keep(page, rows)
+        self._keep(page, list(rows))
         if rows:
             self._last_key = self._key(rows[-1])
-        self.is_complete = next_cursor is None
-        if next_cursor is not None:
-            self._cursors.append(next_cursor)
+        self._cursors.append(self._last_key if next_cursor is None else next_cursor)
 
-    def forget_rows(self) -> None:
-        """Every page is to be read again, and what came after the last one too."""
-        self._rows.clear()
-        if self.is_complete:
-            self.is_complete = False
-            self._cursors.append(self._last_key)
+    def _in_place(self, page: int, rows: Sequence[T]) -> list[T | Missing]:
+        before = self._rows.get(page)
+        if before is None:
+            length = self._starts[page + 1] - self._starts[page]
+            end = self._cursors[page + 1]
+            return [*[row for row in rows if self._key(row) <= end][:length]]
+        found = {self._key(row): row for row in rows}
+        return [
+            row if isinstance(row, Missing) else found.get(self._key(row), Missing.GONE)
+            for row in before
+        ]
 
-    def _keep(self, page: int, rows: Sequence[T]) -> None:
+    def expect_changes(self) -> None:
+        """Each page is to be read again once it is seen, and what came after the last one too."""
+        self._stale = set(self._rows)
+        self._looks_further = self.is_complete
+
+    def _keep(self, page: int, rows: list[T | Missing]) -> None:
         self._rows[page] = rows
         self._rows.move_to_end(page)
         while len(self._rows) > PAGES_KEPT:
-            self._rows.popitem(last=False)
+            forgotten, _ = self._rows.popitem(last=False)
+            self._stale.discard(forgotten)

@@ -48,11 +48,12 @@ class TextPane(ScrollView, can_focus=True):
         self._unwrapped: Iterator[Paragraph] = iter(())
         self._width = 0
 
-    def show(self, paragraphs: Sequence[Paragraph]) -> None:
-        """The pane holds these, and shows their start."""
+    def show(self, paragraphs: Sequence[Paragraph], *, from_start: bool = True) -> None:
+        """The pane holds these, and shows their start, or the part that it was at."""
         self._paragraphs = paragraphs
         self._wrap()
-        self.scroll_to(y=0, animate=False, force=True)
+        if from_start:
+            self.scroll_to(y=0, animate=False, force=True)
 
     @property
     def plain(self) -> str:

@@ -12,7 +12,9 @@ pytestmark = pytest.mark.anyio
 
 async def test_the_first_line_names_the_screens(store: Store) -> None:
     async with running(store) as pilot:
-        await shows(pilot.app, "1 Resumes", "2 Accounts", "3 Keys")
+        await shows(
+            pilot.app, "1 Resumes", "2 Imports", "3 Accounts", "4 Plans", "5 Keys", "6 Health"
+        )
 
 
 async def test_it_says_when_nothing_can_be_changed(store: Store) -> None:

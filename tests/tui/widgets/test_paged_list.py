@@ -8,7 +8,7 @@ from textual import on
 from textual.app import App, ComposeResult
 from textual.pilot import Pilot
 
-from tests.tui.driving import SMALL, lines, presses
+from tests.tui.driving import SMALL, lines, presses, segments, until
 from tui.text import safe
 from tui.widgets import pages
 from tui.widgets.columns import Column
@@ -144,25 +144,123 @@ async def test_after_a_failure_it_asks_only_when_told_to() -> None:
         assert app.asked == [0]
         assert lines(app)[1] == " … not loaded"
 
-        app.list.reload()
+        app.list.refresh_rows()
         await pilot.pause()
 
         assert app.asked == [0, 0]
 
 
-async def test_a_reload_keeps_the_cursor_and_finds_what_is_new() -> None:
+async def test_what_came_and_went_is_found_while_the_cursor_stays() -> None:
     async with reading(50) as (app, pilot):
         await presses(pilot, "G")
         app.count = 60
-        app.list.reload()
+        app.list.refresh_rows()
         await pilot.pause()
         assert app.list.cursor == 49
         assert app.list.pages.count == 60
 
         app.count = 20
-        app.list.reload()
+        app.list.refresh_rows()
         await pilot.pause()
-        assert app.list.cursor == 19
+        assert app.list.cursor == 49
+        assert "(deleted)" in lines(app)[-1]
+
+
+async def test_rows_of_a_while_ago_look_otherwise_until_new_ones_are_there() -> None:
+    async with reading(5) as (app, pilot):
+        before = row_styles(app)
+        app.list.is_stale = True
+        await pilot.pause()
+        assert row_styles(app) != before
+
+        app.list.refresh_rows()
+        await pilot.pause()
+        assert row_styles(app) == before
+
+
+def row_styles(app: App[int]) -> list[str]:
+    return [str(segment.style) for segment in segments(app) if segment.text.startswith("row ")]
+
+
+class Inserting(App[int]):
+    """An app with a list of names, into which others may come."""
+
+    def __init__(self, names: list[str]) -> None:
+        super().__init__()
+        self.names = names
+        self.named: PagedList[str] = PagedList(
+            (Column("NAME", 0, safe),), lambda name: name, inserts=True
+        )
+
+    def compose(self) -> ComposeResult:
+        yield self.named
+
+    @on(PagedList.PageWanted)
+    def read(self, wanted: PagedList.PageWanted) -> None:
+        names = sorted(self.names)
+        after = [name for name in names if name > wanted.cursor] if wanted.cursor else names
+        page = after[:PAGE_SIZE]
+        is_last = len(page) == len(after)
+        self.named.fill(wanted.page, page, None if is_last else page[-1])
+
+
+@asynccontextmanager
+async def inserting(names: list[str]) -> AsyncIterator[tuple[Inserting, Pilot[int]]]:
+    app = Inserting(names)
+    async with app.run_test(size=(40, 10)) as pilot:
+        await until(lambda: app.named.pages.is_complete or app.named.pages.count >= PAGE_SIZE)
+        yield app, pilot
+
+
+async def test_a_row_that_comes_before_the_cursor_moves_nothing_that_is_seen() -> None:
+    async with inserting([f"m{number:03}" for number in range(50)]) as (app, pilot):
+        app.named.select("m030")
+        await pilot.pause()
+        before = [line.split() for line in lines(app)]
+
+        app.names += ["a", "b"]
+        app.named.refresh_rows()
+        await until(lambda: app.named.pages.count == 52)
+        await pilot.pause()
+
+        assert app.named.current == "m030"
+        # The first word of each: the bar at the right is another.
+        assert [line.split()[0] for line in lines(app)] == [words[0] for words in before]
+
+
+async def test_at_the_top_what_comes_is_seen_at_once() -> None:
+    async with inserting(["m1", "m2"]) as (app, pilot):
+        app.names.append("a")
+        app.named.refresh_rows()
+        await until(lambda: app.named.pages.count == 3)
+        await pilot.pause()
+
+        assert lines(app)[1].split() == ["a"]
+        assert app.named.current == "m1"
+
+
+async def test_when_its_row_is_gone_the_cursor_stays_where_it_is() -> None:
+    async with inserting(["m1", "m2", "m3"]) as (app, pilot):
+        await presses(pilot, "j")
+        app.names.remove("m2")
+        app.named.refresh_rows()
+        await until(lambda: app.named.pages.count == 2)
+
+        assert app.named.current == "m3"
+
+
+async def test_a_long_list_is_read_anew_as_far_as_the_cursor() -> None:
+    async with inserting([f"m{number:03}" for number in range(400)]) as (app, _):
+        for count in (200, 300):
+            app.named.action_last()
+            await until(lambda count=count: app.named.pages.count == count)  # type: ignore[misc]
+        app.named.select("m150")
+        app.names.append("a")
+
+        app.named.refresh_rows()
+        await until(lambda: app.named.pages.find("a") == 0)
+
+        assert app.named.current == "m150"
 
 
 async def test_enter_and_a_second_click_choose_the_row() -> None:

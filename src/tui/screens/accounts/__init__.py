@@ -1,1 +1,1 @@
-"""The accounts: their plans, and how full they are."""
+"""The accounts: their plans, how full they are, and all that is done to them."""

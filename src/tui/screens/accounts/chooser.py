@@ -2,23 +2,13 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
-
-from textual import on
-from textual.app import ComposeResult
-from textual.binding import BindingType
-from textual.containers import Vertical
-from textual.screen import ModalScreen
 
 from resumes.store import accounts
 from resumes.store.engine import Store
-from tui.actions import Place, bindings
+from tui.screens.chooser import Chooser
 from tui.session import Session
-from tui.store_client import Reply, StoreClient
 from tui.text import safe
 from tui.widgets.columns import Column, text_cell
-from tui.widgets.lines import ErrorLine, KeyLine, TitleLine
-from tui.widgets.paged_list import PagedList
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,49 +25,28 @@ COLUMNS: tuple[Column[Choice], ...] = (
 )
 
 
-class AccountChooser(ModalScreen[Choice | None]):
+class AccountChooser(Chooser[Choice]):
     """Gives the chosen account, None when nothing was chosen."""
 
-    BINDINGS: ClassVar[list[BindingType]] = bindings(Place.DIALOG)
-
-    def __init__(self, session: Session, *, offer_all: bool = False) -> None:
-        super().__init__()
-        self._offer_all = offer_all
-        self._client = StoreClient(session.store, self)
-        self._list: PagedList[Choice] = PagedList(COLUMNS, lambda choice: choice.name or "")
-
-    def compose(self) -> ComposeResult:
-        with Vertical(classes="dialog tall"):
-            yield TitleLine(safe("Which account?  enter chooses, esc cancels", "bold"))
-            yield ErrorLine()
-            yield self._list
-        yield KeyLine()
-
-    @on(PagedList.PageWanted)
-    def read(self) -> None:
-        """The accounts are being read."""
-        self._client.read(
-            "accounts",
-            self._choices,
-            then=lambda choices: self._list.fill(0, choices, None),
-            failed=self.query_one(ErrorLine).show,
+    def __init__(
+        self, session: Session, *, offer_all: bool = False, preset: str | None = None
+    ) -> None:
+        super().__init__(
+            session.store,
+            question="Which account?",
+            columns=COLUMNS,
+            key=lambda choice: choice.name or "",
+            read=read_all_choices if offer_all else read_choices,
+            preset=preset,
         )
 
-    def _choices(self, store: Store) -> Sequence[Choice]:
-        named = [Choice(found.name, found.resume_count) for found in accounts.list_accounts(store)]
-        everything = Choice(None, sum(choice.holds for choice in named))
-        return [everything, *named] if self._offer_all else named
 
-    @on(Reply)
-    def deliver(self, reply: Reply) -> None:
-        """The store call has ended."""
-        self._client.deliver(reply)
+def read_choices(store: Store) -> Sequence[Choice]:
+    """Every account, by name."""
+    return [Choice(found.name, found.resume_count) for found in accounts.list_accounts(store)]
 
-    @on(PagedList.Chosen)
-    def choose(self, chosen: PagedList.Chosen) -> None:
-        """The dialog ends with the account."""
-        self.dismiss(chosen.row)
 
-    def action_cancel(self) -> None:
-        """The dialog ends without one."""
-        self.dismiss(None)
+def read_all_choices(store: Store) -> Sequence[Choice]:
+    """All of them in one, then every account."""
+    named = read_choices(store)
+    return [Choice(None, sum(choice.holds for choice in named)), *named]

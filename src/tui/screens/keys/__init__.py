@@ -1,1 +1,1 @@
-"""API keys: the list, a new one shown once, and revoking."""
+"""API keys: the list, new ones shown once, those from elsewhere, rotating and revoking."""

@@ -5,6 +5,8 @@ is in no toast and no log. Leaving needs a key of its own, and only then is the 
 shown: if the program ends before, the list says "never shown", and the key can be revoked.
 """
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import ClassVar
 
 from textual import on
@@ -15,6 +17,8 @@ from textual.screen import ModalScreen
 
 from resumes.store.keys import NewKey
 from tui.actions import Place, bindings
+from tui.keymap import shown_key
+from tui.screens.keys import clipboard
 from tui.text import safe
 from tui.toasts import tell
 from tui.widgets.fields import TextButton
@@ -22,22 +26,32 @@ from tui.widgets.lines import KeyLine, Note, TitleLine
 
 WHAT_TO_DO = (
     "Store it now: it is not shown again, and nobody can find it out from the store. "
-    "c copies it by way of the terminal (OSC 52); not every terminal allows that, so check. "
+    "{copy} copies it by way of the terminal (OSC 52); not every terminal allows that, so check. "
     "Otherwise select it with the mouse (in most terminals with shift held down)."
 )
 
 
 class NewKeyScreen(ModalScreen[None]):
-    """Ends only by saying that the key was stored."""
+    """Ends only by saying that the key was stored. `remark` is about what it replaces."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings(Place.NEW_KEY)
     # Nothing has the focus: an Enter too many must not count as "stored".
     AUTO_FOCUS = ""
 
-    def __init__(self, account: str, new: NewKey) -> None:
+    def __init__(
+        self,
+        account: str,
+        new: NewKey,
+        *,
+        remark: str = "",
+        keymap: Mapping[str, str] = MappingProxyType({}),
+    ) -> None:
         super().__init__()
+        self._copy_key = shown_key("new_key.copy", keymap)
+        self._stored_key = shown_key("new_key.stored", keymap)
         self._account = account
         self._new = new
+        self._remark = remark
 
     def compose(self) -> ComposeResult:
         with Vertical(classes="page"):
@@ -45,15 +59,19 @@ class NewKeyScreen(ModalScreen[None]):
             yield Note(safe(""))
             yield Note(safe(self._new.secret, "bold"), id="secret")
             yield Note(safe(""))
-            yield Note(safe(WHAT_TO_DO))
+            yield Note(safe(WHAT_TO_DO.format(copy=self._copy_key)))
             yield Note(safe(""))
-            yield TextButton(safe("I stored it (s)"), id="stored", variant="primary")
+            if self._remark:
+                yield Note(safe(self._remark))
+                yield Note(safe(""))
+            label = safe(f"I stored it ({self._stored_key})")
+            yield TextButton(label, id="stored", variant="primary")
         yield KeyLine()
 
     def action_copy(self) -> None:
         """The terminal was asked to put the key on the clipboard; it gives no answer."""
-        self.app.copy_to_clipboard(self._new.secret)
-        tell(self, "Sent to the terminal's clipboard. Paste it somewhere to check.")
+        way = clipboard.copy(self.app, self._new.secret)
+        tell(self, f"Sent {way.value}. Paste it somewhere to check.")
 
     @on(TextButton.Pressed, "#stored")
     def action_stored(self) -> None:
@@ -62,4 +80,4 @@ class NewKeyScreen(ModalScreen[None]):
 
     def action_back(self) -> None:
         """Nothing, in words."""
-        tell(self, "Press s once you have stored the key.", "warning")
+        tell(self, f"Press {self._stored_key} once you have stored the key.", "warning")

@@ -1,104 +1,124 @@
-"""One resume: to read, or as the JSON that is stored."""
+"""One resume on a page of its own."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable
 from functools import partial
 from typing import ClassVar
 
-import orjson
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.screen import Screen
 
-from resumes.store import accounts, listing
-from resumes.store.engine import Store
-from resumes.store.listing import Entry
-from tui.actions import Place, bindings
+from tui.actions import Place, bindings, changes_store
 from tui.notices import Failure
-from tui.screens.resumes.json_text import json_paragraphs
-from tui.screens.resumes.reading import resume_paragraphs
+from tui.screens.resumes import doing
+from tui.screens.resumes.pane import ResumePane
+from tui.screens.resumes.views import Shown, View, show
 from tui.session import Session
 from tui.store_client import Reply, StoreClient
 from tui.text import joined, safe
 from tui.times import minute
+from tui.toasts import tell
 from tui.widgets.lines import ErrorLine, KeyLine, ModeLine, TitleLine
-from tui.widgets.text_pane import Paragraph, TextPane
-
-
-@dataclass(frozen=True, slots=True)
-class Opened:
-    """A resume, ready to be shown either way."""
-
-    entry: Entry
-    text: Sequence[Paragraph]
-    json: Sequence[Paragraph]
 
 
 class DetailScreen(Screen[None]):
-    """A resume, from the account's list."""
+    """A resume of the account's list. `neighbour` moves in that list and gives the id there."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings(Place.RESUME)
 
-    def __init__(self, session: Session, account: str, resume_id: str) -> None:
+    def __init__(
+        self,
+        session: Session,
+        account: str,
+        resume_id: str,
+        view: View,
+        neighbour: Callable[[int], str | None],
+    ) -> None:
         super().__init__()
         self._session = session
         self._account = account
         self._resume_id = resume_id
+        self._neighbour = neighbour
         self._client = StoreClient(session.store, self)
-        self._opened: Opened | None = None
-        self._shows_json = False
+        self._pane = ResumePane(can_focus_text=True)
+        self._pane.view = view
 
     def compose(self) -> ComposeResult:
         yield ModeLine("resumes", read_only=self._session.read_only)
         yield TitleLine(safe("…"))
         yield ErrorLine()
-        yield TextPane()
+        yield self._pane
         yield KeyLine()
 
     def on_mount(self) -> None:
         self.action_reload()
 
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Nothing that changes the store exists while the session is read-only."""
+        return not (self._session.read_only and changes_store(action))
+
+    @on(ErrorLine.RetryDue)
     def action_reload(self) -> None:
         """The resume is being read."""
         self._client.read(
             "resume",
-            partial(open_resume, account=self._account, resume_id=self._resume_id),
+            partial(show, account=self._account, resume_id=self._resume_id, view=self._pane.view),
             then=self._show,
             failed=self._fail,
         )
 
     @on(Reply)
     def deliver(self, reply: Reply) -> None:
-        """The store call has ended."""
+        """A store call has ended."""
         self._client.deliver(reply)
 
-    def action_toggle_json(self) -> None:
-        """The other way of showing it."""
-        self._shows_json = not self._shows_json
-        if self._opened is not None:
-            self._show(self._opened)
+    def action_next_view(self, views: int) -> None:
+        """Another way of showing it."""
+        self._pane.turn(views)
+        self.action_reload()
+
+    def action_neighbour(self, rows: int) -> None:
+        """The resume that many rows further down the list is shown."""
+        found = self._neighbour(rows)
+        if found is None:
+            tell(self, "There is no further resume in the list." if rows > 0 else "The first one.")
+            return
+        self._resume_id = found
+        self.action_reload()
+
+    def action_copy(self) -> None:
+        """A dialog asks what of the resume to copy."""
+        if self._pane.shown is not None:
+            doing.copy(self, self._session, self._pane.shown)
+
+    def action_export(self) -> None:
+        """A dialog asks where to export it."""
+        doing.export(
+            self,
+            self._session,
+            self._client,
+            self._account,
+            resume_id=self._resume_id,
+            failed=self._fail,
+        )
+
+    def action_delete(self) -> None:
+        """The resume will be deleted, unless that is undone."""
+        shown = self._pane.shown
+        title = self._resume_id if shown is None else shown.entry.shown_title
+        doing.delete(self, self._session, self._account, self._resume_id, title)
 
     def action_back(self) -> None:
         """The list is back, where it was."""
         self.dismiss()
 
-    def _show(self, opened: Opened) -> None:
-        self._opened = opened
-        entry = opened.entry
+    def _show(self, shown: Shown) -> None:
+        entry = shown.entry
         parts = [self._account, entry.shown_title, minute(entry.created_at)]
         self.query_one(ErrorLine).clear()
         self.query_one(TitleLine).show(joined([safe(part, "bold") for part in parts], by=" · "))
-        self.query_one(TextPane).show(opened.json if self._shows_json else opened.text)
+        self._pane.show(shown)
 
     def _fail(self, failure: Failure) -> None:
         self.query_one(ErrorLine).show(failure)
-
-
-def open_resume(store: Store, account: str, resume_id: str) -> Opened:
-    """The stored resume, laid out. Raises NotFound."""
-    stored = listing.get_resume(store, accounts.get_account(store, account).id, resume_id)
-    document = orjson.loads(stored.document)
-    return Opened(
-        stored.entry, resume_paragraphs(document, stored.entry), json_paragraphs(document)
-    )

@@ -3,29 +3,42 @@
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
+import orjson
 from textual.content import Content
 
-from resumes.analyzer import Format, ShownSection, date_range, iter_sections, plain_number
+from resumes.analyzer import (
+    Format,
+    ShownSection,
+    date_range,
+    iter_sections,
+    plain_number,
+    stored_warnings,
+)
 from resumes.analyzer.kinds import Number
 from resumes.analyzer.reading import CONTACTS, LEADS, PLACES, PROSE, SECONDS
 from resumes.analyzer.sections import LAYOUTS, SECTION_TYPES
 from resumes.store.listing import Entry
+from resumes.text import counted
 from tui.text import joined, safe, safe_lines
 from tui.times import minute
 from tui.widgets.text_pane import Paragraph
 
 BLANK: Final = Paragraph(safe(""))
 BULLET: Final = "  • "
+COLUMNS: Final = ("left", "right", "third")
+"""Where on the page a section stands, by its column."""
 
 
-def resume_paragraphs(document: Mapping[str, Any], entry: Entry) -> list[Paragraph]:
-    """The whole resume, fields that are not shown left out."""
+def resume_paragraphs(stored: str, entry: Entry) -> list[Paragraph]:
+    """The whole resume, fields that are not shown left out; first how many warnings there are."""
+    document = orjson.loads(stored)
     # Whatever was admitted when it was stored is read, also when settings have changed since.
     every_type = Format(extra_section_types=frozenset(document["sections"]))
-    paragraphs = [*_header(document["header"]), *_about(document, entry)]
-    for section in iter_sections(document, every_type):
-        if section.items:
-            paragraphs += _section(section)
+    paragraphs = [*_header(document["header"]), *_about(document, entry), *_warned(stored)]
+    sections = [section for section in iter_sections(document, every_type) if section.items]
+    has_columns = any(section.column for section in sections)
+    for section in sections:
+        paragraphs += _section(section, column=COLUMNS[section.column] if has_columns else "")
     return paragraphs
 
 
@@ -48,9 +61,16 @@ def _about(document: Mapping[str, Any], entry: Entry) -> Iterator[Paragraph]:
     yield Paragraph(_dotted(facts, "dim"))
 
 
-def _section(section: ShownSection) -> Iterator[Paragraph]:
+def _warned(stored: str) -> Iterator[Paragraph]:
+    if warnings := stored_warnings(stored):
+        count = counted(len(warnings), "warning")
+        yield Paragraph(safe(f"! {count}; the view History lists them", "$text-warning"))
+
+
+def _section(section: ShownSection, *, column: str) -> Iterator[Paragraph]:
     yield BLANK
-    yield Paragraph(safe(section.heading.upper(), "bold $text-accent"))
+    heading = safe(section.heading.upper(), "bold $text-accent")
+    yield Paragraph(joined([heading, safe(column, "dim")], by="  ") if column else heading)
     for number, item in enumerate(section.items):
         paragraphs = list(_item(section.type, item))
         # Items of several lines stand apart, short ones together.

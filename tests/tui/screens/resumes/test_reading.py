@@ -1,9 +1,11 @@
 """A resume as it is read."""
 
+import json
 from typing import Any
 
 import pytest
 
+from resumes.analyzer import Format, parse
 from resumes.analyzer.kinds import Kind, Listing, Number
 from resumes.analyzer.reading import TO
 from resumes.analyzer.sections import DATE_RANGE, SECTION_TYPES
@@ -15,12 +17,15 @@ PICTURES = frozenset({"icon", "companyLogo", "image"})
 
 
 def text(document: dict[str, Any]) -> list[str]:
-    return [f"{p.mark}{p.content.plain}" for p in resume_paragraphs(document, an_entry())]
+    admits = Format(extra_section_types=frozenset(document["sections"]))
+    stored = parse(json.dumps(document).encode(), admits).document.decode()
+    return [f"{p.mark}{p.content.plain}" for p in resume_paragraphs(stored, an_entry())]
 
 
 def section_text(section_type: str, *items: dict[str, Any]) -> list[str]:
     """What follows the section's heading."""
-    return text(a_document(sections=a_section(section_type, *items)))[4:]
+    lines = text(a_document(sections=a_section(section_type, *items)))
+    return lines[lines.index("") + 2 :]
 
 
 def test_the_header_comes_first() -> None:

@@ -135,7 +135,7 @@ async def test_a_page_of_the_account_before_is_not_shown(
     monkeypatch.setattr(listing, "list_page", slow_for_ana)
     async with running(store) as pilot:
         await until(begun.is_set)
-        await presses(pilot, "2")
+        await presses(pilot, "3")
         await shows(pilot.app, "2 accounts")
         await presses(pilot, "j", "enter")
         await shows(pilot.app, "zoe · 1 of 1", "Of zoe")

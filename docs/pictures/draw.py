@@ -1,0 +1,209 @@
+"""The pictures of the terminal UI's screens, from the samples: `make pictures`.
+
+    .venv/bin/python docs/pictures/draw.py [FOLDER]
+
+Writes a SVG file for each screen, beside this one unless a FOLDER is named. The clock stands
+still, ids are drawn by lot from a known number on, and the home is always the same folder, so
+the same checkout draws the same pictures.
+"""
+
+import asyncio
+import contextlib
+import os
+import random
+import re
+import secrets
+import shutil
+import sys
+import threading
+import time
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+from typing import Final, NamedTuple
+from unittest.mock import patch
+
+from textual.pilot import Pilot
+
+from cli.samples import drop, find_samples
+from importer import service
+from resumes.settings import load_settings
+from resumes.store import Store, accounts, keys, open_store, plans
+from resumes.store.plans import PlanChange
+from tui.app import ResumesApp
+from tui.modes import MODES
+from tui.opening import prepare
+from tui.session import Session
+
+SIZE: Final = (120, 34)
+HOME: Final = Path("/tmp/resumes-pictures")
+BEGAN_AT_US: Final = 1_769_850_000_000_000
+"""2026-01-31T09:00:00Z."""
+
+STEP_US: Final = 97_000_000
+SETTLE_S: Final = 0.02
+LIMIT_S: Final = 30.0
+STILL_S: Final = 0.3
+"""A screen that has not changed for so long is drawn."""
+
+FURTHER_KEYS: Final = {"resumes": "jjjj", "accounts": "G"}
+"""What is pressed on a screen, so that the cursor is where there is something to see."""
+
+FONT_FACE: Final = re.compile(r"@font-face \{.*?\}\s*", re.DOTALL)
+KEY: Final = re.compile(r"enh_live_\w{20}")
+
+
+class Disk(NamedTuple):
+    """As `shutil.disk_usage` answers."""
+
+    total: int
+    used: int
+    free: int
+
+
+DISK: Final = Disk(100 << 30, 60 << 30, 40 << 30)
+
+
+class StandingClock:
+    """A clock that goes on only when told to."""
+
+    def __init__(self) -> None:
+        self.now_us = BEGAN_AT_US
+
+    def __call__(self) -> int:
+        return self.now_us
+
+    def step(self) -> None:
+        self.now_us += STEP_US
+
+
+# The home
+
+
+@contextlib.contextmanager
+def a_home() -> Iterator[Path]:
+    """A folder that is there for as long as the pictures are drawn."""
+    try:
+        HOME.mkdir(mode=0o700)
+    except FileExistsError:
+        raise SystemExit(f"{HOME} is there already: remove it, unless somebody draws now") from None
+    try:
+        yield HOME
+    finally:
+        shutil.rmtree(HOME)
+
+
+@contextlib.contextmanager
+def everywhere_the_same() -> Iterator[None]:
+    """During the block lots and the room on the disk come out the same in every run."""
+    lots = random.Random(1)
+    with (
+        patch.object(secrets, "token_hex", lambda nbytes=32: lots.randbytes(nbytes).hex()),
+        patch.object(secrets, "choice", lots.choice),
+        patch.object(shutil, "disk_usage", lambda place: DISK),
+    ):
+        yield
+
+
+def fill(store: Store, inbox: Path, clock: StandingClock) -> None:
+    """Three accounts, with keys; the samples were imported for one, and some for another."""
+    plans.set_plan_limits(store, PlanChange("trial", 6))
+    for name, plan, of in (("demo", "business", slice(None)), ("ward", "trial", slice(8))):
+        accounts.create_account(store, name, plan=plan)
+        clock.step()
+        new = keys.create_key(store, name, name="analyzer")
+        keys.mark_shown(store, new.id)
+        import_samples(store, inbox, name, of, clock)
+    accounts.create_account(store, "archive", plan="free")
+
+
+def import_samples(
+    store: Store, inbox: Path, account: str, of: slice, clock: StandingClock
+) -> None:
+    """The samples were dropped one by one."""
+    folder = inbox / account
+    folder.mkdir(parents=True)
+    good, bad = find_samples()
+    for sample in [*good, *bad][of]:
+        clock.step()
+        drop(sample, folder)
+        os.utime(folder / sample.name, ns=(clock.now_us * 1_000,) * 2)
+        options = service.Options(once=True, settle_s=SETTLE_S)
+        service.watch(
+            store,
+            inbox,
+            options,
+            stop=threading.Event(),
+            on_file=lambda report: None,
+            on_notice=lambda notice: None,
+        )
+
+
+# The pictures
+
+
+async def draw_all(session: Session, folder: Path) -> None:
+    """A picture of every screen is in the folder."""
+    async with running(session) as pilot:
+        await until_still(pilot)
+        for mode in MODES:
+            await pilot.press(mode.key, *FURTHER_KEYS.get(mode.name, ()))
+            await until_still(pilot)
+            picture = as_picture(pilot, mode.title)
+            (folder / f"{mode.name}.svg").write_text(picture, encoding="utf-8")
+
+
+@contextlib.asynccontextmanager
+async def running(session: Session) -> AsyncIterator[Pilot[int]]:
+    """The terminal UI, on its first screen."""
+    app = ResumesApp(lambda: session)
+    async with app.run_test(size=SIZE) as pilot:
+        deadline = time.monotonic() + LIMIT_S
+        while app.current_mode != MODES[0].name:
+            if time.monotonic() > deadline:
+                raise SystemExit("The first screen never came")
+            await asyncio.sleep(STILL_S / 4)
+        yield pilot
+
+
+async def until_still(pilot: Pilot[int]) -> None:
+    """The screen has not changed for a while."""
+    deadline = time.monotonic() + LIMIT_S
+    before, since = "", time.monotonic()
+    while time.monotonic() - since < STILL_S:
+        if time.monotonic() > deadline:
+            raise SystemExit("The screen never stood still")
+        await asyncio.sleep(STILL_S / 4)
+        if (now := pilot.app.export_screenshot()) != before:
+            before, since = now, time.monotonic()
+
+
+def as_picture(pilot: Pilot[int], title: str) -> str:
+    """The screen as SVG that loads nothing. Ends the program if a key is on it."""
+    drawn = FONT_FACE.sub("", pilot.app.export_screenshot(title=f"resumes tui: {title}"))
+    if KEY.search(drawn) or "url(http" in drawn:
+        raise SystemExit(f"The picture of {title} shows a key, or loads something")
+    return drawn
+
+
+def main() -> None:
+    folder = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).parent
+    draw(folder)
+
+
+def draw(folder: Path) -> None:
+    """The folder has a picture of every screen."""
+    clock = StandingClock()
+    with (
+        everywhere_the_same(),
+        a_home() as home,
+        open_store(f"sqlite:///{home}/resumes.db", clock=clock) as store,
+    ):
+        settings = load_settings(home=home)
+        fill(store, settings.inbox, clock)
+        session = prepare(store, settings=settings)
+        session.account = "demo"
+        asyncio.run(draw_all(session, folder))
+
+
+if __name__ == "__main__":
+    main()

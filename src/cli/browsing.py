@@ -1,0 +1,50 @@
+"""`resumes tui --web`: the terminal UI served to a browser on this machine."""
+
+import sys
+
+from cli.output import put, put_json_line, say
+from cli.session import Session
+
+
+def serve_pages(
+    session: Session,
+    port: int,
+    *,
+    screen: str,
+    account: str | None,
+    open_id: str | None,
+    read_only: bool,
+) -> None:
+    """The terminal UI was served until Ctrl-C; standard output got the address, which works once.
+
+    Every page runs `resumes tui` with the options given here. Raises InvalidArgument, NotFound
+    or StoreUnavailable before the address is printed.
+    """
+    from tui.opening import prepare
+    from tui.service import check_screen
+    from tui.web import service
+
+    check_screen(screen)
+    with session.store(makes=True) as store:
+        prepare(store, account=account, open_id=open_id, settings=session.settings())
+    words = ["tui", screen]
+    words += [f"--account={account}"] if account is not None else []
+    words += [f"--open={open_id}"] if open_id is not None else []
+    words += ["--read-only"] if read_only else []
+    service.run(_command(session, words), port, ready=lambda address: _tell(session, address))
+
+
+def _command(session: Session, words: list[str]) -> list[str]:
+    """A command of ours, with the flags that this one was given, as a process to start."""
+    flags = ["--home", str(session.home)] if session.home is not None else []
+    flags += ["--database", session.database] if session.database is not None else []
+    # -P: a folder named cli where the user stands must not be taken for ours.
+    return [sys.executable, "-P", "-m", "cli", *flags, *words]
+
+
+def _tell(session: Session, address: str) -> None:
+    if session.as_json:
+        put_json_line({"url": address})
+        return
+    put(address)
+    say("Open it in a browser on this machine; it works once. Ctrl-C stops the terminal UI.")

@@ -1,0 +1,60 @@
+"""Resumes as they leave the store: what people are given, and the files that hold it."""
+
+import contextlib
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from resumes.analyzer import Format, public_view, sections_left_out, to_jsonresume
+from resumes.errors import NotFound
+from resumes.export_kinds import Kind
+from resumes.store import listing
+from resumes.store.engine import Store
+from resumes.store.listing import Entry, StoredResume
+
+
+@dataclass(frozen=True, slots=True)
+class Exported:
+    """A resume as it is exported. `left_out` names the sections that the kind has no place for."""
+
+    kind: Kind
+    content: dict[str, Any]
+    left_out: tuple[str, ...] = ()
+
+
+def export_view(resume: StoredResume, kind: Kind, accepted: Format) -> Exported:
+    """The resume as this kind shows it: what is hidden is left out."""
+    view = public_view(resume.document, accepted)
+    if kind is Kind.ANALYZER:
+        return Exported(kind, view)
+    return Exported(kind, to_jsonresume(view), tuple(sections_left_out(view)))
+
+
+def iter_resumes(store: Store, account_id: str) -> Iterator[StoredResume]:
+    """Every resume of the account, oldest first; one that is deleted meanwhile is left out."""
+    cursor: str | None = ""
+    while cursor is not None:
+        page = listing.list_page(store, account_id, cursor=cursor, limit=listing.MAX_LIMIT)
+        for entry in page.entries:
+            with contextlib.suppress(NotFound):
+                yield listing.get_resume(store, account_id, entry.id)
+        cursor = page.cursor
+
+
+def file_name(entry: Entry, kind: Kind) -> str:
+    """`AdaLovelaceResume-<id>.json`: what its file is called, in any folder its own."""
+    return f"{entry.filename.removesuffix('.pdf')}-{entry.id}{kind.suffix}"
+
+
+def write(folder: Path, entry: Entry, exported: Exported) -> Path:
+    """The resume is in a file of its own in the folder; an earlier export of it is replaced.
+
+    Raises OSError.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / file_name(entry, exported.kind)
+    text = json.dumps(exported.content, ensure_ascii=False, indent=2)
+    path.write_text(f"{text}\n", encoding="utf-8")
+    return path

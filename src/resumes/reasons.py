@@ -1,0 +1,99 @@
+"""Why a file is not simply done: the reasons, in plain words, and what its owner can do.
+
+One table of words and one of hints, for reports, terminals and command lines alike. Tests walk
+every reason.
+"""
+
+from collections.abc import Mapping
+from enum import StrEnum
+
+
+class Reason(StrEnum):
+    """Why a file is not simply done: folder names under `_failed`, and `reason` in reports.
+
+    The same words as the error codes where the API would refuse the same bytes with that code.
+    """
+
+    INVALID_JSON = "invalid_json"
+    INVALID_RESUME = "invalid_resume"
+    COVER_LETTER = "cover_letter"
+    INVALID_ARCHIVE = "invalid_archive"
+    TOO_LARGE = "too_large"
+    QUOTA_REACHED = "quota_reached"
+    DUPLICATE = "duplicate"
+    ACCOUNT_DELETED = "account_deleted"
+    UNREADABLE = "unreadable"
+    CRASHED = "crashed"
+    INTERNAL_ERROR = "internal_error"
+
+
+WORDS: Mapping[Reason, str] = {
+    Reason.INVALID_JSON: "not readable as JSON",
+    Reason.INVALID_RESUME: "not a valid resume",
+    Reason.COVER_LETTER: "a cover letter",
+    Reason.INVALID_ARCHIVE: "a damaged archive",
+    Reason.TOO_LARGE: "too large",
+    Reason.QUOTA_REACHED: "the plan is full",
+    Reason.DUPLICATE: "stored already",
+    Reason.ACCOUNT_DELETED: "the account is gone",
+    Reason.UNREADABLE: "may not be read",
+    Reason.CRASHED: "ended the importer",
+    Reason.INTERNAL_ERROR: "a fault of ours",
+}
+"""At most 20 characters, so that a column of them leaves room for the name beside it."""
+
+HINTS: Mapping[Reason, str] = {
+    Reason.INVALID_JSON: (
+        "Have the analyzer write the file again, as UTF-8 JSON, and drop it into the inbox. "
+        "The byte offset says where reading failed."
+    ),
+    Reason.INVALID_RESUME: (
+        "Mend the fields that the issues name, then move the file back into the inbox."
+    ),
+    Reason.COVER_LETTER: "Only resumes are imported. Keep cover letters out of the inbox.",
+    Reason.INVALID_ARCHIVE: (
+        "Make the archive again: gzip, or zip with deflate, without a password, of .json, .ndjson "
+        "or .jsonl files. Then drop it into the inbox."
+    ),
+    Reason.TOO_LARGE: (
+        "Make the file smaller, for example by leaving out embedded pictures, or raise "
+        "max_body_bytes in the settings; then move it back into the inbox."
+    ),
+    Reason.QUOTA_REACHED: (
+        "Nothing needs to be done to the file: it is imported, in order of arrival, as soon as "
+        "the plan allows more resumes or one is deleted."
+    ),
+    Reason.DUPLICATE: "The content is stored already. The file can be deleted.",
+    Reason.ACCOUNT_DELETED: (
+        "The account was deleted after the file was taken. To import it elsewhere, move it into "
+        "the folder of another account."
+    ),
+    Reason.UNREADABLE: (
+        "Let the user that runs the importer read the file, then move it back into the inbox."
+    ),
+    Reason.CRASHED: (
+        "Look into the file with other tools, and report it: no file should end the importer. "
+        "`resumes imports retry` tries it once more."
+    ),
+    Reason.INTERNAL_ERROR: (
+        "This is a fault of the importer. Look for the id in its log, report it, and move the "
+        "file back into the inbox when it is mended."
+    ),
+}
+
+
+def plain_words(reason: str) -> str:
+    """The reason as people say it; a reason that is not known here, as it is."""
+    known = _find(reason)
+    return reason if known is None else WORDS[known]
+
+
+def find_hint(reason: str) -> str | None:
+    """What the file's owner can do; None for a reason that is not known here."""
+    known = _find(reason)
+    return None if known is None else HINTS[known]
+
+
+def _find(reason: str) -> Reason | None:
+    # A newer version may have written one that this one does not have.
+    return Reason(reason) if reason in set(Reason) else None

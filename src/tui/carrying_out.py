@@ -1,0 +1,46 @@
+"""Deleting resumes when their time has come."""
+
+from functools import partial
+
+from textual.app import App
+
+from resumes.store import accounts, listing
+from resumes.store.engine import Store
+from tui.deletions import Deletion
+from tui.notices import Failure
+from tui.session import Session
+from tui.store_client import StoreClient
+from tui.toasts import tell
+
+LOOK_S = 0.25
+
+
+class DeletionRounds:
+    """Looks a few times a second whether a deletion is due, whatever screen is shown."""
+
+    def __init__(self, app: App[int], session: Session) -> None:
+        self._app = app
+        self._session = session
+        self.client = StoreClient(session.store, app)
+        self._timer = app.set_interval(LOOK_S, self.look)
+
+    def look(self) -> None:
+        """What is due is being deleted."""
+        for deletion in self._session.deletions.take_due():
+            self.client.change(
+                partial(carry_out, deletion=deletion),
+                then=partial(self._done, deletion),
+                failed=partial(self._failed, deletion),
+            )
+
+    def _done(self, deletion: Deletion, _: None) -> None:
+        tell(self._app, f'"{deletion.title}" is deleted.')
+
+    def _failed(self, deletion: Deletion, failure: Failure) -> None:
+        tell(self._app, f'"{deletion.title}" was not deleted: {failure.message}', "error")
+
+
+def carry_out(store: Store, deletion: Deletion) -> None:
+    """The resume is gone. Raises NotFound if it was before."""
+    account = accounts.get_account(store, deletion.account)
+    listing.delete_resume(store, account.id, deletion.resume_id)

@@ -1,0 +1,64 @@
+"""From what was asked for on the command line to a session: the part that needs the store."""
+
+import os
+
+from resumes.errors import NotFound
+from resumes.settings import CONFIG_NAME, ENV_PREFIX, Settings
+from resumes.store import accounts, listing
+from resumes.store.engine import Store
+from tui.keymap import check_keymap
+from tui.session import Session
+
+
+def prepare(
+    store: Store,
+    *,
+    account: str | None = None,
+    open_id: str | None = None,
+    read_only: bool = False,
+    settings: Settings | None = None,
+    program: str = "resumes",
+) -> Session:
+    """The session that was asked for; account and resume exist, or NotFound is raised.
+
+    `account` names whose resumes, keys and imports are shown; None means the first one's resumes
+    and everything else of all. `open_id` is a resume to open at once; without an account it is
+    looked for in all. Raises InvalidArgument for keys of the user's own that cannot be used.
+    """
+    settings = settings or Settings()
+    check_keymap(settings.keymap, keymap_source(settings))
+    if account is not None:
+        accounts.get_account(store, account)
+    if open_id is not None:
+        account = find_owner(store, open_id, account)
+    return Session(
+        store,
+        read_only=read_only,
+        account=account,
+        keys_account=account,
+        imports_account=account,
+        open_id=open_id,
+        settings=settings,
+        keymap=settings.keymap,
+        program=program,
+    )
+
+
+def keymap_source(settings: Settings) -> str:
+    """Where the user wrote the keys: the environment wins over the file."""
+    variable = f"{ENV_PREFIX}KEYMAP"
+    return variable if os.environ.get(variable) else str(settings.home / CONFIG_NAME)
+
+
+def find_owner(store: Store, resume_id: str, account: str | None) -> str:
+    """The name of the account that holds the resume. Raises NotFound."""
+    for candidate in accounts.list_accounts(store):
+        if account not in (None, candidate.name):
+            continue
+        try:
+            listing.get_resume(store, candidate.id, resume_id)
+        except NotFound:
+            continue
+        return candidate.name
+    where = "any account" if account is None else f'account "{account}"'
+    raise NotFound(f'Resume not found in {where}: "{resume_id[:80]}". `resumes list` shows all')

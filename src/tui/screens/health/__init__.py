@@ -1,0 +1,1 @@
+"""What is well, what is not, and what to do about it."""

@@ -1,0 +1,40 @@
+"""What the Health screen shows, read in a thread."""
+
+import shlex
+from collections.abc import Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass
+
+from resumes.health.checks import iter_findings
+from resumes.health.findings import Finding
+from resumes.health.gauges import Gauges, read_gauges
+from resumes.health.installation import Installation
+from resumes.health.slow import SlowAnswers
+from resumes.settings import Settings
+from resumes.store.engine import Store
+from tui.screens.health.signs import SEVERITY
+
+
+@dataclass(frozen=True, slots=True)
+class Health:
+    """The findings, the worst first, and the figures above them."""
+
+    findings: Sequence[Finding]
+    gauges: Gauges
+
+
+def installation_of(store: Store, settings: Settings, program: str) -> Installation:
+    """The installation of a store that is open. `program` is how commands begin, quoted."""
+
+    def command_line(*words: str) -> str:
+        return f"{program} {shlex.join(words)}"
+
+    return Installation(lambda: settings, lambda: nullcontext(store), command_line)
+
+
+def read_health(store: Store, *, settings: Settings, program: str, slow: SlowAnswers) -> Health:
+    """How things stand now. Raises StoreError when the store is away, whatever else is found."""
+    gauges = read_gauges(store, slow)
+    found = iter_findings(installation_of(store, settings, program), slow)
+    # Sorting is stable: within a state the order in which one check builds on the other stays.
+    return Health(sorted(found, key=lambda finding: SEVERITY[finding.state]), gauges)

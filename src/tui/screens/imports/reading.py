@@ -1,0 +1,52 @@
+"""One imported file, read from the store in a thread with all that is shown of it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from resumes.store import ledger, requests
+from resumes.store.engine import Store
+from resumes.store.ledger import FileRow, Item
+from resumes.store.requests import Request
+from tui.screens.imports.faults import fault_of
+from tui.screens.imports.source_text import SourceText, lay_out
+
+MOST_ITEMS: Final = 50
+"""So many of the resumes of a file of several are named."""
+
+
+@dataclass(frozen=True, slots=True)
+class FileRead:
+    """A file. `resumes` are the first of those that it became or that it repeats.
+
+    `source` is None for a file of which none is kept; `is_watched` whether an importer is there
+    to take up what is asked, if something is.
+    """
+
+    file: FileRow
+    request: Request | None
+    is_watched: bool
+    resumes: Sequence[Item]
+    source: SourceText | None
+
+
+def read_file(
+    store: Store, *, account_id: str, claim_id: str, before: FileRead | None = None
+) -> FileRead:
+    """The file as it is now. What stands in `before` and cannot have changed is not read again.
+
+    Raises NotFound.
+    """
+    file = ledger.get_file(store, claim_id, account_id=account_id)
+    request = requests.find_request(store, account_id, claim_id)
+    is_watched = request is None or request.root not in requests.list_unwatched_roots(store)
+    if before is not None and before.file == file:
+        return FileRead(file, request, is_watched, before.resumes, before.source)
+    source = ledger.find_source(store, file)
+    return FileRead(
+        file,
+        request,
+        is_watched,
+        ledger.find_items(store, account_id, claim_id, limit=MOST_ITEMS),
+        None if source is None else lay_out(source, fault_of(file)),
+    )

@@ -1,0 +1,55 @@
+"""The terminal's clipboard: a request (OSC 52) that terminals grant or ignore, and never answer."""
+
+import base64
+import os
+from collections.abc import Mapping
+from enum import Enum
+from typing import Any, Final
+
+from textual.app import App
+
+from tui.web.child import is_behind_a_page
+
+
+class Way(Enum):
+    """How a request reaches the clipboard. The value says it, as `Sent …`."""
+
+    TERMINAL = "to the terminal's clipboard (OSC 52)"
+    TMUX = "through tmux (OSC 52, which needs its `set-clipboard on` or `allow-passthrough on`)"
+    SCREEN = "through screen to the terminal's clipboard (OSC 52)"
+    BROWSER = "to the browser's clipboard (OSC 52)"
+
+
+def way(environment: Mapping[str, str] = os.environ) -> Way:
+    """The way to the clipboard from here. tmux and screen say so in the environment."""
+    if is_behind_a_page(environment):
+        return Way.BROWSER
+    if environment.get("TMUX"):
+        return Way.TMUX
+    return Way.SCREEN if environment.get("STY") else Way.TERMINAL
+
+
+_INTRODUCER: Final = "\x1b"
+
+
+def request(text: str, by: Way) -> str:
+    """What is written to the terminal. Nothing of the text is in it but as base64."""
+    encoded = base64.b64encode(text.encode()).decode("ascii")
+    plain = f"\x1b]52;c;{encoded}\a"
+    if by is Way.TMUX:
+        # Which of the two tmux lets through depends on its options; both set the same text.
+        doubled = plain.replace(_INTRODUCER, 2 * _INTRODUCER)
+        return f"\x1bPtmux;{doubled}\x1b\\{plain}"
+    return f"\x1bP{plain}\x1b\\" if by is Way.SCREEN else plain
+
+
+def copy(app: App[Any], text: str) -> Way:
+    """The terminal was asked to put the text on the clipboard; the way that the request took.
+
+    Unlike Textual's own copying this keeps no copy, which ctrl+v would type somewhere else.
+    """
+    taken = way()
+    driver = app._driver  # Textual gives no other way to write to the terminal
+    if driver is not None:
+        driver.write(request(text, taken))
+    return taken

@@ -1,0 +1,1 @@
+"""The plans: what accounts may hold, and how often their keys may ask."""

@@ -1,0 +1,145 @@
+"""Writing resumes to files: the form, and the work in a thread."""
+
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar
+
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.containers import Horizontal, Vertical
+from textual.screen import ModalScreen
+
+from resumes import exporting
+from resumes.analyzer import Format
+from resumes.errors import InvalidArgument, NotFound
+from resumes.export_kinds import Kind
+from resumes.store import accounts, listing, search
+from resumes.store.engine import Store
+from resumes.store.search import Found
+from resumes.text import counted
+from tui.actions import Place, bindings
+from tui.text import safe
+from tui.widgets.fields import Choices, SafeInput, TextButton
+from tui.widgets.lines import KeyLine, TitleLine
+
+MAX_PATH_CHARS = 4_000
+THIS = "this resume"
+PATIENCE_S = 30.0
+"""So long resumes are looked through that the index does not have yet."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """What to export, as what, and where to. `is_all`: all that are listed."""
+
+    folder: str
+    kind: Kind
+    is_all: bool
+
+
+class ExportDialog(ModalScreen[Wish | None]):
+    """Gives what is wished for, None when it was cancelled. `listed` is what "all" means here."""
+
+    BINDINGS: ClassVar[list[BindingType]] = bindings(Place.DIALOG)
+
+    def __init__(self, *, listed: str | None) -> None:
+        super().__init__()
+        self._listed = listed
+
+    def compose(self) -> ComposeResult:
+        with Vertical(classes="dialog"):
+            yield TitleLine(safe("Export to files", "bold"))
+            if self._listed is not None:
+                yield TitleLine(safe("What?"))
+                yield Choices([THIS, self._listed], THIS, id="what")
+            yield TitleLine(safe("As what? Only analyzer can be created again as it is."))
+            yield Choices([kind.value for kind in Kind], Kind.ANALYZER.value, id="kind")
+            yield TitleLine(safe("Into which folder? It is made if it is not there."))
+            yield SafeInput(max_length=MAX_PATH_CHARS)
+            with Horizontal(classes="buttons"):
+                yield TextButton(safe("Export"), id="export", variant="primary")
+                yield TextButton(safe("Cancel"), id="cancel")
+        yield KeyLine()
+
+    def on_mount(self) -> None:
+        line = self.query_one(SafeInput)
+        line.value = str(Path.cwd() / "exported-resumes")
+        line.focus()
+
+    @on(SafeInput.Submitted)
+    @on(TextButton.Pressed, "#export")
+    def export(self) -> None:
+        """The dialog ends with the wish."""
+        what = self.query_one("#what", Choices).chosen if self._listed is not None else THIS
+        kind = Kind(self.query_one("#kind", Choices).chosen)
+        self.dismiss(Wish(self.query_one(SafeInput).value, kind, what != THIS))
+
+    @on(TextButton.Pressed, "#cancel")
+    def action_cancel(self) -> None:
+        """The dialog ends without one."""
+        self.dismiss(None)
+
+
+@dataclass(frozen=True, slots=True)
+class Export:
+    """Resumes of an account on their way to files. `resume_id` None is all that fit `text`."""
+
+    account: str
+    resume_id: str | None
+    text: str
+    wish: Wish
+    accepted: Format
+    is_cancelled: Callable[[], bool]
+
+
+def carry_out(store: Store, export: Export) -> str:
+    """The resumes are in files; says how many, and what had no place in them.
+
+    Raises InvalidArgument for a folder that cannot be written to; what was written before stays.
+    """
+    folder = Path(export.wish.folder).expanduser()
+    account = accounts.get_account(store, export.account)
+    count, unindexed, left_out = 0, 0, dict[str, None]()
+    for resume_id, not_looked_at in _iter_ids(store, account.id, export):
+        unindexed = not_looked_at
+        if export.is_cancelled():
+            break
+        with suppress(NotFound) if export.resume_id is None else suppress():
+            resume = listing.get_resume(store, account.id, resume_id)
+            exported = exporting.export_view(resume, export.wish.kind, export.accepted)
+            _write(folder, resume.entry, exported)
+            left_out |= dict.fromkeys(exported.left_out)
+            count += 1
+    said = f"Exported {counted(count, 'resume')} to {folder}."
+    if unindexed:
+        said += f" {unindexed:,} newer ones could not be looked through; try again in a while."
+    return f"{said} JSON Resume has no place for: {', '.join(left_out)}." if left_out else said
+
+
+def _iter_ids(store: Store, account_id: str, export: Export) -> Iterator[tuple[str, int]]:
+    """Ids, each with how many resumes could not be looked through so far."""
+    if export.resume_id is not None:
+        yield export.resume_id, 0
+        return
+    cursor: str | None = ""
+    while cursor is not None:
+        found = _read_listed(store, account_id, export.text, cursor)
+        yield from [(entry.id, found.unindexed) for entry in found.page.entries]
+        cursor = found.page.cursor
+
+
+def _read_listed(store: Store, account_id: str, text: str, cursor: str) -> Found:
+    if text:
+        return search.find_page(store, account_id, text, cursor=cursor, patience_s=PATIENCE_S)
+    page = listing.list_page(store, account_id, cursor=cursor, limit=listing.MAX_LIMIT)
+    return Found(page, 0)
+
+
+def _write(folder: Path, entry: listing.Entry, exported: exporting.Exported) -> None:
+    try:
+        exporting.write(folder, entry, exported)
+    except OSError as error:
+        raise InvalidArgument(f"Cannot write to {folder}: {error.strerror}") from error

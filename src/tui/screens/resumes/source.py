@@ -1,0 +1,67 @@
+"""The file that a resume came from, as the analyzer wrote it."""
+
+import os
+import stat
+from pathlib import Path
+from typing import Final
+
+from resumes.store import ledger, origins
+from resumes.store.accounts import AccountInfo
+from resumes.store.engine import Store
+from resumes.store.ledger import FileRow
+from resumes.store.listing import StoredResume
+from tui.text import safe, safe_lines
+from tui.widgets.text_pane import Paragraph
+
+MOST_BYTES: Final = 64 * 1024
+DONE: Final = "_done"
+REPORT: Final = ".report.json"
+"""How the names of what lies beside a file end (docs/importing.md)."""
+
+NO_FILE: Final = (
+    "This resume did not come from a file in a watched folder: it was created over the API, or "
+    "by `resumes import`. The JSON view shows all that is stored."
+)
+
+
+def source_paragraphs(store: Store, account: AccountInfo, stored: StoredResume) -> list[Paragraph]:
+    """Which file it was, and its text where that still lies on this machine."""
+    claim_id = origins.find_claim(store, account.id, stored.entry.id)
+    if claim_id is None:
+        return [Paragraph(safe(NO_FILE))]
+    file = ledger.get_file(store, claim_id)
+    path = find_filed(file)
+    head = [Paragraph(safe(f"From the file {file.name}, {file.size_bytes:,} bytes", "bold"))]
+    if path is None:
+        where = file.root or "a folder that is not known"
+        return [*head, Paragraph(safe(f"It was put away below {where}, and is not there now."))]
+    text, is_whole = read_start(path)
+    lines = [Paragraph(line) for line in map(safe, safe_lines(text))]
+    end = [] if is_whole else [Paragraph(safe(f"… only the first {MOST_BYTES:,} bytes", "dim"))]
+    return [*head, Paragraph(safe(str(path), "dim")), Paragraph(safe("")), *lines, *end]
+
+
+def find_filed(file: FileRow) -> Path | None:
+    """Where an imported file lies now, if that is on this machine and it was not moved."""
+    if file.root is None:
+        return None
+    folder = Path(file.root, DONE, file.claimed_at[:10])
+    try:
+        filed = [name for name in os.listdir(folder) if f"-{file.claim_id[-8:]}." in name]
+    except OSError:
+        return None
+    names = [name for name in filed if not name.endswith(REPORT)]
+    return folder / names[0] if len(names) == 1 else None
+
+
+def read_start(path: Path) -> tuple[str, bool]:
+    """The beginning of the file, and whether that is all of it. Empty if it cannot be read."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    except OSError:
+        return "", True
+    with os.fdopen(descriptor, "rb") as file:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            return "", True
+        start = file.read(MOST_BYTES + 1)
+    return start[:MOST_BYTES].decode(errors="backslashreplace"), len(start) <= MOST_BYTES

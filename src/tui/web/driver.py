@@ -1,0 +1,32 @@
+"""How the terminal UI draws for a browser: as packets, through the pipe to the server."""
+
+import contextlib
+import os
+from functools import partial
+from typing import Any
+
+from textual import messages
+from textual.drivers.web_driver import WebDriver
+
+
+class BrowserDriver(WebDriver):
+    """Textual's driver for the web; the terminal UI also ends when nobody is at the other end."""
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self._write = partial(_write_whole, self.fileno)
+
+    def run_input_thread(self) -> None:
+        """Reads until told to stop; if the pipe ended, so does the terminal UI."""
+        super().run_input_thread()
+        if not self.exit_event.is_set():
+            self._app.post_message(messages.ExitApp())
+
+
+def _write_whole(descriptor: int, packet: bytes) -> int:
+    """Written are all of the bytes, or none when nobody reads them."""
+    left = packet
+    with contextlib.suppress(BrokenPipeError):
+        while left:
+            left = left[os.write(descriptor, left) :]
+    return len(packet)

@@ -1,0 +1,98 @@
+"""The line that a list is filtered with, as one types."""
+
+from typing import ClassVar, Final
+
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.containers import Horizontal
+from textual.message import Message
+from textual.timer import Timer
+
+from tui.actions import Place, bindings
+from tui.text import safe
+from tui.widgets.fields import SafeInput
+from tui.widgets.lines import Note
+
+MAX_CHARS: Final = 200
+REST_S: Final = 0.04
+"""So long nothing is typed before the list is asked for: less than between two keys of a fast
+typist, and enough to ask once for what was pasted or repeated."""
+
+
+class FilterLine(Horizontal):
+    """A line to type in. Takes no room until it is opened."""
+
+    DEFAULT_CSS = """
+    FilterLine { height: 1; display: none; padding: 0 1; background: $boost; }
+    FilterLine Note { width: auto; padding: 0 1 0 0; }
+    FilterLine SafeInput { width: 1fr; background: $boost; }
+    """
+    BINDINGS: ClassVar[list[BindingType]] = bindings(Place.FILTER)
+
+    class Changed(Message):
+        """Somebody show what fits; all, when the text is empty."""
+
+        def __init__(self, text: str) -> None:
+            super().__init__()
+            self.text = text
+
+    class Left(Message):
+        """The reader is done with typing."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._told = ""
+        self._rest: Timer | None = None
+
+    def compose(self) -> ComposeResult:
+        yield Note(safe("/", "bold"))
+        yield SafeInput(max_length=MAX_CHARS)
+
+    @property
+    def text(self) -> str:
+        """What is being looked for; empty for nothing."""
+        return self._told
+
+    def open(self) -> None:
+        """The line can be typed in."""
+        self.display = True
+        self.query_one(SafeInput).focus()
+
+    def close(self) -> None:
+        """The line is gone, and the filter with it."""
+        self.query_one(SafeInput).value = ""
+        self._tell()
+        self.display = False
+        self.post_message(self.Left())
+
+    @on(SafeInput.Changed)
+    def wait_for_rest(self, event: SafeInput.Changed) -> None:
+        """Asked a moment later, unless more is typed."""
+        event.stop()
+        if self._rest is not None:
+            self._rest.stop()
+        self._rest = self.set_timer(REST_S, self._tell)
+
+    @on(SafeInput.Submitted)
+    def submit(self, event: SafeInput.Submitted) -> None:
+        """As `action_to_list`."""
+        event.stop()
+        self.action_to_list()
+
+    def action_to_list(self) -> None:
+        """The keys are the list's again. An empty filter is gone."""
+        self._tell()
+        if not self._told:
+            self.display = False
+        self.post_message(self.Left())
+
+    def action_clear(self) -> None:
+        """The filter is gone."""
+        self.close()
+
+    def _tell(self) -> None:
+        text = " ".join(self.query_one(SafeInput).value.split())
+        if text != self._told:
+            self._told = text
+            self.post_message(self.Changed(text))
