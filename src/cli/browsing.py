@@ -14,6 +14,7 @@ def serve_pages(
     account: str | None,
     open_id: str | None,
     read_only: bool,
+    theme: str | None = None,
 ) -> None:
     """The terminal UI was served until Ctrl-C; standard output got the address, which works once.
 
@@ -31,6 +32,7 @@ def serve_pages(
     words += [f"--account={account}"] if account is not None else []
     words += [f"--open={open_id}"] if open_id is not None else []
     words += ["--read-only"] if read_only else []
+    words += [f"--theme={theme}"] if theme is not None else []
     service.run(_command(session, words), port, ready=lambda address: _tell(session, address))
 
 

@@ -50,7 +50,13 @@ def tui(
         from cli.browsing import serve_pages
 
         serve_pages(
-            session, web, screen=first, account=account, open_id=open_id, read_only=read_only
+            session,
+            web,
+            screen=first,
+            account=account,
+            open_id=open_id,
+            read_only=read_only,
+            theme=theme,
         )
         return
     from tui import service

@@ -17,8 +17,9 @@ from textual.screen import Screen
 
 from resumes.errors import ResumesError
 from resumes.text import counted
-from tui.actions import Place, bindings, find_actions
-from tui.looks import DARK, next_theme
+from tui.actions import Place, bindings
+from tui.explaining import why_nothing
+from tui.looks import DARK, is_colourless, look, next_theme, theme_of
 from tui.modes import MODES
 from tui.palette import ActionsProvider
 from tui.store_client import Reply
@@ -63,7 +64,8 @@ class ResumesApp(App[int]):
         screen: str = "resumes",
         read_only: bool = False,
     ) -> None:
-        super().__init__()
+        # As the terminal's own, colours can be left out; ours would only become greys.
+        super().__init__(ansi_color=True if is_colourless() else None)
         self.theme = DARK
         self.failure: ResumesError | None = None
         """Why the session could not be opened, once the app has ended."""
@@ -120,6 +122,7 @@ class ResumesApp(App[int]):
         from tui.carrying_out import DeletionRounds
 
         self._session = opened.session
+        self.theme = theme_of(opened.session.settings.theme)
         self.set_keymap(opened.session.keymap)
         for mode in MODES:
             self.add_mode(mode.name, partial(mode.load(), opened.session))
@@ -172,8 +175,11 @@ class ResumesApp(App[int]):
 
     def action_change_theme(self) -> None:
         """The next set of colours is used."""
+        if self.no_color:
+            tell(self, "NO_COLOR is set: there are no colours to change.")
+            return
         self.theme = next_theme(self.theme)
-        tell(self, f"Colours: {self.theme}.")
+        tell(self, f"Colours: {look(self.theme)}.")
 
     async def action_suspend(self) -> None:
         """The shell has the terminal until the program is continued."""
@@ -192,13 +198,8 @@ class ResumesApp(App[int]):
             tell(self, self._why_nothing(event.key))
 
     def _why_nothing(self, key: str) -> str:
-        actions = find_actions(key)
-        if self._read_only and any(action.changes for action in actions):
-            return "Read-only: start without --read-only to change something."
-        if actions:
-            places = ", ".join(dict.fromkeys(action.place.lower() for action in actions))
-            return f"{actions[0].shown} does nothing here. It works in: {places}."
-        return "This key does nothing. ? shows all keys."
+        keymap = self._session.keymap if self._session else {}
+        return why_nothing(key, self.screen, keymap, read_only=self._read_only)
 
     def _fatal_error(self) -> None:
         """Textual's own report prints local variables, keys and resumes among them."""

@@ -45,14 +45,16 @@ def test_a_page_runs_the_same_command_with_the_same_options(
     ]  # fmt: skip
 
 
-def test_a_database_and_a_resume_are_passed_on(acme: CommandLine, served: list[Any]) -> None:
+def test_a_database_a_resume_and_a_theme_are_passed_on(
+    acme: CommandLine, served: list[Any]
+) -> None:
     [resume] = store_resumes(acme.home, a_resume())
     url = f"sqlite:///{acme.home / 'resumes.db'}"
 
-    acme.succeeds("--database", url, "tui", "--open", resume, "--web", "0")
+    acme.succeeds("--database", url, "tui", "--open", resume, "--theme", "light", "--web", "0")
 
     [(command, _)] = served
-    assert command[6:] == ["--database", url, "tui", "resumes", f"--open={resume}"]
+    assert command[6:] == ["--database", url, "tui", "resumes", f"--open={resume}", "--theme=light"]
 
 
 def test_the_address_is_there_as_json_too(acme: CommandLine, served: list[Any]) -> None:

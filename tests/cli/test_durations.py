@@ -5,19 +5,11 @@ from datetime import UTC, datetime, timedelta
 import click
 import pytest
 
-from cli.durations import Expiry, Span, parse_span, until
-
-
-def test_spans_have_units() -> None:
-    assert parse_span("30d") == timedelta(days=30)
-    assert parse_span("12h") == timedelta(hours=12)
-    assert parse_span("90m") == timedelta(minutes=90)
-    assert parse_span("0") == timedelta(0)
+from cli.durations import Expiry, Span, until
 
 
 @pytest.mark.parametrize("text", ["", "12", "-1d", "1.5h", "d", "9999999d", "1w", "\u0661d"])
 def test_anything_else_is_no_span(text: str) -> None:
-    assert parse_span(text) is None
     with pytest.raises(click.BadParameter, match="use 7d, 12h"):
         Span().convert(text, None, None)
 

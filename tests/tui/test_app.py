@@ -59,7 +59,11 @@ async def test_a_key_that_does_nothing_says_why(store: Store) -> None:
         await until(lambda: toasts(pilot) == ["This key does nothing. ? shows all keys."])
 
         await presses(pilot, "l")
-        await until(lambda: toasts(pilot) == ["l does nothing here. It works in: imports, an imported file."])
+        await until(
+            lambda: (
+                toasts(pilot) == ["l does nothing here. It works in: imports, an imported file."]
+            )
+        )
 
 
 async def test_the_question_mark_shows_all_keys(store: Store) -> None:

@@ -9,6 +9,7 @@ from textual.containers import Vertical
 from textual.screen import ModalScreen, Screen
 
 from tui.actions import ACTIONS, Action, Place, bindings, find_action
+from tui.keymap import key_names
 from tui.text import joined, safe
 from tui.widgets.lines import KeyLine
 from tui.widgets.text_pane import Paragraph, TextPane
@@ -70,4 +71,4 @@ def _place(place: Place, keymap: Mapping[str, str]) -> Iterator[Paragraph]:
 def shown_keys(action: Action, keymap: Mapping[str, str]) -> str:
     """The keys as people know them; the user's own where there are such."""
     own = keymap.get(action.id)
-    return action.shown if own is None else own.replace(",", " ")
+    return action.shown if own is None else " ".join(key_names(own))

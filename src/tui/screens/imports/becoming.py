@@ -6,8 +6,9 @@ from functools import partial
 from textual.screen import Screen
 
 from resumes.store import ledger
+from resumes.store.asking import STATES
 from resumes.store.engine import Store
-from resumes.store.ledger import FileOutcome, FileRow, Item
+from resumes.store.ledger import FileRow, Item
 from tui.screens.chooser import Chooser
 from tui.screens.imports.reading import FileRead
 from tui.session import Session
@@ -52,12 +53,8 @@ def open_resume(screen: Screen[None], session: Session, read: FileRead) -> None:
             screen.app.call_later(screen.app.run_action, "app.go('resumes')")
 
     if not read.resumes:
-        tell(screen, f"This file became no resume: it {_state(read.file)}.")
+        tell(screen, f"This file became no resume: it {STATES[read.file.outcome]}.")
     elif len(read.resumes) == 1:
         show(read.resumes[0])
     else:
         screen.app.push_screen(ResumeChooser(session.store, read.file), show)
-
-
-def _state(file: FileRow) -> str:
-    return "failed" if file.outcome is FileOutcome.FAILED else f"is {file.outcome}"

@@ -83,7 +83,8 @@ class Doing:
     def _confirm(self, action: Action, found: Sequence[FileTally]) -> None:
         if not found:
             whose = self.session.imports_account or "any account"
-            tell(self.screen, f"No file of {whose} {_state(action)}: nothing to {action}.")
+            state = asking.STATES[asking.FITS[action]]
+            tell(self.screen, f"No file of {whose} {state}: nothing to {action}.")
             return
         account = self.session.imports_account
         dialog = ConfirmDialog(
@@ -121,10 +122,6 @@ class Doing:
             return
         self.screen.app.copy_to_clipboard(text)
         tell(self.screen, "Sent the reason to the terminal's clipboard.")
-
-
-def _state(action: Action) -> str:
-    return "failed" if action is Action.RETRY else "is held"
 
 
 def facts(account: str | None, found: Sequence[FileTally]) -> list[Fact]:

@@ -9,6 +9,7 @@ from textual.binding import BindingType
 from textual.content import Content
 from textual.widget import Widget
 
+from resumes.store.asking import STATES
 from resumes.store.engine import Store
 from resumes.store.ledger import FileOutcome, FileRow
 from resumes.store.requests import Action
@@ -79,7 +80,9 @@ class ImportsScreen(SplitScreen[Row]):
         whose = self._asked_for
         if self._outcome is not None:
             here = "" if whose is None else f" of {whose}"
-            return safe(f"No file{here} is {self._outcome}."), safe("o shows the next outcome.")
+            return safe(f"No file{here} {STATES[self._outcome]}."), safe(
+                "o shows the next outcome."
+            )
         inbox = self.session.settings.inbox / (whose or "ACCOUNT")
         return (
             safe("No file was imported from a watched folder yet."),

@@ -51,7 +51,7 @@ async def test_of_several_one_is_chosen(store: Store) -> None:
         await presses(pilot, "enter")
         await shows(pilot.app, "Became")
 
-        await presses(pilot, "o")
+        await presses(pilot, "enter")
         await until(lambda: isinstance(pilot.app.screen, ResumeChooser))
         await shows(pilot.app, "Which of its resumes?")
         await presses(pilot, "j", "enter")

@@ -9,7 +9,7 @@ from resumes.store import accounts, listing, plans
 from resumes.store.engine import Store
 from resumes.store.listing import Page
 from tests.tui.builders import a_document, an_account, stored, stored_many
-from tests.tui.driving import LARGE, LIMIT_S, presses, running, shows, until
+from tests.tui.driving import LARGE, LIMIT_S, lines, presses, running, shows, until
 from tui.screens.resumes.screen import ResumesScreen
 
 pytestmark = pytest.mark.anyio
@@ -143,5 +143,60 @@ async def test_a_page_of_the_account_before_is_not_shown(
         go.set()
         await until(ended.is_set)
         await pilot.pause()
+
+        await shows(pilot.app, "zoe · 1 of 1", "Of zoe")
+
+
+async def test_typing_finds_and_escape_brings_all_back(store: Store) -> None:
+    stored(
+        store,
+        a_document(name="Ada Lovelace", title="Analyst"),
+        a_document(name="Bo", title="Baker", header={"name": "Bo", "email": "bo@example.org"}),
+    )
+    async with running(store) as pilot:
+        await shows(pilot.app, "ana · 1 of 2")
+
+        await presses(pilot, "slash", *"love")
+        await shows(pilot.app, 'ana · "love" · 1 of 1', "Analyst")
+        await until(lambda: "Baker" not in "\n".join(lines(pilot.app)))
+
+        await presses(pilot, "escape")
+        await shows(pilot.app, "ana · 1 of 2", "Baker")
+
+
+async def test_a_filter_stays_while_what_was_found_is_looked_at(store: Store) -> None:
+    stored(store, a_document(name="Ada", title="Analyst"), a_document(name="Bo", title="Baker"))
+    async with running(store) as pilot:
+        await shows(pilot.app, "Baker")
+        await presses(pilot, "slash", *"bak", "enter")
+        await shows(pilot.app, 'ana · "bak" · 1 of 1')
+
+        await presses(pilot, "enter")
+        await shows(pilot.app, "ana · Baker")
+        await presses(pilot, "escape")
+        await shows(pilot.app, 'ana · "bak" · 1 of 1')
+
+        await presses(pilot, "escape")
+        await shows(pilot.app, "ana · 1 of 2")
+
+
+async def test_nothing_found_says_what_was_looked_for(store: Store) -> None:
+    stored(store, a_document(name="Ada"))
+    async with running(store) as pilot:
+        await shows(pilot.app, "Ada")
+        await presses(pilot, "slash", *"[/b]zz")
+
+        await shows(pilot.app, 'No resume of ana has "[/b]zz" in title, name or e-mail.')
+
+
+async def test_the_filter_of_one_account_is_not_that_of_another(store: Store) -> None:
+    an_account(store, "zoe")
+    stored(store, a_document(title="Of zoe"), account="zoe")
+    stored(store, a_document(title="Of ana"))
+    async with running(store) as pilot:
+        await shows(pilot.app, "Of ana")
+        await presses(pilot, "slash", *"ana", "enter", "a")
+        await shows(pilot.app, "Which account?")
+        await presses(pilot, "j", "enter")
 
         await shows(pilot.app, "zoe · 1 of 1", "Of zoe")

@@ -1,0 +1,165 @@
+"""What a person sees: every screen, in three sizes, in every state that it can be in."""
+
+import threading
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from typing import Final
+
+import pytest
+from textual.pilot import Pilot
+
+from resumes.errors import StoreUnavailable
+from resumes.store.engine import Store
+from tests.tui import scenes
+from tests.tui.driving import LIMIT_S, presses, shows, until
+from tests.tui.scenes import StandingClock, an_app, standing_still
+from tests.tui.snapshot import FOLDER, a_snapshot, still
+from tui.app import ResumesApp
+from tui.modes import MODES
+from tui.screens.list_screen import ListScreen
+from tui.widgets.lines import ErrorLine
+
+pytestmark = pytest.mark.anyio
+
+SCREENS: Final = tuple(mode.name for mode in MODES)
+SIZES: Final = ((200, 50), (120, 40), (80, 24))
+"""The largest first: what stands beside a list is read only where there is room for it."""
+
+World = tuple[Store, StandingClock]
+
+
+@pytest.fixture
+def world(monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
+    """A store in which the same is seen in every run."""
+    with standing_still(monkeypatch) as world:
+        yield world
+
+
+@asynccontextmanager
+async def showing(store: Store, screen: str) -> AsyncIterator[Pilot[int]]:
+    """The screen is there, as large as there is a snapshot of it."""
+    app = an_app(store, screen=screen)
+    async with app.run_test(size=SIZES[0], notifications=True) as pilot:
+        await until(lambda: isinstance(app.screen, ListScreen) and app.screen.focused is not None)
+        yield pilot
+
+
+async def look_in_all_sizes(
+    pilot: Pilot[int], name: str, *, is_waiting: bool = False
+) -> None:
+    """What is shown is what the snapshot of this name has, in every size."""
+    with a_snapshot(name) as snapshot:
+        for width, height in SIZES:
+            await pilot.resize_terminal(width, height)
+            await snapshot.holds(f"{width}x{height}", pilot.app, is_waiting=is_waiting)
+
+
+@pytest.mark.parametrize("screen", SCREENS)
+async def test_empty(world: World, screen: str) -> None:
+    store, _ = world
+    async with showing(store, screen) as pilot:
+        await look_in_all_sizes(pilot, f"{screen}-empty")
+
+
+@pytest.mark.parametrize("screen", SCREENS)
+async def test_loading(world: World, screen: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    store, clock = world
+    scenes.fill_data(store, clock)
+    with held(monkeypatch):
+        async with showing(store, screen) as pilot:
+            await look_in_all_sizes(pilot, f"{screen}-loading", is_waiting=True)
+
+
+@pytest.mark.parametrize("screen", SCREENS)
+async def test_data(world: World, screen: str) -> None:
+    store, clock = world
+    scenes.fill_data(store, clock)
+    async with showing(store, screen) as pilot:
+        await look_in_all_sizes(pilot, f"{screen}-data")
+
+
+@pytest.mark.parametrize("screen", SCREENS)
+async def test_hostile(world: World, screen: str) -> None:
+    store, clock = world
+    scenes.fill_hostile(store, clock)
+    async with showing(store, screen) as pilot:
+        await look_in_all_sizes(pilot, f"{screen}-hostile")
+
+
+@pytest.mark.parametrize("screen", SCREENS)
+async def test_store_gone(world: World, screen: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    store, clock = world
+    scenes.fill_data(store, clock)
+    monkeypatch.setattr(ErrorLine, "_tick", lambda _: None)  # the countdown stands still
+    async with showing(store, screen) as pilot:
+        await still(pilot.app)
+        take_away(monkeypatch)
+        await presses(pilot, "r")
+        await shows(pilot.app, "Trying again in 1 s.")
+        await look_in_all_sizes(pilot, f"{screen}-gone")
+
+
+Steps = tuple[str, ...]
+FURTHER: Final[dict[str, tuple[str, Steps, str]]] = {
+    "resume": ("resumes", ("enter",), "EXPERIENCE"),
+    "resume-json": ("resumes", ("enter", "tab"), '"header"'),
+    "imported-file": ("imports", ("j", "enter"), "_failed/"),
+    "new-key": ("keys", ("n",), "A new key"),
+    "plan": ("plans", ("e",), "Per minute"),
+    "revoking": ("keys", ("D",), "Revoke this key?"),
+    "help": ("resumes", ("question_mark",), "Keys that work here"),
+    "palette": ("resumes", ("colon",), "Show Imports"),
+}
+"""Where it begins, what is pressed, and what then is there."""
+
+
+@pytest.mark.parametrize("name", FURTHER)
+async def test_what_keys_lead_to(world: World, name: str) -> None:
+    store, clock = world
+    scenes.fill_data(store, clock)
+    screen, keys, text = FURTHER[name]
+    async with showing(store, screen) as pilot:
+        await still(pilot.app)
+        for key in keys:
+            await presses(pilot, key)
+        await shows(pilot.app, text)
+        await look_in_all_sizes(pilot, name)
+
+
+def test_nothing_lies_among_the_snapshots_that_nobody_looks_at() -> None:
+    states = ("empty", "loading", "data", "hostile", "gone")
+    known = {f"{screen}-{state}.txt" for screen in SCREENS for state in states}
+    known |= {f"{name}.txt" for name in FURTHER}
+
+    assert {path.name for path in FOLDER.iterdir()} == known
+
+
+# What happens to the store.
+
+
+def take_away(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The store can be neither read nor written."""
+    for method in ("read", "write"):
+        monkeypatch.setattr(Store, method, _refuse)
+
+
+def _refuse(*_: object, **__: object) -> None:
+    raise StoreUnavailable("The store is on a disk that is not there")
+
+
+@contextmanager
+def held(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Whoever reads the store waits, until the block ends."""
+    go = threading.Event()
+    read: Callable[[Store], object] = Store.read
+
+    def wait(store: Store) -> object:
+        if threading.current_thread() is not threading.main_thread():
+            assert go.wait(LIMIT_S)
+        return read(store)
+
+    monkeypatch.setattr(Store, "read", wait)
+    try:
+        yield
+    finally:
+        go.set()
