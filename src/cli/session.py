@@ -36,8 +36,10 @@ class Session:
 
         return load_settings(home=self.home, database=self.database, **flags)
 
-    def store(self, *, makes: bool = False) -> "Store":
+    def store(self, *, makes: bool = False, read_cache_bytes: int | None = None) -> "Store":
         """The store, open. `makes`: a new one, and its home, when there is none yet.
+
+        `read_cache_bytes` is what each thread that reads keeps of it; None is the store's choice.
 
         Without `makes` a store of an older version is left as it is and refused, since reading
         should change nothing.
@@ -52,7 +54,8 @@ class Session:
                 f"No store yet: {settings.home} does not exist. `resumes up` makes one, "
                 "--home names another"
             )
-        return open_store(settings.database_url, upgrade=makes)
+        choice = {} if read_cache_bytes is None else {"read_cache_bytes": read_cache_bytes}
+        return open_store(settings.database_url, upgrade=makes, **choice)
 
     def installation(self) -> "Installation":
         """What these flags lead to, as the checks of its health want it."""

@@ -12,6 +12,9 @@ from cli.session import Session, pass_session
 if TYPE_CHECKING:
     from tui.session import Session as TuiSession
 
+READ_CACHE_BYTES = 2 * 1024 * 1024
+"""A page of a list needs little of the store, and each of several threads would keep its own."""
+
 
 @command("tui")
 @click.argument("screen", default="resumes")
@@ -67,7 +70,7 @@ def tui(
             from resumes.store.search_filler import Filler
             from tui.opening import prepare
 
-            store = stack.enter_context(session.store(makes=True))
+            store = stack.enter_context(session.store(makes=True, read_cache_bytes=READ_CACHE_BYTES))
             if not read_only:
                 stack.enter_context(Filler(store))
             return prepare(

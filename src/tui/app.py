@@ -1,40 +1,38 @@
 """The terminal UI: its start, its end, and the keys that work on every screen."""
 
 import asyncio
-import contextlib
-import signal
-import traceback
-from collections.abc import Callable
+import gc
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar, Final
 
-from rich.text import Text
 from textual import events, on, work
-from textual.app import App, ComposeResult, SystemCommand
+from textual.app import App, ComposeResult
 from textual.binding import BindingType
 from textual.message import Message
-from textual.screen import Screen
 
 from resumes.errors import ResumesError
-from resumes.text import counted
 from tui.actions import Place, bindings
+from tui.ending import crash_report
 from tui.explaining import why_nothing
-from tui.looks import DARK, is_colourless, look, next_theme, theme_of
+from tui.key_order import KeyOrder
+from tui.looks import BREAKPOINTS, DARK, LEGIBLE, change_theme, is_colourless, theme_of
 from tui.modes import MODES
 from tui.palette import ActionsProvider
 from tui.store_client import Reply
-from tui.text import safe, safe_lines
+from tui.text import safe
 from tui.toasts import tell
-from tui.widgets.lines import KeyLine, ModeLine, TitleLine
+from tui.widgets.key_line import KeyLine
+from tui.widgets.lines import ModeLine, TitleLine
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from tui.screens.accounts.screen import AccountsScreen
     from tui.session import Session
 
 MOST_STEPS_BACK: Final = 50
-END_SIGNALS: Final = (signal.SIGHUP, signal.SIGTERM)
+STORE_THREADS: Final = 4
+"""How many store calls are under way at a time; each thread has a connection of its own."""
 
 
 class ResumesApp(App[int]):
@@ -42,13 +40,9 @@ class ResumesApp(App[int]):
 
     CSS_PATH = "app.tcss"
     BINDINGS: ClassVar[list[BindingType]] = bindings(Place.EVERYWHERE)
-    # `set[Any]`, as Textual declares it.
+    # None of Textual's own: one saves pictures, and a screen may show a new key.
     COMMANDS: ClassVar = {ActionsProvider}
-    HORIZONTAL_BREAKPOINTS = [  # noqa: RUF012 - as Textual declares it
-        (0, "-narrow"),
-        (110, "-wide"),
-        (170, "-very-wide"),
-    ]
+    HORIZONTAL_BREAKPOINTS = BREAKPOINTS
 
     class Opened(Message):
         """The session is there, and every screen is imported."""
@@ -74,6 +68,7 @@ class ResumesApp(App[int]):
         self._read_only = read_only
         self._first_screen = screen
         self._been: list[str] = []
+        self._order = KeyOrder(self, super().on_event)
 
     @property
     def session(self) -> "Session":
@@ -86,6 +81,14 @@ class ResumesApp(App[int]):
         """The titles of the resumes that were not deleted because the app ended."""
         return [one.title for one in self._session.deletions] if self._session else []
 
+    @property
+    def _keys(self) -> Mapping[str, str]:
+        return self._session.keymap if self._session else {}
+
+    def get_css_variables(self) -> dict[str, str]:
+        """The theme's, but for those that could not be read."""
+        return {**super().get_css_variables(), **LEGIBLE.get(self.theme, {})}
+
     def compose(self) -> ComposeResult:
         """What is seen until the store is open."""
         yield ModeLine(self._first_screen, read_only=self._read_only)
@@ -95,32 +98,28 @@ class ResumesApp(App[int]):
     def on_mount(self) -> None:
         # Textual repaints what changed, and the terminal shows nothing of what was there before.
         self.app_resume_signal.subscribe(self, lambda _: self.refresh(layout=True))
-        loop = asyncio.get_running_loop()
-        for number in END_SIGNALS:
-            # In a thread that is not the main one there are no signals to listen to.
-            with contextlib.suppress(RuntimeError, ValueError):
-                loop.add_signal_handler(number, self.exit, None, 128 + number)
+        asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(STORE_THREADS))
         self.call_after_refresh(self._open)
 
-    @work(thread=True, group="open", exit_on_error=False)
+    @work(thread=True, group="open")
     def _open(self) -> None:
         try:
             session = self._open_session()
-            for mode in MODES:
-                mode.load()
         except ResumesError as error:
             self.failure = error
             self.call_from_thread(self.exit, None, 1)
-        except Exception as error:  # the edge of the thread: it becomes the app's crash
-            self.call_from_thread(self._handle_exception, error)
-        else:
-            self.post_message(self.Opened(session))
+            return
+        for mode in MODES:
+            mode.load()
+        self.post_message(self.Opened(session))
 
     @on(Opened)
     def start(self, opened: Opened) -> None:
         """The first screen is shown."""
         from tui.carrying_out import DeletionRounds
 
+        # Looking through all that is loaded by now would hold up keys for a tenth of a second.
+        gc.freeze()
         self._session = opened.session
         self.theme = theme_of(opened.session.settings.theme)
         self.set_keymap(opened.session.keymap)
@@ -150,7 +149,7 @@ class ResumesApp(App[int]):
         """All keys are shown."""
         from tui.screens.help import HelpScreen
 
-        self.push_screen(HelpScreen(self.screen, self.session.keymap if self._session else {}))
+        self.push_screen(HelpScreen(self.screen, self._keys))
 
     async def action_back(self) -> None:
         """A layer of this screen is gone, or the screen of before is shown; q is how to leave."""
@@ -165,21 +164,12 @@ class ResumesApp(App[int]):
 
     def action_undo(self) -> None:
         """The deletion that was asked for last is taken back."""
-        kept = self.session.deletions.undo() if self._session else None
-        if kept is None:
-            tell(self, "There is nothing to undo: no resume is about to be deleted.")
-        else:
-            tell(self, f'"{kept.title}" stays.')
-            for listed in self.screen.query("PagedList"):
-                listed.refresh()
+        if self._session is not None:
+            self._rounds.undo()
 
     def action_change_theme(self) -> None:
         """The next set of colours is used."""
-        if self.no_color:
-            tell(self, "NO_COLOR is set: there are no colours to change.")
-            return
-        self.theme = next_theme(self.theme)
-        tell(self, f"Colours: {look(self.theme)}.")
+        tell(self, change_theme(self))
 
     async def action_suspend(self) -> None:
         """The shell has the terminal until the program is continued."""
@@ -188,21 +178,22 @@ class ResumesApp(App[int]):
         if self._session is not None:
             await suspend(self, self._session.store)
 
-    def get_system_commands(self, screen: Screen[object]) -> "Iterable[SystemCommand]":
-        """None of Textual's own: one saves pictures, and a screen may show a new key."""
-        return ()
+    async def on_event(self, event: events.Event) -> None:
+        """A key waits for the one before it; all else is at once what it is."""
+        if isinstance(event, events.Key) and not event.is_forwarded:
+            await self._order.take(event)
+        else:
+            await super().on_event(event)
+            if isinstance(event, events.Key):
+                self._order.end(event)
 
     def on_key(self, event: events.Key) -> None:
         """A key that does nothing here says why."""
         if event.is_printable and event.key not in self.screen.active_bindings:
-            tell(self, self._why_nothing(event.key))
-
-    def _why_nothing(self, key: str) -> str:
-        keymap = self._session.keymap if self._session else {}
-        return why_nothing(key, self.screen, keymap, read_only=self._read_only)
+            reason = why_nothing(event.key, self.screen, self._keys, read_only=self._read_only)
+            tell(self, reason)
 
     def _fatal_error(self) -> None:
-        """Textual's own report prints local variables, keys and resumes among them."""
+        """A crash is told without anything that the store holds."""
         self.bell()
-        lines = "\n".join(safe_lines(traceback.format_exc()))
-        self.panic(Text(f"The terminal UI failed.\n{lines}"))
+        self.panic(crash_report())

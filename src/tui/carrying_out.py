@@ -33,6 +33,16 @@ class DeletionRounds:
                 failed=partial(self._failed, deletion),
             )
 
+    def undo(self) -> None:
+        """The deletion that was asked for last is taken back."""
+        kept = self._session.deletions.undo()
+        if kept is None:
+            tell(self._app, "There is nothing to undo: no resume is about to be deleted.")
+            return
+        tell(self._app, f'"{kept.title}" stays.')
+        for listed in self._app.screen.query("PagedList"):
+            listed.refresh()
+
     def _done(self, deletion: Deletion, _: None) -> None:
         tell(self._app, f'"{deletion.title}" is deleted.')
 

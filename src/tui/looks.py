@@ -1,4 +1,4 @@
-"""The sets of colours: dark, light, the terminal's own, and none.
+"""The widths that layouts change at, and the sets of colours: dark, light, the terminal's own, none.
 
 Under NO_COLOR Textual turns its colours into greys, which are still colours on the wire. Those
 of the terminal it leaves out altogether; so then all are taken for such (`is_colourless`).
@@ -7,6 +7,8 @@ of the terminal it leaves out altogether; so then all are taken for such (`is_co
 import os
 from collections.abc import Mapping
 from typing import Final
+
+from textual.app import App
 
 DARK: Final = "textual-dark"
 LIGHT: Final = "textual-light"
@@ -21,6 +23,24 @@ THEMES: Final[Mapping[str, str]] = {
     "terminal-light": TERMINAL_LIGHT,
 }
 """Textual's theme for each look, by the name that the setting and the command line have for it."""
+
+
+ROOM_CELLS: Final = 110
+"""From here on there is room for something beside a list."""
+
+BREAKPOINTS: Final = [(0, "-narrow"), (ROOM_CELLS, "-wide"), (170, "-very-wide")]
+"""The class that a screen has from so many columns on."""
+
+LEGIBLE: Final[Mapping[str, Mapping[str, str]]] = {
+    DARK: {"block-cursor-background": "#0053aa"},
+    LIGHT: {
+        "text-warning": "#663a00",
+        "text-accent": "#663a00",
+        "text-success": "#1d5c31",
+        "footer-key-foreground": "#004578",
+    },
+}
+"""Colours in place of the theme's own, which have too little contrast to be read."""
 
 
 def theme_of(look: str) -> str:
@@ -43,3 +63,11 @@ def next_theme(theme: str) -> str:
 def is_colourless(environment: Mapping[str, str] = os.environ) -> bool:
     """Whether no colours are wanted (no-color.org). To be asked before Textual's app is made."""
     return "NO_COLOR" in environment
+
+
+def change_theme(app: App[int]) -> str:
+    """The next set of colours is used, unless there are none; says which."""
+    if app.no_color:
+        return "NO_COLOR is set: there are no colours to change."
+    app.theme = next_theme(app.theme)
+    return f"Colours: {look(app.theme)}."

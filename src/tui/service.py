@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 from resumes.errors import InvalidArgument
 from resumes.text import counted
 from tui.app import ResumesApp
+from tui.ending import ended_by_signals
 from tui.held_logs import held_logs
 from tui.modes import MODES
 from tui.text import safe_text
@@ -38,7 +39,7 @@ def run(
     check_screen(screen)
     check_terminal()
     app = ResumesApp(open_session, screen=screen, read_only=read_only)
-    with held_logs():
+    with held_logs(), ended_by_signals(app):
         app.run(mouse=True)
     if app.failure is not None:
         raise app.failure

@@ -1,6 +1,7 @@
 """`resumes tui`."""
 
 import sys
+from collections.abc import Callable
 from typing import Any
 
 import click
@@ -11,10 +12,11 @@ from resumes.errors import NotFound
 from resumes.settings import Theme
 from tests.cli.conftest import CommandLine
 from tui import service
+from tui.session import Session
 
 
 def test_without_a_terminal_it_says_so(acme: CommandLine) -> None:
-    assert "needs a terminal; elsewhere use `resumes list`" in acme.fails(2, "tui")
+    assert "needs a terminal. Elsewhere use `resumes list`" in acme.fails(2, "tui")
 
 
 @pytest.fixture
@@ -33,16 +35,30 @@ def test_what_was_asked_for_is_passed_on_and_its_code_is_ours(
 ) -> None:
     asked: dict[str, Any] = {}
 
-    def run(store: object, **options: Any) -> int:
-        asked.update(options)
+    def run(open_session: Callable[[], Session], **options: Any) -> int:
+        session = open_session()
+        asked.update(options, account=session.account, theme=session.settings.theme)
         return 1
 
     monkeypatch.setattr(service, "run", run)
 
-    result = acme("tui", "keys", "--account", "acme", "--open", "x", "--read-only")
+    result = acme("tui", "keys", "--account", "acme", "--theme", "light", "--read-only")
 
     assert result.exit_code == 1
-    assert asked == {"screen": "keys", "account": "acme", "open_id": "x", "read_only": True}
+    assert asked == {"screen": "keys", "account": "acme", "read_only": True, "theme": "light"}
+
+
+@pytest.mark.usefixtures("terminal")
+def test_a_resume_that_is_not_there_is_one_line(
+    acme: CommandLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def run(open_session: Callable[[], Session], **_: Any) -> int:
+        open_session()
+        return 0
+
+    monkeypatch.setattr(service, "run", run)
+
+    assert "Resume not found" in acme.fails(1, "tui", "--open", "x")
 
 
 @pytest.mark.usefixtures("terminal")

@@ -37,8 +37,8 @@ from tests.tui.screens.imports.builders import ROOT, a_file, an_id
 from tui.app import ResumesApp
 from tui.opening import prepare
 
-BEGAN_AT_US: Final = 1_769_850_000_000_000
-"""2026-01-31T09:00:00Z."""
+BEGAN_AT_US: Final = 1_800_000_000_000_000
+"""2027-01-15T08:00:00Z."""
 
 STEP_US: Final = 97_000_000
 HOME: Final = Path("resumes-home")
@@ -98,7 +98,7 @@ def standing_still(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Store, Sta
 
 def an_app(store: Store, *, screen: str = "resumes", theme: Theme = Theme.DARK) -> ResumesApp:
     """The terminal UI over the store, with settings that are the same everywhere."""
-    settings = Settings(home=HOME, theme=theme)
+    settings = Settings(home=HOME, database=f"sqlite:///{HOME}/resumes.db", theme=theme)
     return ResumesApp(lambda: prepare(store, settings=settings), screen=screen)
 
 
@@ -119,9 +119,8 @@ def fill_data(store: Store, clock: StandingClock) -> None:
     for name, title, email in PEOPLE:
         clock.step()
         stored(store, a_person(name, title, email))
-    for number in range(40):
-        clock.step()
-        stored(store, a_document(name=f"Person {number}", title=f"Number {number}"))
+    others = (a_document(name=f"Person {number}", title=f"Number {number}") for number in range(40))
+    stored(store, *others)
     stored(store, *(a_document(title=f"Of bo {number}") for number in range(5)), account="bo")
     stored(store, *(a_document(title=f"Of zoe {number}") for number in range(6)), account="zoe")
     _fill_keys(store, clock)
@@ -217,7 +216,9 @@ def _fill_imports(store: Store) -> None:
 
 def an_importer(*, root: str, waiting: int = 0) -> Importer:
     """An importer on the folder, which said so just now."""
-    return Importer("1" * 24, "host", 4_711, root, State.OK, (), waiting, "2026-01-31T08:00:00.000Z")
+    return Importer(
+        "1" * 24, "host", 4_711, root, State.OK, (), waiting, "2027-01-15T07:00:00.000Z"
+    )
 
 
 Fill = Callable[[Store, StandingClock], None]

@@ -14,9 +14,10 @@ from pathlib import Path
 from typing import Final
 
 import pytest
+from textual._context import visible_screen_stack
 from textual.app import App
 
-from tests.tui.driving import LIMIT_S, lines
+from tests.tui.driving import LIMIT_S
 
 FOLDER: Final = Path(__file__).with_name("snapshots")
 IS_WRITTEN_ANEW: Final = bool(os.environ.get("UPDATE_SNAPSHOTS"))
@@ -24,7 +25,7 @@ STILL_S: Final = 0.3
 """A screen that has not changed for so long, and for which nothing is read, is complete."""
 
 RULE: Final = "═" * 3
-LOOK_S: Final = 0.01
+LOOK_S: Final = 0.02
 
 
 class Snapshot:
@@ -40,11 +41,11 @@ class Snapshot:
         before = self._before.get(part)
         if IS_WRITTEN_ANEW:
             await still(app, is_waiting=is_waiting)
-            before = lines(app)
+            before = seen(app)
         deadline = time.monotonic() + LIMIT_S
-        while lines(app) != before or (is_busy(app) and not is_waiting):
+        while seen(app) != before or (is_busy(app) and not is_waiting):
             if time.monotonic() > deadline:
-                pytest.fail(self._difference(part, before, lines(app)))
+                pytest.fail(self._difference(part, before, seen(app)))
             await asyncio.sleep(LOOK_S)
         self.parts[part] = before
 
@@ -78,14 +79,20 @@ def a_snapshot(name: str) -> Iterator[Snapshot]:
     snapshot.check_whole()
 
 
+def seen(app: App[int]) -> list[str]:
+    """The lines of the screen; of a dialog, what shines through around it too."""
+    visible_screen_stack.set(app._background_screens)
+    return [strip.text.rstrip() for strip in app.screen._compositor.render_strips()]
+
+
 async def still(app: App[int], *, is_waiting: bool = False) -> None:
     """The screen is complete. Fails when it goes on changing."""
     deadline = time.monotonic() + LIMIT_S
-    before, since = lines(app), time.monotonic()
+    before, since = seen(app), time.monotonic()
     while time.monotonic() - since < STILL_S:
         assert time.monotonic() < deadline, "the screen never stood still"
         await asyncio.sleep(LOOK_S)
-        now = lines(app)
+        now = seen(app)
         if now != before or (is_busy(app) and not is_waiting):
             before, since = now, time.monotonic()
 

@@ -39,8 +39,10 @@ def test_undo_takes_back_the_newest() -> None:
 
     undone = deletions.undo()
 
-    assert undone is not None and undone.title == "Second"
-    assert "1" in deletions and "2" not in deletions
+    assert undone is not None
+    assert undone.title == "Second"
+    assert "1" in deletions
+    assert "2" not in deletions
     assert [one.title for one in deletions] == ["First"]
 
 

@@ -1,78 +1,191 @@
-"""Resumes and key names written by an attacker, on every screen."""
+"""What strangers wrote, clicked upon, in errors, and over the wire of a real terminal."""
+
+import re
+import sys
+from pathlib import Path
 
 import pytest
 from textual.pilot import Pilot
 
 from resumes.errors import StoreUnavailable
-from resumes.store import accounts, keys, listing
-from resumes.store.engine import Store
+from resumes.store.engine import Store, open_store
 from resumes.text import is_harmless
 from tests.tui.builders import HOSTILE, a_hostile_document, stored
-from tests.tui.driving import LARGE, SMALL, lines, presses, running, segments, shows
+from tests.tui.console import SEQUENCES, console
+from tests.tui.driving import LARGE, SMALL, lines, presses, running, shows
+from tests.tui.hostility import CLICK, WORST, assert_harmless, fill
+from tests.tui.test_terminal import PROGRAM
+from tests.tui.walking import walk
+from tui.app import ResumesApp
+from tui.modes import MODES
+from tui.screens.list_screen import ListScreen
 
 MOST_CLICKS = 4
 
 pytestmark = pytest.mark.anyio
 
 
-def assert_harmless(pilot: Pilot[int]) -> None:
-    """Nothing on the screen is acted upon by a terminal, or by Textual when it is clicked."""
-    for segment in segments(pilot.app):
-        assert is_harmless(segment.text), segment
-        assert segment.style is None or "@click" not in segment.style.meta, segment
-        assert segment.style is None or segment.style.link is None, segment
-
-
-async def click_on(pilot: Pilot[int], text: str) -> None:
+async def click_on(pilot: Pilot[int], text: str) -> int:
+    """What it says was clicked, wherever it is seen; how often."""
     found = [(row, line) for row, line in enumerate(lines(pilot.app)) if text in line]
     for row, line in found[:MOST_CLICKS]:
-        await pilot.click(offset=(line.index(text) + 1, row))
+        await pilot.click(offset=(line.index(text) + len(text) // 2, row))
+    return len(found)
+
+
+@pytest.mark.parametrize("size", [SMALL, LARGE], ids=str)
+async def test_nothing_that_was_written_does_anything_when_it_is_clicked(
+    empty_store: Store, size: tuple[int, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fill(empty_store, [f"{CLICK} {HOSTILE}", f"{CLICK} second"])
+    quits: list[str] = []
+
+    async def quit_(_: ResumesApp) -> None:
+        quits.append("quit")
+
+    monkeypatch.setattr(ResumesApp, "action_quit", quit_)
+    clicks = 0
+    async with running(empty_store, size=size) as pilot:
+        for mode in MODES:
+            await presses(pilot, mode.key)
+            await pilot.app.workers.wait_for_complete()
+            clicks += await click_on(pilot, CLICK)
+            for _ in range(2):  # a click on a row may have opened it
+                clicks += await click_on(pilot, CLICK)
+            while not isinstance(pilot.app.screen, ListScreen):
+                await presses(pilot, "escape")
+        assert pilot.app.is_running
+    assert clicks > len(MODES)
+    assert quits == []
 
 
 @pytest.mark.parametrize("size", [SMALL, LARGE], ids=str)
 async def test_a_hostile_resume_draws_nothing_but_text(store: Store, size: tuple[int, int]) -> None:
     stored(store, a_hostile_document())
     async with running(store, size=size) as pilot:
-        await shows(pilot.app, "[@click=app.quit]x[/]")
+        await shows(pilot.app, CLICK)
         assert_harmless(pilot)
-
         await presses(pilot, "enter")
         await shows(pilot.app, "ana · a[/b]c")
         for key in ("J", "G", "J", "G"):
             await presses(pilot, key)
             assert_harmless(pilot)
-        await click_on(pilot, "x[/]")
-
-        assert pilot.app.is_running
 
 
 @pytest.mark.parametrize("size", [SMALL, LARGE], ids=str)
-async def test_a_hostile_key_name_does_neither(store: Store, size: tuple[int, int]) -> None:
-    # The store takes printable names only, which leaves markup.
-    name = "".join(filter(str.isprintable, HOSTILE))
-    keys.create_key(store, "ana", name=name)
-    async with running(store, screen="keys", size=size) as pilot:
-        await shows(pilot.app, "a[/b]c")
-        assert_harmless(pilot)
-        for key in ("enter", "x"):
-            await presses(pilot, key)
-            await shows(pilot.app, "[@click=app.quit]x[/]")
-            assert_harmless(pilot)
-            await click_on(pilot, "x[/]")
-            assert pilot.app.is_running
-            await presses(pilot, "escape")
-
-
-@pytest.mark.parametrize("size", [SMALL, LARGE], ids=str)
-@pytest.mark.parametrize("screen", ["resumes", "accounts", "keys"])
+@pytest.mark.parametrize("screen", [mode.name for mode in MODES])
 async def test_a_hostile_error_does_neither(
     store: Store, screen: str, size: tuple[int, int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def fail(*_: object, **__: object) -> None:
+    def fail(_: Store) -> None:
         raise StoreUnavailable(HOSTILE)
 
-    monkeypatch.setattr(accounts, "list_accounts", fail)
-    monkeypatch.setattr(listing, "list_page", fail)
+    monkeypatch.setattr(Store, "read", fail)
     async with running(store, screen=screen, size=size) as pilot:
         await shows(pilot.app, "! a[/b]c")
         assert_harmless(pilot)
+        assert await click_on(pilot, CLICK)
+        assert pilot.app.is_running
+
+
+async def test_a_hostile_error_of_whatever_writes_is_harmless(
+    empty_store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fill(empty_store, [f"{CLICK} {HOSTILE}"])
+
+    def fail(*_: object, **__: object) -> None:
+        raise StoreUnavailable(HOSTILE)
+
+    monkeypatch.setattr(Store, "write", fail)
+    async with running(empty_store) as pilot:
+        async for _ in walk(pilot):
+            assert_harmless(pilot)
+        assert pilot.app.is_running
+
+
+# Over the wire.
+
+KEYS = (
+    (b"\r", "created "),
+    (b"\t", '"header"'),
+    (b"\t", "This resume did not come"),
+    (b"\t", "Created in ana"),
+    (b"\x1b", "enter Open"),
+    (b"2", "OUTCOME"),
+    (b"\r", "esc Back"),
+    (b"\x1b", "enter Open"),
+    (b"5", "LAST USED"),
+    (b"\r", "A key"),
+    (b"\x1b", "enter Open"),
+    (b"D", "Revoke this key?"),
+    (b"\x1b", "enter Open"),
+    (b"6", "importer"),
+    (b"1", "CREATED (UTC)"),
+    (b"d", "will be deleted"),
+)
+"""What is typed, and what is then seen. Once all the screens, and a dialog or message of each."""
+
+
+def test_over_the_wire_goes_no_sequence_that_an_honest_store_does_not_cause(
+    empty_store: Store, tmp_path: Path
+) -> None:
+    with open_store(f"sqlite:///{tmp_path / 'honest.db'}") as honest:
+        fill(honest, ["Ada", "Bo"])
+        expected, _ = looked_at(honest)
+    fill(empty_store, WORST)
+
+    found, text = looked_at(empty_store)
+
+    assert found <= expected
+    assert CLICK in text
+    assert not [char for char in text if not is_harmless(char)]
+
+
+async def test_a_hostile_crash_too_is_harmless(store: Store) -> None:
+    stored(store, a_hostile_document())
+    program = PROGRAM.replace("\\x1b]52;c;AAAA\\x07", HOSTILE.encode("unicode_escape").decode())
+    with console([sys.executable, "-c", program, store.url, "crash"]) as screen:
+        assert screen.ends() == 1
+        assert b"RuntimeError" in screen.wire
+        kinds, text = taken_apart(screen.wire)
+        assert "OSC 52" not in kinds
+        assert not [char for char in text if not is_harmless(char)]
+
+
+def looked_at(store: Store) -> tuple[set[str], str]:
+    """What kinds of sequences, and which text, were sent while everything was looked at."""
+    with console([sys.executable, "-c", PROGRAM, store.url], size=(120, 40)) as screen:
+        screen.shows("CREATED (UTC)", "▏")
+        for keys, text in KEYS:
+            screen.types(keys)
+            screen.shows(text)
+        screen.types(b"uq")
+        assert screen.ends() == 0
+        return taken_apart(screen.wire)
+
+
+def taken_apart(wire: bytes) -> tuple[set[str], str]:
+    """The kinds of sequences, and the text that is left without them and without line ends."""
+    kinds, text = set(), ""
+    sent, at = wire.decode("utf-8"), 0
+    while at < len(sent):
+        found = SEQUENCES.match(sent, at)
+        assert found is not None, sent[at : at + 40]
+        at = found.end()
+        if found["text"]:
+            text += found["text"]
+        elif found["control"]:
+            kinds.add(repr(found["control"]))
+        elif found["final"]:
+            kinds.add(kind_of(found))
+        else:
+            command = found["command"]
+            kinds.add(found[0][:2] if command is None else f"OSC {command.partition(';')[0]}")
+    return kinds, text
+
+
+def kind_of(found: re.Match[str]) -> str:
+    """A control sequence without its numbers; those that set a mode with them."""
+    parameters = found["parameters"]
+    is_plain = found["final"] in "mH"
+    return f"CSI {re.sub('[0-9;]', '', parameters) if is_plain else parameters} {found['final']}"

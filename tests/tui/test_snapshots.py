@@ -1,20 +1,18 @@
 """What a person sees: every screen, in three sizes, in every state that it can be in."""
 
-import threading
-from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
 from typing import Final
 
 import pytest
 from textual.pilot import Pilot
 
-from resumes.errors import StoreUnavailable
 from resumes.store.engine import Store
 from tests.tui import scenes
-from tests.tui.driving import LIMIT_S, presses, shows, until
+from tests.tui.driving import presses, until
+from tests.tui.outages import Outage, held_reads
 from tests.tui.scenes import StandingClock, an_app, standing_still
-from tests.tui.snapshot import FOLDER, a_snapshot, still
-from tui.app import ResumesApp
+from tests.tui.snapshot import FOLDER, a_snapshot, seen, still
 from tui.modes import MODES
 from tui.screens.list_screen import ListScreen
 from tui.widgets.lines import ErrorLine
@@ -44,9 +42,7 @@ async def showing(store: Store, screen: str) -> AsyncIterator[Pilot[int]]:
         yield pilot
 
 
-async def look_in_all_sizes(
-    pilot: Pilot[int], name: str, *, is_waiting: bool = False
-) -> None:
+async def look_in_all_sizes(pilot: Pilot[int], name: str, *, is_waiting: bool = False) -> None:
     """What is shown is what the snapshot of this name has, in every size."""
     with a_snapshot(name) as snapshot:
         for width, height in SIZES:
@@ -65,7 +61,7 @@ async def test_empty(world: World, screen: str) -> None:
 async def test_loading(world: World, screen: str, monkeypatch: pytest.MonkeyPatch) -> None:
     store, clock = world
     scenes.fill_data(store, clock)
-    with held(monkeypatch):
+    with held_reads(monkeypatch):
         async with showing(store, screen) as pilot:
             await look_in_all_sizes(pilot, f"{screen}-loading", is_waiting=True)
 
@@ -93,9 +89,9 @@ async def test_store_gone(world: World, screen: str, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(ErrorLine, "_tick", lambda _: None)  # the countdown stands still
     async with showing(store, screen) as pilot:
         await still(pilot.app)
-        take_away(monkeypatch)
+        Outage(monkeypatch)
         await presses(pilot, "r")
-        await shows(pilot.app, "Trying again in 1 s.")
+        await until(lambda: "Trying again in 1 s." in "".join(seen(pilot.app)))
         await look_in_all_sizes(pilot, f"{screen}-gone")
 
 
@@ -122,7 +118,7 @@ async def test_what_keys_lead_to(world: World, name: str) -> None:
         await still(pilot.app)
         for key in keys:
             await presses(pilot, key)
-        await shows(pilot.app, text)
+        await until(lambda: text in "".join(seen(pilot.app)))
         await look_in_all_sizes(pilot, name)
 
 
@@ -131,35 +127,5 @@ def test_nothing_lies_among_the_snapshots_that_nobody_looks_at() -> None:
     known = {f"{screen}-{state}.txt" for screen in SCREENS for state in states}
     known |= {f"{name}.txt" for name in FURTHER}
 
-    assert {path.name for path in FOLDER.iterdir()} == known
-
-
-# What happens to the store.
-
-
-def take_away(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The store can be neither read nor written."""
-    for method in ("read", "write"):
-        monkeypatch.setattr(Store, method, _refuse)
-
-
-def _refuse(*_: object, **__: object) -> None:
-    raise StoreUnavailable("The store is on a disk that is not there")
-
-
-@contextmanager
-def held(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Whoever reads the store waits, until the block ends."""
-    go = threading.Event()
-    read: Callable[[Store], object] = Store.read
-
-    def wait(store: Store) -> object:
-        if threading.current_thread() is not threading.main_thread():
-            assert go.wait(LIMIT_S)
-        return read(store)
-
-    monkeypatch.setattr(Store, "read", wait)
-    try:
-        yield
-    finally:
-        go.set()
+    found = {path.name for path in FOLDER.iterdir()}
+    assert {name for name in found if not name.startswith("styles-")} == known

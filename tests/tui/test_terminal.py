@@ -194,7 +194,6 @@ def test_a_signal_ends_it_and_gives_the_terminal_back(store: Store, number: sign
 def test_a_terminal_that_is_closed_ends_it(store: Store) -> None:
     with terminal(store) as screen:
         screen.reads_until(b"holds no resumes yet")
-        os.close(os.dup(screen.side))
         os.dup2(os.open(os.devnull, os.O_RDWR), screen.side)
 
         screen.program.wait(LIMIT_S)

@@ -60,17 +60,25 @@ TRUNCATE_BYTES = 32 * 1024 * 1024
 TRUNCATE_EVERY_S = 1.0
 
 
+CACHE_BYTES = 16_000 * 1024
+"""Pages that a connection keeps at most."""
+
+
 class Store:
     """An open store. Threads and event loops may share it; processes each open their own."""
 
-    def __init__(self, path: Path, *, clock: Clock, life: FileLock) -> None:
+    def __init__(
+        self, path: Path, *, clock: Clock, life: FileLock, read_cache_bytes: int = CACHE_BYTES
+    ) -> None:
         self.path = path
         self.clock = clock
         self._life = life
         self._readers = threading.local()
         # Weak, so that a thread that ends takes its connection along.
         self._connections: weakref.WeakSet[Connection] = weakref.WeakSet()
-        self._read_engine = sqlite_engine(path, transactions=False, query_only=True)
+        self._read_engine = sqlite_engine(
+            path, transactions=False, query_only=True, cache_bytes=read_cache_bytes
+        )
         # The lane waits for others itself, and an event loop that begins a turn must not.
         self._write_engine = sqlite_engine(path, transactions=True, waits=False)
         self._lane_connection = self._write_engine.connect()
@@ -269,6 +277,7 @@ def sqlite_engine(
     transactions: bool,
     query_only: bool = False,
     waits: bool = True,
+    cache_bytes: int = CACHE_BYTES,
 ) -> Engine:
     """Without `transactions` each statement stands for itself, as readers want it. Unless it
     `waits`, SQLite says at once that somebody else is writing; only opening always waits."""
@@ -283,7 +292,7 @@ def sqlite_engine(
             "foreign_keys=ON",
             "trusted_schema=OFF",
             "temp_store=MEMORY",
-            "cache_size=-16000",
+            f"cache_size=-{cache_bytes // 1024}",
             "wal_autocheckpoint=0",
             "journal_size_limit=67108864",
             *(("query_only=ON",) if query_only else ()),
@@ -326,8 +335,16 @@ def sqlite_path(url: str) -> Path:
     raise InvalidArgument(f'Invalid database "{shown}": use sqlite:///PATH')
 
 
-def open_store(url: str, *, clock: Clock = system_clock, upgrade: bool = True) -> Store:
+def open_store(
+    url: str,
+    *,
+    clock: Clock = system_clock,
+    upgrade: bool = True,
+    read_cache_bytes: int = CACHE_BYTES,
+) -> Store:
     """The store at an address, made or brought up to date first when `upgrade` allows.
+
+    `read_cache_bytes` is what each thread that reads keeps of it at most.
 
     Several processes may open a new store at once; one of them makes it. Raises InvalidArgument
     for an address that cannot be used, StoreIncompatible for a file that is no store of ours, is
@@ -349,7 +366,7 @@ def open_store(url: str, *, clock: Clock = system_clock, upgrade: bool = True) -
         raise StoreUnavailable(f"Cannot write in {path.parent}: {error.strerror}") from error
     try:
         _prepare(path, life, upgrade=upgrade)
-        return Store(path, clock=clock, life=life)
+        return Store(path, clock=clock, life=life, read_cache_bytes=read_cache_bytes)
     except DRIVER_ERRORS as error:
         life.close()
         raise _explain(error, path) from error

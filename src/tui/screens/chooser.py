@@ -14,7 +14,8 @@ from tui.actions import Place, bindings
 from tui.store_client import Reply, StoreClient
 from tui.text import safe
 from tui.widgets.columns import Column
-from tui.widgets.lines import ErrorLine, KeyLine, TitleLine
+from tui.widgets.key_line import KeyLine
+from tui.widgets.lines import ErrorLine, TitleLine
 from tui.widgets.paged_list import PagedList
 
 T = TypeVar("T")

@@ -14,7 +14,8 @@ from tui.screens.facts import Fact, fact_line
 from tui.text import safe
 from tui.toasts import tell
 from tui.widgets.fields import SafeInput, TextButton
-from tui.widgets.lines import KeyLine, Note, TitleLine
+from tui.widgets.key_line import KeyLine
+from tui.widgets.lines import Note, TitleLine
 
 MAX_TYPED_CHARS = 200
 

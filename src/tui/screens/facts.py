@@ -13,7 +13,8 @@ from textual.screen import ModalScreen
 from tui.actions import Place, bindings
 from tui.text import joined, safe
 from tui.widgets.fields import TextButton
-from tui.widgets.lines import KeyLine, Note, TitleLine
+from tui.widgets.key_line import KeyLine
+from tui.widgets.lines import Note, TitleLine
 
 Fact = tuple[str, str]
 """What it is called, and what it is."""

@@ -11,7 +11,7 @@ from textual.screen import ModalScreen, Screen
 from tui.actions import ACTIONS, Action, Place, bindings, find_action
 from tui.keymap import key_names
 from tui.text import joined, safe
-from tui.widgets.lines import KeyLine
+from tui.widgets.key_line import KeyLine
 from tui.widgets.text_pane import Paragraph, TextPane
 
 KEYS_CELLS = 13

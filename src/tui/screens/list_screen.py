@@ -18,7 +18,8 @@ from tui.session import Session
 from tui.store_client import Reply, StoreClient
 from tui.text import safe
 from tui.widgets.columns import Column
-from tui.widgets.lines import ErrorLine, KeyLine, ModeLine, TitleLine
+from tui.widgets.key_line import KeyLine
+from tui.widgets.lines import ErrorLine, ModeLine, TitleLine
 from tui.widgets.paged_list import PagedList
 
 T = TypeVar("T")
@@ -44,6 +45,7 @@ class ListScreen(Screen[None], Generic[T]):
     """Whether new rows may come between others; False for lists that grow at their end only."""
 
     REFRESH_S: ClassVar[float] = 2.0
+    AUTO_FOCUS = "PagedList"
 
     def __init__(self, session: Session) -> None:
         super().__init__()
@@ -86,7 +88,6 @@ class ListScreen(Screen[None], Generic[T]):
         yield KeyLine()
 
     def on_mount(self) -> None:
-        self.list.focus()
         self.set_interval(self.REFRESH_S, self.refresh_rows)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:

@@ -9,6 +9,7 @@ from textual.containers import Horizontal
 from textual.timer import Timer
 from textual.widget import Widget
 
+from tui.looks import ROOM_CELLS
 from tui.screens.list_screen import ListScreen
 from tui.session import Session
 from tui.toasts import tell
@@ -19,17 +20,15 @@ T = TypeVar("T")
 REST_S = 0.08
 """So long the cursor rests on a row before what is beside it is read."""
 
-ROOM_CELLS = 110
-"""From here on screens are no longer `-narrow`."""
-
 
 class SplitScreen(ListScreen[T]):
     """A list, and a pane that follows its cursor."""
 
     DEFAULT_CSS = """
     SplitScreen #split > PagedList { width: 2fr; }
-    SplitScreen #split > .pane { width: 3fr; border-left: vkey $panel; }
-    SplitScreen.-narrow #split > .pane, SplitScreen.-list-only #split > .pane { display: none; }
+    SplitScreen #split > .pane { width: 3fr; border-left: vkey $panel; display: none; }
+    SplitScreen.-wide #split > .pane, SplitScreen.-very-wide #split > .pane { display: block; }
+    SplitScreen.-list-only #split > .pane { display: none; }
     """
 
     def __init__(self, session: Session, pane: Widget) -> None:

@@ -12,8 +12,8 @@ from tui.text import SafeText, safe, safe_text
 class SafeInput(Input):
     """A line to type in. Control characters that are pasted into it do not enter."""
 
-    def __init__(self, *, max_length: int) -> None:
-        super().__init__(max_length=max_length, compact=True)
+    def __init__(self, *, max_length: int, disabled: bool = False) -> None:
+        super().__init__(max_length=max_length, compact=True, disabled=disabled)
 
     def validate_value(self, value: str) -> SafeText:
         return safe_text(value)

@@ -47,7 +47,7 @@ class FilterLine(Horizontal):
 
     def compose(self) -> ComposeResult:
         yield Note(safe("/", "bold"))
-        yield SafeInput(max_length=MAX_CHARS)
+        yield SafeInput(max_length=MAX_CHARS, disabled=True)
 
     @property
     def text(self) -> str:
@@ -57,13 +57,15 @@ class FilterLine(Horizontal):
     def open(self) -> None:
         """The line can be typed in."""
         self.display = True
-        self.query_one(SafeInput).focus()
+        line = self.query_one(SafeInput)
+        line.disabled = False
+        line.focus()
 
     def close(self) -> None:
         """The line is gone, and the filter with it."""
         self.query_one(SafeInput).value = ""
         self._tell()
-        self.display = False
+        self._hide()
         self.post_message(self.Left())
 
     @on(SafeInput.Changed)
@@ -84,12 +86,17 @@ class FilterLine(Horizontal):
         """The keys are the list's again. An empty filter is gone."""
         self._tell()
         if not self._told:
-            self.display = False
+            self._hide()
         self.post_message(self.Left())
 
     def action_clear(self) -> None:
         """The filter is gone."""
         self.close()
+
+    def _hide(self) -> None:
+        # Disabled, or the focus would come to it when a screen begins.
+        self.query_one(SafeInput).disabled = True
+        self.display = False
 
     def _tell(self) -> None:
         text = " ".join(self.query_one(SafeInput).value.split())

@@ -4,7 +4,7 @@ from typing import Final
 
 from textual.content import Content
 from textual.message import Message
-from textual.widgets import Footer, Static
+from textual.widgets import Static
 
 from tui.modes import MODES
 from tui.notices import Failure
@@ -39,7 +39,8 @@ class TitleLine(Static):
 
     def show(self, content: Content) -> None:
         """The line reads so."""
-        self.update(content)
+        # It is one line, whatever it says: nothing else has to move.
+        self.update(content, layout=False)
 
 
 class ErrorLine(Static):
@@ -111,10 +112,3 @@ class Note(Static):
 
     def __init__(self, content: Content, *, id: str | None = None) -> None:  # noqa: A002  (Textual's name)
         super().__init__(content, id=id)
-
-
-class KeyLine(Footer):
-    """The keys that work here."""
-
-    def __init__(self) -> None:
-        super().__init__(show_command_palette=False, compact=True)

@@ -268,10 +268,13 @@ class PagedList(ScrollView, Generic[T], can_focus=True):
 
     def _draw(self, cells: Sequence[tuple[Content, int]], component: str) -> Strip:
         style = self.get_visual_style(component) if component else self.visual_style
+        if component == "paged-list--cursor":
+            # On its ground other colours than its own could not be read.
+            cells = [(safe(content.plain), width) for content, width in cells]
         if component == "paged-list--cursor" and self.app.no_color:
             # Without colours nothing else tells the row; and a visual style drops a reverse of CSS.
             style += Style(reverse=True)
-        if self.is_stale:
+        if self.is_stale and component != "paged-list--heading":
             style += Style(dim=True)
         return cells_strip(self, cells, style)
 

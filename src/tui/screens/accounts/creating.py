@@ -24,7 +24,8 @@ from tui.session import Session
 from tui.store_client import Reply, StoreClient
 from tui.text import safe
 from tui.widgets.fields import Choices, SafeInput, TextButton
-from tui.widgets.lines import KeyLine, Note, TitleLine
+from tui.widgets.key_line import KeyLine
+from tui.widgets.lines import Note, TitleLine
 
 MAX_CHARS: Final = 80
 RULE: Final = "A name is 1 to 63 of a-z, 0-9 and -, not - first."

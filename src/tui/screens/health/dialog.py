@@ -13,7 +13,8 @@ from tui.actions import Place, bindings
 from tui.screens.health.remedy import finding_line, remedy_line
 from tui.screens.health.signs import SIGNS
 from tui.text import safe
-from tui.widgets.lines import KeyLine, TitleLine
+from tui.widgets.key_line import KeyLine
+from tui.widgets.lines import TitleLine
 from tui.widgets.text_pane import Paragraph, TextPane
 
 

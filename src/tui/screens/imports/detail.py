@@ -22,7 +22,8 @@ from tui.session import Session
 from tui.store_client import Reply, StoreClient
 from tui.text import joined, safe
 from tui.toasts import tell
-from tui.widgets.lines import ErrorLine, KeyLine, ModeLine, TitleLine
+from tui.widgets.key_line import KeyLine
+from tui.widgets.lines import ErrorLine, ModeLine, TitleLine
 
 REFRESH_S: Final = 1.0
 FILE: Final = "file"

@@ -22,7 +22,8 @@ from tui.screens.keys import clipboard
 from tui.text import safe
 from tui.toasts import tell
 from tui.widgets.fields import TextButton
-from tui.widgets.lines import KeyLine, Note, TitleLine
+from tui.widgets.key_line import KeyLine
+from tui.widgets.lines import Note, TitleLine
 
 WHAT_TO_DO = (
     "Store it now: it is not shown again, and nobody can find it out from the store. "

@@ -16,7 +16,8 @@ from tui.screens.keys.creating import NameLine
 from tui.text import safe
 from tui.toasts import tell
 from tui.widgets.fields import Choices, SafeInput, TextButton
-from tui.widgets.lines import KeyLine, Note, TitleLine
+from tui.widgets.key_line import KeyLine
+from tui.widgets.lines import Note, TitleLine
 
 MAX_SECRET_CHARS: Final = 200
 NOT_A_KEY: Final = "! That is no key: enh_live_ and 64 letters and digits."

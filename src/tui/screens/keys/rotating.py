@@ -17,7 +17,8 @@ from tui.screens.keys.typed_spans import SpanField, understand_grace
 from tui.text import safe
 from tui.toasts import tell
 from tui.widgets.fields import SafeInput, TextButton
-from tui.widgets.lines import KeyLine, Note, TitleLine
+from tui.widgets.key_line import KeyLine
+from tui.widgets.lines import Note, TitleLine
 
 PRESET = "24h"
 

@@ -32,7 +32,8 @@ from tui.session import Session
 from tui.store_client import Reply, StoreClient
 from tui.text import safe
 from tui.widgets.fields import Choices, SafeInput, TextButton
-from tui.widgets.lines import KeyLine, Note, TitleLine
+from tui.widgets.key_line import KeyLine
+from tui.widgets.lines import Note, TitleLine
 
 MAX_CHARS = 80
 BLANK = PlanInfo("", 100, api_listing=False, accounts=0)

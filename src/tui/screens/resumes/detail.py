@@ -19,7 +19,8 @@ from tui.store_client import Reply, StoreClient
 from tui.text import joined, safe
 from tui.times import minute
 from tui.toasts import tell
-from tui.widgets.lines import ErrorLine, KeyLine, ModeLine, TitleLine
+from tui.widgets.key_line import KeyLine
+from tui.widgets.lines import ErrorLine, ModeLine, TitleLine
 
 
 class DetailScreen(Screen[None]):

@@ -1,7 +1,6 @@
 """Writing resumes to files: the form, and the work in a thread."""
 
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
@@ -22,8 +21,10 @@ from resumes.store.search import Found
 from resumes.text import counted
 from tui.actions import Place, bindings
 from tui.text import safe
+from tui.toasts import tell
 from tui.widgets.fields import Choices, SafeInput, TextButton
-from tui.widgets.lines import KeyLine, TitleLine
+from tui.widgets.key_line import KeyLine
+from tui.widgets.lines import TitleLine
 
 MAX_PATH_CHARS = 4_000
 THIS = "this resume"
@@ -72,7 +73,10 @@ class ExportDialog(ModalScreen[Wish | None]):
     @on(SafeInput.Submitted)
     @on(TextButton.Pressed, "#export")
     def export(self) -> None:
-        """The dialog ends with the wish."""
+        """The dialog ends with the wish, if there is a folder in it."""
+        if not self.query_one(SafeInput).value.strip():
+            tell(self, "Name a folder to write to.", "warning")
+            return
         what = self.query_one("#what", Choices).chosen if self._listed is not None else THIS
         kind = Kind(self.query_one("#kind", Choices).chosen)
         self.dismiss(Wish(self.query_one(SafeInput).value, kind, what != THIS))
@@ -107,12 +111,16 @@ def carry_out(store: Store, export: Export) -> str:
         unindexed = not_looked_at
         if export.is_cancelled():
             break
-        with suppress(NotFound) if export.resume_id is None else suppress():
+        try:
             resume = listing.get_resume(store, account.id, resume_id)
-            exported = exporting.export_view(resume, export.wish.kind, export.accepted)
-            _write(folder, resume.entry, exported)
-            left_out |= dict.fromkeys(exported.left_out)
-            count += 1
+        except NotFound:
+            if export.resume_id is not None:
+                raise
+            continue  # deleted since it was listed
+        exported = exporting.export_view(resume, export.wish.kind, export.accepted)
+        _write(folder, resume.entry, exported)
+        left_out |= dict.fromkeys(exported.left_out)
+        count += 1
     said = f"Exported {counted(count, 'resume')} to {folder}."
     if unindexed:
         said += f" {unindexed:,} newer ones could not be looked through; try again in a while."

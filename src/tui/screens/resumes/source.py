@@ -47,11 +47,11 @@ def find_filed(file: FileRow) -> Path | None:
         return None
     folder = Path(file.root, DONE, file.claimed_at[:10])
     try:
-        filed = [name for name in os.listdir(folder) if f"-{file.claim_id[-8:]}." in name]
+        filed = [path for path in folder.iterdir() if f"-{file.claim_id[-8:]}." in path.name]
     except OSError:
         return None
-    names = [name for name in filed if not name.endswith(REPORT)]
-    return folder / names[0] if len(names) == 1 else None
+    found = [path for path in filed if not path.name.endswith(REPORT)]
+    return found[0] if len(found) == 1 else None
 
 
 def read_start(path: Path) -> tuple[str, bool]:

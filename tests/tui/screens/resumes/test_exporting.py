@@ -66,7 +66,7 @@ def test_a_folder_that_cannot_be_is_told(store: Store, tmp_path: Path) -> None:
     (resume_id,) = stored(store, a_document())
     (tmp_path / "file").write_text("")
 
-    with pytest.raises(InvalidArgument, match="Cannot write to .*file"):
+    with pytest.raises(InvalidArgument, match="Cannot write to "):
         carry_out(store, an_export(tmp_path / "file", resume_id=resume_id))
 
 

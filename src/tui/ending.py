@@ -1,0 +1,55 @@
+"""How the terminal UI ends when nobody pressed q: by a signal, or by a crash."""
+
+import asyncio
+import contextlib
+import os
+import signal
+import sys
+import threading
+import traceback
+from collections.abc import Iterator
+from types import FrameType
+from typing import Final
+
+from rich.text import Text
+from textual.app import App
+
+from tui.text import safe_lines
+
+END_SIGNALS: Final = (signal.SIGHUP, signal.SIGTERM)
+
+PATIENCE_S: Final = 3.0
+"""A terminal that is gone can keep the end waiting: what is to be drawn finds no taker."""
+
+
+@contextlib.contextmanager
+def ended_by_signals(app: App[int]) -> Iterator[None]:
+    """During the block a signal to end gives the terminal back first, if that can be done soon;
+    the exit code says which signal it was."""
+
+    def end(number: int, _: FrameType | None) -> None:
+        code = 128 + number
+        last_resort = threading.Timer(PATIENCE_S, os._exit, [code])
+        last_resort.daemon = True
+        last_resort.start()
+        try:
+            asyncio.get_running_loop().call_soon_threadsafe(app.exit, None, code)
+        except RuntimeError:  # before or after the app
+            sys.exit(code)
+
+    # Handlers of the system, not of the event loop: that may be the one who waits.
+    before = {number: signal.signal(number, end) for number in END_SIGNALS}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def crash_report() -> Text:
+    """What is said of the exception being handled.
+
+    Textual's own report prints local variables, keys and resumes among them.
+    """
+    lines = "\n".join(safe_lines(traceback.format_exc()))
+    return Text(f"The terminal UI failed.\n{lines}")

@@ -1,0 +1,79 @@
+"""Keys act one after the other, each on what the one before it brought about.
+
+Keys may arrive many at once: over a slow line, from a paste, from a program. Textual hands all
+of them to the widget that has the focus before the first of them has done anything, so that
+what is typed after a `/` would not reach the line that the `/` opens, but delete or quit.
+"""
+
+from collections import deque
+from collections.abc import Awaitable, Callable
+from time import monotonic
+from typing import Final
+
+from textual import events
+from textual.app import App
+
+LIMIT_S: Final = 0.3
+"""So long a key is waited for at most: one may open something that takes its time."""
+
+STEP_S: Final = 0.01
+
+
+class KeyOrder:
+    """Keeps back keys while one is under way. `hand_on` is what Textual does with a key."""
+
+    def __init__(
+        self,
+        app: App[int],
+        hand_on: Callable[[events.Key], Awaitable[None]],
+        clock: Callable[[], float] = monotonic,
+    ) -> None:
+        self._app = app
+        self._hand_on = hand_on
+        self._clock = clock
+        self._waiting: deque[events.Key] = deque()
+        self._current: events.Key | None = None
+        self._since_s = 0.0
+
+    async def take(self, key: events.Key) -> None:
+        """The key is handed on, now or when those before it are done."""
+        if self._waiting or self._is_under_way():
+            self._waiting.append(key)
+            self._app.set_timer(LIMIT_S, self._go_on)
+        else:
+            await self._begin(key)
+
+    def end(self, key: events.Key) -> None:
+        """The key has done what it does; the next one has its turn after all that this began."""
+        if key is self._current:
+            self._current = None
+            if self._waiting:
+                self._app.call_later(self._go_on)
+
+    def _is_under_way(self) -> bool:
+        return self._current is not None and self._clock() - self._since_s < LIMIT_S
+
+    async def _begin(self, key: events.Key) -> None:
+        self._current, self._since_s = key, self._clock()
+        target = self._app.focused or self._app.screen
+        await self._hand_on(key)
+        # Behind the key in the queue of the widget that it went to.
+        target.call_later(self._pass, key)
+
+    def _pass(self, key: events.Key) -> None:
+        """The widget has seen the key. Unless it took it, the key goes on up to the app."""
+        if key._stop_propagation:
+            self.end(key)
+
+    async def _go_on(self) -> None:
+        if not self._waiting or self._is_under_way():
+            return
+        if self._is_opening() and self._clock() - self._since_s < LIMIT_S:
+            self._app.set_timer(STEP_S, self._go_on)
+            return
+        await self._begin(self._waiting.popleft())
+
+    def _is_opening(self) -> bool:
+        """Whether a screen is being built, which will have the focus in itself."""
+        screen = self._app.screen
+        return screen.focused is None and screen.AUTO_FOCUS != ""
