@@ -20,15 +20,35 @@ REST_S: Final = 0.04
 typist, and enough to ask once for what was pasted or repeated."""
 
 
+class FilterInput(SafeInput):
+    """What is typed in. Its keys are its own: those of a text line do something else."""
+
+    BINDINGS: ClassVar[list[BindingType]] = bindings(Place.FILTER)
+
+    class Done(Message):
+        """Nothing more is to be typed; `is_kept` tells whether the filter stays."""
+
+        def __init__(self, *, is_kept: bool) -> None:
+            super().__init__()
+            self.is_kept = is_kept
+
+    def action_to_list(self) -> None:
+        """The filter stays."""
+        self.post_message(self.Done(is_kept=True))
+
+    def action_clear(self) -> None:
+        """The filter goes."""
+        self.post_message(self.Done(is_kept=False))
+
+
 class FilterLine(Horizontal):
     """A line to type in. Takes no room until it is opened."""
 
     DEFAULT_CSS = """
     FilterLine { height: 1; display: none; padding: 0 1; background: $boost; }
     FilterLine Note { width: auto; padding: 0 1 0 0; }
-    FilterLine SafeInput { width: 1fr; background: $boost; }
+    FilterLine FilterInput { width: 1fr; background: $boost; }
     """
-    BINDINGS: ClassVar[list[BindingType]] = bindings(Place.FILTER)
 
     class Changed(Message):
         """Somebody show what fits; all, when the text is empty."""
@@ -47,7 +67,7 @@ class FilterLine(Horizontal):
 
     def compose(self) -> ComposeResult:
         yield Note(safe("/", "bold"))
-        yield SafeInput(max_length=MAX_CHARS, disabled=True)
+        yield FilterInput(max_length=MAX_CHARS, disabled=True)
 
     @property
     def text(self) -> str:
@@ -57,13 +77,13 @@ class FilterLine(Horizontal):
     def open(self) -> None:
         """The line can be typed in."""
         self.display = True
-        line = self.query_one(SafeInput)
+        line = self.query_one(FilterInput)
         line.disabled = False
         line.focus()
 
     def close(self) -> None:
         """The line is gone, and the filter with it."""
-        self.query_one(SafeInput).value = ""
+        self.query_one(FilterInput).value = ""
         self._tell()
         self._hide()
         self.post_message(self.Left())
@@ -76,30 +96,25 @@ class FilterLine(Horizontal):
             self._rest.stop()
         self._rest = self.set_timer(REST_S, self._tell)
 
-    @on(SafeInput.Submitted)
-    def submit(self, event: SafeInput.Submitted) -> None:
-        """As `action_to_list`."""
-        event.stop()
-        self.action_to_list()
-
-    def action_to_list(self) -> None:
+    @on(FilterInput.Done)
+    def leave(self, done: FilterInput.Done) -> None:
         """The keys are the list's again. An empty filter is gone."""
+        done.stop()
+        if not done.is_kept:
+            self.close()
+            return
         self._tell()
         if not self._told:
             self._hide()
         self.post_message(self.Left())
 
-    def action_clear(self) -> None:
-        """The filter is gone."""
-        self.close()
-
     def _hide(self) -> None:
         # Disabled, or the focus would come to it when a screen begins.
-        self.query_one(SafeInput).disabled = True
+        self.query_one(FilterInput).disabled = True
         self.display = False
 
     def _tell(self) -> None:
-        text = " ".join(self.query_one(SafeInput).value.split())
+        text = " ".join(self.query_one(FilterInput).value.split())
         if text != self._told:
             self._told = text
             self.post_message(self.Changed(text))
