@@ -18,6 +18,7 @@ from tui.ending import crash_report
 from tui.explaining import why_nothing
 from tui.key_order import KeyOrder
 from tui.looks import BREAKPOINTS, DARK, LEGIBLE, change_theme, is_colourless, theme_of
+from tui.messages import ModeAsked
 from tui.modes import MODES
 from tui.palette import ActionsProvider
 from tui.store_client import Reply
@@ -27,7 +28,6 @@ from tui.widgets.key_line import KeyLine
 from tui.widgets.lines import ModeLine, TitleLine
 
 if TYPE_CHECKING:
-    from tui.screens.accounts.screen import AccountsScreen
     from tui.session import Session
 
 MOST_STEPS_BACK: Final = 50
@@ -139,9 +139,10 @@ class ResumesApp(App[int]):
             self._been = [*self._been[-MOST_STEPS_BACK:], self.current_mode]
             self.switch_mode(mode)
 
-    def on_accounts_screen_account_opened(self, opened: "AccountsScreen.AccountOpened") -> None:
+    @on(ModeAsked)
+    def show_list(self, asked: ModeAsked) -> None:
         """The list of that mode is shown, over whatever was open there."""
-        self.action_go(opened.mode)
+        self.action_go(asked.mode)
         while len(self.screen_stack) > 1:
             self.pop_screen()
 

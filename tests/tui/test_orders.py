@@ -50,8 +50,8 @@ def the_list(pilot: Pilot[int]) -> PagedList[Any]:
 
 
 def rows_seen(pilot: Pilot[int]) -> list[str]:
-    """The lines below the heading of the list, but for the last: the keys."""
-    return lines(pilot.app)[3:-1]
+    """The lines below the heading of the list, but for the last, the keys, and the scrollbar."""
+    return [line[: SMALL[0] - 1].rstrip() for line in lines(pilot.app)[3:-1]]
 
 
 def toasts(pilot: Pilot[int]) -> list[str]:

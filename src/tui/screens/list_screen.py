@@ -40,6 +40,9 @@ class PageRead(Generic[T]):
 class ListScreen(Screen[None], Generic[T]):
     """A screen that is a list of `T` under a title. What is seen is read again now and then."""
 
+    DEFAULT_CSS = """
+    ListScreen { layers: default above; }
+    """
     MODE: ClassVar[str]
     INSERTS: ClassVar[bool] = True
     """Whether new rows may come between others; False for lists that grow at their end only."""
@@ -133,11 +136,11 @@ class ListScreen(Screen[None], Generic[T]):
         self.query_one(ErrorLine).clear()
         self.list.refresh_rows()
 
-    def restart(self) -> None:
-        """Another list is being read, from its start."""
+    def restart(self, *, keeps_rows: bool = False) -> None:
+        """Another list is being read, from its start; `keeps_rows`: it has some of the same rows."""
         self.client.drop(PAGE)
         self.query_one(ErrorLine).clear()
-        self.list.restart()
+        self.list.restart(keeps_rows=keeps_rows)
 
     def _fill(self, page: int, read: PageRead[T]) -> None:
         self.page_arrived(read)

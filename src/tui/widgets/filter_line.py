@@ -42,10 +42,11 @@ class FilterInput(SafeInput):
 
 
 class FilterLine(Horizontal):
-    """A line to type in. Takes no room until it is opened."""
+    """A line to type in, over the screen's first line and only while something is typed."""
 
     DEFAULT_CSS = """
-    FilterLine { height: 1; display: none; padding: 0 1; background: $boost; }
+    FilterLine { layer: above; dock: top; height: 1; display: none; padding: 0 1;
+        background: $panel; }
     FilterLine Note { width: auto; padding: 0 1 0 0; }
     FilterLine FilterInput { width: 1fr; background: $boost; }
     """
@@ -98,14 +99,13 @@ class FilterLine(Horizontal):
 
     @on(FilterInput.Done)
     def leave(self, done: FilterInput.Done) -> None:
-        """The keys are the list's again. An empty filter is gone."""
+        """The keys are the list's again."""
         done.stop()
         if not done.is_kept:
             self.close()
             return
         self._tell()
-        if not self._told:
-            self._hide()
+        self._hide()
         self.post_message(self.Left())
 
     def _hide(self) -> None:

@@ -88,6 +88,8 @@ class PagedList(ScrollView, Generic[T], can_focus=True):
         self._fitted: list[tuple[Column[T], int]] = []
         self._fresh: Pages[T] | None = None
         """The list being read anew, which will take the place of the one that is shown."""
+        self._begins_anew = False
+        """Whether that is another list than the one that is shown."""
         self._asked: tuple[Pages[T], int] | None = None
         self._has_failed = False
         self._empty: Sequence[Content] = ()
@@ -102,7 +104,9 @@ class PagedList(ScrollView, Generic[T], can_focus=True):
         pages, self._asked, self._has_failed = self._asked[0], None, False
         self.is_stale = False
         pages.fill(page, rows, next_cursor)
-        if pages is self._fresh:
+        if pages is self._fresh and self._begins_anew:
+            self._begin(pages)
+        elif pages is self._fresh:
             self._compare(pages)
         if self.pages.is_complete:
             self.cursor = max(0, min(self.cursor, self.pages.count - 1))
@@ -117,21 +121,31 @@ class PagedList(ScrollView, Generic[T], can_focus=True):
     def refresh_rows(self) -> None:
         """What is seen is read again, and whatever followed since. Cursor and view stay."""
         self._has_failed = False
-        if not self._inserts or not self.pages.next_page:
+        if self._begins_anew:
+            pass  # what was asked for last comes first
+        elif not self._inserts or not self.pages.next_page:
             self.pages.expect_changes()
         elif self._fresh is None and self.pages.next_page <= PAGES_READ_ANEW:
             self._fresh = Pages(self._key)
         self._ask()
         self.refresh()
 
-    def restart(self) -> None:
-        """Another list is shown, from its start."""
-        self.pages, self._fresh, self._asked = Pages(self._key), None, None
-        self._has_failed = False
+    def restart(self, *, keeps_rows: bool = False) -> None:
+        """Another list is shown, from its start. `keeps_rows`: these until the first of it are there."""
+        self._asked, self._has_failed = None, False
+        if keeps_rows:
+            self._fresh, self._begins_anew = Pages(self._key), True
+            self._ask()
+        else:
+            self._begin(Pages(self._key))
+            self._grow()
+
+    def _begin(self, pages: Pages[T]) -> None:
+        self.pages, self._fresh, self._begins_anew = pages, None, False
         self.is_stale = False
+        self._resize_list()
         self.cursor = 0
         self.scroll_to(y=0, animate=False, force=True)
-        self._grow()
 
     def say_when_empty(self, *lines: Content) -> None:
         """These lines are shown when the list has no rows."""

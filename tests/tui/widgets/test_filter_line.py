@@ -66,7 +66,7 @@ async def test_enter_leaves_the_filter_in_force() -> None:
         await presses(pilot, "a", "enter")
         await until(lambda: app.left == 1)
 
-        assert (app.asked, app.line.text, app.line.display) == (["a"], "a", True)
+        assert (app.asked, app.line.text, app.line.display) == (["a"], "a", False)
 
 
 async def test_escape_takes_it_away() -> None:

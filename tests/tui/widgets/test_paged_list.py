@@ -282,3 +282,27 @@ async def test_a_resize_keeps_the_cursor_in_sight() -> None:
         await pilot.pause()
 
         assert " row 99" in lines(app)
+
+
+async def test_another_list_may_leave_the_rows_until_its_own_are_there() -> None:
+    async with reading(50) as (app, pilot):
+        await presses(pilot, "G")
+        app.answers = False
+        app.list.restart(keeps_rows=True)
+        await pilot.pause()
+        assert app.list.cursor == 49
+        assert "row 49" in "\n".join(lines(app))
+
+        app.count = 3
+        app.answer(PagedList.PageWanted(0, ""))
+        await pilot.pause()
+        assert (app.list.cursor, app.list.pages.count) == (0, 3)
+        assert "row 49" not in "\n".join(lines(app))
+
+
+async def test_or_show_none_at_once() -> None:
+    async with reading(50, answers=True) as (app, pilot):
+        app.answers = False
+        app.list.restart()
+        await pilot.pause()
+        assert lines(app)[1] == " … loading"

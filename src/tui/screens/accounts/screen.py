@@ -8,7 +8,6 @@ from textual import on
 from textual.binding import BindingType
 from textual.containers import Horizontal
 from textual.content import Content
-from textual.message import Message
 from textual.timer import Timer
 from textual.widget import Widget
 
@@ -17,6 +16,7 @@ from resumes.store.engine import Store
 from resumes.store.plans import PlanInfo
 from resumes.text import counted
 from tui.actions import Place, bindings
+from tui.messages import ModeAsked
 from tui.screens.accounts.changes import AccountChanges, SliceGone
 from tui.screens.accounts.details import Details, paragraphs, read_details
 from tui.screens.accounts.rows import COLUMNS, Order, Row, read_rows
@@ -47,13 +47,6 @@ class AccountsScreen(ListScreen[Row]):
     AccountsScreen TextPane { display: none; width: 46; border-left: solid $primary; }
     AccountsScreen.-wide TextPane, AccountsScreen.-very-wide TextPane { display: block; }
     """
-
-    class AccountOpened(Message):
-        """Somebody show the screen of `mode`: the session knows the account it is about."""
-
-        def __init__(self, mode: str) -> None:
-            super().__init__()
-            self.mode = mode
 
     def __init__(self, session: Session) -> None:
         super().__init__(session)
@@ -123,21 +116,21 @@ class AccountsScreen(ListScreen[Row]):
         account = self._account("open")
         if account is not None:
             self.session.account = account.name
-            self.post_message(self.AccountOpened("resumes"))
+            self.post_message(ModeAsked("resumes"))
 
     def action_show_keys(self) -> None:
         """The account's keys are asked for."""
         account = self._account("show the keys of")
         if account is not None:
             self.session.keys_account = account.name
-            self.post_message(self.AccountOpened("keys"))
+            self.post_message(ModeAsked("keys"))
 
     def action_show_imports(self) -> None:
         """The files that came in for the account are asked for."""
         account = self._account("show the imports of")
         if account is not None:
             self.session.imports_account = account.name
-            self.post_message(self.AccountOpened("imports"))
+            self.post_message(ModeAsked("imports"))
 
     def action_next_order(self) -> None:
         """The accounts are being read again, to be in another order."""

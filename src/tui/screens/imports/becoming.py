@@ -9,6 +9,7 @@ from resumes.store import ledger
 from resumes.store.asking import STATES
 from resumes.store.engine import Store
 from resumes.store.ledger import FileRow, Item
+from tui.messages import ModeAsked
 from tui.screens.chooser import Chooser
 from tui.screens.imports.reading import FileRead
 from tui.session import Session
@@ -50,7 +51,7 @@ def open_resume(screen: Screen[None], session: Session, read: FileRead) -> None:
     def show(item: Item | None) -> None:
         if item is not None:
             session.account, session.open_id = read.file.account, item.resume_id
-            screen.app.call_later(screen.app.run_action, "app.go('resumes')")
+            screen.post_message(ModeAsked("resumes"))
 
     if not read.resumes:
         tell(screen, f"This file became no resume: it {STATES[read.file.outcome]}.")

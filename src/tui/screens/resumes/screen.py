@@ -171,7 +171,7 @@ class ResumesScreen(SplitScreen[Entry]):
     @on(FilterLine.Changed)
     def show_found(self) -> None:
         """What fits is being read."""
-        self.restart()
+        self.restart(keeps_rows=True)
 
     @on(FilterLine.Left)
     def back_to_list(self) -> None:
