@@ -26,7 +26,7 @@ def serve_pages(
     from tui.web import service
 
     check_screen(screen)
-    with session.store(makes=True) as store:
+    with session.store(makes=not read_only) as store:
         prepare(store, account=account, open_id=open_id, settings=session.settings())
     words = ["tui", screen]
     words += [f"--account={account}"] if account is not None else []

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from resumes.store.accounts import AccountInfo
     from resumes.store.listing import StoredResume
 
+
 @command()
 @click.argument("resume_ids", metavar="[ID]...", nargs=-1, shell_complete=resume_ids)
 @click.option("--all", "is_all", is_flag=True, help="All resumes of the account.")

@@ -45,6 +45,7 @@ class Session:
         should change nothing.
         """
         from resumes.store import open_store
+        from resumes.store.engine import CACHE_BYTES
 
         settings = self.settings()
         if makes:
@@ -54,8 +55,9 @@ class Session:
                 f"No store yet: {settings.home} does not exist. `resumes up` makes one, "
                 "--home names another"
             )
-        choice = {} if read_cache_bytes is None else {"read_cache_bytes": read_cache_bytes}
-        return open_store(settings.database_url, upgrade=makes, **choice)
+        return open_store(
+            settings.database_url, upgrade=makes, read_cache_bytes=read_cache_bytes or CACHE_BYTES
+        )
 
     def installation(self) -> "Installation":
         """What these flags lead to, as the checks of its health want it."""
@@ -81,8 +83,12 @@ def program() -> str:
     found = shutil.which(NAME)
     if found is not None and called.exists() and called.samefile(found):
         return NAME
+    try:
+        here = Path.cwd()
+    except OSError:  # the folder was removed
+        return NAME
     with contextlib.suppress(ValueError):
-        return str(called.absolute().relative_to(Path.cwd()))
+        return str(called.absolute().relative_to(here))
     return str(called.absolute())
 
 

@@ -70,7 +70,9 @@ def tui(
             from resumes.store.search_filler import Filler
             from tui.opening import prepare
 
-            store = stack.enter_context(session.store(makes=True, read_cache_bytes=READ_CACHE_BYTES))
+            store = stack.enter_context(
+                session.store(makes=not read_only, read_cache_bytes=READ_CACHE_BYTES)
+            )
             if not read_only:
                 stack.enter_context(Filler(store))
             return prepare(

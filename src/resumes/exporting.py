@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import secrets
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -51,10 +52,17 @@ def file_name(entry: Entry, kind: Kind) -> str:
 def write(folder: Path, entry: Entry, exported: Exported) -> Path:
     """The resume is in a file of its own in the folder; an earlier export of it is replaced.
 
-    Raises OSError.
+    The file is there whole or not at all, and whatever else had its name is gone, unopened: a
+    link, a pipe. Raises OSError.
     """
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / file_name(entry, exported.kind)
     text = json.dumps(exported.content, ensure_ascii=False, indent=2)
-    path.write_text(f"{text}\n", encoding="utf-8")
+    part = folder / f".{secrets.token_hex(8)}.part"
+    try:
+        with part.open("x", encoding="utf-8") as file:
+            file.write(f"{text}\n")
+        part.replace(path)
+    finally:
+        part.unlink(missing_ok=True)
     return path

@@ -24,7 +24,7 @@ from prometheus_client.registry import Collector
 from resumes.errors import StoreError
 from resumes.store import Store
 from resumes.store.driver import dbapi
-from resumes.store.importers import SeenImporter, State, list_importers
+from resumes.store.importers import SeenImporter, State, count_waiting, list_importers
 from resumes.store.tallies import FileTally, tally_files
 from server.exchange import Exchange
 from server.metrics import OPERATIONS, OTHERS, PLACES, STATUSES, Metrics, Spread
@@ -232,8 +232,11 @@ def _iter_importer_metrics(importers: Sequence[SeenImporter]) -> Iterator[Metric
         states.add_metric([state], sum(importer.state is state for importer in live))
     states.add_metric(["silent"], len(importers) - len(live))
     yield states
-    waiting = sum(importer.waiting or 0 for importer in live)
-    yield _gauge("resumes_import_files_waiting", "Files that wait in watched folders.", waiting)
+    yield _gauge(
+        "resumes_import_files_waiting",
+        "Files that wait in watched folders.",
+        count_waiting(importers),
+    )
 
 
 def _gauge(name: str, text: str, value: float) -> Metric:

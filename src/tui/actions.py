@@ -27,6 +27,7 @@ class Place(StrEnum):
     TEXT = "In a text"
     FILTER = "In a filter"
     DIALOG = "In a dialog"
+    CHOOSER = "In a list to choose from"
     EVERYWHERE = "Everywhere"
 
 
@@ -49,6 +50,8 @@ class Action:
     label: str
     sentence: str
     command: str = ""
+    comes_first: bool = False
+    """Whether it works in dialogs and where one types, too."""
 
     @property
     def id(self) -> str:
@@ -152,6 +155,7 @@ ACTIONS: tuple[Action, ...] = (
     Action(Place.FILTER, "to_list", "to_list", "enter,down", "enter ↓", "To the list", "Go to what was found; the filter stays."),
     Action(Place.FILTER, "clear", "clear", "escape", "esc", "Clear", "Take the filter away."),
     Action(Place.DIALOG, "cancel", "cancel", "escape", "esc", "Cancel", "Close it, change nothing."),
+    Action(Place.CHOOSER, *_RELOAD),
     *(
         Action(Place.EVERYWHERE, mode.name, f"go('{mode.name}')", mode.key, mode.key, "", f"Show {mode.title}.")
         for mode in MODES
@@ -162,7 +166,8 @@ ACTIONS: tuple[Action, ...] = (
     Action(Place.EVERYWHERE, "help", "help", "question_mark,f1", "?", "Help", "Show all keys."),
     Action(Place.EVERYWHERE, "back", "back", "escape", "esc", "", "Back one step; never quits."),
     Action(Place.EVERYWHERE, "suspend", "suspend", "ctrl+z", "ctrl+z", "", "Back to the shell; `fg` returns."),
-    Action(Place.EVERYWHERE, "quit", "quit", "q,ctrl+c,ctrl+q", "q", "Quit", "Quit."),
+    Action(Place.EVERYWHERE, "quit", "quit", "q", "q", "Quit", "Quit."),
+    Action(Place.EVERYWHERE, "end", "quit", "ctrl+c,ctrl+q", "ctrl+c", "", "Quit, from dialogs and forms too.", comes_first=True),
 )
 # fmt: on
 
@@ -177,6 +182,7 @@ def bindings(*places: Place) -> list[BindingType]:
             show=bool(action.label),
             key_display=action.shown,
             id=action.id,
+            priority=action.comes_first,
         )
         for place in places
         for action in ACTIONS

@@ -17,13 +17,14 @@ from tui.actions import Place, bindings
 from tui.ending import crash_report
 from tui.explaining import why_nothing
 from tui.key_order import KeyOrder
+from tui.keymap import shown_key
 from tui.looks import BREAKPOINTS, DARK, LEGIBLE, change_theme, is_colourless, theme_of
 from tui.messages import ModeAsked
 from tui.modes import MODES
 from tui.palette import ActionsProvider
-from tui.store_client import Reply
+from tui.store_client import STORE_THREADS, Reply
 from tui.text import safe
-from tui.toasts import tell
+from tui.toasts import tell, tell_once
 from tui.widgets.key_line import KeyLine
 from tui.widgets.lines import ModeLine, TitleLine
 
@@ -31,8 +32,6 @@ if TYPE_CHECKING:
     from tui.session import Session
 
 MOST_STEPS_BACK: Final = 50
-STORE_THREADS: Final = 4
-"""How many store calls are under way at a time; each thread has a connection of its own."""
 
 
 class ResumesApp(App[int]):
@@ -161,7 +160,7 @@ class ResumesApp(App[int]):
         if self._been:
             self.switch_mode(self._been.pop())
             return
-        tell(self, "This is the first screen. q quits.")
+        tell(self, f"This is the first screen. {shown_key('everywhere.quit', self._keys)} quits.")
 
     def action_undo(self) -> None:
         """The deletion that was asked for last is taken back."""
@@ -177,7 +176,7 @@ class ResumesApp(App[int]):
         from tui.suspending import suspend
 
         if self._session is not None:
-            await suspend(self, self._session.store)
+            await suspend(self, self._session)
 
     async def on_event(self, event: events.Event) -> None:
         """A key waits for the one before it; all else is at once what it is."""
@@ -191,8 +190,8 @@ class ResumesApp(App[int]):
     def on_key(self, event: events.Key) -> None:
         """A key that does nothing here says why."""
         if event.is_printable and event.key not in self.screen.active_bindings:
-            reason = why_nothing(event.key, self.screen, self._keys, read_only=self._read_only)
-            tell(self, reason)
+            told = why_nothing(event.key, self.screen, self._keys, read_only=self._read_only)
+            tell_once(self, told)
 
     def _fatal_error(self) -> None:
         """A crash is told without anything that the store holds."""

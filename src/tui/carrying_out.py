@@ -40,6 +40,9 @@ class DeletionRounds:
             tell(self._app, "There is nothing to undo: no resume is about to be deleted.")
             return
         tell(self._app, f'"{kept.title}" stays.')
+        self._redraw()
+
+    def _redraw(self) -> None:
         for listed in self._app.screen.query("PagedList"):
             listed.refresh()
 
@@ -48,6 +51,7 @@ class DeletionRounds:
 
     def _failed(self, deletion: Deletion, failure: Failure) -> None:
         tell(self._app, f'"{deletion.title}" was not deleted: {failure.message}', "error")
+        self._redraw()
 
 
 def carry_out(store: Store, deletion: Deletion) -> None:

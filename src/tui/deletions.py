@@ -5,7 +5,7 @@ takes it back, and so does the end of the program.
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from time import monotonic
 from typing import Final
 
@@ -53,6 +53,11 @@ class Deletions:
     def left_s(self, deletion: Deletion) -> float:
         """How long it can still be taken back."""
         return max(0.0, deletion.due_s - self._clock())
+
+    def put_off(self) -> None:
+        """Each can be taken back for the whole grace again: nobody could while we were stopped."""
+        due_s = self._clock() + GRACE_S
+        self._waiting = {one.resume_id: replace(one, due_s=due_s) for one in self}
 
     def take_due(self) -> list[Deletion]:
         """Those whose time has come; they can no longer be taken back."""

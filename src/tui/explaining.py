@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from textual.keys import format_key
 from textual.screen import ModalScreen, Screen
 
-from tui.actions import Place
-from tui.keymap import actions_of
+from tui.actions import Place, bindings
+from tui.keymap import actions_of, shown_key
 
 
 def why_nothing(
@@ -15,7 +15,9 @@ def why_nothing(
     """What is said when the key has no effect on this screen, with the user's own keys."""
     actions = actions_of(key, keymap)
     if not actions:
-        return "This key does nothing. ? shows all keys."
+        return f"This key does nothing. {shown_key('everywhere.help', keymap)} shows all keys."
+    if any(binding in screen.BINDINGS for binding in bindings(Place.NEW_KEY)):
+        return "Store the new key first: it is not shown again."
     if isinstance(screen, ModalScreen):
         return "A dialog is open: esc closes it, then other keys work again."
     if read_only and any(action.changes for action in actions):

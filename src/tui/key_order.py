@@ -18,6 +18,11 @@ LIMIT_S: Final = 0.3
 
 STEP_S: Final = 0.01
 
+MOST_WAITING: Final = 1_000
+"""Keys that are kept back; nobody who types has so many."""
+
+WAYS_OUT: Final = ("ctrl+c", "ctrl+q")
+
 
 class KeyOrder:
     """Keeps back keys while one is under way. `hand_on` is what Textual does with a key."""
@@ -36,8 +41,13 @@ class KeyOrder:
         self._since_s = 0.0
 
     async def take(self, key: events.Key) -> None:
-        """The key is handed on, now or when those before it are done."""
-        if self._waiting or self._is_under_way():
+        """The key is handed on, now or when those before it are done; one that ends all, at once."""
+        if key.key in WAYS_OUT:
+            self._waiting.clear()
+            await self._begin(key)
+        elif len(self._waiting) >= MOST_WAITING:
+            return
+        elif self._waiting or self._is_under_way():
             self._waiting.append(key)
             self._app.set_timer(LIMIT_S, self._go_on)
         else:

@@ -25,7 +25,7 @@ NOTICES: Final[Mapping[ErrorCode, Notice]] = {
     ErrorCode.INVALID_RESUME: Notice(_DATA),
     ErrorCode.COVER_LETTER: Notice("Only resumes are kept here."),
     ErrorCode.TOO_LARGE: Notice("Make it smaller."),
-    ErrorCode.INVALID_ARGUMENT: Notice("Nothing was changed; correct it and try again."),
+    ErrorCode.INVALID_ARGUMENT: Notice("Correct it and try again."),
     ErrorCode.INVALID_KEY: Notice("n in Keys makes a new one."),
     ErrorCode.QUOTA_REACHED: Notice("p in Accounts gives it a larger plan."),
     ErrorCode.BUSINESS_PLAN_REQUIRED: Notice("p in Accounts changes the plan."),
@@ -47,6 +47,9 @@ class Failure:
     is_passing: bool = False
     """Whether the store is away, so that the same call may work in a while."""
 
+    is_gone: bool = False
+    """Whether what was asked for is not there any more."""
+
     @property
     def content(self) -> Content:
         """As one line."""
@@ -57,7 +60,8 @@ class Failure:
 def failure(error: ResumesError) -> Failure:
     """What is said about an error that was foreseen."""
     is_passing = error.code is ErrorCode.STORE_UNAVAILABLE
-    return Failure(error.message, NOTICES[error.code].remedy, is_passing)
+    is_gone = error.code is ErrorCode.NOT_FOUND
+    return Failure(error.message, NOTICES[error.code].remedy, is_passing, is_gone)
 
 
 def internal_failure(reference: str) -> Failure:

@@ -63,7 +63,10 @@ class ActionsProvider(Provider):
             return
         matcher = self.matcher(query)
         for offer in self._offers():
-            score = EXACT if query.strip().lower() == offer.mode else matcher.match(offer.text)
+            names = f"{offer.action.label} {offer.action.name}"
+            score = max(matcher.match(offer.text), matcher.match(names))
+            if query.strip().lower() == offer.mode:
+                score = EXACT
             if score:
                 shown = highlighted(offer.text, matcher)
                 yield Hit(score, shown, partial(self._run, offer.action), offer.text)

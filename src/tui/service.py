@@ -14,6 +14,7 @@ from tui.app import ResumesApp
 from tui.ending import ended_by_signals
 from tui.held_logs import held_logs
 from tui.modes import MODES
+from tui.terminal_driver import tolerant
 from tui.text import safe_text
 from tui.web.child import is_behind_a_page
 
@@ -39,6 +40,7 @@ def run(
     check_screen(screen)
     check_terminal()
     app = ResumesApp(open_session, screen=screen, read_only=read_only)
+    app.driver_class = tolerant(app.driver_class)
     with held_logs(), ended_by_signals(app):
         app.run(mouse=True)
     if app.failure is not None:

@@ -25,6 +25,9 @@ T = TypeVar("T")
 
 logger = logging.getLogger("resumes.tui")
 
+STORE_THREADS = 4
+"""How many calls are under way at a time; each thread has a connection of its own."""
+
 CHANGES = "changes"
 """The group of calls that write. They are never cancelled, and each gets its reply."""
 

@@ -8,7 +8,7 @@ import asyncio
 
 from textual.app import App
 
-from resumes.store.engine import Store
+from tui.session import Session
 from tui.toasts import tell
 
 WAIT_S = 2.0
@@ -18,9 +18,9 @@ WAKE_S = 0.05
 WAKES = 20
 
 
-async def suspend(app: App[int], store: Store) -> None:
+async def suspend(app: App[int], session: Session) -> None:
     """The process was stopped outside the lane, and goes on."""
-    lane = store.lane.left()
+    lane = session.store.lane.left()
     entering = asyncio.create_task(asyncio.to_thread(lane.__enter__))
     done, _ = await asyncio.wait([entering], timeout=WAIT_S)
     if not done:
@@ -31,6 +31,7 @@ async def suspend(app: App[int], store: Store) -> None:
         app.action_suspend_process()
     finally:
         lane.__exit__(None, None, None)
+        session.deletions.put_off()
         # The kernel may give the signal to continue to any thread, and its handler, which takes
         # the terminal back, runs in this one: but not while this one sleeps waiting for events.
         app.set_interval(WAKE_S, _wake, repeat=WAKES)

@@ -14,3 +14,10 @@ def tell(teller: Widget | App[int], message: str, severity: Severity = "informat
     """The message is on the screen for a few seconds, in place of the one before."""
     teller.app.clear_notifications()
     teller.notify(safe_text(message), severity=severity, markup=False, timeout=4)
+
+
+def tell_once(teller: Widget | App[int], message: str) -> None:
+    """As `tell`, but a message that is on the screen stays as it is."""
+    shown = [one.message for one in teller.app._notifications]
+    if shown != [safe_text(message)]:
+        tell(teller, message)

@@ -11,6 +11,7 @@ from resumes.exporting import export_view, file_name, iter_resumes, write
 from resumes.store import Store, accounts, creating, listing, open_store
 from resumes.store.creating import Created, NewResume
 from resumes.store.listing import StoredResume
+from tests.importer.builders import a_full_disk
 from tests.resumes.builders import a_document
 
 
@@ -70,3 +71,25 @@ def test_all_resumes_of_an_account_are_walked_through(tmp_path: Path) -> None:
         assert [one.entry.id for one in iter_resumes(store, account.id)] == [
             one.entry.id for one in made
         ]
+
+
+def test_what_had_its_name_is_replaced_unopened(resume: StoredResume, tmp_path: Path) -> None:
+    victim = tmp_path / "victim"
+    victim.write_text("mine")
+    exported = export_view(resume, Kind.ANALYZER, DEFAULT_FORMAT)
+    (tmp_path / file_name(resume.entry, Kind.ANALYZER)).symlink_to(victim)
+
+    path = write(tmp_path, resume.entry, exported)
+
+    assert victim.read_text() == "mine"
+    assert not path.is_symlink()
+
+
+def test_a_file_that_cannot_be_written_whole_is_not_there(
+    resume: StoredResume, tmp_path: Path
+) -> None:
+    exported = export_view(resume, Kind.ANALYZER, DEFAULT_FORMAT)
+    with a_full_disk(16), pytest.raises(OSError, match="too large"):
+        write(tmp_path / "out", resume.entry, exported)
+
+    assert list((tmp_path / "out").iterdir()) == []

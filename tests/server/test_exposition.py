@@ -137,6 +137,15 @@ def test_files_and_importers_are_told(client: Client, store: Store, clock: Stepp
     assert value(told, "resumes_import_files_waiting") == 3
 
 
+def test_files_that_two_importers_of_a_folder_see_are_told_once(
+    client: Client, store: Store
+) -> None:
+    for digit in "12":
+        importers.announce(store, an_importer(digit * 24, waiting=12))
+
+    assert value(scrape(client), "resumes_import_files_waiting") == 12
+
+
 def test_it_names_nobody(client: Client, store: Store) -> None:
     ana = accounts.create_account(store, "ana-example")
     a_file(store, ana, "1" * 24, root="/srv/secret")

@@ -29,7 +29,7 @@ WORST: Final = (
     "\x90q\x9c\x9b31m\x9d0;title\x9c\x98\x9e\x9f\x85\x84\x8d",
     "\u202eRLO\u202a\u202b\u202d\u202c\u2066LRI\u2067\u2068\u2069\u200e\u200f\u061c",
     "\u200bzero\u2060width\ufeff\u00ad\u2028line\u2029paragraph\U000e0041\U000e007f",
-    "李小龙数据分析师" * 12,
+    "李小明数据分析师" * 12,
     "\u0301\u0301alone" + "z" + "\u0336\u0489" * 60,
     "👩‍👩‍👧‍👦👨🏿‍🚀🏳️‍🌈🇫🇷🇩" * 8,
     "\ufe0f\u20e3\u200d\u200c\ufffc\uffff\U0010ffff\ue000",

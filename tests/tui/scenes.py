@@ -50,7 +50,7 @@ PRINTABLE: Final = "".join(filter(str.isprintable, HOSTILE))
 PEOPLE: Final = (
     ("Ada Example", "Analyst of engines", "ada@example.org"),
     ("Zoë Ångström", "Résumé writer — überall", "zoe@example.org"),
-    ("李小龙", "数据分析师 · 上海", "li@example.org"),
+    ("李小明", "数据分析师 · 上海", "li@example.org"),
     ("प्रिया शर्मा", "सामाजिक कार्यकर्ता", "priya@example.org"),
     ("Nadia 👩‍🔬 Example", "Chemist 👩‍🔬 with 🇫🇷 papers", "nadia@example.org"),
     ("Bo Very-Long-Name-That-Does-Not-Fit-Anywhere Example", "Baker " * 40, "bo@example.org"),

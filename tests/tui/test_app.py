@@ -79,7 +79,7 @@ async def test_the_question_mark_shows_all_keys(store: Store) -> None:
 async def test_an_account_opens_its_resumes(store: Store) -> None:
     an_account(store, "zoe")
     stored_many(store, 3, account="zoe")
-    async with running(store) as pilot:
+    async with running(store, account="ana") as pilot:
         await shows(pilot.app, "ana holds no resumes yet")
         await presses(pilot, "3")
         await shows(pilot.app, "zoe")

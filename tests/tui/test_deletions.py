@@ -48,3 +48,15 @@ def test_undo_takes_back_the_newest() -> None:
 
 def test_there_may_be_nothing_to_undo() -> None:
     assert Deletions(Clock()).undo() is None
+
+
+def test_time_in_which_nobody_could_undo_does_not_count() -> None:
+    clock = Clock()
+    deletions = Deletions(clock)
+    deletions.add("ana", "1", "Mine")
+    clock.now_s += 60  # stopped, as by Ctrl+Z
+
+    deletions.put_off()
+
+    assert deletions.take_due() == []
+    assert [deletions.left_s(one) for one in deletions] == [GRACE_S]

@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
-from typing import Final
+from typing import Final, NamedTuple
 
 import pytest
 from textual.pilot import Pilot
@@ -15,6 +15,7 @@ from tests.tui.scenes import StandingClock, an_app, standing_still
 from tests.tui.snapshot import FOLDER, a_snapshot, seen, still
 from tui.modes import MODES
 from tui.screens.list_screen import ListScreen
+from tui.screens.resumes.detail import DetailScreen
 from tui.widgets.lines import ErrorLine
 
 pytestmark = pytest.mark.anyio
@@ -95,37 +96,72 @@ async def test_store_gone(world: World, screen: str, monkeypatch: pytest.MonkeyP
         await look_in_all_sizes(pilot, f"{screen}-gone")
 
 
-Steps = tuple[str, ...]
-FURTHER: Final[dict[str, tuple[str, Steps, str]]] = {
-    "resume": ("resumes", ("enter",), "EXPERIENCE"),
-    "resume-json": ("resumes", ("enter", "tab"), '"header"'),
-    "imported-file": ("imports", ("j", "enter"), "_failed/"),
-    "new-key": ("keys", ("n",), "A new key"),
-    "plan": ("plans", ("e",), "Per minute"),
-    "revoking": ("keys", ("D",), "Revoke this key?"),
-    "help": ("resumes", ("question_mark",), "Keys that work here"),
-    "palette": ("resumes", ("colon",), "Show Imports"),
+class Path(NamedTuple):
+    """Where it begins, what is pressed, and what then is there; who filled the store."""
+
+    screen: str
+    keys: tuple[str, ...]
+    text: str
+    fill: scenes.Fill = scenes.fill_data
+
+
+PATHS: Final = {
+    "resume": Path("resumes", ("enter",), "EXPERIENCE"),
+    "resume-json": Path("resumes", ("enter", "tab"), '"header"'),
+    "resume-hostile": Path("resumes", ("enter",), "QUOTES", scenes.fill_hostile),
+    "imported-file": Path("imports", ("j", "enter"), "_failed/"),
+    "imported-file-hostile": Path("imports", ("j", "enter"), "_failed/", scenes.fill_hostile),
+    "new-key": Path("keys", ("n",), "A new key"),
+    "plan": Path("plans", ("e",), "Per minute"),
+    "revoking": Path("keys", ("D",), "Revoke this key?"),
+    "revoking-hostile": Path("keys", ("D",), "Revoke this key?", scenes.fill_hostile),
+    "help": Path("resumes", ("question_mark",), "Keys that work here"),
+    "palette": Path("resumes", ("colon",), "Show Imports"),
 }
-"""Where it begins, what is pressed, and what then is there."""
 
 
-@pytest.mark.parametrize("name", FURTHER)
+@pytest.mark.parametrize("name", PATHS)
 async def test_what_keys_lead_to(world: World, name: str) -> None:
     store, clock = world
-    scenes.fill_data(store, clock)
-    screen, keys, text = FURTHER[name]
-    async with showing(store, screen) as pilot:
+    path = PATHS[name]
+    path.fill(store, clock)
+    async with showing(store, path.screen) as pilot:
         await still(pilot.app)
-        for key in keys:
+        for key in path.keys:
             await presses(pilot, key)
-        await until(lambda: text in "".join(seen(pilot.app)))
+        await until(lambda: path.text in "".join(seen(pilot.app)))
         await look_in_all_sizes(pilot, name)
+
+
+async def test_a_resume_that_loads(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    store, clock = world
+    scenes.fill_data(store, clock)
+    async with showing(store, "resumes") as pilot:
+        await still(pilot.app)
+        with held_reads(monkeypatch):
+            await presses(pilot, "enter")
+            await until(lambda: isinstance(pilot.app.screen, DetailScreen))
+            await look_in_all_sizes(pilot, "resume-loading", is_waiting=True)
+
+
+async def test_a_resume_whose_store_is_gone(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    store, clock = world
+    scenes.fill_data(store, clock)
+    monkeypatch.setattr(ErrorLine, "_tick", lambda _: None)  # the countdown stands still
+    async with showing(store, "resumes") as pilot:
+        await still(pilot.app)
+        await presses(pilot, "enter")
+        await until(lambda: "EXPERIENCE" in "".join(seen(pilot.app)))
+        Outage(monkeypatch)
+        await presses(pilot, "r")
+        await until(lambda: "Trying again in 1 s." in "".join(seen(pilot.app)))
+        await look_in_all_sizes(pilot, "resume-gone")
 
 
 def test_nothing_lies_among_the_snapshots_that_nobody_looks_at() -> None:
     states = ("empty", "loading", "data", "hostile", "gone")
     known = {f"{screen}-{state}.txt" for screen in SCREENS for state in states}
-    known |= {f"{name}.txt" for name in FURTHER}
+    known |= {f"{name}.txt" for name in (*PATHS, "resume-loading", "resume-gone")}
 
     found = {path.name for path in FOLDER.iterdir()}
     assert {name for name in found if not name.startswith("styles-")} == known

@@ -9,6 +9,7 @@ from sqlalchemy import Connection
 from resumes.store.engine import Store
 from tests.tui.driving import LIMIT_S, running, shows, until
 from tui import suspending
+from tui.session import Session
 from tui.suspending import suspend
 
 pytestmark = pytest.mark.anyio
@@ -23,7 +24,7 @@ async def test_the_lane_is_held_while_the_process_is_stopped(
             pilot.app, "action_suspend_process", lambda: held.append(store.lane._turn.locked())
         )
 
-        await suspend(pilot.app, store)
+        await suspend(pilot.app, Session(store))
 
         assert held == [True]
         assert not store.lane._turn.locked()
@@ -47,7 +48,7 @@ async def test_a_write_that_takes_long_is_not_stopped_in_the_middle(
         writer.start()
         await until(begun.is_set)
 
-        await suspend(pilot.app, store)
+        await suspend(pilot.app, Session(store))
 
         assert stopped == []
         await shows(pilot.app, "Something is being written.")

@@ -57,6 +57,12 @@ class Terminal:
             assert time.monotonic() < deadline, (awaited, self.wire[-2_000:])
             self._read()
 
+    def reads_for(self, seconds: float) -> None:
+        """So long it may write."""
+        deadline = time.monotonic() + seconds
+        while time.monotonic() < deadline:
+            self._read()
+
     def ends(self) -> int:
         """The exit code, everything having been read."""
         deadline = time.monotonic() + LIMIT_S

@@ -18,8 +18,8 @@ class Gauges:
     """What an installation holds. `files` has every outcome.
 
     `free_bytes` is the room on the store's disk; None when its folder cannot be looked at.
-    `live_importers` were heard of within the last minute; `waiting_files` is how many files they
-    see in their inboxes. `oldest_request_s` is how long something asked of an importer waits at
+    `live_importers` were heard of within the last minute; `waiting_files` is how many files wait
+    in their inboxes. `oldest_request_s` is how long something asked of an importer waits at
     most; None when nothing was asked.
     """
 
@@ -36,15 +36,15 @@ class Gauges:
 def read_gauges(store: Store, slow: SlowAnswers) -> Gauges:
     """The figures now; those of files as old as `slow` keeps them. Raises StoreError."""
     known = accounts.list_accounts(store)
-    live = [seen.importer for seen in importers.list_importers(store) if seen.is_live]
+    seen = importers.list_importers(store)
     return Gauges(
         size=measure_store(store.path),
         free_bytes=_free_bytes(store.path.parent),
         accounts=len(known),
         resumes=sum(account.resume_count for account in known),
         files=count_files(slow.file_tallies.get(store)),
-        live_importers=len(live),
-        waiting_files=sum(importer.waiting or 0 for importer in live),
+        live_importers=sum(one.is_live for one in seen),
+        waiting_files=importers.count_waiting(seen),
         oldest_request_s=oldest_request_age_s(store),
     )
 

@@ -1,7 +1,8 @@
 """The installation that is looked at."""
 
+import shlex
 from collections.abc import Callable
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -30,3 +31,12 @@ class Installation:
         inbox = escaped(str(Path(self.settings().inbox).resolve()))
         words = ("up",) if root in (None, inbox) else ("watch", root)
         return self.command_line(*words)
+
+
+def installation_of(store: "Store", settings: "Settings", program: str) -> Installation:
+    """The installation of a store that is open. `program` is how commands begin, quoted."""
+
+    def command_line(*words: str) -> str:
+        return f"{program} {shlex.join(words)}"
+
+    return Installation(lambda: settings, lambda: nullcontext(store), command_line)

@@ -1,6 +1,7 @@
 """The importers that are running, as each says of itself every few seconds."""
 
 import json
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
@@ -142,6 +143,16 @@ def list_importers(store: Store) -> list[SeenImporter]:
         )
         for row in rows
     ]
+
+
+def count_waiting(seen: Iterable[SeenImporter]) -> int:
+    """The files that wait in the inboxes of live importers. Those of one folder see the same ones."""
+    by_root: dict[str, int] = {}
+    for one in seen:
+        if one.is_live:
+            root = one.importer.root
+            by_root[root] = max(by_root.get(root, 0), one.importer.waiting or 0)
+    return sum(by_root.values())
 
 
 def _parse_findings(text: str) -> tuple[Finding, ...]:

@@ -11,6 +11,7 @@ from textual.screen import ModalScreen
 
 from resumes.store.engine import Store
 from tui.actions import Place, bindings
+from tui.notices import Failure
 from tui.store_client import Reply, StoreClient
 from tui.text import safe
 from tui.widgets.columns import Column
@@ -24,7 +25,7 @@ T = TypeVar("T")
 class Chooser(ModalScreen[T | None], Generic[T]):
     """Gives the chosen row, None when nothing was chosen. `preset` is the key of the first one."""
 
-    BINDINGS: ClassVar[list[BindingType]] = bindings(Place.DIALOG)
+    BINDINGS: ClassVar[list[BindingType]] = bindings(Place.DIALOG, Place.CHOOSER)
 
     def __init__(
         self,
@@ -53,11 +54,19 @@ class Chooser(ModalScreen[T | None], Generic[T]):
     @on(PagedList.PageWanted)
     def read(self) -> None:
         """The rows are being read."""
-        self._client.read(
-            "choices", self._read, then=self._fill, failed=self.query_one(ErrorLine).show
-        )
+        self._client.read("choices", self._read, then=self._fill, failed=self._fail)
+
+    @on(ErrorLine.RetryDue)
+    def action_reload(self) -> None:
+        """What could not be read is being read."""
+        self._list.refresh_rows()
+
+    def _fail(self, failure: Failure) -> None:
+        self.query_one(ErrorLine).show(failure)
+        self._list.fail()
 
     def _fill(self, rows: Sequence[T]) -> None:
+        self.query_one(ErrorLine).clear()
         self._list.fill(0, rows, None)
         if self._preset is not None:
             self._list.select(self._preset)

@@ -55,6 +55,8 @@ class ListScreen(Screen[None], Generic[T]):
         self.session = session
         self.client = StoreClient(session.store, self)
         self.list: PagedList[T] = PagedList(self.columns(), self.row_key, inserts=self.INSERTS)
+        self._cannot_read = False
+        """Whether what is shown as an error is that the list could not be read."""
 
     @abstractmethod
     def columns(self) -> Sequence[Column[T]]:
@@ -93,13 +95,16 @@ class ListScreen(Screen[None], Generic[T]):
     def on_mount(self) -> None:
         self.set_interval(self.REFRESH_S, self.refresh_rows)
 
+    def on_screen_resume(self) -> None:
+        self.refresh_rows()
+
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Nothing that changes the store exists while the session is read-only."""
         return not (self.session.read_only and changes_store(action))
 
     def refresh_rows(self) -> None:
         """What is seen is being read again, unless a dialog is open or the store is away."""
-        if self.is_current and not self.query_one(ErrorLine).has_failure:
+        if self.is_current and not self._cannot_read:
             self.list.refresh_rows()
 
     @on(PagedList.PageWanted)
@@ -133,21 +138,29 @@ class ListScreen(Screen[None], Generic[T]):
 
     def action_reload(self) -> None:
         """The list is being read again; an error is gone until the next one."""
-        self.query_one(ErrorLine).clear()
-        self.list.refresh_rows()
+        self._forget_failure()
+        self.list.refresh_rows(anew=True)
 
     def restart(self, *, keeps_rows: bool = False) -> None:
         """Another list is being read, from its start; `keeps_rows`: it has some of the same rows."""
         self.client.drop(PAGE)
-        self.query_one(ErrorLine).clear()
+        self._forget_failure()
         self.list.restart(keeps_rows=keeps_rows)
+
+    def _forget_failure(self) -> None:
+        self._cannot_read = False
+        self.query_one(ErrorLine).clear()
 
     def _fill(self, page: int, read: PageRead[T]) -> None:
         self.page_arrived(read)
-        self.query_one(ErrorLine).clear()
+        if self._cannot_read:
+            self._forget_failure()
         self.list.fill(page, read.rows, read.next_cursor)
 
     def _fail(self, failure: Failure) -> None:
-        self.show_failure(failure)
+        self._cannot_read = True
+        self.query_one(ErrorLine).show(failure)
+        if failure.is_gone:
+            self.list.restart()
         self.list.is_stale = failure.is_passing
         self.list.fail()

@@ -57,7 +57,9 @@ class PageServer(Server):
         if not self._gate.knows_host(host):
             return pages.refusal(pages.REFUSAL)
         token = request.query.get("token") if request.path == "/" else None
-        if token is not None and (cookie := self._gate.find_cookie(token)) is not None:
+        # A look at the address is no visit: it would spend the token.
+        is_visit = request.method == "GET"
+        if token is not None and is_visit and (cookie := self._gate.find_cookie(token)) is not None:
             return self._give_cookie(cookie)
         if not self._gate.admits(request.cookies.get(self._gate.cookie_name)):
             return pages.refusal(pages.REFUSAL)

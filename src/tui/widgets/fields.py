@@ -3,10 +3,14 @@
 from collections.abc import Sequence
 from typing import Literal
 
+from textual.app import ComposeResult
+from textual.containers import Horizontal
 from textual.content import Content
+from textual.widget import Widget
 from textual.widgets import Button, Input, Select
 
 from tui.text import SafeText, safe, safe_text
+from tui.widgets.lines import Note
 
 
 class SafeInput(Input):
@@ -44,3 +48,22 @@ class Choices(Select[str]):
     def chosen(self) -> str:
         """The text that is chosen."""
         return str(self.value)
+
+
+class LabelledField(Horizontal):
+    """A widget with its label before it, on one line."""
+
+    DEFAULT_CSS = """
+    LabelledField { height: 1; }
+    LabelledField Note { width: 14; }
+    LabelledField Input, LabelledField Select { width: 1fr; margin: 0 1; }
+    """
+
+    def __init__(self, label: str, widget: Widget) -> None:
+        super().__init__()
+        self._label = label
+        self._widget = widget
+
+    def compose(self) -> ComposeResult:
+        yield Note(safe(self._label))
+        yield self._widget

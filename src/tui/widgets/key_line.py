@@ -13,11 +13,14 @@ from textual.binding import ActiveBinding
 from textual.content import Content
 from textual.screen import Screen
 from textual.widget import Widget
+from textual.widgets import Input
 
 from tui.actions import Place, find_action
 from tui.text import joined, safe
 
 GAP: Final = "  "
+TYPED: Final = ("slash", "question_mark", "colon")
+"""Keys with names that are text where one types, as are those of one character."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,10 +90,13 @@ def _find_at(keys: Sequence[ShownKey], cell: int) -> ShownKey | None:
 
 def _iter_shown(line: KeyLine) -> Iterator[ShownKey]:
     told = set()
+    is_typing = isinstance(line.screen.focused, Input)
     for active in line.screen.active_bindings.values():
         binding = active.binding
         action = find_action(binding.id or "")
         if action is None or not action.label or not active.enabled or action.id in told:
+            continue
+        if is_typing and (len(binding.key) == 1 or binding.key in TYPED):
             continue
         told.add(action.id)
         key = line.app.get_key_display(binding)

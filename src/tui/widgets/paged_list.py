@@ -118,15 +118,20 @@ class PagedList(ScrollView, Generic[T], can_focus=True):
         self._has_failed = True
         self._grow()
 
-    def refresh_rows(self) -> None:
-        """What is seen is read again, and whatever followed since. Cursor and view stay."""
+    def refresh_rows(self, *, anew: bool = False) -> None:
+        """What is seen is read again, and whatever followed since. Cursor and view stay.
+
+        `anew`: rows that are gone leave the list, instead of saying so where they were.
+        """
         self._has_failed = False
         if self._begins_anew:
             pass  # what was asked for last comes first
-        elif not self._inserts or not self.pages.next_page:
+        elif not (self._inserts or anew) or not self.pages.next_page:
             self.pages.expect_changes()
         elif self._fresh is None and self.pages.next_page <= PAGES_READ_ANEW:
             self._fresh = Pages(self._key)
+        elif anew:
+            self.pages.expect_changes()
         self._ask()
         self.refresh()
 

@@ -46,6 +46,11 @@ class Pages(Generic[T]):
         return self._starts[-1]
 
     @property
+    def gone(self) -> int:
+        """How many of the rows that are kept are known to be gone."""
+        return sum(row is Missing.GONE for rows in self._rows.values() for row in rows)
+
+    @property
     def next_page(self) -> int:
         """The number of the first page that was never read."""
         return len(self._starts) - 1

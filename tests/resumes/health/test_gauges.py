@@ -44,6 +44,15 @@ def test_everything_is_counted(store: Store, account: AccountInfo, clock: Steppi
     assert (gauges.files[FileOutcome.FAILED], gauges.oldest_request_s) == (1, 300)
 
 
+def test_files_that_two_importers_of_a_folder_see_are_counted_once(store: Store) -> None:
+    for digit in "12":
+        importers.announce(store, an_importer(digit * 24, waiting=12))
+
+    gauges = read_gauges(store, SlowAnswers())
+
+    assert (gauges.live_importers, gauges.waiting_files) == (2, 12)
+
+
 def test_a_disk_that_cannot_be_looked_at_is_no_failure(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:

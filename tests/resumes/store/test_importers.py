@@ -1,7 +1,7 @@
 import dataclasses
 
 from resumes.store import Store, importers
-from resumes.store.importers import Finding, State
+from resumes.store.importers import Finding, SeenImporter, State, count_waiting
 from tests.resumes.store.builders import an_importer
 from tests.resumes.store.conftest import SteppingClock
 
@@ -76,3 +76,15 @@ def test_importers_are_listed_by_folder_the_last_seen_first(
         importers.announce(store, an_importer(importer_id, root=root))
         clock.advance(1)
     assert listed(store) == ["2", "3", "1"]
+
+
+def seen(root: str = "/srv/inbox", waiting: int | None = 3, age_s: float = 1.0) -> SeenImporter:
+    return SeenImporter(an_importer(root=root, waiting=waiting), "2027-01-15T08:00:00.000Z", age_s)
+
+
+def test_importers_of_one_folder_see_the_same_files() -> None:
+    assert count_waiting([seen(waiting=3), seen(waiting=5), seen("/srv/other", 2)]) == 7
+
+
+def test_what_a_silent_importer_saw_does_not_count() -> None:
+    assert count_waiting([seen(age_s=61), seen("/srv/other", None)]) == 0

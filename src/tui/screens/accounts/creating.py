@@ -18,12 +18,12 @@ from resumes.store.engine import Store
 from resumes.store.plans import PlanInfo
 from tui.actions import Place, bindings
 from tui.notices import Failure
-from tui.screens.plans.fields import LabelledField
 from tui.screens.plans.limits import allowance
 from tui.session import Session
 from tui.store_client import Reply, StoreClient
 from tui.text import safe
-from tui.widgets.fields import Choices, SafeInput, TextButton
+from tui.toasts import tell
+from tui.widgets.fields import Choices, LabelledField, SafeInput, TextButton
 from tui.widgets.key_line import KeyLine
 from tui.widgets.lines import Note, TitleLine
 
@@ -136,8 +136,11 @@ class CreateAccountDialog(ModalScreen[Made | None]):
 
     @on(TextButton.Pressed, "#cancel")
     def action_cancel(self) -> None:
-        """No account is made."""
-        self.dismiss(None)
+        """No account is made; one that is being made already is told of when it is there."""
+        if self._is_busy:
+            tell(self, "It is being saved.")
+        else:
+            self.dismiss(None)
 
 
 def make(store: Store, *, name: str, plan: str, inboxes: Path) -> Made:

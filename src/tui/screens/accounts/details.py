@@ -10,7 +10,7 @@ from resumes.store.engine import Store
 from resumes.store.holdings import Holdings
 from resumes.store.plans import PlanInfo
 from tui.screens.facts import Fact
-from tui.screens.plans.limits import listing_text, maximum_text
+from tui.screens.plans.limits import WINDOWS, listing_text, maximum_text, rate_text
 from tui.text import NONE, safe
 from tui.times import minute
 from tui.widgets.quota_bar import percent_used
@@ -70,16 +70,8 @@ def _plan(plan: PlanInfo, settings: Settings) -> Iterator[Fact]:
     yield "Plan", plan.name
     yield "API listing", listing_text(plan.api_listing)
     defaults = settings.rate_per_minute, settings.rate_per_hour, settings.rate_per_day
-    for label, rate, default in zip(
-        ("Per minute", "Per hour", "Per day"), plan.rates, defaults, strict=True
-    ):
-        yield label, _rate(rate, default)
-
-
-def _rate(rate: int | None, default: int) -> str:
-    if rate is None:
-        return f"{default:,} (default)"
-    return f"{rate:,}" if rate else "unlimited"
+    for label, rate, default in zip(WINDOWS.values(), plan.rates, defaults, strict=True):
+        yield label, f"{rate_text(default)} (default)" if rate is None else rate_text(rate)
 
 
 def _keys_and_files(details: Details) -> Iterator[Fact]:

@@ -1,61 +1,56 @@
 """The accounts: how full they are, and on which plan."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import ClassVar, Final
 
 from textual import on
 from textual.binding import BindingType
-from textual.containers import Horizontal
 from textual.content import Content
-from textual.timer import Timer
-from textual.widget import Widget
 
 from resumes.store.accounts import AccountInfo
 from resumes.store.engine import Store
 from resumes.store.plans import PlanInfo
 from resumes.text import counted
 from tui.actions import Place, bindings
+from tui.keymap import shown_key
 from tui.messages import ModeAsked
+from tui.notices import Failure
+from tui.screens.accounts.absence import no_accounts
 from tui.screens.accounts.changes import AccountChanges, SliceGone
-from tui.screens.accounts.details import Details, paragraphs, read_details
+from tui.screens.accounts.details import paragraphs, read_details
 from tui.screens.accounts.rows import COLUMNS, Order, Row, read_rows
-from tui.screens.list_screen import ListScreen, PageRead
+from tui.screens.list_screen import PageRead
+from tui.screens.split_screen import SplitScreen
 from tui.session import Session
 from tui.text import joined, safe
 from tui.toasts import tell
 from tui.widgets.columns import Column
 from tui.widgets.paged_list import PagedList
-from tui.widgets.text_pane import TextPane
+from tui.widgets.text_pane import Paragraph, TextPane
 
-NO_ACCOUNTS = (
-    safe("There are no accounts yet."),
-    safe("`resumes accounts create NAME` makes one; then press r."),
-)
-
-REST_S: Final = 0.08
-"""How long the cursor rests on an account before its details are read."""
+DETAILS: Final = "details"
+"""The group of the calls that read the details beside the list."""
 
 
-class AccountsScreen(ListScreen[Row]):
+class AccountsScreen(SplitScreen[Row]):
     """Who has how many resumes, on which plan; where there is room, with details beside it."""
 
     MODE = "accounts"
     REFRESH_S = 5.0
     BINDINGS: ClassVar[list[BindingType]] = bindings(Place.ACCOUNTS)
     DEFAULT_CSS = """
-    AccountsScreen TextPane { display: none; width: 46; border-left: solid $primary; }
-    AccountsScreen.-wide TextPane, AccountsScreen.-very-wide TextPane { display: block; }
+    AccountsScreen #split > PagedList { width: 1fr; }
+    AccountsScreen #split > .pane { width: 46; border-left: solid $primary; }
     """
 
     def __init__(self, session: Session) -> None:
-        super().__init__(session)
+        self._details_pane = TextPane()
+        super().__init__(session, self._details_pane)
         self._order = Order.NAME
         self._plans: Sequence[PlanInfo] = ()
         self._changes = AccountChanges(self)
-        self._pane = TextPane()
-        self._details: Details | None = None
-        self._resting: Timer | None = None
+        self._shown: Sequence[Paragraph] = ()
 
     def columns(self) -> Sequence[Column[Row]]:
         return COLUMNS
@@ -69,9 +64,6 @@ class AccountsScreen(ListScreen[Row]):
     def page_arrived(self, read: PageRead[Row]) -> None:
         self._plans = read.about
 
-    def body(self) -> Iterable[Widget]:
-        yield Horizontal(self.list, self._pane)
-
     def heading(self) -> Content:
         parts = [safe(counted(self.list.pages.count, "account"), "bold"), safe(self._order)]
         parts += [
@@ -82,33 +74,34 @@ class AccountsScreen(ListScreen[Row]):
 
     def on_mount(self) -> None:
         if self.session.read_only:
-            self.list.say_when_empty(*NO_ACCOUNTS)
+            self.list.say_when_empty(*no_accounts(self.session))
         else:
-            self.list.say_when_empty(NO_ACCOUNTS[0], safe("n makes one."))
+            key = shown_key("accounts.create", self.session.keymap)
+            self.list.say_when_empty(no_accounts(self.session)[0], safe(f"{key} makes one."))
 
-    @on(PagedList.Changed)
-    def await_rest(self) -> None:
-        """The details will be read as soon as the cursor rests."""
-        if self._resting is not None:
-            self._resting.stop()
-        self._resting = self.set_timer(REST_S, self._read_details)
-
-    def _read_details(self) -> None:
-        row = self.list.current
-        if row is None or not self._pane.display:
+    def read_beside(self, row: Row | None) -> None:
+        if row is None:
+            self.client.drop(DETAILS)
+            gone = "This account is deleted." if self.list.pages.count else ""
+            self._show_beside([Paragraph(safe(gone, "dim"))])
             return
         self.client.read(
-            "details",
+            DETAILS,
             partial(read_details, name=row.account.name),
-            then=self._show_details,
-            failed=lambda _: None,
+            then=lambda details: self._show_beside(paragraphs(details, self.session.settings)),
+            failed=self._beside_failed,
         )
 
-    def _show_details(self, details: Details) -> None:
+    def _beside_failed(self, failure: Failure) -> None:
+        # While the store is away the list says so, and what was read stays.
+        if not failure.is_passing:
+            self._show_beside([Paragraph(failure.content)])
+
+    def _show_beside(self, shown: Sequence[Paragraph]) -> None:
         # Showing scrolls to the start, so what is there already is left alone.
-        if details != self._details:
-            self._details = details
-            self._pane.show(paragraphs(details, self.session.settings))
+        if shown != self._shown:
+            self._shown = shown
+            self._details_pane.show(shown)
 
     @on(PagedList.Chosen)
     def open_account(self) -> None:

@@ -1,14 +1,12 @@
 """What the Health screen shows, read in a thread."""
 
-import shlex
 from collections.abc import Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass
 
 from resumes.health.checks import iter_findings
 from resumes.health.findings import Finding
 from resumes.health.gauges import Gauges, read_gauges
-from resumes.health.installation import Installation
+from resumes.health.installation import installation_of
 from resumes.health.slow import SlowAnswers
 from resumes.settings import Settings
 from resumes.store.engine import Store
@@ -21,15 +19,6 @@ class Health:
 
     findings: Sequence[Finding]
     gauges: Gauges
-
-
-def installation_of(store: Store, settings: Settings, program: str) -> Installation:
-    """The installation of a store that is open. `program` is how commands begin, quoted."""
-
-    def command_line(*words: str) -> str:
-        return f"{program} {shlex.join(words)}"
-
-    return Installation(lambda: settings, lambda: nullcontext(store), command_line)
 
 
 def read_health(store: Store, *, settings: Settings, program: str, slow: SlowAnswers) -> Health:

@@ -11,7 +11,7 @@ from textual.widget import Widget
 from resumes.health.findings import Finding
 from resumes.health.slow import SlowAnswers
 from resumes.store.engine import Store
-from resumes.text import is_harmless
+from tui import clipboard
 from tui.actions import Place, bindings
 from tui.screens.health.dialog import FindingDialog
 from tui.screens.health.gauges import GaugeLines
@@ -99,9 +99,5 @@ class HealthScreen(ListScreen[Finding]):
             tell(self, "There is nothing to put right here.")
         elif finding.command is None:
             tell(self, "What to do here is no command that could be copied.")
-        elif not is_harmless(finding.command):
-            # Pasted, a control character in a name would be typed into the shell.
-            tell(self, "A name in the command holds characters that a shell acts upon.", "warning")
         else:
-            self.app.copy_to_clipboard(finding.command)
-            tell(self, "Sent the command to the terminal's clipboard.")
+            clipboard.send(self, finding.command, what="command")

@@ -71,13 +71,3 @@ class Backlog:
 def last_said(seen: Sequence[SeenImporter]) -> str:
     """When a live importer was heard of last; empty when none was."""
     return max((one.seen_at for one in seen if one.is_live), default="")
-
-
-def count_waiting(seen: Sequence[SeenImporter]) -> int:
-    """The files that wait in the inboxes. Importers of one folder see the same ones."""
-    by_root: dict[str, int] = {}
-    for one in seen:
-        if one.is_live:
-            root = one.importer.root
-            by_root[root] = max(by_root.get(root, 0), one.importer.waiting or 0)
-    return sum(by_root.values())

@@ -35,15 +35,18 @@ class FileScreen(Screen[None]):
     BINDINGS: ClassVar[list[BindingType]] = bindings(Place.FILE)
     DEFAULT_CSS = """
     FileScreen FileView { layout: horizontal; }
-    FileScreen FileView > TextPane { width: 2fr; height: 1fr; }
+    FileScreen FileView > TextPane { width: 2fr; height: 1fr; border-left: blank; }
     FileScreen FileView > SourcePane {
         width: 3fr; height: 1fr; border-top: none; border-left: vkey $panel;
     }
     FileScreen.-narrow FileView { layout: vertical; }
     FileScreen.-narrow FileView > TextPane { width: 1fr; height: 2fr; }
     FileScreen.-narrow FileView > SourcePane {
-        width: 1fr; height: 3fr; border-left: none; border-top: hkey $panel;
+        width: 1fr; height: 3fr; border-left: blank; border-top: hkey $panel;
     }
+    /* The bar says whose the keys are that scroll, without colours too. */
+    FileScreen FileView.-two-parts > TextPane:focus { border-left: thick $accent; }
+    FileScreen FileView > SourcePane:focus-within { border-left: thick $accent; }
     """
 
     def __init__(
@@ -52,6 +55,11 @@ class FileScreen(Screen[None]):
         super().__init__()
         self._session = session
         self._file = file
+        """What is seen, and acted on: the file as the list had it, then as it was read last."""
+        self._wanted = file
+        """What is to be seen: another file from the key that asks for it until it is read."""
+        self._read_id: str | None = None
+        """The claim of the file that is being read; None when none is."""
         self._neighbour = neighbour
         self._client = StoreClient(session.store, self)
         self._doing = Doing(self, session, self._client, self._read, self._fail)
@@ -79,16 +87,20 @@ class FileScreen(Screen[None]):
 
     @on(ErrorLine.RetryDue)
     def _read(self) -> None:
+        # Asked again, the call that is under way would be for nothing.
+        if self._read_id == self._wanted.claim_id:
+            return
+        self._read_id = self._wanted.claim_id
         self._client.read(
             FILE,
             partial(
                 read_file,
-                account_id=self._file.account_id,
-                claim_id=self._file.claim_id,
+                account_id=self._wanted.account_id,
+                claim_id=self._wanted.claim_id,
                 before=self._view.read,
             ),
             then=self._show,
-            failed=self._fail,
+            failed=self._not_read,
         )
 
     @on(Reply)
@@ -97,11 +109,16 @@ class FileScreen(Screen[None]):
         self._client.deliver(reply)
 
     def _show(self, read: FileRead) -> None:
-        self._file = read.file
+        self._read_id = None
+        self._file = self._wanted = read.file
         parts = [safe(read.file.name, "bold"), outcome_content(read.file, read.request)]
         self.query_one(ErrorLine).clear()
         self.query_one(TitleLine).show(joined(parts, by=" · "))
         self._view.show(read)
+
+    def _not_read(self, failure: Failure) -> None:
+        self._read_id = None
+        self._fail(failure)
 
     def _fail(self, failure: Failure) -> None:
         self.query_one(ErrorLine).show(failure)
@@ -117,7 +134,7 @@ class FileScreen(Screen[None]):
         if found is None:
             tell(self, "There is no further file in the list." if rows > 0 else "The first one.")
             return
-        self._file = found
+        self._wanted = found
         self._read()
 
     def action_next_pane(self) -> None:
@@ -127,19 +144,38 @@ class FileScreen(Screen[None]):
 
     def action_retry(self) -> None:
         """The file is being asked to be tried again, if it failed."""
-        self._doing.ask(self._file, Action.RETRY)
+        self._ask(Action.RETRY)
 
     def action_release(self) -> None:
         """The file is being asked to be let in, if it is held."""
-        self._doing.ask(self._file, Action.RELEASE)
+        self._ask(Action.RELEASE)
+
+    def _ask(self, action: Action) -> None:
+        if self._is_wanted_seen():
+            self._doing.ask(self._file, action)
+
+    def _is_wanted_seen(self) -> bool:
+        """Whether the file that was asked for is the one that is seen; else the reader is told."""
+        if self._wanted.claim_id == self._file.claim_id:
+            return True
+        if self._read_id is None:
+            tell(self, "The next file could not be read: r tries again.")
+        else:
+            tell(self, "The next file is being read.")
+        return False
 
     def action_copy(self) -> None:
         """The reason is on its way to the clipboard."""
-        self._doing.copy_reason(self._file)
+        if self._is_wanted_seen():
+            self._doing.copy_reason(self._file)
 
     def action_open_resume(self) -> None:
         """The resume that the file became is shown; a dialog asks which, where it became several."""
-        if self._view.read is not None:
+        if not self._is_wanted_seen():
+            return
+        if self._view.read is None:
+            tell(self, "The file is being read.")
+        else:
             open_resume(self, self._session, self._view.read)
 
     def action_back(self) -> None:

@@ -7,6 +7,7 @@ from typing import Final
 
 from textual.screen import Screen
 
+from resumes.health.installation import installation_of
 from resumes.reasons import plain_words
 from resumes.store import accounts, asking, requests, tallies
 from resumes.store.engine import Store
@@ -14,10 +15,10 @@ from resumes.store.ledger import FileRow
 from resumes.store.requests import Action
 from resumes.store.tallies import FileTally
 from resumes.text import counted
+from tui import clipboard
 from tui.notices import Failure
 from tui.screens.confirming import ConfirmDialog
 from tui.screens.facts import Fact
-from tui.screens.health.reading import installation_of
 from tui.screens.imports.file_text import copied_text, why_not
 from tui.session import Session
 from tui.store_client import StoreClient
@@ -73,20 +74,26 @@ class Doing:
 
     def ask_all(self, action: Action) -> None:
         """A dialog asks whether to, once it is known how many files it is about."""
+        account = self.session.imports_account
         self.client.read(
             COUNT,
-            partial(count_fitting, account=self.session.imports_account, action=action),
-            then=partial(self._confirm, action),
+            partial(count_fitting, account=account, action=action),
+            then=partial(self._confirm, action, account),
             failed=self.failed,
         )
 
-    def _confirm(self, action: Action, found: Sequence[FileTally]) -> None:
+    def forget(self) -> None:
+        """Nothing will be asked about the files that are being counted."""
+        self.client.drop(COUNT)
+
+    def _confirm(self, action: Action, account: str | None, found: Sequence[FileTally]) -> None:
+        if not self.screen.is_active:  # counting takes a while, and the reader went elsewhere
+            return
         if not found:
-            whose = self.session.imports_account or "any account"
+            whose = account or "any account"
             state = asking.STATES[asking.FITS[action]]
             tell(self.screen, f"No file of {whose} {state}: nothing to {action}.")
             return
-        account = self.session.imports_account
         dialog = ConfirmDialog(
             QUESTIONS[action],
             facts(account, found),
@@ -120,8 +127,7 @@ class Doing:
         if text is None:
             tell(self.screen, f"This file has no reason to copy: it is {file.outcome}.")
             return
-        self.screen.app.copy_to_clipboard(text)
-        tell(self.screen, "Sent the reason to the terminal's clipboard.")
+        clipboard.send(self.screen, text, what="reason")
 
 
 def facts(account: str | None, found: Sequence[FileTally]) -> list[Fact]:

@@ -80,13 +80,18 @@ def _about(file: FileRow) -> Iterator[Paragraph]:
 
 def filed_in(file: FileRow) -> str:
     """Where the file lies below its folder (docs/importing.md, Where files go)."""
-    folders = {
-        FileOutcome.FAILED: f"_failed/{file.reason}",
-        FileOutcome.HELD: f"_held/{file.account}",
-        FileOutcome.DUPLICATE: "_duplicate",
-        FileOutcome.DONE: f"_done/{file.finished_at[:10]}",
-    }
-    return ".work" if file.is_under_way else f"{folders[file.outcome]}, as …-{file.claim_id[-8:]}"
+    if file.is_under_way:
+        return ".work"
+    named = f"as …-{file.claim_id[-8:]}"
+    match file.outcome:
+        case FileOutcome.FAILED:
+            return f"_failed/{file.reason}, {named}"
+        case FileOutcome.HELD:
+            return f"_held/{file.account}, as {file.claim_id}-{file.account_id}-…"
+        case FileOutcome.DUPLICATE:
+            return f"_duplicate, {named}"
+        case FileOutcome.DONE:
+            return f"_done/{file.claimed_at[:10]}, {named}"
 
 
 def _several(items: Items | None) -> Iterator[Paragraph]:

@@ -28,6 +28,7 @@ class Followed:
         self._client = client
         self._tell = tell
         self._files: dict[str, FileRow] = {}
+        self._is_looking = False
 
     def add(self, file: FileRow) -> None:
         """The file was asked for."""
@@ -36,7 +37,9 @@ class Followed:
 
     def look(self) -> None:
         """Whatever came to a new end is being told."""
-        if self._files:
+        # Asked again, the call that is under way would be for nothing.
+        if self._files and not self._is_looking:
+            self._is_looking = True
             self._client.read(
                 FOLLOWED,
                 partial(read_ended, files=list(self._files.values())),
@@ -45,13 +48,14 @@ class Followed:
             )
 
     def _ended(self, ended: Sequence[FileRow]) -> None:
+        self._is_looking = False
         for file in ended:
             if self._files.pop(file.claim_id, None) is not None:
                 self._tell(ending(file))
 
     def _failed(self, _: Failure) -> None:
         # It is looked again soon, and the list says what is wrong.
-        return
+        self._is_looking = False
 
 
 def read_ended(store: Store, *, files: Sequence[FileRow]) -> list[FileRow]:

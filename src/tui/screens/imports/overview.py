@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
+from resumes.health.installation import installation_of
 from resumes.store import accounts, importers, tallies
 from resumes.store.engine import Store
 from resumes.store.importers import SeenImporter
 from resumes.store.tallies import FileTally
 from tui.notices import Failure
-from tui.screens.health.reading import installation_of
-from tui.screens.imports.backlog import Backlog, count_waiting, last_said
+from tui.screens.imports.backlog import Backlog, last_said
 from tui.screens.imports.watchers import WatcherLines, backlog_line, importer_lines, tally_line
 from tui.session import Session
 from tui.store_client import StoreClient
@@ -60,6 +60,7 @@ class Overview:
         self._monotonic = monotonic
         self._backlog = Backlog(monotonic)
         self._watching: Watching | None = None
+        self._is_reading_importers = False
         self._tallies: Sequence[FileTally] | None = None
         self._tally_due_s = 0.0
         self._is_tallying = False
@@ -75,12 +76,7 @@ class Overview:
 
     def read(self, account: str | None) -> None:
         """What has changed is being read; files are counted again when it is time."""
-        self._client.read(
-            IMPORTERS,
-            partial(read_watching, session=self._session),
-            then=self._watched,
-            failed=self._failed,
-        )
+        self._read_importers()
         if self._is_tallying or self._monotonic() < self._tally_due_s:
             return
         self._is_tallying = True
@@ -91,9 +87,22 @@ class Overview:
             failed=self._failed_to_tally,
         )
 
+    def _read_importers(self) -> None:
+        # Asked again, the call that is under way would be for nothing.
+        if self._is_reading_importers:
+            return
+        self._is_reading_importers = True
+        self._client.read(
+            IMPORTERS,
+            partial(read_watching, session=self._session),
+            then=self._watched,
+            failed=self._failed_to_watch,
+        )
+
     def _watched(self, watching: Watching) -> None:
+        self._is_reading_importers = False
         self._watching = watching
-        self._backlog.note_waiting(count_waiting(watching.seen), last_said(watching.seen))
+        self._backlog.note_waiting(importers.count_waiting(watching.seen), last_said(watching.seen))
         self._draw()
 
     def _tallied(self, tallied: Tallied) -> None:
@@ -104,13 +113,13 @@ class Overview:
         self._backlog.note_ended(sum(tally.files for tally in tallied.tallies))
         self._draw()
 
-    def _failed_to_tally(self, failure: Failure) -> None:
-        self._is_tallying = False
-        self._failed(failure)
+    # The list, which is read at the same time, says what is wrong.
 
-    def _failed(self, _: Failure) -> None:
-        # The list, which is read at the same time, says what is wrong.
-        return
+    def _failed_to_watch(self, _: Failure) -> None:
+        self._is_reading_importers = False
+
+    def _failed_to_tally(self, _: Failure) -> None:
+        self._is_tallying = False
 
     def _draw(self) -> None:
         # What must be seen comes first: on a low terminal the last importers are cut off.

@@ -55,6 +55,8 @@ class ImportsScreen(SplitScreen[Row]):
         self._outcome: FileOutcome | None = None
         self._asked_for = session.imports_account
         self.overview = Overview(session, self.client)
+        self._read_id: str | None = None
+        """The claim of the file that is being read for beside the list; None when none is."""
         self._followed = Followed(self.client, partial(tell, self))
         self._doing = Doing(self, session, self.client, self.refresh_rows, self.show_failure)
 
@@ -132,6 +134,7 @@ class ImportsScreen(SplitScreen[Row]):
 
     def _show_account(self, name: str | None) -> None:
         self._asked_for = self.session.imports_account = name
+        self._doing.forget()
         self.overview.restart(name)
         self.restart()
 
@@ -163,8 +166,12 @@ class ImportsScreen(SplitScreen[Row]):
     def read_beside(self, row: Row | None) -> None:
         if row is None:
             self.client.drop(FILE)
+            self._read_id = None
             self.view.show_nothing()
             return
+        if self._read_id == row.file.claim_id:
+            return  # asked again, the call that is under way would be for nothing
+        self._read_id = row.file.claim_id
         self.client.read(
             FILE,
             partial(
@@ -178,9 +185,11 @@ class ImportsScreen(SplitScreen[Row]):
         )
 
     def _show_beside(self, read: FileRead) -> None:
+        self._read_id = None
         self.view.show(read)
 
     def _beside_failed(self, failure: Failure) -> None:
+        self._read_id = None
         # While the store is away the list says so, and what was read stays.
         if not failure.is_passing:
             self.view.show_failure(failure)

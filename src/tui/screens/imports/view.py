@@ -7,6 +7,7 @@ from tui.notices import Failure
 from tui.screens.imports.file_text import file_paragraphs
 from tui.screens.imports.reading import FileRead
 from tui.screens.imports.source_pane import SourcePane
+from tui.screens.imports.source_text import SourceText
 from tui.text import safe
 from tui.widgets.text_pane import Paragraph, TextPane
 
@@ -41,7 +42,7 @@ class FileView(Container):
         is_same = before is not None and before.file.claim_id == read.file.claim_id
         self._text.show(file_paragraphs(read), from_start=not is_same)
         if before is None or not is_same or before.source != read.source:
-            self._source.show(read.source)
+            self._show_source(read.source)
 
     def show_failure(self, failure: Failure) -> None:
         """The failure stands where the file would."""
@@ -54,7 +55,11 @@ class FileView(Container):
     def _show_line(self, line: Paragraph) -> None:
         self.read = None
         self._text.show([line])
-        self._source.show(None)
+        self._show_source(None)
+
+    def _show_source(self, source: SourceText | None) -> None:
+        self._source.show(source)
+        self.set_class(source is not None, "-two-parts")
 
     def scroll_text(self, pages: int) -> None:
         """The text, or the source where there is one, is that many screens further down."""

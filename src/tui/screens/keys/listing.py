@@ -11,11 +11,12 @@ from resumes.store.engine import Store
 from resumes.store.keys import KeyInfo
 from resumes.text import counted
 from tui.keymap import shown_key
+from tui.screens.accounts.absence import no_accounts
 from tui.screens.accounts.chooser import AccountChooser, Choice
-from tui.screens.accounts.screen import NO_ACCOUNTS
 from tui.screens.facts import Fact, FactsDialog
 from tui.screens.keys import rows
 from tui.screens.list_screen import ListScreen, PageRead
+from tui.session import Session
 from tui.text import safe
 from tui.widgets.columns import Column
 from tui.widgets.paged_list import PagedList
@@ -28,6 +29,10 @@ class KeyList(ListScreen[KeyInfo]):
 
     MODE = "keys"
 
+    def __init__(self, session: Session) -> None:
+        super().__init__(session)
+        self._account = session.keys_account
+
     def columns(self) -> Sequence[Column[KeyInfo]]:
         return rows.columns(self.session.store.clock)
 
@@ -35,11 +40,11 @@ class KeyList(ListScreen[KeyInfo]):
         return row.id
 
     def reading(self, cursor: str) -> Callable[[Store], PageRead[KeyInfo]]:
-        return partial(read_keys, account=self.session.keys_account)
+        return partial(read_keys, account=self._account)
 
     def page_arrived(self, read: PageRead[KeyInfo]) -> None:
         if not read.about:
-            self.list.say_when_empty(*NO_ACCOUNTS)
+            self.list.say_when_empty(*no_accounts(self.session))
         elif self.session.read_only:
             self.list.say_when_empty(NO_KEYS)
         else:
@@ -47,7 +52,7 @@ class KeyList(ListScreen[KeyInfo]):
 
     def heading(self) -> Content:
         count = self.list.pages.count
-        whose = self.session.keys_account or "all accounts"
+        whose = self._account or "all accounts"
         return safe(f"{whose} · ", "bold") + safe(counted(count, "key"))
 
     @on(PagedList.Chosen)
@@ -56,14 +61,22 @@ class KeyList(ListScreen[KeyInfo]):
         remark = "The key in full was shown when it was made, and never again."
         self.app.push_screen(FactsDialog("A key", self.facts(chosen.row), remark=remark))
 
+    def on_screen_resume(self) -> None:
+        """Another account may have been asked for from another screen."""
+        if self.session.keys_account != self._account:
+            self._show_account(self.session.keys_account)
+
+    def _show_account(self, name: str | None) -> None:
+        self._account = self.session.keys_account = name
+        self.restart()
+
     def action_choose_account(self) -> None:
         """A dialog asks whose keys to show."""
         self.app.push_screen(AccountChooser(self.session, offer_all=True), self._account_chosen)
 
     def _account_chosen(self, choice: Choice | None) -> None:
         if choice is not None:
-            self.session.keys_account = choice.name
-            self.restart()
+            self._show_account(choice.name)
 
     @property
     def create_key(self) -> str:

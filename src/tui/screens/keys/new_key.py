@@ -16,9 +16,9 @@ from textual.containers import Vertical
 from textual.screen import ModalScreen
 
 from resumes.store.keys import NewKey
+from tui import clipboard
 from tui.actions import Place, bindings
 from tui.keymap import shown_key
-from tui.screens.keys import clipboard
 from tui.text import safe
 from tui.toasts import tell
 from tui.widgets.fields import TextButton
@@ -71,8 +71,7 @@ class NewKeyScreen(ModalScreen[None]):
 
     def action_copy(self) -> None:
         """The terminal was asked to put the key on the clipboard; it gives no answer."""
-        way = clipboard.copy(self.app, self._new.secret)
-        tell(self, f"Sent {way.value}. Paste it somewhere to check.")
+        clipboard.send(self, self._new.secret, what="key")
 
     @on(TextButton.Pressed, "#stored")
     def action_stored(self) -> None:

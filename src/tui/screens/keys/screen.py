@@ -29,7 +29,7 @@ class KeysScreen(KeyList):
     # A key that is made, here or elsewhere.
 
     def action_create_key(self) -> None:
-        """The form for a new key is being opened."""
+        """The form for a new key opens as soon as it is known which accounts there are."""
         self._with_accounts(
             lambda names, preset: self.app.push_screen(
                 CreateKeyDialog(names, preset, self.session.store.clock), self._key_wished
@@ -37,7 +37,7 @@ class KeysScreen(KeyList):
         )
 
     def action_import_key(self) -> None:
-        """The form for a key that was made elsewhere is being opened."""
+        """The form for a key that was made elsewhere opens as soon as the accounts are known."""
         self._with_accounts(
             lambda names, preset: self.app.push_screen(
                 RegisterKeyDialog(names, preset), self._key_given
@@ -53,6 +53,9 @@ class KeysScreen(KeyList):
         )
 
     def _ask(self, ask: Callable[[list[str], str], object], names: list[str]) -> None:
+        # Reading may take a while; the reader may be elsewhere by now.
+        if not self.is_current:
+            return
         if not names:
             line = self.session.program + " accounts create NAME"
             tell(self, f"There are no accounts: `{line}` makes one.")

@@ -16,7 +16,6 @@ from resumes.store.foresight import Effects
 from resumes.store.plans import PlanChange, PlanInfo
 from tui.actions import Place, bindings
 from tui.notices import Failure
-from tui.screens.plans.fields import LabelledField
 from tui.screens.plans.limits import (
     WINDOWS,
     differences,
@@ -31,7 +30,8 @@ from tui.screens.plans.saving import Saved, change_to, save
 from tui.session import Session
 from tui.store_client import Reply, StoreClient
 from tui.text import safe
-from tui.widgets.fields import Choices, SafeInput, TextButton
+from tui.toasts import tell
+from tui.widgets.fields import Choices, LabelledField, SafeInput, TextButton
 from tui.widgets.key_line import KeyLine
 from tui.widgets.lines import Note, TitleLine
 
@@ -57,7 +57,8 @@ class PlanForm(ModalScreen[PlanInfo | None]):
         super().__init__()
         self._client = StoreClient(session.store, self)
         self._shown = shown
-        self._is_busy = False
+        self._is_asking = False
+        self._is_saving = False
         self._name_line = SafeInput(max_length=MAX_CHARS)
         self._maximum = SafeInput(max_length=MAX_CHARS)
         self._listing = Choices(["no", "yes"], listing_text((shown or BLANK).api_listing))
@@ -127,7 +128,7 @@ class PlanForm(ModalScreen[PlanInfo | None]):
         except InvalidArgument as error:
             self._tell_problem(error.message)
             return
-        if self._is_busy:
+        if self._is_asking or self._is_saving:
             return
         change = change_to(new, shown=self._shown)
         if self._shown is None:
@@ -139,11 +140,11 @@ class PlanForm(ModalScreen[PlanInfo | None]):
 
     def _foresee(self, shown: PlanInfo, new: PlanInfo, change: PlanChange) -> None:
         def review(effects: Effects) -> None:
-            self._is_busy = False
+            self._is_asking = False
             answered = partial(self._review_answered, change)
             self.app.push_screen(ReviewDialog(shown, new, effects), answered)
 
-        self._is_busy = True
+        self._is_asking = True
         self._client.read(
             "effects", partial(foresight.foresee, change=change), then=review, failed=self._fail
         )
@@ -153,11 +154,11 @@ class PlanForm(ModalScreen[PlanInfo | None]):
             self._save(change)
 
     def _save(self, change: PlanChange) -> None:
-        self._is_busy = True
+        self._is_saving = True
         self._client.change(partial(save, change=change), then=self._saved, failed=self._fail)
 
     def _saved(self, saved: Saved) -> None:
-        self._is_busy = False
+        self._is_saving = False
         if not saved.conflict:
             self.dismiss(saved.plan)
         elif self._shown is None or saved.plan is None:
@@ -175,7 +176,7 @@ class PlanForm(ModalScreen[PlanInfo | None]):
         self._tell_problem(f"{conflict}: {others}. Nothing was saved; save again to go on.")
 
     def _fail(self, failure: Failure) -> None:
-        self._is_busy = False
+        self._is_asking = self._is_saving = False
         self._tell_problem(f"{failure.message}. What you typed is kept; enter tries again.")
 
     def _tell_problem(self, problem: str) -> None:
@@ -188,5 +189,8 @@ class PlanForm(ModalScreen[PlanInfo | None]):
 
     @on(TextButton.Pressed, "#cancel")
     def action_cancel(self) -> None:
-        """The plan stays as it is."""
-        self.dismiss(None)
+        """The plan stays as it is; what is being saved already is told of when it is."""
+        if self._is_saving:
+            tell(self, "It is being saved.")
+        else:
+            self.dismiss(None)

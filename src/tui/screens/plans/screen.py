@@ -58,7 +58,7 @@ class PlansScreen(ListScreen[PlanInfo]):
         settings = self.session.settings
         rates = settings.rate_per_minute, settings.rate_per_hour, settings.rate_per_day
         windows = zip(rates, ("a minute", "an hour", "a day"), strict=True)
-        default = ", ".join(f"{rate:,} {window}" for rate, window in windows)
+        default = ", ".join(f"{rate_text(rate)} {window}" for rate, window in windows)
         count = counted(self.list.pages.count, "plan")
         return joined([safe(count, "bold"), safe(f"default: {default}", "dim")], by=" · ")
 

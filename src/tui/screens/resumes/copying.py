@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import orjson
 
 from resumes.store.engine import Store
+from resumes.text import escaped_json
 from tui.screens.chooser import Chooser
 from tui.screens.resumes.views import Shown
 from tui.text import safe
@@ -36,7 +37,7 @@ def copyables(shown: Shown) -> list[Copyable]:
         Copyable("e-mail", header.get("email") or ""),
         Copyable("phone", header.get("phone") or ""),
         Copyable("file name", shown.entry.filename),
-        Copyable("JSON", shown.document),
+        Copyable("JSON", escaped_json(shown.document)),
     ]
     return [one for one in found if one.text]
 

@@ -80,7 +80,7 @@ class DetailScreen(Screen[None]):
         self.action_reload()
 
     def action_neighbour(self, rows: int) -> None:
-        """The resume that many rows further down the list is shown."""
+        """The resume that many rows further down the list is shown, once it is read."""
         found = self._neighbour(rows)
         if found is None:
             tell(self, "There is no further resume in the list." if rows > 0 else "The first one.")
@@ -90,25 +90,34 @@ class DetailScreen(Screen[None]):
 
     def action_copy(self) -> None:
         """A dialog asks what of the resume to copy."""
-        if self._pane.shown is not None:
-            doing.copy(self, self._session, self._pane.shown)
+        if (shown := self._seen()) is not None:
+            doing.copy(self, self._session, shown)
 
     def action_export(self) -> None:
         """A dialog asks where to export it."""
-        doing.export(
-            self,
-            self._session,
-            self._client,
-            self._account,
-            resume_id=self._resume_id,
-            failed=self._fail,
-        )
+        if (shown := self._seen()) is not None:
+            doing.export(
+                self,
+                self._session,
+                self._client,
+                self._account,
+                resume_id=shown.entry.id,
+                failed=self._fail,
+            )
 
     def action_delete(self) -> None:
         """The resume will be deleted, unless that is undone."""
+        if (shown := self._seen()) is not None:
+            entry = shown.entry
+            doing.delete(self, self._session, self._account, entry.id, entry.shown_title)
+
+    def _seen(self) -> Shown | None:
+        """The resume that keys are about: the one that is seen, not one that is still being read."""
         shown = self._pane.shown
-        title = self._resume_id if shown is None else shown.entry.shown_title
-        doing.delete(self, self._session, self._account, self._resume_id, title)
+        if shown is None or shown.entry.id != self._resume_id:
+            tell(self, "The resume is still being read.")
+            return None
+        return shown
 
     def action_back(self) -> None:
         """The list is back, where it was."""

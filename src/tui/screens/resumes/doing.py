@@ -7,7 +7,9 @@ from textual.screen import Screen
 from textual.worker import get_current_worker
 
 from resumes.store.engine import Store
+from tui import clipboard
 from tui.deletions import GRACE_S
+from tui.keymap import shown_key
 from tui.notices import Failure
 from tui.screens.resumes import exporting
 from tui.screens.resumes.copying import Copyable, CopyDialog
@@ -17,32 +19,25 @@ from tui.session import Session
 from tui.store_client import StoreClient
 from tui.toasts import tell
 
-MOST_COPIED_CHARS = 70_000
-"""Terminals throw away longer clipboard sequences, and say nothing."""
-
 
 def delete(
     screen: Screen[None], session: Session, account: str, resume_id: str, title: str
 ) -> None:
     """The resume will be deleted, unless that is undone."""
+    undo = shown_key("everywhere.undo", session.keymap)
     if resume_id in session.deletions:
-        tell(screen, f'"{title}" is about to be deleted already; u keeps it.')
+        tell(screen, f'"{title}" is about to be deleted already; {undo} keeps it.')
         return
     session.deletions.add(account, resume_id, title)
-    tell(screen, f'"{title}" will be deleted in {GRACE_S:.0f} s. u keeps it.', "warning")
+    tell(screen, f'"{title}" will be deleted in {GRACE_S:.0f} s. {undo} keeps it.', "warning")
 
 
 def copy(screen: Screen[None], session: Session, shown: Shown) -> None:
     """A dialog asks what of the resume to copy."""
 
     def chosen(one: Copyable | None) -> None:
-        if one is None:
-            return
-        if len(one.text) > MOST_COPIED_CHARS:
-            tell(screen, f"The {one.what} is too long for a terminal's clipboard; x exports it.")
-            return
-        screen.app.copy_to_clipboard(one.text)
-        tell(screen, f"Sent the {one.what} to the terminal's clipboard.")
+        if one is not None:
+            clipboard.send(screen, one.text, what=one.what, instead="x exports it")
 
     screen.app.push_screen(CopyDialog(session.store, shown), chosen)
 

@@ -20,7 +20,7 @@ from resumes.store.engine import Store
 from resumes.store.search import Found
 from resumes.text import counted
 from tui.actions import Place, bindings
-from tui.text import safe
+from tui.text import safe, safe_text
 from tui.toasts import tell
 from tui.widgets.fields import Choices, SafeInput, TextButton
 from tui.widgets.key_line import KeyLine
@@ -67,7 +67,7 @@ class ExportDialog(ModalScreen[Wish | None]):
 
     def on_mount(self) -> None:
         line = self.query_one(SafeInput)
-        line.value = str(Path.cwd() / "exported-resumes")
+        line.value = preset_folder()
         line.focus()
 
     @on(SafeInput.Submitted)
@@ -87,6 +87,15 @@ class ExportDialog(ModalScreen[Wish | None]):
         self.dismiss(None)
 
 
+def preset_folder() -> str:
+    """A folder below the one that the program was started in; empty if that cannot be typed."""
+    try:
+        folder = str(Path.cwd() / "exported-resumes")
+    except OSError:
+        return ""
+    return folder if folder == safe_text(folder) else ""
+
+
 @dataclass(frozen=True, slots=True)
 class Export:
     """Resumes of an account on their way to files. `resume_id` None is all that fit `text`."""
@@ -104,7 +113,10 @@ def carry_out(store: Store, export: Export) -> str:
 
     Raises InvalidArgument for a folder that cannot be written to; what was written before stays.
     """
-    folder = Path(export.wish.folder).expanduser()
+    try:
+        folder = Path(export.wish.folder).expanduser()
+    except RuntimeError:
+        raise InvalidArgument(f'There is no such user: "{export.wish.folder}"') from None
     account = accounts.get_account(store, export.account)
     count, unindexed, left_out = 0, 0, dict[str, None]()
     for resume_id, not_looked_at in _iter_ids(store, account.id, export):
@@ -118,7 +130,7 @@ def carry_out(store: Store, export: Export) -> str:
                 raise
             continue  # deleted since it was listed
         exported = exporting.export_view(resume, export.wish.kind, export.accepted)
-        _write(folder, resume.entry, exported)
+        _write(folder, resume.entry, exported, count)
         left_out |= dict.fromkeys(exported.left_out)
         count += 1
     said = f"Exported {counted(count, 'resume')} to {folder}."
@@ -146,8 +158,9 @@ def _read_listed(store: Store, account_id: str, text: str, cursor: str) -> Found
     return Found(page, 0)
 
 
-def _write(folder: Path, entry: listing.Entry, exported: exporting.Exported) -> None:
+def _write(folder: Path, entry: listing.Entry, exported: exporting.Exported, written: int) -> None:
     try:
         exporting.write(folder, entry, exported)
     except OSError as error:
-        raise InvalidArgument(f"Cannot write to {folder}: {error.strerror}") from error
+        before = f". {counted(written, 'resume')} had been written before" if written else ""
+        raise InvalidArgument(f"Cannot write to {folder}: {error.strerror}{before}") from error

@@ -15,9 +15,10 @@ from resumes.store.accounts import AccountInfo
 from resumes.store.engine import Store
 from resumes.store.listing import Entry
 from tui.actions import Place, bindings
+from tui.keymap import shown_key
 from tui.notices import Failure
+from tui.screens.accounts.absence import no_accounts
 from tui.screens.accounts.chooser import AccountChooser, Choice
-from tui.screens.accounts.screen import NO_ACCOUNTS
 from tui.screens.list_screen import PageRead
 from tui.screens.resumes import doing
 from tui.screens.resumes.detail import DetailScreen
@@ -76,7 +77,10 @@ class ResumesScreen(SplitScreen[Entry]):
     def _title_cell(self, entry: Entry) -> Content:
         for deletion in self.session.deletions:
             if deletion.resume_id == entry.id:
-                left = f"deleted in {self.session.deletions.left_s(deletion):.0f} s, u keeps it "
+                key = shown_key("everywhere.undo", self.session.keymap)
+                left = (
+                    f"deleted in {self.session.deletions.left_s(deletion):.0f} s, {key} keeps it "
+                )
                 return joined([safe(left, "bold $text-warning"), text_cell(entry.shown_title)])
         return text_cell(entry.shown_title)
 
@@ -87,13 +91,13 @@ class ResumesScreen(SplitScreen[Entry]):
         text = self.filter.text
         if self._account is not None and (cursor or text):
             return partial(read_page, account=self._account, text=text, cursor=cursor)
-        return partial(read_first_page, name=self._asked_for)
+        return partial(read_first_page, name=self._asked_for, text=text)
 
     def page_arrived(self, read: PageRead[Entry]) -> None:
         self._account = read.about.account
         self._unindexed = read.about.unindexed
         if self._account is None:
-            self.list.say_when_empty(*NO_ACCOUNTS)
+            self.list.say_when_empty(*no_accounts(self.session))
             return
         self._asked_for = name = self._account.name
         if self.session.account is None:
@@ -105,8 +109,8 @@ class ResumesScreen(SplitScreen[Entry]):
             )
         else:
             self.list.say_when_empty(
-                safe(f"{name} holds no resumes yet."),
-                safe(f"`{self.session.program} import FILE --account {name}` brings some in."),
+                safe(f"{name} holds no resumes yet. This brings some in:"),
+                safe(f"{self.session.program} import FILE --account {name}"),
             )
 
     def heading(self) -> Content:
@@ -125,8 +129,9 @@ class ResumesScreen(SplitScreen[Entry]):
         if not pages.is_complete:
             return f"{pages.count:,} loaded · more…"
         if not pages.count:
-            return "no resumes"
-        return f"{min(self.list.cursor + 1, pages.count):,} of {pages.count:,}"
+            return "none found" if self.filter.text else "no resumes"
+        there = pages.count - pages.gone
+        return f"{min(self.list.cursor + 1, there):,} of {there:,}"
 
     def body(self) -> Iterable[Widget]:
         yield self.filter
@@ -206,7 +211,7 @@ class ResumesScreen(SplitScreen[Entry]):
     def action_next_view(self, views: int) -> None:
         """Another view of the resume beside the list."""
         if not self.is_split:
-            tell(self, "There is no resume beside the list: enter opens it.")
+            tell(self, "There is no resume beside the list.")
             return
         self.pane.turn(views)
         self.refresh_beside()
@@ -255,7 +260,8 @@ class ResumesScreen(SplitScreen[Entry]):
             )
 
     def _copy(self, shown: Shown) -> None:
-        doing.copy(self, self.session, shown)
+        if self.is_current:
+            doing.copy(self, self.session, shown)
 
     def action_export(self) -> None:
         """A dialog asks what to export and where to."""
@@ -281,12 +287,15 @@ class ResumesScreen(SplitScreen[Entry]):
         return entry
 
 
-def read_first_page(store: Store, name: str | None) -> PageRead[Entry]:
-    """The account of this name, or the first there is, and its first page."""
+def read_first_page(store: Store, name: str | None, text: str = "") -> PageRead[Entry]:
+    """The account of this name, or the first that holds resumes, and its first page."""
     if name is not None:
-        return read_page(store, accounts.get_account(store, name), "", "")
+        return read_page(store, accounts.get_account(store, name), text, "")
     known = accounts.list_accounts(store)
-    return read_page(store, known[0], "", "") if known else PageRead([], about=About(None))
+    if not known:
+        return PageRead([], about=About(None))
+    first = next((account for account in known if account.resume_count), known[0])
+    return read_page(store, first, text, "")
 
 
 def read_page(store: Store, account: AccountInfo, text: str, cursor: str) -> PageRead[Entry]:

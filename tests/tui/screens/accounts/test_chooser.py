@@ -13,7 +13,7 @@ pytestmark = pytest.mark.anyio
 async def test_another_accounts_resumes_are_shown(store: Store) -> None:
     an_account(store, "zoe")
     stored_many(store, 2, account="zoe")
-    async with running(store) as pilot:
+    async with running(store, account="ana") as pilot:
         await shows(pilot.app, "ana · no resumes")
 
         await presses(pilot, "a")

@@ -3,6 +3,8 @@
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from threading import Event
+from typing import Any
 
 import pytest
 from textual.app import App
@@ -12,7 +14,7 @@ from resumes.errors import Conflict, StoreUnavailable
 from resumes.settings import Settings
 from resumes.store import accounts, plans
 from resumes.store.engine import Store
-from tests.tui.driving import SMALL, lines, presses, shows, until
+from tests.tui.driving import LIMIT_S, SMALL, lines, presses, shows, until
 from tui.screens.accounts.creating import RULE, CreateAccountDialog, Made, make
 from tui.session import Session
 
@@ -107,6 +109,29 @@ async def test_what_the_store_refuses_is_said_and_can_be_tried_again(
         await presses(pilot, "enter")
         await until(lambda: answers)
     assert accounts.find_account(store, "zoe") is not None
+
+
+async def test_what_is_being_made_cannot_be_cancelled_and_is_told(
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    really, may_go_on = accounts.create_account, Event()
+
+    def slowly(*arguments: Any, **named: Any) -> accounts.AccountInfo:
+        assert may_go_on.wait(LIMIT_S)
+        return really(*arguments, **named)
+
+    monkeypatch.setattr(accounts, "create_account", slowly)
+    async with opened(store, tmp_path) as (pilot, answers):
+        await presses(pilot, *"zoe", "enter", "escape")
+        await until(
+            lambda: [toast.message for toast in pilot.app._notifications] == ["It is being saved."]
+        )
+        assert not answers
+
+        may_go_on.set()
+        await until(lambda: answers)
+
+    assert answers == [Made(accounts.get_account(store, "zoe"), tmp_path / "inbox" / "zoe")]
 
 
 def test_an_inbox_that_cannot_be_made_leaves_the_account_and_says_why(

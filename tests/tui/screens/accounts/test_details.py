@@ -34,6 +34,10 @@ def test_an_account_is_told_with_its_plan_keys_and_files(store: Store) -> None:
     assert (facts["Last used"], facts["Files held"], facts["Failed"]) == ("—", "0", "0")
 
 
+def test_rates_that_the_settings_leave_open_are_told_as_unlimited(store: Store) -> None:
+    assert told(store, Settings(rate_per_minute=0))["Per minute"] == "unlimited (default)"
+
+
 def test_an_account_that_is_over_is_told_so(store: Store) -> None:
     stored_many(store, 6)
     accounts.set_plan(store, "ana", "free")

@@ -72,6 +72,18 @@ async def test_a_new_account_is_there_after_a_reload(store: Store) -> None:
         await shows(pilot.app, "2 accounts", "zoe")
 
 
+async def test_an_account_deleted_elsewhere_leaves_the_details_too(store: Store) -> None:
+    account = accounts.get_account(store, "ana")
+    async with running(store, screen="accounts", size=LARGE) as pilot:
+        await shows(pilot.app, "room for 1,000 more", account.id)
+        accounts.delete_account(store, "ana")
+
+        await presses(pilot, "r")
+
+        await shows(pilot.app, "There are no accounts yet.")
+        await until(lambda: not any("room for" in line for line in lines(pilot.app)))
+
+
 async def test_they_are_sorted_by_name_or_the_fullest_first(store: Store) -> None:
     an_account(store, "zoe")
     stored_many(store, 1, account="zoe")
@@ -237,7 +249,7 @@ async def test_an_account_leads_to_its_resumes_its_keys_and_its_imports(store: S
     an_account(store, "zoe")
     stored_many(store, 3, account="zoe")
     keys.create_key(store, "ana", name="of ana")
-    async with running(store) as pilot:
+    async with running(store, account="ana") as pilot:
         await shows(pilot.app, "ana holds no resumes yet")
         await presses(pilot, "3")
         await shows(pilot.app, "2 accounts")

@@ -10,7 +10,7 @@ from resumes.health.slow import SlowAnswers
 from resumes.settings import Settings
 from resumes.store import accounts
 from resumes.store.engine import Store
-from tui.screens.health.reading import Health, installation_of, read_health
+from tui.screens.health.reading import Health, read_health
 
 
 def read(store: Store, home: Path) -> Health:
@@ -19,15 +19,6 @@ def read(store: Store, home: Path) -> Health:
         settings=Settings(home=home),
         program="resumes --home '/srv/a b'",
         slow=SlowAnswers(),
-    )
-
-
-def test_commands_begin_as_this_program_was_called(store: Store, tmp_path: Path) -> None:
-    installation = installation_of(store, Settings(home=tmp_path), "resumes --home '/srv/a b'")
-
-    assert (
-        installation.command_line("accounts", "create", "$x")
-        == "resumes --home '/srv/a b' accounts create '$x'"
     )
 
 

@@ -14,6 +14,7 @@ from resumes.store.engine import Store
 from resumes.store.importers import Finding, State
 from tests.resumes.store.builders import a_file, an_importer
 from tests.tui.builders import HOSTILE, an_account, stored_many
+from tests.tui.clipboards import copied
 from tests.tui.driving import LARGE, SMALL, lines, presses, shows, until
 from tests.tui.test_hostile import assert_harmless
 from tui.app import ResumesApp
@@ -84,35 +85,44 @@ async def test_wide_terminals_show_what_to_do_beside_it(store: Store, home: Path
         assert "resumes accounts create nobody" in row
 
 
-async def test_c_copies_the_command_of_the_remedy(store: Store, home: Path) -> None:
+async def test_c_copies_the_command_of_the_remedy(
+    store: Store, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (home / "inbox" / "nobody").mkdir(parents=True)
     async with health(store, home) as pilot:
+        texts = copied(pilot.app, monkeypatch)
         await presses(pilot, "c")
 
-        await until(lambda: pilot.app.clipboard)
-        assert pilot.app.clipboard == "resumes --home /srv accounts create nobody"
-        assert toasts(pilot)[-1] == "Sent the command to the terminal's clipboard."
+        await until(lambda: texts)
+        assert texts == ["resumes --home /srv accounts create nobody"]
+        assert toasts(pilot)[-1] == "Sent the command to the terminal's clipboard (OSC 52)."
 
 
-async def test_where_nothing_can_be_copied_c_says_why(store: Store, home: Path) -> None:
+async def test_where_nothing_can_be_copied_c_says_why(
+    store: Store, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (home / "inbox" / "not a name").mkdir(parents=True)
     async with health(store, home) as pilot:
+        texts = copied(pilot.app, monkeypatch)
         await presses(pilot, "c")
         assert toasts(pilot)[-1] == "What to do here is no command that could be copied."
 
         await presses(pilot, "j", "c")
         assert toasts(pilot)[-1] == "There is nothing to put right here."
-        assert pilot.app.clipboard == ""
+        assert texts == []
 
 
-async def test_a_command_that_would_act_when_pasted_is_not_copied(store: Store, home: Path) -> None:
+async def test_a_command_that_would_act_when_pasted_is_not_copied(
+    store: Store, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     open_home = home / "a\x1b[201~b"
     open_home.mkdir(mode=0o755)
     async with health(store, open_home) as pilot:
+        texts = copied(pilot.app, monkeypatch)
         await presses(pilot, "c")
 
-        assert toasts(pilot)[-1].startswith("A name in the command holds characters")
-        assert pilot.app.clipboard == ""
+        assert toasts(pilot)[-1].startswith("The command holds characters")
+        assert texts == []
 
 
 async def test_enter_shows_the_finding_in_full_and_escape_closes_it(

@@ -2,7 +2,10 @@
 
 import asyncio
 import json
+import threading
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from importer.options import Options
 from importer.rounds import Importer
@@ -11,6 +14,9 @@ from resumes.store import accounts, ledger
 from resumes.store.engine import Store
 from resumes.store.items import Items
 from resumes.store.ledger import Claim, FileOutcome, FileRow, FileVerdict, Verdict
+from tests.tui.driving import LIMIT_S
+from tui.notices import Failure
+from tui.store_client import StoreClient
 
 ROOT = "/srv/inbox"
 
@@ -51,6 +57,46 @@ def a_file(
     owner = accounts.get_account(store, account)
     ledger.record(store, FileVerdict(owner.id, claim, verdict))
     return ledger.get_file(store, claim_id)
+
+
+class Gate:
+    """A function that ends when it is let go."""
+
+    def __init__(self, run: Callable[..., Any]) -> None:
+        self._run = run
+        self._go = threading.Event()
+        self.begun = self.ended = 0
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        self.begun += 1
+        assert self._go.wait(LIMIT_S)
+        try:
+            return self._run(*args, **kwargs)
+        finally:
+            self.ended += 1
+
+    def open(self) -> None:
+        """All calls go on, and none waits any more."""
+        self._go.set()
+
+
+class WaitingClient(StoreClient):
+    """A client whose calls are answered by the test."""
+
+    def __init__(self) -> None:
+        self.waiting: dict[str, tuple[Callable[[Any], None], Callable[[Failure], None]]] = {}
+
+    def read(
+        self,
+        group: str,
+        run: Callable[[Store], Any],
+        then: Callable[[Any], None],
+        failed: Callable[[Failure], None],
+    ) -> None:
+        self.waiting[group] = then, failed
+
+    def drop(self, group: str) -> None:
+        self.waiting.pop(group, None)
 
 
 class AnImporter:

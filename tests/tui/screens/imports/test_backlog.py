@@ -1,10 +1,8 @@
 """What waits, and how long it takes."""
 
-import dataclasses
-
 from resumes.store.importers import SeenImporter
 from tests.resumes.store.builders import an_importer
-from tui.screens.imports.backlog import FEW, Backlog, Outlook, count_waiting, last_said
+from tui.screens.imports.backlog import FEW, Backlog, Outlook, last_said
 
 
 class FakeMonotonic:
@@ -17,17 +15,8 @@ class FakeMonotonic:
         return self.now_s
 
 
-def seen(root: str = "/srv/inbox", waiting: int | None = 3, age_s: float = 1.0) -> SeenImporter:
-    importer = dataclasses.replace(an_importer(root=root), waiting=waiting)
-    return SeenImporter(importer, "2027-01-15T08:00:00.000Z", age_s)
-
-
-def test_importers_of_one_folder_see_the_same_files() -> None:
-    assert count_waiting([seen(waiting=3), seen(waiting=5), seen("/srv/other", 2)]) == 7
-
-
-def test_what_a_silent_importer_saw_does_not_count() -> None:
-    assert count_waiting([seen(age_s=61), seen("/srv/other", None)]) == 0
+def seen(age_s: float = 1.0) -> SeenImporter:
+    return SeenImporter(an_importer(), "2027-01-15T08:00:00.000Z", age_s)
 
 
 def test_nothing_is_said_while_few_files_wait() -> None:

@@ -1,18 +1,23 @@
 """What a file's page says."""
 
 import dataclasses
+import fnmatch
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from resumes.reasons import HINTS, Reason
+from resumes.store import ledger, plans
 from resumes.store.engine import Store
 from resumes.store.items import Items, Problem
 from resumes.store.ledger import SO_FAR, FileOutcome, Item
+from resumes.store.plans import PlanChange
 from resumes.store.requests import Action, Request
 from resumes.text import is_harmless
-from tests.tui.builders import HOSTILE
-from tests.tui.screens.imports.builders import a_file, an_id
+from tests.resumes.builders import a_document
+from tests.tui.builders import HOSTILE, an_account
+from tests.tui.screens.imports.builders import AnImporter, a_file, an_id
 from tui.screens.imports.file_text import (
     copied_text,
     counts_text,
@@ -62,11 +67,38 @@ def test_the_file_is_named_with_where_it_lies(store: Store) -> None:
     assert "Now in     _failed/invalid_json, as …-89abcdef" in lines
 
 
-@pytest.mark.parametrize(
-    ("outcome", "folder"), [(HELD, "_held/ana"), (DUPLICATE, "_duplicate"), (DONE, "_done/20")]
-)
-def test_every_outcome_has_its_folder(store: Store, outcome: FileOutcome, folder: str) -> None:
-    assert filed_in(a_file(store, outcome=outcome)).startswith(folder)
+@pytest.mark.anyio
+async def test_every_file_lies_where_it_is_said_to(store: Store, tmp_path: Path) -> None:
+    plans.set_plan_limits(store, PlanChange("one", 1, is_new=True))
+    an_account(store, "zoe", plan="one")
+    importer = AnImporter(store, tmp_path)
+    for name, content in (
+        ("zoe/done.json", a_document(name="Ada")),
+        ("zoe/duplicate.json", a_document(name="Ada")),
+        ("zoe/held.json", a_document(name="Grace")),
+        ("zoe/failed.json", b"{"),
+    ):
+        importer.drop(name, content)
+        await importer.round()
+    importer.close()
+
+    files = ledger.list_files(store)
+
+    assert {file.outcome for file in files} == set(FileOutcome)
+    for file in files:
+        folder, name = filed_in(file).split(", as ")
+        there = [one.name for one in (tmp_path / folder).iterdir() if ".report" not in one.name]
+        (found,) = fnmatch.filter(there, f"{name.replace('…', '*')}.json")
+        assert file.outcome in found
+
+
+def test_a_done_file_lies_under_the_day_that_it_was_taken(store: Store) -> None:
+    file = dataclasses.replace(
+        a_file(store, outcome=DONE),
+        claimed_at="2027-01-15T23:59:59.000Z",
+        finished_at="2027-01-16T00:00:01.000Z",
+    )
+    assert filed_in(file).startswith("_done/2027-01-15, as")
 
 
 def test_a_done_file_says_what_it_became(store: Store) -> None:

@@ -3,8 +3,29 @@
 from resumes.store import accounts
 from resumes.store.engine import Store
 from resumes.store.ledger import SO_FAR, FileOutcome
-from tests.tui.screens.imports.builders import a_file, an_id
-from tui.screens.imports.followed import ending, read_ended
+from tests.tui.screens.imports.builders import WaitingClient, a_file, an_id
+from tui.notices import Failure
+from tui.screens.imports.followed import FOLLOWED, Followed, ending, read_ended
+
+
+def test_files_are_not_looked_for_twice_at_once(store: Store) -> None:
+    told: list[str] = []
+    client = WaitingClient()
+    followed = Followed(client, told.append)
+    for digit in "12":
+        followed.add(a_file(store, an_id(digit)))
+    followed.look()
+    then, failed = client.waiting.pop(FOLLOWED)
+    followed.look()
+    assert FOLLOWED not in client.waiting
+
+    then([a_file(store, an_id("1"), FileOutcome.DONE)])
+    assert told == ["Done: ana/cv-1.json"]
+    followed.look()
+    assert client.waiting.pop(FOLLOWED)
+    failed(Failure("no", "r"))
+    followed.look()
+    assert FOLLOWED in client.waiting
 
 
 def test_a_file_that_came_to_an_end_since_is_told(store: Store) -> None:

@@ -1,8 +1,5 @@
 """What stands above the list, and when it is read."""
 
-from collections.abc import Callable
-from typing import Any
-
 import pytest
 
 from resumes.errors import NotFound
@@ -12,7 +9,7 @@ from resumes.store.ledger import FileOutcome
 from resumes.store.tallies import FileTally
 from tests.resumes.store.builders import an_importer
 from tests.tui.builders import an_account
-from tests.tui.screens.imports.builders import a_file, an_id
+from tests.tui.screens.imports.builders import WaitingClient, a_file, an_id
 from tui.notices import Failure
 from tui.screens.imports.overview import (
     TALLY_EVERY_S,
@@ -24,26 +21,6 @@ from tui.screens.imports.overview import (
     read_watching,
 )
 from tui.session import Session
-from tui.store_client import StoreClient
-
-
-class WaitingClient(StoreClient):
-    """A client whose calls are answered by the test."""
-
-    def __init__(self) -> None:
-        self.waiting: dict[str, tuple[Callable[[Any], None], Callable[[Failure], None]]] = {}
-
-    def read(
-        self,
-        group: str,
-        run: Callable[[Store], Any],
-        then: Callable[[Any], None],
-        failed: Callable[[Failure], None],
-    ) -> None:
-        self.waiting[group] = then, failed
-
-    def drop(self, group: str) -> None:
-        self.waiting.pop(group, None)
 
 
 class FakeMonotonic:
@@ -91,6 +68,20 @@ def test_files_are_not_counted_twice_at_once(overview: Overview, client: Waiting
     overview.read(None)
     assert "tallies" not in client.waiting
     then(Tallied([], 0.0))
+
+
+def test_importers_are_not_read_twice_at_once(overview: Overview, client: WaitingClient) -> None:
+    overview.read(None)
+    then, failed = client.waiting.pop("importers")
+    overview.read(None)
+    assert "importers" not in client.waiting
+
+    then(Watching([], "resumes up"))
+    overview.read(None)
+    assert client.waiting.pop("importers")
+    failed(Failure("no", "r"))
+    overview.read(None)
+    assert "importers" in client.waiting
 
 
 @pytest.mark.parametrize(("took_s", "pause_s"), [(0.0, TALLY_EVERY_S), (3.0, 3 * TALLY_TIMES)])

@@ -12,11 +12,16 @@ from resumes.store.ledger import FileOutcome
 from tests.resumes.builders import a_document
 from tests.resumes.store.builders import an_importer
 from tests.tui.builders import HOSTILE, an_account
+from tests.tui.clipboards import copied
 from tests.tui.driving import LARGE, SMALL, lines, presses, running, shows, until
-from tests.tui.screens.imports.builders import ROOT, AnImporter, a_file, an_id
-from tests.tui.test_hostile import assert_harmless
+from tests.tui.hostility import assert_harmless
+from tests.tui.screens.imports.builders import ROOT, AnImporter, Gate, a_file, an_id
 from tui.screens.confirming import ConfirmDialog
+from tui.screens.imports import doing
+from tui.screens.imports import screen as imports_screen
 from tui.screens.imports.detail import FileScreen
+from tui.screens.imports.doing import count_fitting
+from tui.screens.imports.reading import read_file
 from tui.screens.imports.screen import ImportsScreen
 
 pytestmark = pytest.mark.anyio
@@ -222,6 +227,90 @@ async def test_all_that_are_held_are_let_in_of_the_account_that_is_shown(store: 
         assert asked(store) == {"2": "release"}
 
 
+@pytest.fixture
+def gate(monkeypatch: pytest.MonkeyPatch) -> Gate:
+    """What counting waits at, before it is asked about."""
+    gate = Gate(count_fitting)
+    monkeypatch.setattr(doing, "count_fitting", gate)
+    return gate
+
+
+async def test_files_counted_for_another_account_are_not_asked_about(
+    store: Store, gate: Gate
+) -> None:
+    an_account(store, "zoe")
+    for digit, account in (("1", "ana"), ("2", "zoe")):
+        a_file(store, an_id(digit), account=account)
+    async with running(store, screen="imports") as pilot:
+        await shows(pilot.app, "1 of 2")
+        await presses(pilot, "R")
+        await until(lambda: gate.begun == 1)
+        await presses(pilot, "a")
+        await shows(pilot.app, "(all accounts)", "zoe")
+        await presses(pilot, "G", "enter")
+        await shows(pilot.app, "zoe · all outcomes · 1 of 1")
+
+        gate.open()
+        await until(lambda: gate.ended == 1)
+
+        await presses(pilot, "R")
+        await shows(pilot.app, "Files      1", "Whose      zoe")
+        assert len(pilot.app.screen_stack) == 2
+
+
+@pytest.mark.parametrize(("away", "back"), [("3", "2"), ("a", "escape")])
+async def test_a_reader_who_went_elsewhere_is_not_asked(
+    store: Store, gate: Gate, away: str, back: str
+) -> None:
+    a_file(store)
+    async with running(store, screen="imports") as pilot:
+        await shows(pilot.app, "1 of 1")
+        await presses(pilot, "R")
+        await until(lambda: gate.begun == 1)
+        await presses(pilot, away)
+        await until(lambda: not isinstance(pilot.app.screen, ImportsScreen))
+        elsewhere = pilot.app.screen
+
+        gate.open()
+        await until(lambda: gate.ended == 1)
+        await presses(pilot, "j")
+        assert pilot.app.screen is elsewhere
+
+        await presses(pilot, back)
+        await until(lambda: isinstance(pilot.app.screen, ImportsScreen))
+        await presses(pilot, "R")
+        await until(lambda: isinstance(pilot.app.screen, ConfirmDialog))
+        assert len(pilot.app.screen_stack) == 2
+
+
+async def test_a_file_that_takes_long_to_read_appears_beside_the_list(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for digit in "12":
+        a_file(store, an_id(digit))
+    reading = Gate(read_file)
+    monkeypatch.setattr(imports_screen, "read_file", reading)
+    refreshes = []
+    refresh = ImportsScreen.refresh_beside
+
+    def refresh_beside(screen: ImportsScreen) -> None:
+        refresh(screen)
+        refreshes.append(reading.begun)
+
+    monkeypatch.setattr(ImportsScreen, "refresh_beside", refresh_beside)
+    async with running(store, screen="imports", size=LARGE) as pilot:
+        await until(lambda: reading.begun == 1)
+        so_far = len(refreshes)
+        await until(lambda: len(refreshes) > so_far + 3)
+        assert reading.begun == 1
+        await presses(pilot, "j")
+        await until(lambda: reading.begun == 2)
+
+        reading.open()
+
+        await shows(pilot.app, "as …-11111111")
+
+
 async def test_a_broken_file_is_mended_and_tried_again(store: Store, importer: AnImporter) -> None:
     async with running(store, screen="imports") as pilot:
         await shows(pilot.app, "No file was imported")
@@ -237,13 +326,14 @@ async def test_a_broken_file_is_mended_and_tried_again(store: Store, importer: A
         await shows(pilot.app, "✓ done", "Done: ana/ada.json", "✗ 0 failed", "✓ 1 done")
 
 
-async def test_the_reason_is_copied(store: Store) -> None:
+async def test_the_reason_is_copied(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     a_file(store, message="Invalid JSON at byte 1: cut short")
     async with running(store, screen="imports") as pilot:
         await shows(pilot.app, "1 of 1")
+        texts = copied(pilot.app, monkeypatch)
         await presses(pilot, "y")
-        await shows(pilot.app, "Sent the reason to the terminal's clipboard.")
-        assert pilot.app.clipboard == "invalid_json: Invalid JSON at byte 1: cut short"
+        await shows(pilot.app, "Sent the reason to the terminal's clipboard (OSC 52).")
+        assert texts == ["invalid_json: Invalid JSON at byte 1: cut short"]
 
 
 async def test_while_the_store_is_away_what_was_read_stays(

@@ -6,6 +6,7 @@ from resumes.store import keys
 from resumes.store.engine import Store
 from tests.tui.builders import an_account
 from tests.tui.driving import LARGE, lines, presses, running, shows, until
+from tests.tui.outages import held_reads
 from tui.screens.facts import FactsDialog
 
 pytestmark = pytest.mark.anyio
@@ -41,6 +42,25 @@ async def test_the_list_can_be_one_accounts(store: Store) -> None:
 
         await shows(pilot.app, "zoe · 1 key", "one of zoe")
         assert "one of ana" not in "".join(lines(pilot.app))
+
+
+async def test_the_keys_asked_for_elsewhere_take_the_place_of_those_shown_before(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    an_account(store, "zoe")
+    keys.create_key(store, "ana", name="one of ana")
+    async with running(store, screen="keys") as pilot:
+        await shows(pilot.app, "all accounts · 1 key", "one of ana")
+        await presses(pilot, "3")
+        await shows(pilot.app, "2 accounts")
+        with held_reads(monkeypatch):
+            await presses(pilot, "j", "K")
+            await shows(pilot.app, "zoe · ")
+            assert "one of ana" not in "".join(lines(pilot.app))
+            await presses(pilot, "D")
+            await shows(pilot.app, "There is no key to revoke.")
+
+        await shows(pilot.app, "zoe · 0 keys")
 
 
 async def test_enter_shows_what_is_known_of_a_key(store: Store) -> None:

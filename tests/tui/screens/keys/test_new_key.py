@@ -5,7 +5,7 @@ from textual.app import App
 
 from resumes.store.keys import NewKey, new_secret
 from tests.tui.driving import SMALL, lines, presses, shows, until
-from tui.screens.keys.clipboard import Way, request
+from tui.clipboard import Way, request
 from tui.screens.keys.new_key import NewKeyScreen
 
 pytestmark = pytest.mark.anyio
@@ -29,7 +29,7 @@ async def test_the_key_has_a_line_of_its_own_and_can_be_copied(
 
         assert request(new.secret, Way.TMUX) in written
         (told,) = [toast.message for toast in app._notifications]
-        assert told.startswith("Sent through tmux")
+        assert told.startswith("Sent the key through tmux")
         assert new.secret not in told
 
 

@@ -10,6 +10,8 @@ from resumes.store.engine import Store
 from resumes.text import is_harmless
 from tests.tui.builders import HOSTILE, an_account
 from tests.tui.driving import SMALL, lines, presses, running, segments, shows, until
+from tests.tui.outages import held_reads
+from tui.screens.accounts.screen import AccountsScreen
 from tui.screens.confirming import ConfirmDialog
 from tui.screens.keys.creating import CreateKeyDialog
 from tui.screens.keys.new_key import NewKeyScreen
@@ -277,3 +279,25 @@ async def test_without_accounts_there_can_be_no_key(empty_store: Store) -> None:
         await presses(pilot, "n")
 
         await shows(pilot.app, "There are no accounts: `resumes accounts create NAME`")
+
+
+@pytest.mark.parametrize("key", ["n", "i"])
+async def test_no_form_opens_over_the_screen_that_the_reader_went_to(
+    store: Store, monkeypatch: pytest.MonkeyPatch, key: str
+) -> None:
+    async with running(store, screen="keys") as pilot:
+        await shows(pilot.app, "There are no keys here yet.")
+        keys_screen = pilot.app.screen
+        assert isinstance(keys_screen, KeysScreen)
+        answered: list[object] = []
+        really = keys_screen._ask
+        monkeypatch.setattr(
+            keys_screen, "_ask", lambda *given: (really(*given), answered.append(given))
+        )
+        with held_reads(monkeypatch):
+            await presses(pilot, key, "3")
+            await until(lambda: isinstance(pilot.app.screen, AccountsScreen))
+
+        await until(lambda: answered)
+        await shows(pilot.app, "1 account")
+        assert isinstance(pilot.app.screen, AccountsScreen)

@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
+from threading import Event
 
 import pytest
 from textual.app import App
@@ -12,7 +13,8 @@ from resumes.store import foresight, plans
 from resumes.store.engine import Store
 from resumes.store.plans import PlanChange, PlanInfo, Requests
 from tests.tui.builders import an_account, stored_many
-from tests.tui.driving import SMALL, lines, presses, shows, until
+from tests.tui.driving import LIMIT_S, SMALL, lines, presses, shows, until
+from tests.tui.outages import held_reads
 from tui.screens.plans.editing import PlanForm
 from tui.screens.plans.reviewing import ReviewDialog
 from tui.session import Session
@@ -181,6 +183,46 @@ async def test_a_store_that_is_away_loses_nothing_that_was_typed(
         await form.saves()
         await until(lambda: form.answers)
     assert plans.get_plan(store, "pro").max_resumes == 31
+
+
+@pytest.mark.parametrize("is_new", [True, False])
+async def test_what_is_being_saved_cannot_be_cancelled_and_is_told(
+    store: Store, monkeypatch: pytest.MonkeyPatch, is_new: bool
+) -> None:
+    really, may_go_on = plans.set_plan_limits, Event()
+
+    def slowly(store: Store, change: PlanChange) -> None:
+        assert may_go_on.wait(LIMIT_S)
+        really(store, change)
+
+    monkeypatch.setattr(plans, "set_plan_limits", slowly)
+    async with opened(store, None if is_new else "pro") as form:
+        await form.types("gold" if is_new else "31")
+        await presses(form.pilot, "enter")
+        if not is_new:
+            await form.saves()
+            await until(lambda: isinstance(form.app.screen, PlanForm))
+        await presses(form.pilot, "escape")
+        await until(
+            lambda: [toast.message for toast in form.app._notifications] == ["It is being saved."]
+        )
+        assert not form.answers
+
+        may_go_on.set()
+        await until(lambda: form.answers)
+
+    assert form.answers == [plans.get_plan(store, "gold" if is_new else "pro")]
+
+
+async def test_a_question_to_the_store_does_not_hold_the_form(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with opened(store, "pro") as form:
+        await form.types("31")
+        with held_reads(monkeypatch):
+            await presses(form.pilot, "enter", "escape")
+            await until(lambda: form.answers)
+    assert form.answers == [None]
 
 
 async def test_it_can_be_cancelled(store: Store) -> None:

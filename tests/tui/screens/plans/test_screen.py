@@ -2,14 +2,17 @@
 
 import pytest
 
+from resumes.settings import Settings
 from resumes.store import plans
 from resumes.store.engine import Store
 from resumes.store.plans import PlanChange, Requests
 from tests.tui.driving import LARGE, lines, presses, running, shows, until
+from tui.app import ResumesApp
 from tui.screens.facts import FactsDialog
 from tui.screens.plans.editing import PlanForm
 from tui.screens.plans.reviewing import ReviewDialog
 from tui.screens.plans.screen import PlansScreen
+from tui.session import Session
 
 pytestmark = pytest.mark.anyio
 
@@ -26,6 +29,12 @@ async def test_plans_are_listed_with_their_limits_and_accounts(
 
     assert ["business", "1,000", "yes", "default", "default", "default", "1"] in rows
     assert ["gold", "unlimited", "yes", "600", "default", "unlimited", "0"] in rows
+
+
+async def test_default_rates_without_a_limit_are_told_so(store: Store) -> None:
+    app = ResumesApp(lambda: Session(store, settings=Settings(rate_per_minute=0)), screen="plans")
+    async with app.run_test(size=LARGE):
+        await shows(app, "default: unlimited a minute, 1,000 an hour, 10,000 a day")
 
 
 @pytest.mark.parametrize("key", ["enter", "e"])

@@ -83,7 +83,7 @@ async def test_without_accounts_it_says_how_to_make_one(empty_store: Store) -> N
 
 async def test_an_empty_account_says_how_to_fill_it(store: Store) -> None:
     async with running(store) as pilot:
-        await shows(pilot.app, "`resumes import FILE --account ana`")
+        await shows(pilot.app, "resumes import FILE --account ana")
 
 
 async def test_an_error_stands_in_its_place_until_a_retry_works(

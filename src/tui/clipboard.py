@@ -7,7 +7,10 @@ from enum import Enum
 from typing import Any, Final
 
 from textual.app import App
+from textual.screen import Screen
 
+from resumes.text import is_harmless
+from tui.toasts import tell
 from tui.web.child import is_behind_a_page
 
 
@@ -20,27 +23,26 @@ class Way(Enum):
     BROWSER = "to the browser's clipboard (OSC 52)"
 
 
-def way(environment: Mapping[str, str] = os.environ) -> Way:
-    """The way to the clipboard from here. tmux and screen say so in the environment."""
-    if is_behind_a_page(environment):
-        return Way.BROWSER
-    if environment.get("TMUX"):
-        return Way.TMUX
-    return Way.SCREEN if environment.get("STY") else Way.TERMINAL
-
+MOST_BYTES: Final = 70_000
+"""Terminals throw away longer requests, and say nothing."""
 
 _INTRODUCER: Final = "\x1b"
 
 
-def request(text: str, by: Way) -> str:
-    """What is written to the terminal. Nothing of the text is in it but as base64."""
-    encoded = base64.b64encode(text.encode()).decode("ascii")
-    plain = f"\x1b]52;c;{encoded}\a"
-    if by is Way.TMUX:
-        # Which of the two tmux lets through depends on its options; both set the same text.
-        doubled = plain.replace(_INTRODUCER, 2 * _INTRODUCER)
-        return f"\x1bPtmux;{doubled}\x1b\\{plain}"
-    return f"\x1bP{plain}\x1b\\" if by is Way.SCREEN else plain
+def send(teller: Screen[Any], text: str, *, what: str, instead: str = "") -> None:
+    """The text is on its way to the clipboard and a toast names the way, or says why it is not.
+
+    `what` is what the text is called, `instead` what to do where it is too long. What acts when
+    it is pasted is not sent: a control character would be typed into a shell, and an invisible
+    one makes another name look the same.
+    """
+    if not is_harmless(text):
+        tell(teller, f"The {what} holds characters that act when pasted: not copied.", "warning")
+    elif len(text.encode()) > MOST_BYTES:
+        end = f"; {instead}." if instead else "."
+        tell(teller, f"The {what} is too long for a terminal's clipboard{end}", "warning")
+    else:
+        tell(teller, f"Sent the {what} {copy(teller.app, text).value}.")
 
 
 def copy(app: App[Any], text: str) -> Way:
@@ -53,3 +55,23 @@ def copy(app: App[Any], text: str) -> Way:
     if driver is not None:
         driver.write(request(text, taken))
     return taken
+
+
+def way(environment: Mapping[str, str] = os.environ) -> Way:
+    """The way to the clipboard from here. tmux and screen say so in the environment."""
+    if is_behind_a_page(environment):
+        return Way.BROWSER
+    if environment.get("TMUX"):
+        return Way.TMUX
+    return Way.SCREEN if environment.get("STY") else Way.TERMINAL
+
+
+def request(text: str, by: Way) -> str:
+    """What is written to the terminal. Nothing of the text is in it but as base64."""
+    encoded = base64.b64encode(text.encode()).decode("ascii")
+    plain = f"\x1b]52;c;{encoded}\a"
+    if by is Way.TMUX:
+        # Which of the two tmux lets through depends on its options; both set the same text.
+        doubled = plain.replace(_INTRODUCER, 2 * _INTRODUCER)
+        return f"\x1bPtmux;{doubled}\x1b\\{plain}"
+    return f"\x1bP{plain}\x1b\\" if by is Way.SCREEN else plain
