@@ -195,11 +195,6 @@ def changes_store(method: str) -> bool:
     return any(action.changes for action in ACTIONS if action.method == method)
 
 
-def find_actions(key: str) -> list[Action]:
-    """What a key does, wherever it does something."""
-    return [action for action in ACTIONS if key in action.key_names]
-
-
 def find_action(action_id: str) -> Action | None:
     """The action of this id."""
     return next((action for action in ACTIONS if action.id == action_id), None)

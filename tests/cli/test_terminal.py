@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import click
@@ -75,3 +76,20 @@ def test_its_colours_are_those_that_can_be_set() -> None:
     (option,) = [one for one in tui.params if one.name == "theme"]
     assert isinstance(option.type, click.Choice)
     assert list(option.type.choices) == list(Theme)
+
+
+@pytest.mark.usefixtures("terminal")
+def test_read_only_makes_no_store(
+    acme: CommandLine, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def run(open_session: Callable[[], Session], **_: Any) -> int:
+        open_session()
+        return 0
+
+    monkeypatch.setattr(service, "run", run)
+    path = tmp_path / "none.db"
+
+    assert "Database not found" in acme.fails(
+        3, "--database", f"sqlite:///{path}", "tui", "--read-only"
+    )
+    assert not path.exists()

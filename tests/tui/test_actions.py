@@ -13,7 +13,7 @@ from textual.dom import DOMNode
 
 import tui
 from cli.main import resumes
-from tui.actions import ACTIONS, Action, Place, changes_store, find_action, find_actions
+from tui.actions import ACTIONS, Action, Place, changes_store, find_action
 
 
 def iter_owners() -> Iterator[type[DOMNode]]:
@@ -73,8 +73,3 @@ def test_what_writes_to_the_store_is_marked() -> None:
     assert changes_store("create_key")
     assert changes_store("revoke_key")
     assert not changes_store("reload")
-
-
-def test_a_key_leads_to_its_actions() -> None:
-    assert "keys.create" in [action.id for action in find_actions("n")]
-    assert find_actions("Z") == []

@@ -77,6 +77,16 @@ class ListScreen(Screen[None], Generic[T]):
     def page_arrived(self, read: PageRead[T]) -> None:
         """The page is about to enter the list: a place to take note of `about`."""
 
+    def extent(self, none: str) -> str:
+        """How much of the list there is: `5 of 21`, or `none`, or that more is coming."""
+        pages = self.list.pages
+        if not pages.is_complete:
+            return f"{pages.count:,} loaded · more…"
+        if not pages.count:
+            return none
+        there = pages.count - pages.gone
+        return f"{min(self.list.cursor + 1, there):,} of {there:,}"
+
     def body(self) -> Iterable[Widget]:
         """What stands between title and footer."""
         yield self.list

@@ -119,19 +119,10 @@ class ResumesScreen(SplitScreen[Entry]):
         parts = [safe(self._account.name, "bold")]
         if self.filter.text:
             parts.append(safe(f'"{self.filter.text}"', "$text-accent"))
-        parts.append(safe(self._extent()))
+        parts.append(safe(self.extent("none found" if self.filter.text else "no resumes")))
         if self._unindexed:
             parts.append(safe(f"{self._unindexed:,} cannot be found yet", "$text-warning"))
         return joined(parts, by=" · ")
-
-    def _extent(self) -> str:
-        pages = self.list.pages
-        if not pages.is_complete:
-            return f"{pages.count:,} loaded · more…"
-        if not pages.count:
-            return "none found" if self.filter.text else "no resumes"
-        there = pages.count - pages.gone
-        return f"{min(self.list.cursor + 1, there):,} of {there:,}"
 
     def body(self) -> Iterable[Widget]:
         yield self.filter
