@@ -124,6 +124,7 @@ ACTIONS: tuple[Action, ...] = (
     Action(Place.ACCOUNTS, "imports", "show_imports", "I", "I", "Imports", "Show the files that came in for the account."),
     Action(Place.ACCOUNTS, "order", "next_order", "s", "s", "Sort", "Sort by name, or the fullest first."),
     Action(Place.ACCOUNTS, "delete", "delete_account", "D,delete", "D", "Delete", "Delete the account with all it holds.", command="resumes accounts delete"),
+    Action(Place.ACCOUNTS, "split", "toggle_split", "v", "v", "", "Show or hide the details beside the list."),
     Action(Place.ACCOUNTS, *_RELOAD),
     Action(Place.PLANS, "create", "create_plan", "n", "n", "New plan", "Make a plan.", command="resumes plans set"),
     Action(Place.PLANS, "edit", "edit_plan", "e", "e", "Edit", "Change what the plan allows.", command="resumes plans set"),

@@ -6,7 +6,9 @@ from tui.explaining import why_nothing
 
 
 def test_an_unknown_key_leads_to_the_help() -> None:
-    assert why_nothing("Z", Screen(), {}, read_only=True) == "This key does nothing. ? shows all keys."
+    assert (
+        why_nothing("Z", Screen(), {}, read_only=True) == "This key does nothing. ? shows all keys."
+    )
 
 
 def test_a_key_of_another_screen_says_where_it_works() -> None:

@@ -6,6 +6,7 @@ from resumes.store.engine import Store
 from tests.tui.builders import a_document, stored
 from tests.tui.driving import running, shows, until
 from tui.app import ResumesApp
+from tui.widgets.fields import SafeInput
 
 pytestmark = pytest.mark.anyio
 
@@ -39,4 +40,4 @@ async def test_what_is_typed_into_a_dialog_that_opens_reaches_it(store: Store) -
         for key in ("n", *"zoe"):
             pilot.app.simulate_key(key)
 
-        await until(lambda: any(line.value == "zoe" for line in pilot.app.screen.query("SafeInput")))  # type: ignore[attr-defined]
+        await until(lambda: [line.value for line in pilot.app.screen.query(SafeInput)] == ["zoe"])

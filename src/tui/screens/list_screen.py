@@ -114,7 +114,7 @@ class ListScreen(Screen[None], Generic[T]):
 
     def refresh_rows(self) -> None:
         """What is seen is being read again, unless a dialog is open or the store is away."""
-        if self.is_current and not self._cannot_read:
+        if self.is_active and not self._cannot_read:
             self.list.refresh_rows()
 
     @on(PagedList.PageWanted)

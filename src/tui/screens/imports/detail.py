@@ -82,7 +82,7 @@ class FileScreen(Screen[None]):
         return not (self._session.read_only and changes_store(action))
 
     def _refresh_file(self) -> None:
-        if self.is_current and not self.query_one(ErrorLine).has_failure:
+        if self.is_active and not self.query_one(ErrorLine).has_failure:
             self._read()
 
     @on(ErrorLine.RetryDue)

@@ -5,6 +5,7 @@ from typing import Final
 
 from textual.content import Content
 
+from resumes.errors import Issue
 from resumes.health.sizes import in_bytes
 from resumes.reasons import find_hint, plain_words
 from resumes.store.items import MOST_PROBLEMS, Items, Problem
@@ -25,7 +26,7 @@ def file_paragraphs(read: FileRead) -> list[Paragraph]:
     file = read.file
     return [
         Paragraph(_headline(read)),
-        *_verdict(file),
+        *_verdict(file, read.issues),
         *_asked(read),
         BLANK,
         *_about(file),
@@ -41,12 +42,15 @@ def _headline(read: FileRead) -> Content:
     return joined([outcome, safe(plain_words(read.file.reason), "bold")], by=": ")
 
 
-def _verdict(file: FileRow) -> Iterator[Paragraph]:
+def _verdict(file: FileRow, issues: Sequence[Issue]) -> Iterator[Paragraph]:
     if file.is_under_way:
         return
-    if file.message:
+    if len(issues) > 1:
+        yield Paragraph(safe(f"{len(issues)} problems:"))
+        yield from (Paragraph(safe(issue.message), mark="  ! ") for issue in issues)
+    elif file.message:
         yield Paragraph(safe(file.message))
-    if file.path:
+    if file.path and len(issues) <= 1:
         yield _fact("At", file.path)
     if file.byte_offset is not None:
         yield _fact("Byte", f"{file.byte_offset:,}, counted from 0")

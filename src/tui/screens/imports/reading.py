@@ -4,6 +4,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from resumes.analyzer import parse_imported
+from resumes.errors import InvalidResume, Issue, ResumesError
+from resumes.reasons import Reason
 from resumes.store import ledger, requests
 from resumes.store.engine import Store
 from resumes.store.ledger import FileRow, Item
@@ -28,6 +31,8 @@ class FileRead:
     is_watched: bool
     resumes: Sequence[Item]
     source: SourceText | None
+    issues: Sequence[Issue] = ()
+    """All that is wrong in it, of a file of one resume that was kept whole; the first included."""
 
 
 def read_file(
@@ -41,7 +46,7 @@ def read_file(
     request = requests.find_request(store, account_id, claim_id)
     is_watched = request is None or request.root not in requests.list_unwatched_roots(store)
     if before is not None and before.file == file:
-        return FileRead(file, request, is_watched, before.resumes, before.source)
+        return FileRead(file, request, is_watched, before.resumes, before.source, before.issues)
     source = ledger.find_source(store, file)
     return FileRead(
         file,
@@ -49,4 +54,22 @@ def read_file(
         is_watched,
         ledger.find_items(store, account_id, claim_id, limit=MOST_ITEMS),
         None if source is None else lay_out(source, fault_of(file)),
+        () if source is None else find_issues(file, source),
     )
+
+
+def find_issues(file: FileRow, source: bytes) -> Sequence[Issue]:
+    """What is wrong in a file that is no valid resume; the ledger keeps the first of it alone.
+
+    Empty when the source is not whole, or does not say now what it said to the importer.
+    """
+    if file.reason != Reason.INVALID_RESUME or len(source) != file.size_bytes:
+        return ()
+    try:
+        parse_imported(source)
+    except InvalidResume as error:
+        issues = error.issues
+        return issues if issues[0].path == (file.path or "") else ()
+    except ResumesError:
+        pass
+    return ()

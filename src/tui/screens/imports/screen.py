@@ -37,7 +37,7 @@ FILE: Final = "file"
 """The group of the calls that read the file beside the list."""
 
 SHOWN: Final = (None, *ORDER)
-"""What can be shown alone, after all outcomes."""
+"""What can be shown alone, after failed first."""
 
 
 class ImportsScreen(SplitScreen[Row]):
@@ -96,26 +96,18 @@ class ImportsScreen(SplitScreen[Row]):
         return joined(
             [
                 safe(self._asked_for or "all accounts", "bold"),
-                safe("all outcomes" if self._outcome is None else f"only {self._outcome}"),
-                safe(self._extent()),
+                safe("failed first" if self._outcome is None else f"only {self._outcome}"),
+                safe(self.extent("no files")),
             ],
             by=" · ",
         )
-
-    def _extent(self) -> str:
-        pages = self.list.pages
-        if not pages.is_complete:
-            return f"{pages.count:,} loaded · more…"
-        if not pages.count:
-            return "no files"
-        return f"{min(self.list.cursor + 1, pages.count):,} of {pages.count:,}"
 
     def on_mount(self) -> None:
         self.overview.read(self._asked_for)
 
     def refresh_rows(self) -> None:
         super().refresh_rows()
-        if self.is_current and not self.query_one(ErrorLine).has_failure:
+        if self.is_active and not self.query_one(ErrorLine).has_failure:
             self.overview.read(self._asked_for)
             self._followed.look()
             self.refresh_beside()
@@ -128,6 +120,7 @@ class ImportsScreen(SplitScreen[Row]):
     def on_screen_resume(self) -> None:
         """Another account may have been asked for from another screen."""
         if self.session.imports_account != self._asked_for:
+            self._outcome = None
             self._show_account(self.session.imports_account)
 
     # Which files.

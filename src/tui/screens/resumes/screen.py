@@ -251,7 +251,7 @@ class ResumesScreen(SplitScreen[Entry]):
             )
 
     def _copy(self, shown: Shown) -> None:
-        if self.is_current:
+        if self.is_active:
             doing.copy(self, self.session, shown)
 
     def action_export(self) -> None:

@@ -16,7 +16,7 @@ from tests.resumes.store.builders import a_file, an_importer
 from tests.tui.builders import HOSTILE, an_account, stored_many
 from tests.tui.clipboards import copied
 from tests.tui.driving import LARGE, SMALL, lines, presses, shows, until
-from tests.tui.test_hostile import assert_harmless
+from tests.tui.hostility import assert_harmless
 from tui.app import ResumesApp
 from tui.screens.health.dialog import FindingDialog
 from tui.screens.health.screen import HealthScreen

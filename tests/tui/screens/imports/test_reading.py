@@ -63,3 +63,26 @@ def test_what_cannot_have_changed_is_not_laid_out_again(store: Store) -> None:
 def test_a_file_that_is_gone_is_not_found(store: Store) -> None:
     with pytest.raises(NotFound):
         read_file(store, account_id="0" * 16, claim_id=an_id("1"))
+
+
+def test_all_that_is_wrong_is_told_not_only_the_first(store: Store) -> None:
+    source = b'{"title": 1, "header": {"email": 2}, "sections": {"nothings": {"column": 0}}}'
+    file = a_file(
+        store,
+        reason="invalid_resume",
+        message="Invalid field title: must be a string",
+        path="title",
+        source=source,
+    )
+
+    read = read_file(store, account_id=file.account_id, claim_id=file.claim_id)
+
+    assert [issue.path for issue in read.issues] == ["title", "header.email", "sections.nothings"]
+
+
+def test_a_source_that_is_cut_off_tells_only_what_the_ledger_does(store: Store) -> None:
+    file = a_file(store, reason="invalid_resume", path="title", source=b"{}")
+
+    read = read_file(store, account_id=file.account_id, claim_id=file.claim_id)
+
+    assert read.issues == ()

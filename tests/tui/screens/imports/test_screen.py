@@ -70,7 +70,7 @@ async def test_what_failed_comes_first_then_held_duplicates_done(store: Store) -
     for number, outcome in enumerate((DONE, FAILED, DUPLICATE, HELD, FAILED), 1):
         a_file(store, an_id(str(number)), outcome, reason="quota_reached")
     async with running(store, screen="imports") as pilot:
-        await shows(pilot.app, "all accounts · all outcomes · 1 of 5", "the plan is full")
+        await shows(pilot.app, "all accounts · failed first · 1 of 5", "the plan is full")
         assert rows(lines(pilot.app)) == [
             "failed ana/cv-5.json",
             "failed ana/cv-2.json",
@@ -133,7 +133,7 @@ async def test_one_outcome_can_be_shown_alone_and_esc_shows_all(store: Store) ->
         await presses(pilot, "o", "o")
         await shows(pilot.app, "only done", "cv-2")
         await presses(pilot, "escape")
-        await shows(pilot.app, "all outcomes · 1 of 2")
+        await shows(pilot.app, "failed first · 1 of 2")
 
 
 async def test_the_list_can_be_one_accounts(store: Store) -> None:
@@ -145,7 +145,7 @@ async def test_the_list_can_be_one_accounts(store: Store) -> None:
         await presses(pilot, "a")
         await shows(pilot.app, "(all accounts)", "zoe")
         await presses(pilot, "G", "enter")
-        await shows(pilot.app, "zoe · all outcomes · 1 of 1", "✗ 1 failed")
+        await shows(pilot.app, "zoe · failed first · 1 of 1", "✗ 1 failed")
         assert "ana/cv-1" not in "".join(lines(pilot.app))
 
 
@@ -215,7 +215,7 @@ async def test_all_that_are_held_are_let_in_of_the_account_that_is_shown(store: 
         await presses(pilot, "a")
         await shows(pilot.app, "(all accounts)", "zoe")
         await presses(pilot, "G", "enter")
-        await shows(pilot.app, "zoe · all outcomes · 1 of 1")
+        await shows(pilot.app, "zoe · failed first · 1 of 1")
         await presses(pilot, "R")
         await shows(pilot.app, "No file of zoe failed: nothing to retry.")
 
@@ -248,7 +248,7 @@ async def test_files_counted_for_another_account_are_not_asked_about(
         await presses(pilot, "a")
         await shows(pilot.app, "(all accounts)", "zoe")
         await presses(pilot, "G", "enter")
-        await shows(pilot.app, "zoe · all outcomes · 1 of 1")
+        await shows(pilot.app, "zoe · failed first · 1 of 1")
 
         gate.open()
         await until(lambda: gate.ended == 1)

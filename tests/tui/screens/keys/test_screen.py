@@ -1,6 +1,7 @@
 """The keys: made, shown once, replaced, revoked."""
 
 import logging
+from collections.abc import Callable
 
 import pytest
 
@@ -289,11 +290,14 @@ async def test_no_form_opens_over_the_screen_that_the_reader_went_to(
         await shows(pilot.app, "There are no keys here yet.")
         keys_screen = pilot.app.screen
         assert isinstance(keys_screen, KeysScreen)
-        answered: list[object] = []
+        answered: list[list[str]] = []
         really = keys_screen._ask
-        monkeypatch.setattr(
-            keys_screen, "_ask", lambda *given: (really(*given), answered.append(given))
-        )
+
+        def ask(opens: Callable[[list[str], str], object], names: list[str]) -> None:
+            really(opens, names)
+            answered.append(names)
+
+        monkeypatch.setattr(keys_screen, "_ask", ask)
         with held_reads(monkeypatch):
             await presses(pilot, key, "3")
             await until(lambda: isinstance(pilot.app.screen, AccountsScreen))
