@@ -11,7 +11,6 @@ from textual.pilot import Pilot
 
 from resumes.store.engine import Store
 from tui.app import ResumesApp
-from tui.screens.list_screen import ListScreen
 from tui.session import Session
 
 LIMIT_S = 10.0
@@ -34,7 +33,7 @@ async def running(
     session = Session(store, read_only, account, account, open_id)
     app = ResumesApp(lambda: session, screen=screen, read_only=read_only)
     async with app.run_test(size=size, notifications=True) as pilot:
-        await until(lambda: isinstance(app.screen, ListScreen) and app.screen.focused is not None)
+        await until(lambda: app.current_mode == screen and app.screen.focused is not None)
         yield pilot
 
 

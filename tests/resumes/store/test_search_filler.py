@@ -1,3 +1,4 @@
+import contextlib
 import logging
 import threading
 import time
@@ -188,10 +189,13 @@ def test_failures_are_logged_once_and_what_failed_is_tried_again(
         return step(filler)
 
     monkeypatch.setattr(Filler, "step", counted)
+    lock = contextlib.ExitStack()
+    # Locked before the thread begins, or it may be done by then.
+    lock.enter_context(locked(store))
     with caplog.at_level(logging.WARNING, "resumes.store"), Filler(store, look_s=LOOK_S):
-        with locked(store):
-            wait_until(lambda: len(tries) > 5)
-            assert indexed(store) == 0
+        wait_until(lambda: len(tries) > 5)
+        assert indexed(store) == 0
+        lock.close()
         wait_until(lambda: indexed(store) == 1)
     told = [record for record in caplog.records if "search index" in record.getMessage()]
     assert len(told) == 1
