@@ -36,7 +36,7 @@ async def test_a_deletion_waits_and_is_then_carried_out(
         assert titles(store) == ["First", "Second"]
         monkeypatch.setattr(deletions.Deletions, "left_s", lambda *_: 0.0)
         await until(lambda: titles(store) == ["Second"])
-        await shows(pilot.app, "(deleted)", '"First" is deleted.', "1 of 2")
+        await shows(pilot.app, "(deleted)", '"First" is deleted.', "1 of 1")
 
 
 async def test_undo_keeps_the_resume(store: Store) -> None:

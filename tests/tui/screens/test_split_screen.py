@@ -34,7 +34,7 @@ async def test_a_narrow_terminal_has_room_for_the_list_alone(store: Store) -> No
         await presses(pilot, "v")
         await shows(pilot.app, "too narrow for that (110 columns)")
         await presses(pilot, "tab")
-        await shows(pilot.app, "enter opens it")
+        await shows(pilot.app, "no resume beside the list")
 
 
 async def test_it_can_be_hidden_and_shown(store: Store) -> None:
