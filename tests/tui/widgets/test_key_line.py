@@ -15,7 +15,7 @@ pytestmark = pytest.mark.anyio
 async def test_it_names_the_keys_of_the_screen_and_then_those_of_all(store: Store) -> None:
     async with running(store, size=LARGE) as pilot:
         await shows(pilot.app, "/ Filter")
-        assert lines(pilot.app)[-1].endswith("q Quit  ? Help")
+        assert lines(pilot.app)[-1].endswith("? Help  q Quit")
 
 
 @pytest.mark.parametrize("width", [20, 40, 60])
