@@ -22,6 +22,13 @@ PATIENCE_S: Final = 3.0
 """A terminal that is gone can keep the end waiting: what is to be drawn finds no taker."""
 
 
+def end_soon(code: int) -> None:
+    """The process ends within a few seconds, whatever it waits for."""
+    last_resort = threading.Timer(PATIENCE_S, os._exit, [code])
+    last_resort.daemon = True
+    last_resort.start()
+
+
 @contextlib.contextmanager
 def ended_by_signals(app: App[int]) -> Iterator[None]:
     """During the block a signal to end gives the terminal back first, if that can be done soon;
@@ -29,9 +36,7 @@ def ended_by_signals(app: App[int]) -> Iterator[None]:
 
     def end(number: int, _: FrameType | None) -> None:
         code = 128 + number
-        last_resort = threading.Timer(PATIENCE_S, os._exit, [code])
-        last_resort.daemon = True
-        last_resort.start()
+        end_soon(code)
         try:
             asyncio.get_running_loop().call_soon_threadsafe(app.exit, None, code)
         except RuntimeError:  # before or after the app
