@@ -39,7 +39,6 @@ def prepare(
         imports_account=account,
         open_id=open_id,
         settings=settings,
-        keymap=settings.keymap,
         program=program,
     )
 

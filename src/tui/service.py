@@ -42,7 +42,7 @@ def run(
     app = ResumesApp(open_session, screen=screen, read_only=read_only)
     app.driver_class = tolerant(app.driver_class)
     with held_logs(), ended_by_signals(app):
-        app.run(mouse=True)
+        app.run()
     if app.failure is not None:
         raise app.failure
     if kept := app.deletions_left:

@@ -26,6 +26,10 @@ class Session:
 
     imports_account: str | None = None
     settings: Settings = field(default_factory=Settings)
-    keymap: Mapping[str, str] = field(default_factory=dict)
     program: str = "resumes"
     deletions: Deletions = field(default_factory=Deletions)
+
+    @property
+    def keymap(self) -> Mapping[str, str]:
+        """The keys of the user's own, by the ids of actions."""
+        return self.settings.keymap

@@ -1,10 +1,12 @@
 """Keys that arrive together act one after the other."""
 
+from time import monotonic
+
 import pytest
 
 from resumes.store.engine import Store
 from tests.tui.builders import a_document, stored
-from tests.tui.driving import running, shows, until
+from tests.tui.driving import LIMIT_S, running, shows, until
 from tui.app import ResumesApp
 from tui.widgets.fields import SafeInput
 
@@ -41,3 +43,15 @@ async def test_what_is_typed_into_a_dialog_that_opens_reaches_it(store: Store) -
             pilot.app.simulate_key(key)
 
         await until(lambda: [line.value for line in pilot.app.screen.query(SafeInput)] == ["zoe"])
+
+
+async def test_a_way_out_does_not_wait_for_the_keys_before_it(store: Store) -> None:
+    async with running(store) as pilot:
+        await shows(pilot.app, "ana holds no resumes yet")
+        for key in ["question_mark"] + ["0"] * 500:
+            pilot.app.simulate_key(key)
+        pilot.app.simulate_key("ctrl+c")
+
+        began_s = monotonic()
+        await until(lambda: pilot.app._exit)
+        assert monotonic() - began_s < LIMIT_S / 2

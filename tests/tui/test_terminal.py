@@ -100,7 +100,10 @@ def take_terminal() -> None:
 
 
 @contextmanager
-def terminal(store: Store, *arguments: str, kind: str = "xterm-256color") -> Iterator[Terminal]:
+def terminal(
+    store: Store, *arguments: str, kind: str = "xterm-256color", has_signals: bool = True
+) -> Iterator[Terminal]:
+    """Without `has_signals` the system tells the program nothing of what becomes of its terminal."""
     ours, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
     program = subprocess.Popen(
@@ -109,7 +112,7 @@ def terminal(store: Store, *arguments: str, kind: str = "xterm-256color") -> Ite
         stdout=theirs,
         stderr=theirs,
         start_new_session=True,
-        preexec_fn=take_terminal,
+        preexec_fn=take_terminal if has_signals else None,
         env=os.environ | {"TERM": kind},
     )
     os.close(theirs)
@@ -197,8 +200,9 @@ def test_a_signal_ends_it_and_gives_the_terminal_back(store: Store, number: sign
         assert LEAVES_SCREEN in screen.wire
 
 
-def test_a_terminal_that_is_closed_ends_it(store: Store) -> None:
-    with terminal(store) as screen:
+@pytest.mark.parametrize("has_signals", [True, False])
+def test_a_terminal_that_is_closed_ends_it(store: Store, has_signals: bool) -> None:
+    with terminal(store, has_signals=has_signals) as screen:
         screen.reads_until(b"holds no resumes yet")
         os.dup2(os.open(os.devnull, os.O_RDWR), screen.side)
 

@@ -55,7 +55,7 @@ async def test_a_terminal_that_grows_shows_it(store: Store) -> None:
         await shows(pilot.app, "Skill of Ada")
 
 
-async def test_the_views_of_what_is_beside_can_be_turned_and_scrolled(store: Store) -> None:
+async def test_the_views_of_what_is_beside_can_be_turned(store: Store) -> None:
     stored(store, a_person("Ada"))
     async with running(store, size=LARGE) as pilot:
         await shows(pilot.app, "Skill of Ada")

@@ -101,7 +101,7 @@ class AccountChanges:
 
     def _ask_to_delete(self, found: Losses) -> None:
         # Counting takes a while in a large account; the reader may be elsewhere by now.
-        if self._screen.is_current:
+        if self._screen.is_active:
             answered = partial(self._delete_answered, found.account)
             self._screen.app.push_screen(DeleteAccountDialog(found), answered)
 

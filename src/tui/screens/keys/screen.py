@@ -54,7 +54,7 @@ class KeysScreen(KeyList):
 
     def _ask(self, ask: Callable[[list[str], str], object], names: list[str]) -> None:
         # Reading may take a while; the reader may be elsewhere by now.
-        if not self.is_current:
+        if not self.is_active:
             return
         if not names:
             line = self.session.program + " accounts create NAME"

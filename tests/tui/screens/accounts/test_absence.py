@@ -1,5 +1,6 @@
 """What is said while there are no accounts."""
 
+from resumes.settings import Settings
 from resumes.store.engine import Store
 from tui.screens.accounts.absence import no_accounts
 from tui.session import Session
@@ -10,7 +11,11 @@ def told(session: Session) -> list[str]:
 
 
 def test_the_key_and_the_command_are_named_as_they_work_here(empty_store: Store) -> None:
-    session = Session(empty_store, program="resumes --home /srv", keymap={"accounts.create": "f7"})
+    session = Session(
+        empty_store,
+        program="resumes --home /srv",
+        settings=Settings(keymap={"accounts.create": "f7"}),
+    )
 
     assert told(session) == [
         "There are no accounts yet.",
