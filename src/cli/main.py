@@ -12,6 +12,7 @@ from cli import failures
 from cli.commands import Chapters, LateGroup, Place
 from cli.exits import ExitCode
 from cli.session import Session
+from cli.signals import keep_interrupts
 from resumes.errors import ResumesError
 
 STREAMS = ("stdin", "stdout", "stderr")
@@ -117,6 +118,7 @@ def refuse_closed_output() -> None:
 def main() -> None:
     """The console script. Ends the process."""
     refuse_closed_output()
+    keep_interrupts()
     for stream in (sys.stdout, sys.stderr):
         # A terminal of another encoding gets escapes for what it cannot show, not a failure.
         stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]  # typeshed: any TextIO

@@ -50,3 +50,41 @@ def test_a_process_ends_with_its_standard_input() -> None:
         assert process.stdin is not None
         process.stdin.close()
         assert process.wait(10) == -signal.SIGTERM
+
+
+DROPPED_BY_PYTHON = """
+import signal, time, weakref
+from cli.signals import keep_interrupts
+keep_interrupts()
+class Thing: pass
+thing = Thing()
+gone = weakref.ref(thing, lambda _: signal.raise_signal(signal.SIGINT))
+try:
+    del thing
+    time.sleep(20)
+except KeyboardInterrupt:
+    print("interrupted")
+"""
+
+
+def test_ctrl_c_is_not_lost_where_python_drops_exceptions() -> None:
+    command = [sys.executable, "-c", DROPPED_BY_PYTHON]
+    done = subprocess.run(command, check=True, timeout=20, capture_output=True, text=True)
+
+    assert (done.stdout, done.stderr) == ("interrupted\n", "")
+
+
+OTHER_DROPPED = """
+from cli.signals import keep_interrupts
+keep_interrupts()
+class Thing:
+    def __del__(self): raise ValueError("told as ever")
+Thing()
+"""
+
+
+def test_other_exceptions_that_python_drops_are_told_as_ever() -> None:
+    command = [sys.executable, "-c", OTHER_DROPPED]
+    done = subprocess.run(command, check=True, timeout=20, capture_output=True, text=True)
+
+    assert "ValueError: told as ever" in done.stderr

@@ -171,6 +171,7 @@ async def test_a_bar_says_which_part_has_the_keys(store: Store, size: tuple[int,
         await presses(pilot, "enter")
         await shows(pilot.app, "Source as it was read")
         await until(lambda: bar(pilot.app))
+        await pilot.pause()  # the other part's place is laid out a frame later
         text = bar(pilot.app)
 
         await presses(pilot, "tab")
