@@ -32,8 +32,8 @@ from typing import Any, NamedTuple
 
 from resumes.store import Store, accounts, importers, listing, open_store, plans
 from resumes.store.accounts import AccountInfo
-from resumes.store.driver import dbapi
 from resumes.store.plans import PlanChange
+from resumes.store.sqlite.driver import dbapi
 
 SAMPLES = Path(__file__).parents[1] / "sample_data"
 SAMPLE_BYTES = range(4_000, 5_001)

@@ -24,9 +24,9 @@ from resumes.store import Store, accounts, creating, listing, open_store, plans,
 from resumes.store import search_filler as filling
 from resumes.store.accounts import AccountInfo
 from resumes.store.creating import NewResume
-from resumes.store.driver import dbapi
 from resumes.store.plans import PlanChange
 from resumes.store.search_filler import Filler
+from resumes.store.sqlite.driver import dbapi
 
 SAMPLE = Path(__file__).parents[1] / "sample_data" / "nurse-double-column-en.json"
 BATCH = 500

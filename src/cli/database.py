@@ -17,16 +17,16 @@ def database() -> None:
 def upgrade(session: Session) -> None:
     """Bring the store up to this version, after a backup beside it."""
     from resumes.store import migrations, open_store
-    from resumes.store.engine import sqlite_path
+    from resumes.store.addresses import SqliteAddress, parse_address
 
-    url = session.settings().database_url
-    path = sqlite_path(url)
+    address = parse_address(session.settings().database_url)
     # Opening would make what is not there, and an upgrade of nothing is a slip of the pen.
-    if not path.exists():
-        raise StoreUnavailable(f"Database not found: {path}. `resumes up` makes one")
-    open_store(url).close()
+    if isinstance(address, SqliteAddress) and not address.path.exists():
+        raise StoreUnavailable(f"Database not found: {address.path}. `resumes up` makes one")
+    with open_store(session.settings().database_url) as store:
+        label = store.database.label
     revision = migrations.revisions()[-1]
     if session.as_json:
-        put_json({"database": url, "revision": revision})
+        put_json({"database": label, "revision": revision})
     else:
-        say(f"The store {safe_text(str(path))} is current (schema {revision}).")
+        say(f"The store {safe_text(label)} is current (schema {revision}).")

@@ -45,7 +45,6 @@ class Session:
         should change nothing.
         """
         from resumes.store import open_store
-        from resumes.store.engine import CACHE_BYTES
 
         settings = self.settings()
         if makes:
@@ -55,9 +54,7 @@ class Session:
                 f"No store yet: {settings.home} does not exist. `resumes up` makes one, "
                 "--home names another"
             )
-        return open_store(
-            settings.database_url, upgrade=makes, read_cache_bytes=read_cache_bytes or CACHE_BYTES
-        )
+        return open_store(settings.database_url, upgrade=makes, read_cache_bytes=read_cache_bytes)
 
     def installation(self) -> "Installation":
         """What these flags lead to, as the checks of its health want it."""

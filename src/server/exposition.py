@@ -23,8 +23,8 @@ from prometheus_client.registry import Collector
 
 from resumes.errors import StoreError
 from resumes.store import Store
-from resumes.store.driver import dbapi
 from resumes.store.importers import SeenImporter, State, count_waiting, list_importers
+from resumes.store.sqlite.driver import dbapi
 from resumes.store.tallies import FileTally, tally_files
 from server.exchange import Exchange
 from server.metrics import OPERATIONS, OTHERS, PLACES, STATUSES, Metrics, Spread

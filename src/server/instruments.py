@@ -58,7 +58,7 @@ class Instruments:
         self._access_log: AccessLog | None = None
         if log is not None and has_access_log(settings):
             self._access_log = AccessLog(log, log_format=settings.log_format)
-        self.room = Room(store.path.parent, floor_bytes=settings.disk_floor_bytes)
+        self.room = Room(store.path and store.path.parent, floor_bytes=settings.disk_floor_bytes)
         self._health = Health(store, self.room)
         self._figures = StoreFigures(store)
         exposition = Exposition(

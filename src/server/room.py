@@ -32,11 +32,14 @@ def free_bytes(folder: Path) -> int:
 
 
 class Room:
-    """What is free on the disk of a folder, against a floor in bytes; 0 is no floor."""
+    """What is free on the disk of a folder, against a floor in bytes; 0 is no floor.
+
+    None is a disk that is somewhere else, which its own server looks after.
+    """
 
     def __init__(
         self,
-        folder: Path,
+        folder: Path | None,
         *,
         floor_bytes: int,
         find_free_bytes: Callable[[Path], int] = free_bytes,
@@ -71,6 +74,8 @@ class Room:
         return run_with_room
 
     def _look(self) -> None:
+        if self._folder is None:
+            return
         was_low = self._is_low
         try:
             self._is_low = self._find_free_bytes(self._folder) < self._floor_bytes

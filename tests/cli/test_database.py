@@ -18,4 +18,6 @@ def test_upgrade_makes_nothing_that_is_not_there(run: CommandLine) -> None:
 def test_an_address_of_another_engine_is_a_usage_error(run: CommandLine) -> None:
     message = run.fails(2, "--database", "mysql://me:secret@host/db", "db", "upgrade")
 
-    assert message == 'Invalid database "mysql://…": use sqlite:///PATH'
+    assert message == (
+        'Invalid database "mysql://…": use sqlite:///PATH or postgresql://USER@HOST/NAME'
+    )

@@ -13,7 +13,7 @@ import pytest
 from click.testing import CliRunner
 
 from cli.main import resumes
-from resumes.store.driver import dbapi
+from resumes.store.sqlite.driver import dbapi
 from tests.cli.conftest import CommandLine, a_resume, finish, start, store_resumes
 
 HEAVY = (

@@ -15,6 +15,7 @@ from resumes.store import Store, accounts, open_store
 from resumes.store.accounts import AccountInfo
 from resumes.store.locks import FileLock
 from tests.importer.builders import FakeMonotonic, MakeImporter, Told
+from tests.resumes.store.builders import sqlite_of
 from tests.resumes.store.conftest import SteppingClock
 
 
@@ -44,7 +45,7 @@ def busy(store: Store, monkeypatch: pytest.MonkeyPatch) -> Iterator[FileLock]:
     """What others hold while they write to the store; no importer waits long for it."""
     for module in (committing, unbundling):
         monkeypatch.setattr(module, "DEADLINE_S", 0.05)
-    lock = FileLock(store.path.with_name(store.path.name + ".lane"))
+    lock = FileLock(sqlite_of(store).path.with_name(sqlite_of(store).path.name + ".lane"))
     yield lock
     lock.close()
 

@@ -12,6 +12,7 @@ from resumes.errors import OutcomeUnknown, StoreUnavailable
 from resumes.store import Store, accounts, creating, keys, listing
 from server import create_route
 from server.idempotency import Turns
+from tests.resumes.store.builders import sqlite_of
 from tests.server.builders import (
     RESUMES,
     Client,
@@ -520,7 +521,7 @@ def test_a_repeat_whose_resume_was_deleted_is_the_same_201_and_makes_none(client
 
 def test_a_repeat_needs_no_room_on_the_disk(client: Client, store: Store) -> None:
     first = client.post(a_body(), Idempotency_Key="once")
-    raw: Any = store._lane_connection.connection.driver_connection
+    raw: Any = sqlite_of(store)._lane_connection.connection.driver_connection
     raw.execute("PRAGMA max_page_count=1")  # no more than there are
     large = a_body(sections={"books": {"column": 0, "items": [{"title": "x" * 20_000}] * 20}})
 
@@ -570,7 +571,7 @@ class Commits:
     """The store's commits, each of which can be made to wait or to fail."""
 
     def __init__(self, store: Store) -> None:
-        self._dialect = store._write_engine.dialect
+        self._dialect = sqlite_of(store)._write_engine.dialect
         self._really = self._dialect.do_commit
         self.has_come = threading.Event()
         self.go_on = threading.Event()

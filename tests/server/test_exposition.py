@@ -10,7 +10,7 @@ from resumes.store import Store, accounts, importers
 from resumes.store.importers import State
 from resumes.store.ledger import FileOutcome
 from server.exposition import KEEP_S, StoreFigures
-from tests.resumes.store.builders import a_file, an_importer
+from tests.resumes.store.builders import a_file, an_importer, sqlite_of
 from tests.server.builders import Client, SteppingClock, a_resume
 
 Values = dict[tuple[str, frozenset[tuple[str, str]]], float]
@@ -161,7 +161,7 @@ def test_it_names_nobody(client: Client, store: Store) -> None:
 def test_without_a_store_what_it_knows_is_missing_and_the_rest_is_told(
     client: Client, store: Store
 ) -> None:
-    raw: Any = store._lane_connection.connection.driver_connection
+    raw: Any = sqlite_of(store)._lane_connection.connection.driver_connection
     raw.execute("ALTER TABLE imported_files RENAME TO elsewhere")
 
     told = scrape(client)

@@ -9,7 +9,7 @@ from resumes.store import Store
 from server.health import Check, Health
 from server.room import Room
 from tests.importer.builders import a_full_disk, wait_until
-from tests.resumes.store.builders import hold_lane
+from tests.resumes.store.builders import hold_lane, sqlite_of
 from tests.server.builders import Client, error_of
 
 ALL_WELL = {"read": "ok", "write": "ok", "disk": "ok"}
@@ -61,7 +61,7 @@ def test_with_a_lane_that_has_ended_it_is_alive_and_not_ready(client: Client, st
 
 
 def test_on_a_disk_that_takes_no_more_it_is_not_ready(client: Client, store: Store) -> None:
-    log = store.path.with_name(store.path.name + "-wal")
+    log = sqlite_of(store).path.with_name(sqlite_of(store).path.name + "-wal")
 
     with a_full_disk(log.stat().st_size if log.exists() else 0):
         status, body = ask(client, "/readyz")
@@ -76,7 +76,7 @@ def test_a_store_that_cannot_be_read_is_not_ready(client: Client, store: Store) 
     with store.read() as connection:
         tables = [row[0] for row in connection.exec_driver_sql("SELECT name FROM sqlite_schema")]
     assert "plans" in tables
-    raw = store._lane_connection.connection.driver_connection
+    raw = sqlite_of(store)._lane_connection.connection.driver_connection
     assert raw is not None
     raw.execute("ALTER TABLE plans RENAME TO elsewhere")
 

@@ -12,7 +12,7 @@ import pytest
 from sqlalchemy import text
 
 from resumes.store import accounts, migrations, open_store
-from resumes.store.engine import sqlite_engine
+from resumes.store.sqlite.database import sqlite_engine
 from tests.resumes.store import older_stores
 from tests.system import programs
 

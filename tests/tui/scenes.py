@@ -16,10 +16,10 @@ import pytest
 
 from resumes.health import checks, gauges
 from resumes.health.findings import Finding
-from resumes.health.sizes import StoreSize
 from resumes.settings import Settings, Theme
 from resumes.store import importers, keys, plans, requests
 from resumes.store.asking import ask
+from resumes.store.database import Size
 from resumes.store.engine import Store, open_store
 from resumes.store.importers import Importer, State
 from resumes.store.items import Items, Problem
@@ -86,7 +86,7 @@ def standing_still(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Store, Sta
     monkeypatch.setattr(secrets, "token_hex", lambda nbytes=32: lots.randbytes(nbytes).hex())
     monkeypatch.setattr(secrets, "choice", lots.choice)
     monkeypatch.setattr(shutil, "disk_usage", lambda _: Disk(100 << 30, 60 << 30, 40 << 30))
-    size = StoreSize(3 << 20, 40 << 10)
+    size = Size(3 << 20, 40 << 10)
     for module in (checks, gauges):
         monkeypatch.setattr(module, "measure_store", lambda _: size)
     monkeypatch.setattr(checks, "check_sqlite", lambda: Finding("SQLite", "version 3.99.0"))

@@ -7,6 +7,7 @@ import pytest
 from sqlalchemy import Connection
 
 from resumes.store.engine import Store
+from tests.resumes.store.builders import sqlite_of
 from tests.tui.driving import LIMIT_S, running, shows, until
 from tui import suspending
 from tui.session import Session
@@ -21,13 +22,15 @@ async def test_the_lane_is_held_while_the_process_is_stopped(
     async with running(store) as pilot:
         held: list[bool] = []
         monkeypatch.setattr(
-            pilot.app, "action_suspend_process", lambda: held.append(store.lane._turn.locked())
+            pilot.app,
+            "action_suspend_process",
+            lambda: held.append(sqlite_of(store).lane._turn.locked()),
         )
 
         await suspend(pilot.app, Session(store))
 
         assert held == [True]
-        assert not store.lane._turn.locked()
+        assert not sqlite_of(store).lane._turn.locked()
 
 
 async def test_a_write_that_takes_long_is_not_stopped_in_the_middle(
@@ -53,5 +56,5 @@ async def test_a_write_that_takes_long_is_not_stopped_in_the_middle(
         assert stopped == []
         await shows(pilot.app, "Something is being written.")
         go.set()
-        await until(lambda: not store.lane._turn.locked())
+        await until(lambda: not sqlite_of(store).lane._turn.locked())
     writer.join()

@@ -14,12 +14,13 @@ from resumes.health.inboxes import iter_inbox_findings
 from resumes.health.installation import Installation
 from resumes.health.keys import iter_key_findings
 from resumes.health.quotas import iter_quota_findings
-from resumes.health.sizes import check_size, measure_store
+from resumes.health.sizes import check_size
 from resumes.health.slow import SlowAnswers
 from resumes.settings import Settings
-from resumes.store import accounts, driver, plans
+from resumes.store import accounts, plans
 from resumes.store.accounts import CounterError
 from resumes.store.engine import Store
+from resumes.store.sqlite import driver
 
 LEAST_FREE_BYTES = 500 * 1024 * 1024
 MANY = 10
@@ -84,7 +85,7 @@ def _iter_store_findings(
         yield check_error(error)
         return
     with opened as store:
-        yield Finding("store", settings.database_url)
+        yield Finding("store", store.database.label)
         try:
             yield from _iter_inner_findings(installation, settings, store, slow)
         except ResumesError as error:
@@ -94,7 +95,7 @@ def _iter_store_findings(
 def _iter_inner_findings(
     installation: Installation, settings: Settings, store: Store, slow: SlowAnswers
 ) -> Iterator[Finding]:
-    yield check_size(measure_store(store.path))
+    yield check_size(store.database.measure())
     yield check_counters(slow.counter_errors.get(store))
     known = accounts.list_accounts(store)
     yield from iter_quota_findings(installation, known, plans.list_plans(store))

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from resumes.health.files import count_files, oldest_request_age_s
-from resumes.health.sizes import StoreSize, measure_store
 from resumes.health.slow import SlowAnswers
 from resumes.store import accounts, importers
+from resumes.store.database import Size
 from resumes.store.engine import Store
 from resumes.store.ledger import FileOutcome
 
@@ -17,13 +17,14 @@ from resumes.store.ledger import FileOutcome
 class Gauges:
     """What an installation holds. `files` has every outcome.
 
-    `free_bytes` is the room on the store's disk; None when its folder cannot be looked at.
+    `free_bytes` is the room on the store's disk; None where that cannot be looked at, as on a
+    database server.
     `live_importers` were heard of within the last minute; `waiting_files` is how many files wait
     in their inboxes. `oldest_request_s` is how long something asked of an importer waits at
     most; None when nothing was asked.
     """
 
-    size: StoreSize
+    size: Size
     free_bytes: int | None
     accounts: int
     resumes: int
@@ -38,8 +39,8 @@ def read_gauges(store: Store, slow: SlowAnswers) -> Gauges:
     known = accounts.list_accounts(store)
     seen = importers.list_importers(store)
     return Gauges(
-        size=measure_store(store.path),
-        free_bytes=_free_bytes(store.path.parent),
+        size=store.database.measure(),
+        free_bytes=None if store.path is None else _free_bytes(store.path.parent),
         accounts=len(known),
         resumes=sum(account.resume_count for account in known),
         files=count_files(slow.file_tallies.get(store)),

@@ -220,13 +220,18 @@ def delete_account(
     return gone
 
 
-@each
-def _close(connection: Connection, closing: _Closing) -> None:
-    count = connection.execute(
+def _lock(connection: Connection, account_id: str) -> int | None:
+    """The account's row is this transaction's, first as in every write; its resumes, if it exists."""
+    return connection.execute(
         select(account_usage.c.resume_count)
-        .where(account_usage.c.account_id == closing.account_id)
+        .where(account_usage.c.account_id == account_id)
         .with_for_update()
     ).scalar_one_or_none()
+
+
+@each
+def _close(connection: Connection, closing: _Closing) -> None:
+    count = _lock(connection, closing.account_id)
     if count is None:
         raise NotFound("Account not found")
     if count and not closing.with_resumes:
@@ -241,6 +246,7 @@ def _close(connection: Connection, closing: _Closing) -> None:
 
 @each
 def _delete_slice(connection: Connection, account_id: str) -> int:
+    _lock(connection, account_id)
     some = (
         select(resumes.c.id)
         .where(resumes.c.account_id == account_id)
@@ -265,6 +271,7 @@ def _delete_slice(connection: Connection, account_id: str) -> int:
 
 @each
 def _delete_rest(connection: Connection, account_id: str) -> None:
+    _lock(connection, account_id)
     tables = (
         import_requests,
         imported_digests,

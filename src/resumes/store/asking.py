@@ -3,15 +3,16 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from sqlalchemy import Connection, Integer, bindparam, insert, select
+from sqlalchemy import Connection, Executable, Integer, bindparam, select
 
 from resumes.clock import timestamp
 from resumes.errors import Conflict
+from resumes.store.columns import Text
 from resumes.store.engine import Store, each
 from resumes.store.ledger import NOT_DONE, FileOutcome, FileRow, find_owners
 from resumes.store.requests import Action
 from resumes.store.schema import import_requests, imported_files
-from resumes.store.statements import Prepared
+from resumes.store.statements import Insert, Prepared, replace_on_conflict
 
 SLICE = 500
 """Requests that are made in one transaction, so that others get their turn."""
@@ -28,24 +29,29 @@ STATES = {
 }
 
 # A file that has come to another end meanwhile is not asked for.
-ADD_REQUEST = Prepared(
-    insert(import_requests)
-    .prefix_with("OR REPLACE", dialect="sqlite")
-    .from_select(
-        ["account_id", "claim_id", "action", "requested_at", "root"],
-        select(
-            imported_files.c.account_id,
-            imported_files.c.claim_id,
-            bindparam("action"),
-            bindparam("requested_at"),
-            imported_files.c.root,
-        ).where(
-            imported_files.c.account_id == bindparam("account_id"),
-            imported_files.c.claim_id == bindparam("claim_id"),
-            imported_files.c.outcome == bindparam("outcome"),
-        ),
-    )
+WANTED = select(
+    imported_files.c.account_id,
+    imported_files.c.claim_id,
+    bindparam("action", type_=Text),
+    bindparam("requested_at", type_=Text),
+    imported_files.c.root,
+).where(
+    imported_files.c.account_id == bindparam("account_id"),
+    imported_files.c.claim_id == bindparam("claim_id"),
+    imported_files.c.outcome == bindparam("outcome"),
 )
+
+
+def _add_request(insert: Insert) -> Executable:
+    names = ["account_id", "claim_id", "action", "requested_at", "root"]
+    return replace_on_conflict(
+        insert(import_requests).from_select(names, WANTED),
+        import_requests,
+        ["account_id", "claim_id"],
+    )
+
+
+ADD_REQUEST = Prepared(_add_request)
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,12 +14,11 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from sqlalchemy import (
+    BigInteger,
     Connection,
-    LargeBinary,
-    Text,
     bindparam,
-    cast,
     insert,
+    literal,
     select,
     update,
 )
@@ -37,7 +36,8 @@ from resumes.store.engine import WRITE_DEADLINE_S, Store
 from resumes.store.idempotency import ADD_KEY, FIND_KEY, kept_since
 from resumes.store.ledger import Claim, FileOutcome, Verdict
 from resumes.store.schema import account_usage, accounts, documents, plans, resumes
-from resumes.store.statements import Prepared, blob
+from resumes.store.statements import Prepared, blob, text_of
+from resumes.store.writes import proved_by
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +114,8 @@ def create(
     NotFound for an account that does not exist, and what `Store.write` raises.
     """
     request = Creation(account_id, resumes, store.clock(), claim, failed)
-    return store.write(apply_creations, request, deadline_s=deadline_s)
+    outcomes: list[Outcome] = store.write(apply_creations, request, deadline_s=deadline_s)
+    return outcomes
 
 
 async def create_soon(
@@ -122,22 +123,66 @@ async def create_soon(
 ) -> Outcome:
     """`create` of one resume, for coroutines."""
     request = Creation(account_id, (resume,), store.clock())
-    outcomes = await store.write_soon(apply_creations, request, deadline_s=deadline_s)
+    outcomes: list[Outcome] = await store.write_soon(
+        apply_creations, request, deadline_s=deadline_s
+    )
     return outcomes[0]
+
+
+class _Files(NamedTuple):
+    """Files of one account, from one caller."""
+
+    account_id: str
+    creations: Sequence[Creation]
 
 
 def create_files(
     store: Store, creations: Sequence[Creation], *, deadline_s: float = WRITE_DEADLINE_S
 ) -> list[list[Outcome] | ResumesError]:
-    """Many files in one transaction, of whatever accounts; one result each, in order."""
-    return store.write(_apply_files, creations, deadline_s=deadline_s)
+    """Many files, of whatever accounts, in as few transactions as can be; one result each, in order.
+
+    Raises what `Store.write` raises, and may have stored a part of them then: called again, each
+    claim has its first outcome.
+    """
+    by_account = _positions(creations)
+    requests = [
+        _Files(account_id, [creations[position] for position in positions])
+        for account_id, positions in by_account.items()
+    ]
+    shares = store.write_all(_apply_files, requests, deadline_s=deadline_s)
+    results: list[Any] = [None] * len(creations)
+    for positions, share in zip(by_account.values(), shares, strict=True):
+        if isinstance(share, BaseException):
+            raise share
+        for position, result in zip(positions, share, strict=True):
+            results[position] = result
+    return results
 
 
+def _files_were_stored(
+    connection: Connection, batches: Sequence[_Files], results: Sequence[Any]
+) -> bool | None:
+    for batch, result in zip(batches, results, strict=True):
+        verdict = were_stored(connection, batch.creations, result)
+        if verdict is not None:
+            return verdict
+    return None
+
+
+@proved_by(_files_were_stored)
 def _apply_files(
-    connection: Connection, batches: Sequence[Sequence[Creation]]
+    connection: Connection, batches: Sequence[_Files]
 ) -> list[list[list[Outcome] | ResumesError]]:
-    flat = iter(apply_creations(connection, [one for batch in batches for one in batch]))
-    return [[next(flat) for _ in batch] for batch in batches]
+    flat = iter(apply_creations(connection, [one for batch in batches for one in batch.creations]))
+    return [[next(flat) for _ in batch.creations] for batch in batches]
+
+
+def _positions(creations: Sequence[Creation]) -> dict[str, list[int]]:
+    """Where the creations of each account stand among them."""
+    by_account: dict[str, list[int]] = {}
+    for position, creation in enumerate(creations):
+        by_account.setdefault(creation.account_id, []).append(position)
+    return by_account
 
 
 LOCK_ACCOUNT = Prepared(
@@ -155,7 +200,8 @@ TAKE_PLACES = Prepared(
     update(account_usage)
     .where(
         account_usage.c.account_id == bindparam("account"),
-        account_usage.c.resume_count + bindparam("places") <= bindparam("allowed"),
+        account_usage.c.resume_count + bindparam("places")
+        <= bindparam("allowed", type_=BigInteger),
     )
     .values(
         resume_count=account_usage.c.resume_count + bindparam("places"),
@@ -163,25 +209,49 @@ TAKE_PLACES = Prepared(
     )
 )
 ADD_RESUME = Prepared(insert(resumes))
-# The text comes as the UTF-8 that it was made as, which spares making a string of it only for
-# the driver to encode it again.
 ADD_DOCUMENT = Prepared(
     insert(documents).values(
         account_id=bindparam("account_id"),
         id=bindparam("id"),
-        document=cast(bindparam("document", type_=LargeBinary), Text),
+        document=text_of("document"),
     )
 )
 UNLIMITED = 2**62
 
 
+STORED = Prepared(
+    select(literal(1))
+    .select_from(resumes)
+    .where(resumes.c.account_id == bindparam("account_id"), resumes.c.id == bindparam("id"))
+)
+
+
+def were_stored(
+    connection: Connection, creations: Sequence[Creation], results: Sequence[Any]
+) -> bool | None:
+    """Whether the transaction that made these was committed; None when it made no resume.
+
+    The ids tell, whose ends are random. Asked with the account's row locked, so that a commit
+    that is still under way has ended (pitfalls S2).
+    """
+    for creation, outcomes in zip(creations, results, strict=True):
+        if isinstance(outcomes, ResumesError):
+            continue
+        for outcome in outcomes:
+            if isinstance(outcome, Created) and not outcome.replayed:
+                account_id = creation.account_id
+                LOCK_ACCOUNT.run(connection, account_id=account_id).fetchall()
+                found = STORED.run(connection, account_id=account_id, id=outcome.id)
+                return found.fetchone() is not None
+    return None
+
+
+@proved_by(were_stored)
 def apply_creations(
     connection: Connection, creations: Sequence[Creation]
 ) -> list[list[Outcome] | ResumesError]:
     """All creations of a batch, account by account; the lane calls this inside a transaction."""
-    by_account: dict[str, list[int]] = {}
-    for position, creation in enumerate(creations):
-        by_account.setdefault(creation.account_id, []).append(position)
+    by_account = _positions(creations)
     results: list[Any] = [None] * len(creations)
     for account_id in sorted(by_account):  # one order of locks for everyone
         positions = by_account[account_id]

@@ -8,12 +8,12 @@ anybody's request, so that no create pays for it.
 from collections.abc import Sequence
 from datetime import timedelta
 
-from sqlalchemy import Connection, Integer, bindparam, delete, insert, select, tuple_
+from sqlalchemy import Connection, Integer, bindparam, delete, select, tuple_
 
 from resumes.clock import later
 from resumes.store.engine import Store
 from resumes.store.schema import idempotency
-from resumes.store.statements import Prepared
+from resumes.store.statements import Prepared, replacing
 
 KEPT = timedelta(hours=24)
 """How long a key is answered with what it made."""
@@ -22,7 +22,7 @@ PRUNE_SLICE = 200
 """Rows that go in one transaction, so that others get their turn."""
 
 # A row that is too old to be found makes way.
-ADD_KEY = Prepared(insert(idempotency).prefix_with("OR REPLACE", dialect="sqlite"))
+ADD_KEY = replacing(idempotency)
 FIND_KEY = Prepared(
     select(idempotency.c.body_sha256, idempotency.c.resume_id).where(
         idempotency.c.account_id == bindparam("account_id"),

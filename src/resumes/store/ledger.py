@@ -27,7 +27,7 @@ from resumes.reasons import Reason
 from resumes.store.engine import WRITE_DEADLINE_S, Store, each
 from resumes.store.items import Items, parse_items
 from resumes.store.schema import accounts, imported_digests, imported_files, imported_items
-from resumes.store.statements import Prepared
+from resumes.store.statements import Prepared, replacing
 
 SOURCE_BYTES = 64 * 1024
 """How much of a file that was not imported the ledger keeps."""
@@ -142,7 +142,7 @@ RESUME_OF_DIGEST = Prepared(
 )
 ADD_ITEM = Prepared(insert(imported_items))
 ADD_DIGEST = Prepared(insert(imported_digests))
-ADD_FILE = Prepared(insert(imported_files).prefix_with("OR REPLACE", dialect="sqlite"))
+ADD_FILE = replacing(imported_files)
 # The driver takes long over each None, and of a file that is done most columns are.
 DONE_COLUMNS = (
     "account_id",
@@ -154,11 +154,7 @@ DONE_COLUMNS = (
     "finished_at",
     "root",
 )
-ADD_DONE_FILE = Prepared(
-    insert(imported_files)
-    .values({name: bindparam(name) for name in DONE_COLUMNS})
-    .prefix_with("OR REPLACE", dialect="sqlite")
-)
+ADD_DONE_FILE = replacing(imported_files, DONE_COLUMNS)
 
 
 def file_values(account_id: str, claim: Claim, verdict: Verdict, *, now: str) -> dict[str, object]:

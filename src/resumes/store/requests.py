@@ -12,6 +12,7 @@ from typing import Any
 from sqlalchemy import Connection, Integer, bindparam, delete, func, select, update
 
 from resumes.clock import timestamp
+from resumes.store.columns import Text
 from resumes.store.engine import Store, each
 from resumes.store.importers import list_importers
 from resumes.store.ledger import FileOutcome
@@ -46,9 +47,9 @@ ALL_REQUESTS = select(
 )
 REQUESTS = Prepared(
     ALL_REQUESTS.where(
-        bindparam("root").is_(None)
+        bindparam("root", type_=Text).is_(None)
         | import_requests.c.root.is_(None)
-        | (import_requests.c.root == bindparam("root"))
+        | (import_requests.c.root == bindparam("root", type_=Text))
     )
     .order_by(import_requests.c.account_id, import_requests.c.claim_id)
     .limit(bindparam("rows", type_=Integer) + 0)

@@ -1,15 +1,17 @@
 """The tables. Every query that concerns an account begins with its id.
 
 Tables of one account have `account_id` first in their primary key, which is what sharded
-engines distribute by; `plans`, `accounts`, `key_directory` and `importers` are small
+engines distribute by; `plans`, `accounts`, `key_directory`, `importers` and `store_facts` are small
 directories. There is no cascade from accounts: a migration that rebuilds the table must not
 take resumes with it.
 """
 
 from typing import Any, ClassVar
 
-from sqlalchemy import BigInteger, Index, LargeBinary, Table, Text, text
+from sqlalchemy import BigInteger, Index, LargeBinary, Table, text
 from sqlmodel import Field, SQLModel
+
+from resumes.store.columns import Text
 
 CLUSTERED: dict[str, Any] = {"sqlite_with_rowid": False}
 """Rows live in their primary key's tree, so a page of an account is one range of one tree."""
@@ -143,6 +145,7 @@ class ImportedFile(SQLModel, table=True):
             "claim_id",
             "reason",
             sqlite_where=text("outcome != 'done'"),
+            postgresql_where=text("outcome != 'done'"),
         ),
         CLUSTERED,
     )
@@ -255,6 +258,18 @@ class SearchEntry(SQLModel, table=True):
     words: str = Field(sa_type=Text)
 
 
+class StoreFact(SQLModel, table=True):
+    """What the store says of itself as a whole.
+
+    `oldest_program`: the revision that a program has to know; `moving_to`: where it is being
+    copied, empty where it is not; `probe`: written to see whether writing works.
+    """
+
+    __tablename__: ClassVar[str] = "store_facts"
+    name: str = Field(primary_key=True, sa_type=Text)
+    value: str = Field(sa_type=Text)
+
+
 def _table(model: type[SQLModel]) -> Table:
     return model.metadata.tables[str(model.__tablename__)]
 
@@ -275,4 +290,5 @@ import_requests = _table(ImportRequest)
 importers = _table(ImporterProcess)
 search_progress = _table(SearchProgress)
 search_entries = _table(SearchEntry)
+store_facts = _table(StoreFact)
 metadata = SQLModel.metadata

@@ -127,24 +127,34 @@ def _read_slice(connection: Connection, behind: _Behind, most: int) -> Slice:
 
 
 class Added(NamedTuple):
-    """How many of the slices were added, and how many seconds that took inside the lane."""
+    """How many slices were added, and how many seconds that took inside the lane."""
 
     slices: int
     took_s: float
 
 
 @each
-def add(connection: Connection, slices: Sequence[Slice]) -> Added:
-    """Slices that nobody else has added are in the index."""
+def add(connection: Connection, some: Slice) -> Added:
+    """The slice is in the index, unless somebody else has added it."""
     began_s = time.perf_counter()
-    added = sum(search_index.add_slice(connection, one) for one in slices)
-    return Added(added, time.perf_counter() - began_s)
+    is_added = search_index.add_slice(connection, some)
+    return Added(int(is_added), time.perf_counter() - began_s)
+
+
+def add_all(store: Store, slices: Sequence[Slice], *, deadline_s: float = DEADLINE_S) -> Added:
+    """All of the slices that nobody else has added are in the index. Raises as `Store.write`."""
+    outcomes = store.write_all(add, slices, deadline_s=deadline_s)
+    for outcome in outcomes:
+        if isinstance(outcome, BaseException):
+            raise outcome
+    added, took_s = zip(*outcomes, strict=True)
+    return Added(sum(added), sum(took_s))
 
 
 def fill(store: Store) -> None:
     """All that was stored is indexed. Raises what `Store.write` raises."""
     while slices := gather(store).slices:
-        store.write(add, slices)
+        add_all(store, slices)
 
 
 class Filler:
@@ -163,7 +173,7 @@ class Filler:
         self._clock = clock
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._live, name="search-filler", daemon=True)
-        self._calm_version = -1
+        self._calm_version: int | None = None
         """Of the store when nothing was to be added."""
         self._newest_us = 0
         self._is_failing = False
@@ -194,7 +204,7 @@ class Filler:
     def step(self) -> float:
         """Some resumes were added, if any are to be; the seconds until the next step is due."""
         version = search_index.read_version(self._store)
-        if version == self._calm_version:
+        if version is not None and version == self._calm_version:
             return self._look_s
         began_s = self._clock()
         gathered = gather(self._store)
@@ -202,7 +212,7 @@ class Filler:
             self._calm_version = version
             return self._look_s
         read_s = self._clock() - began_s
-        added = self._store.write(add, gathered.slices, deadline_s=DEADLINE_S)
+        added = add_all(self._store, gathered.slices)
         return self._pause_s(gathered, added, read_s)
 
     def _pause_s(self, gathered: Gathered, added: Added, read_s: float) -> float:

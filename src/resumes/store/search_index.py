@@ -1,14 +1,9 @@
-"""The search index as SQLite keeps it: an entry for each resume, and pieces in an FTS5 table.
+"""The search index: an entry for each resume, and the pieces that its words can be looked up by.
 
-Entries are numbered as ids rise, and the row of an entry's pieces is the account's number with the
-entry's below it. So an account is one range of rows, FTS5 gives the rows that have certain pieces in
-the order of ids, and common words end early. Pieces go in and are asked for as hexadecimal digits:
-nothing that people type reaches FTS5's own language, and its tokenizer has nothing to decide.
-
-This module is what another engine has to offer anew: from an account's entries, in the order of ids
-and after a position, those that may hold the terms (pg_trgm's trigrams, which mark where words begin
-as these do); the e-mail address out of a document; and a number that others' commits change. What is
-found is compared with the terms once more, so finding too much is right, and too little is not.
+Entries are numbered as ids rise. How pieces are kept is each engine's own (`store/sqlite/pieces`,
+`store/postgresql/pieces`): from an account's entries, in the order of their numbers, those that may
+hold the terms. What is found is compared with the terms once more, so finding too much is right, and
+too little is not.
 """
 
 from collections.abc import Iterable, Sequence
@@ -21,13 +16,16 @@ from sqlalchemy import (
     delete,
     func,
     insert,
-    literal_column,
     select,
-    text,
     update,
 )
+from sqlalchemy.ext.compiler import compiles
+from sqlalchemy.sql.compiler import SQLCompiler
+from sqlalchemy.sql.functions import FunctionElement
 
+from resumes.store.columns import Text
 from resumes.store.engine import Store
+from resumes.store.postgresql import pieces as postgresql_pieces
 from resumes.store.schema import (
     account_usage,
     accounts,
@@ -36,14 +34,10 @@ from resumes.store.schema import (
     search_entries,
     search_progress,
 )
-from resumes.store.search_words import pieces_of_terms, pieces_of_words
+from resumes.store.search_pieces import Pieces, Wanted
+from resumes.store.search_words import pieces_of_terms
+from resumes.store.sqlite import pieces as sqlite_pieces
 from resumes.store.statements import Prepared, driver
-
-NUMBER_SHIFT: Final = 40
-"""Bits for the entries of an account; those above tell some eight million accounts apart."""
-
-EMAIL: Final = func.json_extract(documents.c.document, literal_column("'$.header.email'"))
-"""Of a document; None where it has none."""
 
 
 class Progress(NamedTuple):
@@ -89,6 +83,7 @@ STORED_BETWEEN = Prepared(
     )
 )
 ADD_ENTRY = Prepared(insert(search_entries))
+ENTRY = Prepared(insert(search_entries))
 ADD_PIECES = "INSERT INTO search_pieces (rowid, pieces) VALUES (?, ?)"
 # The table has no text to take out by itself: it is told what was put in.
 REMOVE_PIECES = "INSERT INTO search_pieces (search_pieces, rowid, pieces) VALUES ('delete', ?, ?)"
@@ -119,18 +114,26 @@ SEQ_AFTER = Prepared(
     .order_by(search_entries.c.id)
     .limit(1)
 )
-# CROSS JOIN: in this order, so that rows come as they are asked for and nothing is sorted.
-CANDIDATES = Prepared(
-    text(
-        "SELECT e.words, r.id, r.title, r.name, r.filename, r.created_at, r.updated_at"
-        " FROM search_pieces"
-        " CROSS JOIN search_entries AS e"
-        " ON e.account_id = :account_id AND e.seq = search_pieces.rowid - :base"
-        " CROSS JOIN resumes AS r ON r.account_id = e.account_id AND r.id = e.id"
-        " WHERE search_pieces MATCH :pieces AND search_pieces.rowid BETWEEN :first AND :last"
-        " ORDER BY search_pieces.rowid"
-    )
-)
+
+
+class document_email(FunctionElement[str]):
+    """The e-mail address of a document; None where it has none."""
+
+    type = Text()
+    inherit_cache = True
+
+
+@compiles(document_email, "sqlite")
+def _email_sqlite(element: document_email, compiler: SQLCompiler, **options: Any) -> str:
+    return f"json_extract({compiler.process(element.clauses, **options)}, '$.header.email')"
+
+
+@compiles(document_email, "postgresql")
+def _email_postgresql(element: document_email, compiler: SQLCompiler, **options: Any) -> str:
+    return f"({compiler.process(element.clauses, **options)}::json #>> '{{header,email}}')"
+
+
+EMAIL: Final = document_email(documents.c.document)
 
 
 def find_progress(connection: Connection, account_id: str) -> Progress | None:
@@ -142,21 +145,15 @@ def find_progress(connection: Connection, account_id: str) -> Progress | None:
 def begin_candidates(
     connection: Connection, account_id: str, progress: Progress, terms: Iterable[str], after: str
 ) -> Any:
-    """The driver's cursor over the resumes that may hold the terms, in the order of ids.
+    """The resumes that may hold the terms, in the order of ids; whoever asks closes it.
 
     Each row is the words and then the columns of a list's entry. Those after the id `after` come,
-    as far as `progress` says. Whoever asks closes the cursor.
+    as far as `progress` says.
     """
     row = SEQ_AFTER.run(connection, account_id=account_id, after=after).fetchone()
-    base = progress.number << NUMBER_SHIFT
-    return CANDIDATES.run(
-        connection,
-        account_id=account_id,
-        base=base,
-        pieces=" AND ".join(sorted(map(_token, pieces_of_terms(terms)))),
-        first=base + (progress.last_seq + 1 if row is None else row[0]),
-        last=base + progress.last_seq,
-    )
+    first = progress.last_seq + 1 if row is None else row[0]
+    wanted = Wanted(account_id, progress.number, pieces_of_terms(terms), first, progress.last_seq)
+    return pieces_of(connection).begin(connection, wanted)
 
 
 def add_slice(connection: Connection, some: Slice) -> bool:
@@ -200,9 +197,8 @@ def _add_entries(connection: Connection, some: Slice, progress: Progress) -> int
             for seq, (resume_id, words) in numbered
         ),
     )
-    base = progress.number << NUMBER_SHIFT
-    driver(connection).executemany(
-        ADD_PIECES, [(base + seq, _tokens(words)) for seq, (_, words) in numbered]
+    pieces_of(connection).add(
+        connection, some.account_id, progress.number, [(seq, words) for seq, (_, words) in numbered]
     )
     return progress.last_seq + len(kept)
 
@@ -226,26 +222,25 @@ def _remove(connection: Connection, account_id: str, entries: Any) -> None:
     progress = find_progress(connection, account_id)
     if not rows or progress is None:
         return
-    base = progress.number << NUMBER_SHIFT
-    driver(connection).executemany(
-        REMOVE_PIECES, [(base + seq, _tokens(words)) for seq, words in rows]
-    )
+    pieces_of(connection).remove(connection, account_id, progress.number, rows)
     REMOVE_ENTRY.run_many(connection, ({"account_id": account_id, "seq": seq} for seq, _ in rows))
 
 
-def _tokens(words: str) -> str:
-    return " ".join(map(_token, pieces_of_words(words)))
-
-
-def _token(piece: str) -> str:
-    return piece.encode("utf-8", "surrogatepass").hex()
-
-
-def read_version(store: Store) -> int:
-    """A number that is another one after somebody has committed to the store.
+def read_version(store: Store) -> int | None:
+    """A number that is another one after somebody has committed to the store; None where the
+    engine has no such number.
 
     It is to be compared with what the same thread was told before.
     """
     with store.read() as connection:
+        if connection.dialect.name != "sqlite":
+            return None
         (version,) = driver(connection).execute("PRAGMA data_version").fetchone()
     return int(version)
+
+
+def pieces_of(connection: Connection) -> Pieces:
+    """How this engine keeps pieces."""
+    if connection.dialect.name == "sqlite":
+        return sqlite_pieces
+    return postgresql_pieces

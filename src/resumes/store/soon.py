@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from resumes.errors import OutcomeUnknown, StoreUnavailable
-from resumes.store.lane import BUSY, Apply, Lane, Write
+from resumes.store.writes import BUSY, Apply, Lane, Write
 
 logger = logging.getLogger("resumes.store")
 

@@ -5,17 +5,31 @@ costs, without the result and type machinery. Values go in and out as the driver
 this is for statements over text, integers and bytes.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any
 
-from sqlalchemy import Connection, Executable
+from sqlalchemy import Connection, Executable, LargeBinary, Table, bindparam
+from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.engine.default import DefaultDialect
+from sqlalchemy.ext.compiler import compiles
+from sqlalchemy.sql.compiler import SQLCompiler
+from sqlalchemy.sql.functions import FunctionElement
+
+from resumes.store.columns import Text
+
+Insert = Callable[[Table], Any]
+"""An engine's own `insert`, which knows ON CONFLICT."""
+
+_INSERTS: dict[str, Insert] = {"sqlite": sqlite.insert, "postgresql": postgresql.insert}
 
 
 class Prepared:
-    """A statement whose parameters are `bindparam`s, given by name when it runs."""
+    """A statement whose parameters are `bindparam`s, given by name when it runs.
 
-    def __init__(self, statement: Executable) -> None:
+    One that begins with an engine's own insert comes as a function of that.
+    """
+
+    def __init__(self, statement: Executable | Callable[[Insert], Executable]) -> None:
         self._statement = statement
         self._compiled: dict[str, tuple[str, tuple[str, ...], dict[str, Any]]] = {}
 
@@ -24,7 +38,10 @@ class Prepared:
         if name not in self._compiled:
             dialect = connection.dialect
             assert isinstance(dialect, DefaultDialect)
-            compiled: Any = self._statement.compile(dialect=dialect)  # type: ignore[attr-defined]  # Executable does not promise it
+            statement: Any = self._statement
+            if not isinstance(statement, Executable):
+                statement = statement(_INSERTS[name])
+            compiled: Any = statement.compile(dialect=dialect)
             # Values that are part of the statement, such as an offset that a dialect adds.
             constants = {key: value for key, value in compiled.params.items() if value is not None}
             self._compiled[name] = (str(compiled), tuple(compiled.positiontup), constants)
@@ -40,7 +57,57 @@ class Prepared:
     def run_many(self, connection: Connection, rows: Iterable[Mapping[str, Any]]) -> None:
         """The statement is run once for each row of values; nothing is run for none."""
         sql, names, _ = self._for(connection)
-        driver(connection).executemany(sql, [[row[name] for name in names] for row in rows])
+        run_many(connection, sql, [[row[name] for name in names] for row in rows])
+
+
+def run_many(connection: Connection, sql: str, rows: list[list[Any]]) -> None:
+    """A statement of the engine's own is run once for each row; nothing is run for none."""
+    if rows:
+        driver(connection).cursor().executemany(sql, rows)
+
+
+def replacing(table: Table, names: Collection[str] | None = None) -> Prepared:
+    """Inserts a row in place of one with the same primary key. Columns that are not among `names`
+    become NULL; None: all are given."""
+    given = [column.name for column in table.columns] if names is None else names
+    keys = [column.name for column in table.primary_key]
+
+    def build(insert: Insert) -> Executable:
+        statement = insert(table).values({name: bindparam(name) for name in given})
+        return replace_on_conflict(statement, table, keys)
+
+    return Prepared(build)
+
+
+def replace_on_conflict(statement: Any, table: Table, keys: Collection[str]) -> Executable:
+    """The insert, which takes the place of a row with the same key."""
+    replaced = {
+        column.name: statement.excluded[column.name]
+        for column in table.columns
+        if column.name not in keys
+    }
+    result: Executable = statement.on_conflict_do_update(index_elements=keys, set_=replaced)
+    return result
+
+
+class text_of(FunctionElement[str]):
+    """Bytes in UTF-8 as text, which spares making a string of them only for the driver."""
+
+    type = Text()
+    inherit_cache = True
+
+    def __init__(self, name: str) -> None:
+        super().__init__(bindparam(name, type_=LargeBinary))
+
+
+@compiles(text_of, "sqlite")
+def _text_of_sqlite(element: text_of, compiler: SQLCompiler, **options: Any) -> str:
+    return f"CAST({compiler.process(element.clauses, **options)} AS TEXT)"
+
+
+@compiles(text_of, "postgresql")
+def _text_of_postgresql(element: text_of, compiler: SQLCompiler, **options: Any) -> str:
+    return f"convert_from({compiler.process(element.clauses, **options)}, 'UTF8')"
 
 
 def driver(connection: Connection) -> Any:

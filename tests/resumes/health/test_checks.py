@@ -10,9 +10,10 @@ from resumes.health.findings import State
 from resumes.health.installation import Installation
 from resumes.health.slow import SlowAnswers
 from resumes.settings import Settings, load_settings
-from resumes.store import Store, accounts, driver, open_store
+from resumes.store import Store, accounts, open_store
 from resumes.store.accounts import AccountInfo
 from resumes.store.schema import account_usage
+from resumes.store.sqlite import driver
 from tests.resumes.health.conftest import command_line
 
 

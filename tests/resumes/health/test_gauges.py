@@ -20,7 +20,7 @@ from tests.resumes.store.conftest import SteppingClock
 def test_an_empty_store(store: Store) -> None:
     gauges = read_gauges(store, SlowAnswers())
 
-    assert gauges.size.file_bytes > 0
+    assert gauges.size.data_bytes > 0
     assert gauges.free_bytes
     assert (gauges.accounts, gauges.resumes, gauges.live_importers) == (0, 0, 0)
     assert set(gauges.files.values()) == {0}

@@ -1,31 +1,27 @@
 """The store's size, and a log that nobody cuts."""
 
-from pathlib import Path
-
 import pytest
 
 from resumes.health.findings import State
-from resumes.health.sizes import LARGE_LOG_BYTES, StoreSize, check_size, in_bytes, measure_store
+from resumes.health.sizes import LARGE_LOG_BYTES, check_size, in_bytes
 from resumes.store import Store, accounts
+from resumes.store.database import Size
+from tests.resumes.store.builders import sqlite_of
 
 
 def test_the_store_and_its_log_are_measured(store: Store) -> None:
     accounts.create_account(store, "acme")
 
-    size = measure_store(store.path)
+    size = store.database.measure()
 
-    assert size.file_bytes == store.path.stat().st_size
-    assert size.log_bytes > 0
-
-
-def test_what_is_not_there_has_no_size(tmp_path: Path) -> None:
-    assert measure_store(tmp_path / "none.db") == StoreSize(0, 0)
+    assert size.data_bytes == sqlite_of(store).path.stat().st_size
+    assert size.log_bytes
 
 
 def test_a_log_that_is_not_cut_is_told() -> None:
-    assert check_size(StoreSize(2**40, LARGE_LOG_BYTES - 1)).state is State.WELL
+    assert check_size(Size(2**40, LARGE_LOG_BYTES - 1)).state is State.WELL
 
-    finding = check_size(StoreSize(2**20, LARGE_LOG_BYTES))
+    finding = check_size(Size(2**20, LARGE_LOG_BYTES))
 
     assert finding.state is State.NOTICE
     assert finding.text == "1.0 MiB, and 256 MiB of log"

@@ -10,10 +10,16 @@ from resumes import analyzer
 from resumes.store import Store, ledger
 from resumes.store.accounts import AccountInfo
 from resumes.store.creating import NewResume
-from resumes.store.engine import sqlite_engine
 from resumes.store.importers import Finding, Importer, State
 from resumes.store.ledger import FileOutcome, FileRow, FileVerdict, Verdict
+from resumes.store.sqlite.database import SqliteDatabase, sqlite_engine
 from tests.resumes.builders import a_claim, a_document
+
+
+def sqlite_of(store: Store) -> SqliteDatabase:
+    """The file below the store, for tests of what only a file has."""
+    assert isinstance(store.database, SqliteDatabase)
+    return store.database
 
 
 def a_file(
@@ -87,7 +93,7 @@ def a_person(
 
 def indexed_pieces(store: Store) -> list[str]:
     """The pieces that the search index holds for any resume, as it holds them."""
-    with sqlite_engine(store.path, transactions=False).connect() as connection:
+    with sqlite_engine(sqlite_of(store).path, transactions=False).connect() as connection:
         connection.exec_driver_sql(
             "CREATE VIRTUAL TABLE temp.pieces USING fts5vocab('main', 'search_pieces', 'instance')"
         )

@@ -6,7 +6,9 @@ from pathlib import Path
 from sqlalchemy import Connection, text
 
 from resumes.store import migrations
-from resumes.store.engine import APPLICATION_ID, sqlite_engine
+from resumes.store.sqlite import upgrading
+from resumes.store.sqlite.database import sqlite_engine
+from resumes.store.sqlite.opening import APPLICATION_ID
 
 ACCOUNT = "a" * 16
 DONE, FAILED, HELD = (f"{number:024x}" for number in (1, 2, 3))
@@ -26,7 +28,7 @@ def a_store_of_0001(path: Path, scratch: Path) -> None:
         connection.exec_driver_sql(f"PRAGMA application_id={APPLICATION_ID}")
         connection.exec_driver_sql("PRAGMA journal_mode=WAL").fetchall()
     engine.dispose()
-    migrations.upgrade(sqlite_engine(path, transactions=True), path, folder=folder)
+    upgrading.upgrade(sqlite_engine(path, transactions=True), path, folder=folder)
     with sqlite_engine(path, transactions=True).begin() as connection:
         _fill(connection)
 

@@ -12,8 +12,10 @@ from sqlalchemy.exc import DBAPIError
 
 from resumes.errors import InvalidArgument, StoreIncompatible, StoreUnavailable
 from resumes.store import Store, accounts, keys, listing, open_store
-from resumes.store.driver import dbapi
-from resumes.store.engine import sqlite_engine, sqlite_path
+from resumes.store.addresses import SqliteAddress, parse_address
+from resumes.store.sqlite.database import sqlite_engine
+from resumes.store.sqlite.driver import dbapi
+from tests.resumes.store.builders import sqlite_of
 
 
 def test_a_new_store_has_the_three_plans(store: Store) -> None:
@@ -24,13 +26,13 @@ def test_a_new_store_has_the_three_plans(store: Store) -> None:
 
 def test_the_files_of_a_store_are_its_owners_alone(store: Store) -> None:
     accounts.create_account(store, "ana")
-    files = list(store.path.parent.glob("resumes.db*"))
+    files = list(sqlite_of(store).path.parent.glob("resumes.db*"))
     assert len(files) == 5
     assert all(file.stat().st_mode & 0o077 == 0 for file in files)
 
 
 def test_a_commit_is_on_the_disk_before_it_is_answered(store: Store) -> None:
-    raw = store._lane_connection.connection.driver_connection
+    raw = sqlite_of(store)._lane_connection.connection.driver_connection
     assert raw is not None
     assert raw.execute("PRAGMA synchronous").fetchone() == (2,)
     assert raw.execute("PRAGMA journal_mode").fetchone() == ("wal",)
@@ -123,10 +125,10 @@ def test_a_damaged_store_is_named_when_it_is_read(url: str, tmp_path: Path) -> N
 def test_a_store_that_another_program_has_locked_is_unavailable(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    raw = store._lane_connection.connection.driver_connection
+    raw = sqlite_of(store)._lane_connection.connection.driver_connection
     assert raw is not None
     raw.execute("PRAGMA busy_timeout=10")
-    shell = dbapi.connect(store.path, isolation_level=None)
+    shell = dbapi.connect(sqlite_of(store).path, isolation_level=None)
     shell.execute("BEGIN IMMEDIATE")
     with pytest.raises(StoreUnavailable, match="locked"):
         accounts.create_account(store, "ana")
@@ -136,11 +138,11 @@ def test_a_store_that_another_program_has_locked_is_unavailable(
 
 
 def test_the_log_is_kept_short(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("resumes.store.engine.CHECKPOINT_BYTES", 100_000)
-    monkeypatch.setattr("resumes.store.engine.CHECKPOINT_EVERY_S", 0.0)
+    monkeypatch.setattr("resumes.store.sqlite.database.CHECKPOINT_BYTES", 100_000)
+    monkeypatch.setattr("resumes.store.sqlite.database.CHECKPOINT_EVERY_S", 0.0)
     for n in range(60):
         accounts.create_account(store, f"account-{n}")
-    log = store.path.with_name("resumes.db-wal")
+    log = sqlite_of(store).path.with_name("resumes.db-wal")
     assert log.stat().st_size < 400_000
 
 
@@ -152,22 +154,22 @@ def test_the_log_is_kept_short(store: Store, monkeypatch: pytest.MonkeyPatch) ->
     ],
 )
 def test_the_address_of_a_file(url: str, path: str) -> None:
-    assert sqlite_path(url) == Path(path)
+    assert parse_address(url) == SqliteAddress(Path(path))
 
 
 def test_a_relative_address_is_taken_from_the_working_folder() -> None:
-    assert sqlite_path("sqlite:///r.db") == Path.cwd() / "r.db"
+    assert parse_address("sqlite:///r.db") == SqliteAddress(Path.cwd() / "r.db")
 
 
 @pytest.mark.parametrize("url", ["", "resumes.db", "sqlite://", "sqlite:///", "mysql://h/d"])
 def test_an_address_that_cannot_be_used_is_refused(url: str) -> None:
     with pytest.raises(InvalidArgument, match="use sqlite:///PATH"):
-        sqlite_path(url)
+        parse_address(url)
 
 
 def test_a_refused_address_never_shows_its_password() -> None:
     with pytest.raises(InvalidArgument) as caught:
-        sqlite_path("mysql://ana:secret@host/db")
+        parse_address("mysql://ana:secret@host/db")
     assert "secret" not in caught.value.message
 
 
@@ -180,7 +182,7 @@ def test_a_thread_that_ends_takes_its_reading_connection_along(store: Store) -> 
         thread.start()
         thread.join()
     gc.collect()
-    assert len(store._connections) <= 1
+    assert len(sqlite_of(store)._connections) <= 1
 
 
 def test_a_word_that_is_not_utf_8_is_refused_wherever_it_is_looked_up(store: Store) -> None:
@@ -197,7 +199,10 @@ def test_a_word_that_is_not_utf_8_is_refused_wherever_it_is_looked_up(store: Sto
 def test_an_error_of_the_driver_does_not_say_what_was_to_be_written(store: Store) -> None:
     statement = text("INSERT INTO plans (name) VALUES (:name)")
 
-    with pytest.raises(DBAPIError) as caught, store._write_engine.connect() as connection:
+    with (
+        pytest.raises(DBAPIError) as caught,
+        sqlite_of(store)._write_engine.connect() as connection,
+    ):
         connection.execute(statement, {"name": "planted@example.com"})
 
     assert "NOT NULL" in str(caught.value)
@@ -206,7 +211,7 @@ def test_an_error_of_the_driver_does_not_say_what_was_to_be_written(store: Store
 
 def test_a_connection_that_never_waits_for_writers_waits_while_it_is_opened(url: str) -> None:
     open_store(url).close()
-    path = sqlite_path(url)
+    path = Path(url.removeprefix("sqlite:///"))
     other = dbapi.connect(str(path), isolation_level=None, check_same_thread=False)
     other.execute("PRAGMA locking_mode=EXCLUSIVE")
     other.execute("BEGIN EXCLUSIVE")

@@ -11,6 +11,7 @@ from resumes.store.accounts import AccountInfo
 from resumes.store.creating import Created, Outcome, create
 from resumes.store.idempotency import KEPT, prune_soon
 from tests.resumes.builders import a_claim, a_resume
+from tests.resumes.store.builders import sqlite_of
 from tests.resumes.store.conftest import SteppingClock
 
 MakeAccount = Callable[..., AccountInfo]
@@ -169,7 +170,7 @@ def test_a_create_without_a_key_runs_no_statement_about_keys(
 ) -> None:
     account = an_account()
     statements: list[str] = []
-    raw: Any = store._lane_connection.connection.driver_connection
+    raw: Any = sqlite_of(store)._lane_connection.connection.driver_connection
     raw.set_trace_callback(statements.append)
 
     creating.create(store, account.id, [a_resume(with_digest=True)], claim=a_claim())

@@ -8,6 +8,7 @@ from sqlalchemy import text
 from resumes.errors import Conflict, InvalidArgument, InvalidKey, NotFound
 from resumes.store import Store, accounts, keys, open_store, plans
 from resumes.store.accounts import AccountInfo
+from tests.resumes.store.builders import sqlite_of
 from tests.resumes.store.conftest import SteppingClock
 
 MakeAccount = Callable[..., AccountInfo]
@@ -52,7 +53,7 @@ def test_the_store_keeps_no_key(store: Store, an_account: MakeAccount) -> None:
     an_account()
     secret = keys.create_key(store, "ana").secret
     store.close()
-    for file in store.path.parent.iterdir():
+    for file in sqlite_of(store).path.parent.iterdir():
         assert secret.encode() not in file.read_bytes()
 
 

@@ -19,11 +19,13 @@ from resumes.store import (
     search,
     search_filler,
 )
-from resumes.store.engine import sqlite_engine
 from resumes.store.ledger import FileOutcome
 from resumes.store.requests import Action
+from resumes.store.sqlite import upgrading
+from resumes.store.sqlite.database import sqlite_engine
 from tests.resumes.builders import a_claim, a_resume
 from tests.resumes.store import older_stores
+from tests.resumes.store.builders import sqlite_of
 
 LAST = migrations.revisions()[-1]
 NEXT = f"{int(LAST) + 1:04}"
@@ -65,7 +67,7 @@ def a_filled_store(url: str) -> Path:
     with open_store(url) as store:
         account = accounts.create_account(store, "ana", plan="business")
         creating.create(store, account.id, [a_resume() for _ in range(10)])
-        return store.path
+        return sqlite_of(store).path
 
 
 def count(path: Path, table: str) -> int:
@@ -77,10 +79,10 @@ def count(path: Path, table: str) -> int:
 def test_s5_rebuilding_the_accounts_table_takes_no_resumes_along(url: str, tmp_path: Path) -> None:
     path = a_filled_store(url)
     folder = a_folder_with(tmp_path, REBUILD_ACCOUNTS)
-    migrations.upgrade(sqlite_engine(path, transactions=True), path, folder=folder)
+    upgrading.upgrade(sqlite_engine(path, transactions=True), path, folder=folder)
     assert [count(path, table) for table in ("accounts", "resumes", "documents")] == [1, 10, 10]
     with sqlite_engine(path, transactions=False).connect() as connection:
-        assert migrations.state(connection, path, folder=folder) == "current"
+        assert migrations.state(connection, str(path), folder=folder) == "current"
         assert connection.execute(text("SELECT note FROM accounts")).all() == [(None,)]
 
 
@@ -88,7 +90,7 @@ def test_s5_a_migration_that_would_lose_rows_is_undone(url: str, tmp_path: Path)
     path = a_filled_store(url)
     folder = a_folder_with(tmp_path, LOSE_ROWS)
     with pytest.raises(StoreIncompatible, match="lost rows of documents"):
-        migrations.upgrade(sqlite_engine(path, transactions=True), path, folder=folder)
+        upgrading.upgrade(sqlite_engine(path, transactions=True), path, folder=folder)
     assert count(path, "documents") == 10
     with open_store(url) as store:
         assert accounts.get_account(store, "ana").resume_count == 10
@@ -97,7 +99,7 @@ def test_s5_a_migration_that_would_lose_rows_is_undone(url: str, tmp_path: Path)
 def test_s5_an_older_store_is_backed_up_before_it_is_migrated(url: str, tmp_path: Path) -> None:
     path = a_filled_store(url)
     folder = a_folder_with(tmp_path, REBUILD_ACCOUNTS)
-    migrations.upgrade(sqlite_engine(path, transactions=True), path, folder=folder)
+    upgrading.upgrade(sqlite_engine(path, transactions=True), path, folder=folder)
     assert count(path.with_name(f"resumes.db.before-{NEXT}"), "resumes") == 10
 
 
@@ -105,10 +107,9 @@ def test_an_older_store_is_upgraded_when_it_is_opened(
     url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = a_filled_store(url)
-    monkeypatch.setattr(
-        migrations.upgrade, "__kwdefaults__", {"folder": a_folder_with(tmp_path, REBUILD_ACCOUNTS)}
-    )
-    monkeypatch.setattr(migrations.state, "__kwdefaults__", migrations.upgrade.__kwdefaults__)
+    folder = a_folder_with(tmp_path, REBUILD_ACCOUNTS)
+    for function in (migrations.state, upgrading.upgrade):
+        monkeypatch.setattr(function, "__kwdefaults__", {"folder": folder})
     with pytest.raises(StoreIncompatible, match="resumes db upgrade"):
         open_store(url, upgrade=False)
     with open_store(url) as store:
@@ -165,14 +166,14 @@ def test_an_upgraded_store_is_searched_before_its_index_is_filled_and_after(
 
 def test_what_is_made_from_other_rows_may_be_made_anew(url: str, tmp_path: Path) -> None:
     with open_store(url) as store:
-        path = store.path
+        path = sqlite_of(store).path
         account = accounts.create_account(store, "ana", plan="business")
         creating.create(store, account.id, [a_resume()])
         search_filler.fill(store)
     folder = a_folder_with(tmp_path, MAKE_INDEX_ANEW)
-    migrations.upgrade(sqlite_engine(path, transactions=True), path, folder=folder)
+    upgrading.upgrade(sqlite_engine(path, transactions=True), path, folder=folder)
     with sqlite_engine(path, transactions=False).connect() as connection:
-        assert migrations.state(connection, path, folder=folder) == "current"
+        assert migrations.state(connection, str(path), folder=folder) == "current"
 
 
 def test_a_newer_store_is_refused_by_name(url: str) -> None:
@@ -191,14 +192,14 @@ def test_s4_a_store_that_others_use_is_not_migrated_and_they_are_named(
     with open_store(url):
         folder = a_folder_with(tmp_path, REBUILD_ACCOUNTS)
         monkeypatch.setattr(migrations.state, "__kwdefaults__", {"folder": folder})
-        monkeypatch.setattr("resumes.store.engine.OPEN_WAIT_S", 0.05)
+        monkeypatch.setattr("resumes.store.sqlite.opening.OPEN_WAIT_S", 0.05)
         with pytest.raises(StoreUnavailable, match="in use by process"):
             open_store(url)
 
 
 def test_the_migrations_make_the_tables_of_the_schema(url: str, tmp_path: Path) -> None:
     with open_store(url) as store:
-        path = store.path
+        path = sqlite_of(store).path
     migrated = MetaData()
     # FTS5 makes tables of its own inside of the one that the schema names in no model.
     migrated.reflect(

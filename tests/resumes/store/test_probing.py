@@ -9,7 +9,7 @@ from resumes.store import Store, accounts, open_store
 from resumes.store.accounts import AccountInfo
 from resumes.store.probing import probe_reading, probe_writing_soon
 from tests.importer.builders import a_full_disk
-from tests.resumes.store.builders import hold_lane
+from tests.resumes.store.builders import hold_lane, sqlite_of
 
 MakeAccount = Callable[..., AccountInfo]
 
@@ -22,7 +22,7 @@ def test_a_store_that_works_passes_and_holds_what_it_held(
     store: Store, an_account: MakeAccount, url: str
 ) -> None:
     an_account("ana")
-    log = store.path.with_name(store.path.name + "-wal")
+    log = sqlite_of(store).path.with_name(sqlite_of(store).path.name + "-wal")
     before_bytes = log.stat().st_size
 
     probe_reading(store)
@@ -57,7 +57,7 @@ def test_a_lane_that_is_held_fails_at_the_deadline(store: Store) -> None:
 
 
 def test_a_disk_that_takes_no_more_fails_writing_and_not_reading(store: Store) -> None:
-    log = store.path.with_name(store.path.name + "-wal")
+    log = sqlite_of(store).path.with_name(sqlite_of(store).path.name + "-wal")
 
     with a_full_disk(log.stat().st_size), pytest.raises(StoreError):
         probe_writing(store)

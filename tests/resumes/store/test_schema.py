@@ -1,6 +1,6 @@
 from resumes.store import schema
 
-DIRECTORIES = {"plans", "accounts", "key_directory", "importers"}
+DIRECTORIES = {"plans", "accounts", "key_directory", "importers", "store_facts"}
 
 
 def test_every_table_but_the_directories_is_keyed_by_account_first() -> None:

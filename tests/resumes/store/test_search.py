@@ -12,7 +12,7 @@ from resumes.store.accounts import AccountInfo
 from resumes.store.listing import Entry
 from resumes.store.search import Found
 from resumes.store.search_words import holds, parse_terms, searched_words
-from tests.resumes.store.builders import a_person
+from tests.resumes.store.builders import a_person, sqlite_of
 
 MakeAccount = Callable[..., AccountInfo]
 
@@ -206,7 +206,7 @@ def test_a_search_leaves_no_statement_behind_that_holds_back_the_log(
     assert len(ids(search.find_page(store, account.id, "ada", limit=1))) == 1
     fill(store, account, "Bo")
     with open_store(store.url) as other:
-        row = other.reader().exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)").one()
+        row = sqlite_of(other).reader().exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)").one()
     assert row[0] == 0  # not busy: no reader stood in the way
 
 

@@ -2,7 +2,7 @@ import contextlib
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 import pytest
@@ -11,7 +11,6 @@ from sqlalchemy import Connection, text
 from resumes.store import (
     Store,
     creating,
-    lane,
     listing,
     open_store,
     search_filler,
@@ -29,6 +28,7 @@ from resumes.store.search_filler import (
 )
 from resumes.store.search_index import Slice
 from tests.resumes.builders import a_resume
+from tests.resumes.store.builders import sqlite_of
 
 MakeAccount = Callable[..., AccountInfo]
 LOOK_S = 0.01
@@ -55,7 +55,7 @@ def wait_until(is_so: Callable[[], bool]) -> None:
 def locked(store: Store) -> Iterator[None]:
     """Somebody keeps the store locked who does not use the lane."""
     with open_store(store.url) as other:
-        transaction = other._lane_connection.begin()
+        transaction = sqlite_of(other)._lane_connection.begin()
         try:
             yield
         finally:
@@ -179,7 +179,7 @@ def test_failures_are_logged_once_and_what_failed_is_tried_again(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     monkeypatch.setattr(search_filler, "AGAIN_S", LOOK_S)
-    monkeypatch.setattr(lane, "BUSY_S", LOOK_S)
+    monkeypatch.setattr("resumes.store.sqlite.lane.BUSY_S", LOOK_S)
     fill(store, an_account(), 1)
     tries: list[float] = []
     step = Filler.step
@@ -241,7 +241,7 @@ def test_what_went_meanwhile_moves_the_position_all_the_same(
 ) -> None:
     account = an_account()
     fill(store, account, 1)
-    slices: Sequence[Slice] = gather(store).slices
+    slices = gather(store).slices
     listing.delete_resume(store, account.id, listing.list_page(store, account.id).entries[0].id)
-    added = store.write(search_filler.add, slices)
+    added = search_filler.add_all(store, slices)
     assert (added.slices, indexed(store)) == (1, 0)

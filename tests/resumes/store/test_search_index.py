@@ -5,7 +5,8 @@ from sqlalchemy import text
 
 from resumes.store import Store, accounts, creating, listing, search_filler, search_index
 from resumes.store.accounts import AccountInfo
-from resumes.store.search_index import NUMBER_SHIFT, Progress, Slice
+from resumes.store.search_index import Progress, Slice
+from resumes.store.sqlite.pieces import NUMBER_SHIFT
 from tests.resumes.store.builders import a_person, indexed_pieces
 
 MakeAccount = Callable[..., AccountInfo]

@@ -8,14 +8,15 @@ import pytest
 from sqlalchemy import Connection
 
 from resumes.errors import OutcomeUnknown, StoreUnavailable
-from resumes.store import Store, creating, lane, listing, open_store, soon
+from resumes.store import Store, creating, listing, open_store, soon
 from resumes.store.accounts import AccountInfo
-from resumes.store.driver import dbapi
-from resumes.store.lane import Write
 from resumes.store.locks import FileLock
 from resumes.store.soon import SoonWriter
+from resumes.store.sqlite import lane
+from resumes.store.sqlite.driver import dbapi
+from resumes.store.writes import Write
 from tests.resumes.builders import a_resume
-from tests.resumes.store.builders import free_maximum, hold_lane, rename
+from tests.resumes.store.builders import free_maximum, hold_lane, rename, sqlite_of
 
 MakeAccount = Callable[..., AccountInfo]
 
@@ -58,7 +59,7 @@ def test_what_comes_while_a_batch_is_committed_makes_the_next(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     seen, go_on = Seen(), threading.Event()
-    dialect = store._write_engine.dialect
+    dialect = sqlite_of(store)._write_engine.dialect
     really = dialect.do_commit
 
     def slowly(connection: Any) -> None:
@@ -82,7 +83,7 @@ def test_what_comes_while_a_batch_is_committed_makes_the_next(
 
 def test_where_another_process_has_the_lock_the_thread_waits_for_it(store: Store) -> None:
     seen = Seen()
-    other = FileLock(store.path.with_name(f"{store.path.name}.lane"))
+    other = FileLock(sqlite_of(store).path.with_name(f"{sqlite_of(store).path.name}.lane"))
     assert other.acquire(wait_s=1)
 
     async def scenario() -> Any:
@@ -124,7 +125,7 @@ def test_s2_a_failed_commit_of_a_loop_is_proved_gone_by_a_later_one(
     store: Store, an_account: MakeAccount, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     account = an_account()
-    dialect = store._write_engine.dialect
+    dialect = sqlite_of(store)._write_engine.dialect
     really, failures = dialect.do_commit, iter([True])
 
     def fail_once(connection: Any) -> None:
@@ -161,7 +162,7 @@ def test_a_commit_that_takes_too_long_is_unknown(
 ) -> None:
     monkeypatch.setattr(soon, "LOOK_AFTER_S", 0.01)
     go_on = threading.Event()
-    dialect = store._write_engine.dialect
+    dialect = sqlite_of(store)._write_engine.dialect
     really = dialect.do_commit
 
     def slowly(connection: Any) -> None:
@@ -288,7 +289,7 @@ def test_what_was_applied_and_not_handed_over_is_rolled_back_and_unknown(
 
 
 def test_a_loop_goes_on_while_somebody_beside_the_lane_writes(store: Store) -> None:
-    other = dbapi.connect(str(store.path), isolation_level=None)
+    other = dbapi.connect(str(sqlite_of(store).path), isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
     pauses: list[float] = []
 

@@ -85,7 +85,7 @@ def test_importing_and_posting_at_once_never_exceed_the_limit(scene: Scene) -> N
 
 LOCKING = """
 import sys
-from resumes.store.driver import dbapi
+from resumes.store.sqlite.driver import dbapi
 connection = dbapi.connect(sys.argv[1], isolation_level=None)
 connection.execute("BEGIN IMMEDIATE")
 print(flush=True)

@@ -35,7 +35,7 @@ class Hindrance(StrEnum):
 
 HOLDER = """
     import fcntl, sys
-    from resumes.store.driver import dbapi
+    from resumes.store.sqlite.driver import dbapi
 
     what, path = sys.argv[1:]
     if what == "LANE":

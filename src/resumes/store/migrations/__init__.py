@@ -1,37 +1,23 @@
 """How a store becomes the current version: Alembic, on a connection of ours.
 
-Revisions live in `versions/`. A migration runs in one transaction, after a backup, with foreign
-keys off (a rebuilt `accounts` must not take its resumes along, pitfalls S5), and commits only
-when foreign keys hold and no table that stays has lost a row.
+Revisions live in `versions/`, one for all engines. Around them each engine has its own care:
+`resumes.store.sqlite.upgrading` and `resumes.store.postgresql.upgrading`.
+
+A revision may say which program is the oldest that can go on with the store after it:
+
+    oldest_program = "0006"
+
+Nodes of that version then run beside those of the new one, while a server's nodes are replaced one
+by one. A revision that says nothing can be used by none that is older.
 """
 
 from pathlib import Path
 
-from sqlalchemy import Connection, Engine, text
+from sqlalchemy import Connection, inspect, text
 
 from resumes.errors import StoreIncompatible
 
 FOLDER = Path(__file__).parent
-
-
-def state(connection: Connection, path: Path, *, folder: Path = FOLDER) -> str:
-    """Whether the store is "empty", "older" or "current".
-
-    Raises StoreIncompatible for a revision that this program does not know: a newer one made it.
-    """
-    tables = set(connection.execute(text("SELECT name FROM sqlite_schema")).scalars())
-    if "alembic_version" not in tables:
-        return "empty"
-    revision = connection.execute(text("SELECT version_num FROM alembic_version")).scalar()
-    known = revisions(folder)
-    if revision == known[-1]:
-        return "current"
-    if revision is None or revision in known:
-        return "older"
-    raise StoreIncompatible(
-        f"The store {path} was made by a newer version (schema {revision}, this program knows "
-        f"{known[-1]}). Update resume-service"
-    )
 
 
 def revisions(folder: Path = FOLDER) -> list[str]:
@@ -39,56 +25,51 @@ def revisions(folder: Path = FOLDER) -> list[str]:
     return sorted(file.name.partition("_")[0] for file in (folder / "versions").glob("[0-9]*.py"))
 
 
-def upgrade(engine: Engine, path: Path, *, folder: Path = FOLDER) -> None:
-    """The store is at the newest revision; on any error it is as it was.
+def find_revision(connection: Connection) -> str | None:
+    """The revision that the store is at; None where nothing was made yet."""
+    if not inspect(connection).has_table("alembic_version"):
+        return None
+    revision: str | None = connection.execute(
+        text("SELECT version_num FROM alembic_version")
+    ).scalar()
+    return revision
 
-    The caller holds the store exclusively. A store that is not empty is backed up first, as
-    `<name>.before-<revision>`, beside it.
+
+def state(connection: Connection, label: str, *, folder: Path = FOLDER) -> str:
+    """Whether the store is "empty", "older" or "current".
+
+    Raises StoreIncompatible for a revision that this program does not know: a newer one made it.
     """
+    revision = find_revision(connection)
+    if revision is None:
+        return "empty"
+    known = revisions(folder)
+    if revision == known[-1]:
+        return "current"
+    if revision in known:
+        return "older"
+    raise StoreIncompatible(
+        f"The store {label} was made by a newer version (schema {revision}, this program knows "
+        f"{known[-1]}). Update resume-service"
+    )
+
+
+def run(connection: Connection, *, folder: Path = FOLDER) -> None:
+    """The store is at the newest revision, as soon as the connection's transaction is committed."""
     # Alembic takes a tenth of a second to import, and a current store never needs it.
     from alembic import command
     from alembic.config import Config
+    from alembic.script import ScriptDirectory
 
     config = Config()
     config.set_main_option("script_location", str(folder).replace("%", "%%"))
-    with engine.connect() as connection:
-        driver_connection = connection.connection.driver_connection
-        assert driver_connection is not None
-        older = state(connection, path, folder=folder) == "older"
-        connection.rollback()
-        if older:
-            backup = path.with_name(f"{path.name}.before-{revisions(folder)[-1]}")
-            backup.unlink(missing_ok=True)
-            driver_connection.execute("VACUUM INTO ?", [str(backup)])
-        driver_connection.execute("PRAGMA foreign_keys=OFF")
-        with connection.begin():
-            before = _row_counts(connection)
-            config.attributes["connection"] = connection
-            command.upgrade(config, "head")
-            _check(connection, before, path)
-
-
-def _row_counts(connection: Connection) -> dict[str, int]:
-    tables = connection.execute(
-        # The tables inside of a virtual one hold what is made from others, however many rows.
-        text(
-            "SELECT name FROM pragma_table_list"
-            " WHERE schema = 'main' AND type = 'table' AND name NOT LIKE 'sqlite_%'"
-        )
-    ).scalars()
-    return {
-        name: connection.execute(text(f'SELECT count(*) FROM "{name}"')).scalar_one()
-        for name in list(tables)
-        if name != "alembic_version"
-    }
-
-
-def _check(connection: Connection, before: dict[str, int], path: Path) -> None:
-    broken = connection.execute(text("PRAGMA foreign_key_check")).first()
-    after = _row_counts(connection)
-    lost = [name for name, count in before.items() if after.get(name, count) < count]
-    if broken or lost:
-        raise StoreIncompatible(
-            f"The upgrade of {path} was undone: it would have lost rows of "
-            f"{', '.join(lost) or broken}. Please report this"
-        )
+    config.attributes["connection"] = connection
+    command.upgrade(config, "head")
+    if not inspect(connection).has_table("store_facts"):
+        return  # of a time before it said anything of itself
+    newest = ScriptDirectory.from_config(config).get_revision("head")
+    oldest_program = getattr(newest.module, "oldest_program", newest.revision)
+    connection.execute(
+        text("UPDATE store_facts SET value = :value WHERE name = 'oldest_program'"),
+        {"value": oldest_program},
+    )

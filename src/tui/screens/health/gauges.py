@@ -9,6 +9,7 @@ from textual.widget import Widget
 from resumes.health.ages import span
 from resumes.health.gauges import Gauges
 from resumes.health.sizes import in_bytes
+from resumes.store.database import Size
 from resumes.store.ledger import FileOutcome
 from resumes.text import counted
 from tui.text import NONE, joined, safe
@@ -25,7 +26,7 @@ def gauge_texts(gauges: Gauges) -> list[tuple[str, str]]:
     files, age_s = gauges.files, gauges.oldest_request_s
     free = NONE if gauges.free_bytes is None else f"{in_bytes(gauges.free_bytes)} free"
     return [
-        ("Store", f"{in_bytes(gauges.size.file_bytes)} + {in_bytes(gauges.size.log_bytes)} log"),
+        ("Store", _size_text(gauges.size)),
         ("Resumes", f"{gauges.resumes:,} in {counted(gauges.accounts, 'account')}"),
         ("Disk", free),
         ("Importers", f"{gauges.live_importers} live, {gauges.waiting_files:,} files waiting"),
@@ -80,3 +81,8 @@ class GaugeLines(Widget):
     def render_line(self, y: int) -> Strip:
         line = self._lines[y] if y < len(self._lines) else safe("")
         return cells_strip(self, [(line, self.size.width - 2 * MARGIN_CELLS)], self.visual_style)
+
+
+def _size_text(size: Size) -> str:
+    log = "" if size.log_bytes is None else f" + {in_bytes(size.log_bytes)} log"
+    return in_bytes(size.data_bytes) + log

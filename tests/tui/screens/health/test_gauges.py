@@ -5,12 +5,12 @@ from dataclasses import replace
 import pytest
 
 from resumes.health.gauges import Gauges
-from resumes.health.sizes import StoreSize
+from resumes.store.database import Size
 from resumes.store.ledger import FileOutcome
 from tui.screens.health.gauges import GAUGE_CELLS, gauge_lines, gauge_texts
 
 GAUGES = Gauges(
-    size=StoreSize(3 * 2**30, 5 * 2**20),
+    size=Size(3 * 2**30, 5 * 2**20),
     free_bytes=40 * 2**30,
     accounts=12,
     resumes=1_000_000,

@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from resumes.store import accounts, driver, open_store
-from tests.resumes.store.test_lane import run_python
+from resumes.store import accounts, open_store
+from resumes.store.sqlite import driver
+from tests.resumes.store.sqlite.test_lane import run_python
 
 LIBRARIES = """
     import sys
@@ -59,7 +60,7 @@ def test_without_pysqlite3_the_systems_library_is_used_with_a_warning(
 
 
 def test_nothing_else_in_the_source_names_a_sqlite_module() -> None:
-    root = Path(__file__).parents[3] / "src"
+    root = Path(__file__).parents[4] / "src"
     named = [
         path.relative_to(root)
         for path in root.rglob("*.py")

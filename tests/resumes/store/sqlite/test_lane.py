@@ -16,9 +16,9 @@ from resumes.store import Store, accounts, creating, listing, open_store
 from resumes.store.accounts import AccountInfo
 from resumes.store.creating import Created, Creation, NewResume
 from resumes.store.engine import each
-from resumes.store.lane import Write
+from resumes.store.writes import Write
 from tests.resumes.builders import a_resume
-from tests.resumes.store.builders import free_maximum, hold_lane, rename
+from tests.resumes.store.builders import free_maximum, hold_lane, rename, sqlite_of
 
 MakeAccount = Callable[..., AccountInfo]
 
@@ -34,7 +34,7 @@ def test_writes_that_wait_together_are_committed_together(store: Store) -> None:
     threads = [threading.Thread(target=lambda: store.write(count, "x")) for _ in range(20)]
     for thread in threads:
         thread.start()
-    while len(store.lane._waiting) < 20:
+    while len(sqlite_of(store).lane._waiting) < 20:
         threading.Event().wait(0.001)
     go_on.set()
     for thread in [holder, *threads]:
@@ -55,7 +55,7 @@ def test_s7_one_bad_row_does_not_fail_the_rest_of_its_batch(store: Store) -> Non
     threads = [threading.Thread(target=write, args=[name]) for name in ("a", "bad", "c")]
     for thread in threads:
         thread.start()
-    while len(store.lane._waiting) < 3:
+    while len(sqlite_of(store).lane._waiting) < 3:
         threading.Event().wait(0.001)
     go_on.set()
     for thread in [holder, *threads]:
@@ -119,7 +119,7 @@ def test_s2_a_failed_commit_is_proved_gone_by_a_later_one_and_doubles_nothing(
     store: Store, an_account: MakeAccount, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     account = an_account()
-    dialect = store._write_engine.dialect
+    dialect = sqlite_of(store)._write_engine.dialect
     really, failures = dialect.do_commit, iter([True])
 
     def fail_once(connection: Any) -> None:
@@ -143,7 +143,7 @@ FULL_DISK = """
     with open_store(sys.argv[1]) as store:
         account = accounts.create_account(store, "ana", plan="business")
         creating.create(store, account.id, [a_resume()])
-        size = store.path.with_name(store.path.name + "-wal").stat().st_size
+        size = store.database.path.with_name(store.database.path.name + "-wal").stat().st_size
         resource.setrlimit(resource.RLIMIT_FSIZE, (size + 1000, resource.RLIM_INFINITY))
         try:
             creating.create(store, account.id, [a_resume()])
@@ -159,7 +159,7 @@ FULL_DISK = """
 
 
 def run_python(code: str, *arguments: str) -> "subprocess.CompletedProcess[str]":
-    root = Path(__file__).parents[3]
+    root = Path(__file__).parents[4]
     return subprocess.run(
         [sys.executable, "-c", textwrap.dedent(code), *arguments],
         env={**os.environ, "PYTHONPATH": str(root)},
@@ -196,7 +196,7 @@ def test_a_full_disk_in_the_middle_of_a_batch_is_unavailable_and_nothing_of_it_i
     store: Store, an_account: MakeAccount
 ) -> None:
     account = an_account()
-    raw = store._lane_connection.connection.driver_connection
+    raw = sqlite_of(store)._lane_connection.connection.driver_connection
     assert raw is not None
     (pages,) = raw.execute("PRAGMA page_count").fetchone()
     raw.execute(f"PRAGMA max_page_count={pages}")
@@ -272,7 +272,7 @@ def test_what_was_waiting_when_the_store_closes_is_written(url: str) -> None:
     answers: list[str] = []
     thread = threading.Thread(target=lambda: answers.append(store.write(rename, "waiting")))
     thread.start()
-    while not store.lane._waiting:
+    while not sqlite_of(store).lane._waiting:
         threading.Event().wait(0.001)
     go_on.set()
     store.close()
@@ -313,9 +313,9 @@ def test_a_commit_for_which_the_disk_has_no_room_is_known_to_be_not_done(
     store: Store, an_account: MakeAccount, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     account = an_account()
-    raw = store._lane_connection.connection.driver_connection
+    raw = sqlite_of(store)._lane_connection.connection.driver_connection
     assert raw is not None
-    dialect = store._write_engine.dialect
+    dialect = sqlite_of(store)._write_engine.dialect
     commits: list[object] = []
 
     def without_room(connection: object) -> None:
@@ -349,7 +349,7 @@ def test_a_failed_commit_that_cannot_be_rolled_back_either_is_unknown(
         raise OSError("input/output error")
 
     with monkeypatch.context() as patched:
-        patched.setattr(store._write_engine.dialect, "do_commit", fail)
+        patched.setattr(sqlite_of(store)._write_engine.dialect, "do_commit", fail)
         patched.setattr(store.lane, "_roll_back", fail)
         with pytest.raises(OutcomeUnknown):
             store.write(rename, "x")
@@ -358,7 +358,7 @@ def test_a_failed_commit_that_cannot_be_rolled_back_either_is_unknown(
 def test_what_waits_is_taken_although_the_lock_failed_once(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    lock = store._lane_file
+    lock = sqlite_of(store)._lane_file
     really, failures = lock.acquire, iter([True])
 
     def fail_once(*, shared: bool = False, wait_s: float) -> bool:

@@ -7,10 +7,6 @@ itself when the lane is free, and leave only the commit to the thread (`resumes.
 file lock is for fairness and bounded waiting; that writes exclude one another rests on BEGIN
 IMMEDIATE.
 
-A write is a request and the function that applies requests of its kind. Requests of one kind
-that meet in a batch are applied in one call. The function gives a result for each request, a
-`ResumesError` among them for a request that is refused and has written nothing.
-
 What the lane promises each caller:
 - A request that was not taken by its deadline is withdrawn: nothing was done (pitfalls S3).
 - What was taken gets its true outcome. A batch that is known to be rolled back is run again,
@@ -23,25 +19,18 @@ import logging
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
-from itertools import groupby
-from typing import Any, NamedTuple, Protocol
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, RootTransaction
 from sqlalchemy.exc import DBAPIError
 
 from resumes.errors import OutcomeUnknown, ResumesError, StoreUnavailable
-from resumes.store.driver import dbapi
 from resumes.store.locks import FileLock
+from resumes.store.sqlite.driver import dbapi
+from resumes.store.writes import BATCH_LIMIT, BUSY, PENDING, Listener, Write, apply_all, deliver
 
 logger = logging.getLogger("resumes.store")
-
-Apply = Callable[[Connection, Sequence[Any]], Sequence[Any]]
-"""Applies requests of one kind inside the transaction; one result each, in order."""
-
-BATCH_LIMIT = 512
-"""Requests in one transaction at most, so that a commit stays a matter of milliseconds."""
-
 
 BUSY_S = 2.0
 """How long the thread waits for a writer that does not use the lane (a shell, a backup),"""
@@ -55,50 +44,7 @@ AGAIN_S = 0.05
 DRIVER_ERRORS = (DBAPIError, dbapi.Error)
 """A driver's error as SQLAlchemy passes it on, and as it comes from statements run beside it."""
 
-BUSY = "The store is busy; nothing was done, try again"
 FULL = "The disk of the store is full; nothing was done, try again when there is room"
-
-PENDING = object()
-"""The outcome of a write that has none yet; None is an outcome."""
-
-
-class Mailbox(Protocol):
-    """Where finished writes are delivered, by whoever had the turn."""
-
-    def deliver(self, writes: "Sequence[Write]") -> None:
-        """Each write has its `outcome`; tell its waiter. Must not raise or block."""
-
-
-class Write:
-    """A request on its way through the lane. `deadline` is on the monotonic clock."""
-
-    __slots__ = ("apply", "deadline", "mailbox", "outcome", "request", "waiter")
-
-    def __init__(
-        self, apply: Apply, request: Any, *, deadline: float, mailbox: Mailbox, waiter: Any
-    ) -> None:
-        self.apply = apply
-        self.request = request
-        self.deadline = deadline
-        self.mailbox = mailbox
-        self.waiter = waiter
-        self.outcome: Any = PENDING
-
-
-class ThreadMailbox:
-    """Wakes threads that wait on a `threading.Event`."""
-
-    def deliver(self, writes: Sequence[Write]) -> None:
-        """Each waiting thread goes on."""
-        for write in writes:
-            write.waiter.set()
-
-
-class Listener(Protocol):
-    """Who wants to begin a turn."""
-
-    def lane_is_free(self) -> None:
-        """A turn has ended. Called in whatever thread it ended in; must not raise or block."""
 
 
 class _Applied(NamedTuple):
@@ -403,14 +349,7 @@ class Lane:
         who writes to the store beside the lane."""
         transaction = self._begin(wait_s)
         try:
-            outcomes: list[Any] = []
-            for apply, group in groupby(batch, key=lambda write: write.apply):
-                requests = [write.request for write in group]
-                results = apply(self._connection, requests)
-                if len(results) != len(requests):
-                    raise AssertionError("a write has to give one result for each request")
-                outcomes.extend(results)
-            return _Applied(transaction, outcomes)
+            return _Applied(transaction, apply_all(self._connection, batch))
         except BaseException:
             self._roll_back(transaction)
             raise
@@ -493,12 +432,3 @@ def _name_of(error: BaseException) -> str:
 
 class _CommitFailed(Exception):
     """COMMIT itself failed; its cause is the driver's error."""
-
-
-def deliver(writes: Sequence[Write]) -> None:
-    """Each mailbox gets its writes in one call."""
-    mailboxes: dict[int, tuple[Mailbox, list[Write]]] = {}
-    for write in writes:
-        mailboxes.setdefault(id(write.mailbox), (write.mailbox, []))[1].append(write)
-    for mailbox, mine in mailboxes.values():
-        mailbox.deliver(mine)

@@ -1,0 +1,1 @@
+"""A store in PostgreSQL, or in what speaks its protocol."""

@@ -1,0 +1,127 @@
+"""A store in PostgreSQL: a connection for each thread that reads, and the lanes that write."""
+
+import contextlib
+import threading
+import weakref
+from types import TracebackType
+from typing import Final
+
+from sqlalchemy import Connection, text
+
+from resumes.store.addresses import PostgresAddress
+from resumes.store.database import Size, not_text
+from resumes.store.postgresql.driver import DRIVER_ERRORS, is_usable, postgres_engine
+from resumes.store.postgresql.lanes import AccountLanes
+from resumes.store.postgresql.troubles import Trouble, explain, sort
+from resumes.store.statements import driver
+
+READ_PATIENCE_S: Final = 30.0
+"""How long a statement that reads may take: people count millions of rows with some."""
+
+WRITE_PATIENCE_S: Final = 5.0
+"""How long each statement of a write may take before its server is taken for frozen."""
+
+# Said at each beginning, since a pooler keeps no settings (pitfalls S18). Whoever stops in the
+# middle of a transaction does not hold an account's row for long.
+BEGIN: Final = (
+    "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE;"
+    "SET LOCAL lock_timeout = '2s';"
+    "SET LOCAL statement_timeout = '5s';"
+    "SET LOCAL idle_in_transaction_session_timeout = '15s'"
+)
+
+
+class PostgresDatabase:
+    """An open database of a server, or of several of which one can be written to."""
+
+    path = None
+    waits_for_network = True
+
+    def __init__(
+        self, address: PostgresAddress, *, read_patience_s: float = READ_PATIENCE_S
+    ) -> None:
+        self._address = address
+        self._readers = threading.local()
+        # Weak, so that a thread that ends takes its connection along.
+        self._connections: weakref.WeakSet[Connection] = weakref.WeakSet()
+        self._read_engine = postgres_engine(address, patience_s=read_patience_s)
+        writing = postgres_engine(address, patience_s=WRITE_PATIENCE_S, begin=BEGIN)
+        self.lane = AccountLanes(writing, address.label)
+
+    @property
+    def url(self) -> str:
+        """The address that opens this store again, with what stands in it."""
+        return self._address.url
+
+    @property
+    def label(self) -> str:
+        """Servers and name."""
+        return self._address.label
+
+    def read(self) -> "_Reading":
+        """A block with a connection of this thread's own, on which each statement stands for
+        itself. Errors of the driver become StoreUnavailable."""
+        return _Reading(self)
+
+    def reader(self) -> Connection:
+        """This thread's reading connection, opened when first asked for or when it has ended."""
+        connection: Connection | None = getattr(self._readers, "connection", None)
+        if connection is not None and not is_usable(driver(connection)):
+            self.drop_reader()
+            connection = None
+        if connection is None:
+            connection = self._read_engine.connect()
+            self._readers.connection = connection
+            self._connections.add(connection)
+        return connection
+
+    def drop_reader(self) -> None:
+        """This thread's reading connection is closed."""
+        connection: Connection = self._readers.connection
+        self._readers.connection = None
+        self._connections.discard(connection)
+        with contextlib.suppress(*DRIVER_ERRORS):
+            connection.invalidate()
+            connection.close()
+
+    def measure(self) -> Size:
+        """What the server says of the whole database; its log is the server's own."""
+        with self.read() as connection:
+            size = connection.execute(text("SELECT pg_database_size(current_database())"))
+            return Size(size.scalar_one(), None)
+
+    def close(self) -> None:
+        """Waiting writes are done, connections are closed."""
+        self.lane.close()
+        for connection in [*self._connections]:
+            with contextlib.suppress(*DRIVER_ERRORS):
+                connection.close()
+        self._read_engine.dispose()
+
+
+class _Reading:
+    """The block of `PostgresDatabase.read`."""
+
+    __slots__ = ("_database",)
+
+    def __init__(self, database: PostgresDatabase) -> None:
+        self._database = database
+
+    def __enter__(self) -> Connection:
+        try:
+            return self._database.reader()
+        except DRIVER_ERRORS as error:
+            raise explain(error, self._database.label) from error
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        if isinstance(error, DRIVER_ERRORS):
+            if sort(error) is Trouble.GONE:
+                self._database.drop_reader()
+            raise explain(error, self._database.label) from error
+        if isinstance(error, UnicodeEncodeError):
+            raise not_text(error) from error

@@ -1,0 +1,1 @@
+"""A store in a SQLite file, written through one lane."""

@@ -1,0 +1,234 @@
+"""A store in a SQLite file: connections that read, one that writes, and the log kept short."""
+
+import shutil
+import threading
+import time
+import weakref
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import sqlalchemy
+from sqlalchemy import Connection, Engine, NullPool
+
+from resumes.errors import ResumesError, StoreIncompatible, StoreUnavailable
+from resumes.store.database import Size, not_text
+from resumes.store.locks import FileLock
+from resumes.store.sqlite.driver import dbapi
+from resumes.store.sqlite.lane import DRIVER_ERRORS, Lane
+
+CHECKPOINT_BYTES = 4 * 1024 * 1024
+"""A log that has grown to this is copied into the store,"""
+
+CHECKPOINT_EVERY_S = 0.5
+"""at most this often: its file keeps its size, so size alone would ask for it every time."""
+
+LEAST_ROOM_BYTES = 64 * 1024
+"""With less, a store cannot even be opened: its log and index have no room."""
+
+TRUNCATE_BYTES = 32 * 1024 * 1024
+TRUNCATE_EVERY_S = 1.0
+
+BUSY_TIMEOUT_MS = 2_000
+"""How long SQLite itself waits for a writer that does not use the lane (a shell, a backup)."""
+
+CACHE_BYTES = 16_000 * 1024
+"""Pages that a connection keeps at most."""
+
+
+class SqliteDatabase:
+    """An open file. `life` is held shared as long as it is open."""
+
+    waits_for_network = False
+
+    def __init__(self, path: Path, *, life: FileLock, read_cache_bytes: int = CACHE_BYTES) -> None:
+        self.path = path
+        self._life = life
+        self._readers = threading.local()
+        # Weak, so that a thread that ends takes its connection along.
+        self._connections: weakref.WeakSet[Connection] = weakref.WeakSet()
+        self._read_engine = sqlite_engine(
+            path, transactions=False, query_only=True, cache_bytes=read_cache_bytes
+        )
+        # The lane waits for others itself, and an event loop that begins a turn must not.
+        self._write_engine = sqlite_engine(path, transactions=True, waits=False)
+        self._lane_connection = self._write_engine.connect()
+        self._lane_file = FileLock(path.with_name(path.name + ".lane"))
+        self._last_checkpoint = self._last_truncate = 0.0
+        self.lane = Lane(self._lane_connection, self._lane_file, maintain=self._bound_log)
+
+    @property
+    def url(self) -> str:
+        """The address that opens this store again."""
+        return f"sqlite:///{self.path}"
+
+    @property
+    def label(self) -> str:
+        """The same: no secret stands in it."""
+        return self.url
+
+    def read(self) -> "_Reading":
+        """A block with a connection of this thread's own that cannot write.
+
+        Each statement sees what is committed when it starts; no transaction outlives it, so
+        that readers never hold back the log.
+        """
+        return _Reading(self)
+
+    def reader(self) -> Connection:
+        """This thread's reading connection, opened when first asked for."""
+        connection: Connection | None = getattr(self._readers, "connection", None)
+        if connection is None:
+            connection = self._read_engine.connect()
+            self._readers.connection = connection
+            self._connections.add(connection)
+        return connection
+
+    def _bound_log(self) -> None:
+        """The write-ahead log is kept short (pitfalls S10). Runs in the lane.
+
+        A passive checkpoint never resets the log while readers overlap, so above a limit it is
+        truncated: that waits for readers, briefly and not often.
+        """
+        now = time.monotonic()
+        if now - self._last_checkpoint < CHECKPOINT_EVERY_S:
+            return
+        try:
+            size_bytes = self.path.with_name(self.path.name + "-wal").stat().st_size
+        except FileNotFoundError:
+            return
+        if size_bytes < CHECKPOINT_BYTES:
+            return
+        self._last_checkpoint = now
+        driver_connection: Any = self._lane_connection.connection.driver_connection
+        if size_bytes > TRUNCATE_BYTES and now - self._last_truncate > TRUNCATE_EVERY_S:
+            self._last_truncate = now
+            driver_connection.execute("PRAGMA busy_timeout=50")
+            try:
+                driver_connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+            finally:
+                driver_connection.execute("PRAGMA busy_timeout=0")
+        else:
+            driver_connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
+
+    def measure(self) -> Size:
+        """The sizes of the files. None is opened: closing it would drop this process's locks."""
+        return Size(
+            _size_bytes(self.path), _size_bytes(self.path.with_name(self.path.name + "-wal"))
+        )
+
+    def close(self) -> None:
+        """Waiting writes are done, connections and locks are free."""
+        self.lane.close()
+        for connection in [*self._connections, self._lane_connection]:
+            connection.close()
+        self._write_engine.dispose()
+        self._read_engine.dispose()
+        self._lane_file.close()
+        self._life.close()
+
+
+def _size_bytes(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except FileNotFoundError:
+        return 0
+
+
+class _Reading:
+    """The block of `SqliteDatabase.read`. A class and no generator: every request comes here."""
+
+    __slots__ = ("_database",)
+
+    def __init__(self, database: SqliteDatabase) -> None:
+        self._database = database
+
+    def __enter__(self) -> Connection:
+        try:
+            return self._database.reader()
+        except DRIVER_ERRORS as error:
+            raise explain(error, self._database.path) from error
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        if error is None:
+            return
+        if isinstance(error, DRIVER_ERRORS):
+            raise explain(error, self._database.path) from error
+        if isinstance(error, UnicodeEncodeError):
+            raise not_text(error) from error
+
+
+def sqlite_engine(
+    path: Path,
+    *,
+    transactions: bool,
+    query_only: bool = False,
+    waits: bool = True,
+    cache_bytes: int = CACHE_BYTES,
+) -> Engine:
+    """Without `transactions` each statement stands for itself, as readers want it. Unless it
+    `waits`, SQLite says at once that somebody else is writing; only opening always waits."""
+
+    def connect() -> Any:
+        # isolation_level None: the driver never begins a transaction of its own accord.
+        connection = dbapi.connect(
+            path, isolation_level=None, check_same_thread=False, timeout=BUSY_TIMEOUT_MS / 1_000
+        )
+        for pragma in (
+            "synchronous=FULL",
+            "foreign_keys=ON",
+            "trusted_schema=OFF",
+            "temp_store=MEMORY",
+            f"cache_size=-{cache_bytes // 1024}",
+            "wal_autocheckpoint=0",
+            "journal_size_limit=67108864",
+            *(("query_only=ON",) if query_only else ()),
+            # Last: opening may meet somebody who recovers the log of a process that was killed.
+            *(() if waits else ("busy_timeout=0",)),
+        ):
+            connection.execute(f"PRAGMA {pragma}")
+        return connection
+
+    engine = sqlalchemy.create_engine(
+        "sqlite://",
+        creator=connect,
+        module=dbapi,
+        poolclass=NullPool,
+        # The text of an error ends in logs; what was to be written is personal data.
+        hide_parameters=True,
+    )
+    if not transactions:
+        return engine.execution_options(isolation_level="AUTOCOMMIT")
+
+    @sqlalchemy.event.listens_for(engine, "begin")
+    def begin(connection: Connection) -> None:
+        # Immediate: a transaction that reads first and writes later would fail, not wait.
+        connection.exec_driver_sql("BEGIN IMMEDIATE")
+
+    return engine
+
+
+def explain(error: Exception, path: Path) -> ResumesError:
+    """What the driver's error is to those who use the store."""
+    cause = getattr(error, "orig", error)
+    text = str(cause)
+    if "not a database" in text or "malformed" in text:
+        return StoreIncompatible(
+            f"The store {path} is damaged or no SQLite database ({text}). Restore a backup, or "
+            "name another file with --database"
+        )
+    if "I/O" in text and _has_no_room(path):
+        text = "its disk is full"
+    return StoreUnavailable(f"The store {path} cannot be used now: {text}")
+
+
+def _has_no_room(path: Path) -> bool:
+    try:
+        return shutil.disk_usage(path.parent).free < LEAST_ROOM_BYTES
+    except OSError:
+        return False

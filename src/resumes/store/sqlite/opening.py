@@ -1,0 +1,136 @@
+"""Opening a SQLite store: made, or brought up to date, by one of those who want it."""
+
+import contextlib
+import os
+import time
+from pathlib import Path
+
+from sqlalchemy import Engine
+
+from resumes.errors import StoreIncompatible, StoreUnavailable
+from resumes.store import migrations
+from resumes.store.locks import FileLock
+from resumes.store.sqlite import upgrading
+from resumes.store.sqlite.database import CACHE_BYTES, SqliteDatabase, explain, sqlite_engine
+from resumes.store.sqlite.lane import DRIVER_ERRORS
+
+APPLICATION_ID = 0x52534D45
+"""Stamped into the file's header ("RSME"), so that a stranger's database is told from ours."""
+
+OPEN_WAIT_S = 20.0
+"""How long opening waits for another process that is making or migrating the store."""
+
+
+def open_file(path: Path, *, upgrade: bool, read_cache_bytes: int | None = None) -> SqliteDatabase:
+    """The store in a file, made or brought up to date first when `upgrade` allows.
+
+    Raises StoreIncompatible and StoreUnavailable.
+    """
+    if not path.parent.is_dir():
+        raise StoreUnavailable(
+            f"Folder not found: {path.parent}. Create it, or name another database"
+        )
+    if path.is_dir():
+        raise StoreUnavailable(f"The database {path} is a folder; name a file")
+    if not upgrade and not path.exists():
+        raise StoreUnavailable(f"Database not found: {path}. `resumes up` makes one")
+    _refuse_strangers(path)
+    try:
+        life = FileLock(path.with_name(path.name + ".lock"))
+    except OSError as error:
+        raise StoreUnavailable(f"Cannot write in {path.parent}: {error.strerror}") from error
+    try:
+        _prepare(path, life, upgrade=upgrade)
+        return SqliteDatabase(path, life=life, read_cache_bytes=read_cache_bytes or CACHE_BYTES)
+    except DRIVER_ERRORS as error:
+        life.close()
+        raise explain(error, path) from error
+    except OSError as error:
+        life.close()
+        raise StoreUnavailable(f"Cannot open {path}: {error.strerror}") from error
+    except BaseException:
+        life.close()
+        raise
+
+
+def _refuse_strangers(path: Path) -> None:
+    """Raises StoreIncompatible for a file that is no store, before lock files lie beside it.
+
+    Without the lock another process may be making the store: what it cannot say now is left to
+    be asked again inside the lock.
+    """
+    if not path.exists() or path.stat().st_size == 0:
+        return
+    engine = sqlite_engine(path, transactions=False)
+    try:
+        _state(engine, path)
+    except DRIVER_ERRORS as error:
+        explained = explain(error, path)
+        if isinstance(explained, StoreIncompatible):
+            raise explained from error
+    finally:
+        engine.dispose()
+
+
+def _prepare(path: Path, life: FileLock, *, upgrade: bool) -> None:
+    """The file exists, is ours and current, and `life` is held shared."""
+    deadline = time.monotonic() + OPEN_WAIT_S
+    while True:
+        if not life.acquire(shared=True, wait_s=OPEN_WAIT_S):
+            raise StoreUnavailable(
+                f"The store {path} is being migrated or restored; try again later"
+            )
+        engine = sqlite_engine(path, transactions=False)
+        try:
+            is_file = path.exists() and path.stat().st_size > 0
+            state = _state(engine, path) if is_file else "empty"
+            if state == "current":
+                return
+            if not upgrade:
+                what = "empty" if state == "empty" else "older than this program"
+                raise StoreIncompatible(f"The store {path} is {what}. Run `resumes db upgrade`")
+            if life.acquire(wait_s=0):
+                _make_file(path)
+                if _state(engine, path) != "current":
+                    _stamp(engine)
+                    upgrading.upgrade(sqlite_engine(path, transactions=True), path)
+                life.acquire(shared=True, wait_s=0)
+                return
+        finally:
+            engine.dispose()
+        # Someone else holds it: perhaps another new process that wants the same. Let go, so
+        # that one of us gets it.
+        holders = life.holders()
+        life.release()
+        if time.monotonic() > deadline:
+            pids = ", ".join(map(str, holders)) or "unknown"
+            raise StoreUnavailable(
+                f"The store {path} must be upgraded, and is in use by process {pids}. Stop it first"
+            )
+        time.sleep(0.02)
+
+
+def _make_file(path: Path) -> None:
+    # Before SQLite makes it with the umask's mode: the store and its log hold personal data.
+    with contextlib.suppress(FileExistsError):
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+
+
+def _state(engine: Engine, path: Path) -> str:
+    """Whether the file is "empty", "older" or "current". Raises StoreIncompatible otherwise."""
+    with engine.connect() as connection:
+        application_id = connection.exec_driver_sql("PRAGMA application_id").scalar_one()
+        tables = connection.exec_driver_sql("SELECT count(*) FROM sqlite_schema").scalar_one()
+        if application_id == 0 and tables == 0:
+            return "empty"
+        if application_id != APPLICATION_ID:
+            raise StoreIncompatible(
+                f"{path} is a database of another program; name another file with --database"
+            )
+        return migrations.state(connection, str(path))
+
+
+def _stamp(engine: Engine) -> None:
+    with engine.connect() as connection:
+        connection.exec_driver_sql(f"PRAGMA application_id={APPLICATION_ID}")
+        connection.exec_driver_sql("PRAGMA journal_mode=WAL").fetchall()

