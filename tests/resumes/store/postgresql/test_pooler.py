@@ -1,0 +1,106 @@
+"""Behind PgBouncer, which gives each transaction another session (pitfalls S18)."""
+
+import os
+import shutil
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from resumes.store import (
+    Store,
+    accounts,
+    creating,
+    keys,
+    listing,
+    open_store,
+    search,
+    search_filler,
+)
+from resumes.store.creating import Created
+from tests.postgres import UNPRIVILEGED, Server, free_port
+from tests.resumes.builders import a_resume
+
+PGBOUNCER = shutil.which("pgbouncer")
+
+pytestmark = pytest.mark.skipif(PGBOUNCER is None, reason="pgbouncer is not installed")
+
+SESSIONS = 2
+"""Fewer than connections, so that each transaction really has another one."""
+
+
+@pytest.fixture
+def pooled(url: str, server: Server) -> Iterator[str]:
+    """The address of the database through a pooler in transaction mode."""
+    folder = Path(tempfile.mkdtemp(prefix="resumes-pgbouncer-"))
+    folder.chmod(0o755)
+    port = free_port()
+    users = folder / "users"
+    users.write_text('"resumes" ""\n')
+    config = folder / "config"
+    config.write_text(
+        f"[databases]\n* = host=127.0.0.1 port={server.port}\n"
+        f"[pgbouncer]\nlisten_addr = 127.0.0.1\nlisten_port = {port}\nunix_socket_dir =\n"
+        f"auth_type = trust\nauth_file = {users}\npool_mode = transaction\n"
+        f"default_pool_size = {SESSIONS}\nmax_client_conn = 100\n"
+    )
+    assert PGBOUNCER is not None
+    user = {"user": UNPRIVILEGED, "group": "nogroup"} if os.geteuid() == 0 else {}
+    with (folder / "log").open("wb") as log:
+        process = subprocess.Popen([PGBOUNCER, config], stdout=log, stderr=log, **user)  # type: ignore[call-overload]  # typeshed: user by keyword alone
+    address = f"postgresql://resumes@127.0.0.1:{port}/{url.rpartition('/')[2]}"
+    try:
+        _wait(address, process, folder / "log")
+        yield address
+    finally:
+        process.terminate()
+        process.wait(10)
+        shutil.rmtree(folder)
+
+
+def _wait(address: str, process: "subprocess.Popen[bytes]", log: Path) -> None:
+    ends_at = time.monotonic() + 10
+    while True:
+        try:
+            psycopg.connect(address, connect_timeout=2).close()
+        except psycopg.OperationalError:
+            assert process.poll() is None, log.read_text()
+            assert time.monotonic() < ends_at, log.read_text()
+            time.sleep(0.05)
+        else:
+            return
+
+
+def test_s18_everything_works_when_each_transaction_has_another_session(pooled: str) -> None:
+    with open_store(pooled) as store, ThreadPoolExecutor(8) as pool:
+        account = accounts.create_account(store, "ana", plan="business")
+        key = keys.create_key(store, "ana")
+
+        def create_and_read(number: int) -> str:
+            (outcome,) = creating.create(store, account.id, [a_resume(f"Ada {number}")])
+            assert isinstance(outcome, Created)
+            assert keys.authenticate(store, key.secret)[0].account_id == account.id
+            assert listing.get_resume(store, account.id, outcome.id)
+            listing.list_page(store, account.id, limit=100)
+            return outcome.id
+
+        created = sorted(pool.map(create_and_read, range(100)))
+        search_filler.fill(store)
+        assert len(search.find_page(store, account.id, "ada").page.entries) == 100
+        assert walk(store, account.id) == created
+        assert accounts.check_counters(store) == []
+
+
+def walk(store: Store, account_id: str) -> list[str]:
+    ids: list[str] = []
+    cursor: str | None = ""
+    while cursor is not None:
+        page = listing.list_page(store, account_id, cursor=cursor, limit=30)
+        ids += [entry.id for entry in page.entries]
+        cursor = page.cursor
+    return ids

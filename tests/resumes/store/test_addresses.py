@@ -1,0 +1,69 @@
+"""Where a store is."""
+
+from pathlib import Path
+
+import pytest
+
+from resumes.errors import InvalidArgument
+from resumes.store.addresses import PostgresAddress, SqliteAddress, parse_address
+
+
+@pytest.mark.parametrize(
+    ("url", "path"),
+    [
+        ("sqlite:////srv/resumes.db", "/srv/resumes.db"),
+        ("sqlite+pysqlite:////srv/resumes.db", "/srv/resumes.db"),
+        ("sqlite:////srv/ü b?c.db", "/srv/ü b?c.db"),
+    ],
+)
+def test_a_file_is_named_by_its_path(url: str, path: str) -> None:
+    assert parse_address(url) == SqliteAddress(Path(path))
+
+
+def test_a_file_may_be_named_from_where_one_stands() -> None:
+    assert parse_address("sqlite:///r.db") == SqliteAddress(Path.cwd() / "r.db")
+
+
+@pytest.mark.parametrize("scheme", ["postgres", "postgresql", "postgresql+asyncpg"])
+def test_the_way_to_a_server_is_not_the_addresss_to_say(scheme: str) -> None:
+    assert parse_address(f"{scheme}://ana@host/db") == PostgresAddress("postgresql://ana@host/db")
+
+
+@pytest.mark.parametrize(
+    ("url", "label"),
+    [
+        ("postgresql://ana:hidden@host:5432/db", "postgresql://host:5432/db"),
+        ("postgresql://ana:hidden@a:1,b:2/db?sslmode=verify-full", "postgresql://a:1,b:2/db"),
+        ("postgresql://host/db?user=ana&password=hidden", "postgresql://host/db"),
+        ("postgresql:///db?host=a&host=b&password=hidden", "postgresql:///db"),
+    ],
+)
+def test_what_people_are_shown_holds_no_secret(url: str, label: str) -> None:
+    address = parse_address(url)
+    assert isinstance(address, PostgresAddress)
+    assert address.label == label
+    assert "hidden" not in repr(address)
+    assert address.url == url
+
+
+def test_a_name_may_be_given_in_any_way_that_libpq_knows() -> None:
+    assert parse_address("postgresql://host?dbname=db") == PostgresAddress(
+        "postgresql://host?dbname=db"
+    )
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "",
+        "resumes.db",
+        "sqlite://",
+        "sqlite:///",
+        "mysql://ana:hidden@host/db",
+        "postgresql://u:hidden@host",
+    ],
+)
+def test_anything_else_is_refused_without_its_secrets(url: str) -> None:
+    with pytest.raises(InvalidArgument, match="postgresql://USER@HOST/NAME") as told:
+        parse_address(url)
+    assert "hidden" not in told.value.message
