@@ -8,7 +8,7 @@ PYTHON ?= $(shell for p in python3.11 python3.12 python3.13 python3.14 python3; 
 BIN := .venv/bin
 ARGS ?=
 
-.PHONY: help demo install test check fix lock campaign openapi keys pictures clean
+.PHONY: help demo install test check fix lock campaign cluster openapi keys pictures clean
 
 help:  ## list the targets
 	@awk -F':.*## ' '/^[a-z][a-z-]*:.*## /{printf "make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -34,6 +34,9 @@ fix: .venv/dev  ## format, and mend what the linter can mend
 campaign: .venv/dev  ## the long forms of the tests that run for seconds in `make test`
 	$(BIN)/pytest -m campaign $(ARGS)
 
+cluster: .venv/dev .venv/patroni/made  ## what three PostgreSQL nodes go through under load; ARGS="--events kill-node"
+	$(BIN)/python -m benchmarks.cluster $(ARGS)
+
 openapi: .venv/runtime  ## openapi.json, the description of the API, anew
 	$(BIN)/python -m server.openapi openapi.json
 
@@ -46,6 +49,7 @@ pictures: .venv/runtime  ## docs/pictures, the terminal UI's screens with the sa
 lock: .venv/dev  ## lock the newest versions that pyproject.toml allows
 	$(BIN)/uv pip compile pyproject.toml requirements/build.in --upgrade $(LOCK) -o requirements/runtime.txt
 	$(BIN)/uv pip compile pyproject.toml requirements/build.in --upgrade --group dev $(LOCK) -c requirements/runtime.txt -o requirements/dev.txt
+	$(BIN)/uv pip compile requirements/cluster.in --upgrade $(LOCK) -c requirements/runtime.txt -o requirements/cluster.txt
 LOCK := --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-annotate --no-header
 
 clean:  ## remove the environment and what tools left
@@ -59,6 +63,12 @@ clean:  ## remove the environment and what tools left
 
 .venv/dev: requirements/dev.txt .venv/runtime
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/dev.txt
+	@touch $@
+
+# Beside the environment, not in it: the service needs none of it, and other users have to read it.
+.venv/patroni/made: requirements/cluster.txt | .venv/bin/python
+	rm -rf .venv/patroni
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --target .venv/patroni -r requirements/cluster.txt
 	@touch $@
 
 .venv/bin/python:

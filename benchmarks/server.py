@@ -201,7 +201,7 @@ def median(loads: Sequence[Load]) -> Load:
 
 def show(what: str, figures: Load) -> None:
     print(
-        f"{what:<34}{figures.per_s:>9,.0f}{figures.p50_ms:>9.2f}{figures.p99_ms:>9.2f}"
+        f"{what:<44}{figures.per_s:>9,.0f}{figures.p50_ms:>9.2f}{figures.p99_ms:>9.2f}"
         f"{figures.cpu_us:>9.0f}",
         flush=True,
     )
@@ -222,7 +222,7 @@ def a_home() -> Iterator[tuple[Path, Store]]:
 
 
 def measure_load(seconds: int, rounds: int, workers: int) -> None:
-    print(f"{'':<34}{'/s':>9}{'p50 ms':>9}{'p99 ms':>9}{'CPU us':>9}")
+    print(f"{'':<44}{'/s':>9}{'p50 ms':>9}{'p99 ms':>9}{'CPU us':>9}")
     with a_home() as (home, store), contextlib.ExitStack() as stack:
         accounts.create_account(store, "ada", plan="business")
         key = keys.create_key(store, "ada").secret

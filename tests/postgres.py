@@ -15,7 +15,7 @@ import time
 from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import psycopg
 
@@ -77,7 +77,9 @@ class Server:
         self._data = folder / "data"
         self._bin = programs(version, folder)
         self._settings = SETTINGS | (settings or {})
-        self._user = {"user": UNPRIVILEGED, "group": "nogroup"} if os.geteuid() == 0 else {}
+        self._user: dict[str, Any] = (
+            {"user": UNPRIVILEGED, "group": "nogroup"} if os.geteuid() == 0 else {}
+        )
         self._numbers = itertools.count(1)
         self.process: subprocess.Popen[bytes] | None = None
 

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from cli import questions
+from cli import account_files, questions
 from cli.candidates import account_names, plan_names
 from cli.commands import group
 from cli.output import Column, instant, limit, put_fields, put_json, put_table, say
@@ -155,7 +155,18 @@ def delete(session: Session, name: str, with_resumes: bool, yes: bool) -> None:
         say(f'Account "{name}" is gone, with {counted(gone, "resume")}.')
 
 
+accounts.add_command(account_files.export)
+accounts.add_command(account_files.import_)
+
+
 def _say_is_going(session: Session, account: "AccountInfo") -> None:
+    if account.is_arriving:
+        say(
+            f'Account "{account.name.partition("~")[0]}" is being imported, '
+            f"{counted(account.resume_count, 'resume')} so far. Should nothing go on with that, "
+            "import it again"
+        )
+        return
     delete = session.command_line("accounts", "delete", account.name, "--with-resumes", "--yes")
     say(
         f'Account "{account.name}" is being deleted, {counted(account.resume_count, "resume")} left. '

@@ -1,8 +1,12 @@
 """`resumes tui --web`: the terminal UI served to a browser on this machine."""
 
+import contextlib
+import os
 import sys
+from collections.abc import Iterator
 
 from cli.output import put, put_json_line, say
+from cli.services import DATABASE, store_environment
 from cli.session import Session
 
 
@@ -33,15 +37,30 @@ def serve_pages(
     words += [f"--open={open_id}"] if open_id is not None else []
     words += ["--read-only"] if read_only else []
     words += [f"--theme={theme}"] if theme is not None else []
-    service.run(_command(session, words), port, ready=lambda address: _tell(session, address))
+    command = _command(session, words)
+    with _lent(store_environment(session.database)):
+        service.run(command, port, ready=lambda address: _tell(session, address))
 
 
 def _command(session: Session, words: list[str]) -> list[str]:
-    """A command of ours, with the flags that this one was given, as a process to start."""
+    """A command of ours, with the home that this one was given, as a process to start."""
     flags = ["--home", str(session.home)] if session.home is not None else []
-    flags += ["--database", session.database] if session.database is not None else []
     # -P: a folder named cli where the user stands must not be taken for ours.
     return [sys.executable, "-P", "-m", "cli", *flags, *words]
+
+
+@contextlib.contextmanager
+def _lent(variables: dict[str, str]) -> Iterator[None]:
+    """Processes that are started during the block have these variables."""
+    before = os.environ.get(DATABASE)
+    os.environ.update(variables)
+    try:
+        yield
+    finally:
+        if variables and before is None:
+            del os.environ[DATABASE]
+        elif before is not None:
+            os.environ[DATABASE] = before
 
 
 def _tell(session: Session, address: str) -> None:

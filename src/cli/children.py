@@ -8,11 +8,12 @@ input is a pipe that only we hold.
 import contextlib
 import json
 import logging
+import os
 import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from cli.output import say
@@ -32,14 +33,21 @@ Clock = Callable[[], float]
 class Child:
     """A `resumes` command in a process of its own, restarted with back-off when it dies.
 
-    `name` is what we call it to people. Arguments may be changed between restarts.
+    `name` is what we call it to people. Arguments may be changed between restarts. `environment`
+    is what it gets beside ours.
     """
 
     def __init__(
-        self, name: str, arguments: Sequence[str], *, clock: Clock = time.monotonic
+        self,
+        name: str,
+        arguments: Sequence[str],
+        *,
+        environment: Mapping[str, str] | None = None,
+        clock: Clock = time.monotonic,
     ) -> None:
         self.name = name
         self.arguments = list(arguments)
+        self._environment = dict(environment or {})
         self.first_line: str | None = None
         self._clock = clock
         self._has_spoken = threading.Event()
@@ -65,6 +73,7 @@ class Child:
             stdout=subprocess.PIPE,
             text=True,
             start_new_session=True,
+            env={**os.environ, **self._environment},
         )
         threading.Thread(target=self._listen, args=[self._process], daemon=True).start()
 
@@ -176,12 +185,19 @@ def household() -> Iterator[Household]:
         house.end()
 
 
-def start_api(house: Household, arguments: Sequence[str], stop: threading.Event) -> str | None:
+def start_api(
+    house: Household,
+    arguments: Sequence[str],
+    stop: threading.Event,
+    *,
+    environment: Mapping[str, str] | None = None,
+) -> str | None:
     """The address that the API listens at, or None when we were asked to stop meanwhile.
 
     Raises StoreUnavailable when it does not come up; it has said why on standard error.
     """
-    child = house.add(Child("The API", [*arguments, "--until-stdin-ends", "--json"]))
+    words = [*arguments, "--until-stdin-ends", "--json"]
+    child = house.add(Child("The API", words, environment=environment))
     line = child.wait_for_line(stop)
     if stop.is_set():
         return None
@@ -194,6 +210,9 @@ def start_api(house: Household, arguments: Sequence[str], stop: threading.Event)
     return url
 
 
-def start_importer(house: Household, arguments: Sequence[str]) -> None:
+def start_importer(
+    house: Household, arguments: Sequence[str], *, environment: Mapping[str, str] | None = None
+) -> None:
     """The importer runs; its outcomes appear on our standard error."""
-    house.add(Child("The importer", [*arguments, "--until-stdin-ends"]))
+    words = [*arguments, "--until-stdin-ends"]
+    house.add(Child("The importer", words, environment=environment))

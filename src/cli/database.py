@@ -1,5 +1,6 @@
-"""`resumes db`: the store's file. `copy`, `backup`, `restore` and `check` take their place here."""
+"""`resumes db`: the store as a whole. Its commands are in modules of their own."""
 
+from cli import backups, checking, copying
 from cli.commands import group
 from cli.output import put_json, say
 from cli.session import Session, pass_session
@@ -9,7 +10,7 @@ from resumes.errors import StoreUnavailable
 
 @group("db")
 def database() -> None:
-    """Look after the store's file."""
+    """Look after the store: copies, backups, checks."""
 
 
 @database.command()
@@ -30,3 +31,10 @@ def upgrade(session: Session) -> None:
         put_json({"database": label, "revision": revision})
     else:
         say(f"The store {safe_text(label)} is current (schema {revision}).")
+
+
+database.add_command(copying.copy)
+database.add_command(copying.reopen)
+database.add_command(backups.backup)
+database.add_command(backups.restore)
+database.add_command(checking.check)

@@ -21,7 +21,12 @@ from cli.first_key import make_first_key, write_key
 from cli.handover import hand_over
 from cli.output import say
 from cli.samples import drop, find_samples
-from cli.services import find_or_make_account, serve_arguments, watch_arguments
+from cli.services import (
+    find_or_make_account,
+    serve_arguments,
+    store_environment,
+    watch_arguments,
+)
 from cli.session import Session, pass_session
 from cli.signals import stop_event
 from cli.text import safe_text
@@ -151,10 +156,11 @@ def _serve(demo: Demo, stop: threading.Event, *, is_port_given: bool) -> None:
     if not is_port_given and _is_taken(settings.host, settings.port):
         settings = demo.session.settings(port=0)
     with household() as house:
-        url = start_api(house, serve_arguments(settings), stop)
+        environment = store_environment(settings.database)
+        url = start_api(house, serve_arguments(settings), stop, environment=environment)
         if url is None:
             return
-        start_importer(house, watch_arguments(settings))
+        start_importer(house, watch_arguments(settings), environment=environment)
         story.tell_served(demo, url)
         house.look_after(stop)
 

@@ -25,7 +25,7 @@ MARKS = {
 def doctor(session: Session, context: click.Context) -> None:
     """Check that all is well.
 
-    Home, settings, disk, SQLite, store, counters, quotas, keys, inbox, files and importers; each
+    Home, settings, disk, SQLite or the database server, store, counters, quotas, keys, inbox, files and importers; each
     finding with its remedy. What merely wants a look is no failure.
     """
     from resumes.health.checks import iter_findings

@@ -40,7 +40,7 @@ CHAPTERS: Chapters = {
     "Run and look after": {
         "serve": Place("cli.serving", "serve", "Run the API alone."),
         "watch": Place("cli.watching", "watch", "Run the importer alone."),
-        "db": Place("cli.database", "database", "Look after the store's file."),
+        "db": Place("cli.database", "database", "Look after the store: copies, backups, checks."),
         "doctor": Place("cli.doctor", "doctor", "Check that all is well."),
         "completion": Place("cli.completion", "completion", "Print a shell's completion script."),
     },
@@ -86,7 +86,12 @@ def _log_folder(session: Session) -> Path | None:
     metavar="DIR",
     help="Where the store, the inbox and config.toml are.",
 )
-@click.option("--database", metavar="URL", help="The store, if elsewhere: sqlite:///PATH.")
+@click.option(
+    "--database",
+    metavar="URL",
+    help="The store, if elsewhere: sqlite:///PATH or postgresql://USER@HOST/NAME. Other users of the "
+    "machine can read it here; one with a password belongs into RESUMES_DATABASE.",
+)
 @click.version_option(package_name="resume-service", message="%(prog)s %(version)s")
 @click.pass_obj
 def resumes(session: Session, home: Path | None, database: str | None) -> None:

@@ -3,10 +3,15 @@
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from resumes.errors import Conflict
+
 if TYPE_CHECKING:
     from resumes.settings import Settings
     from resumes.store import Store
     from resumes.store.accounts import AccountInfo
+
+DATABASE = "RESUMES_DATABASE"
+"""The setting of the store's address, in the environment."""
 
 PLAN = "business"
 """The plan of an account that nobody chose a plan for."""
@@ -16,16 +21,25 @@ def find_or_make_account(store: "Store", inbox: Path, name: str) -> "AccountInfo
     """The account, with a folder in the inbox; a new one is on the business plan."""
     from resumes.store import accounts
 
-    account = accounts.find_account(store, name) or accounts.create_account(store, name, plan=PLAN)
+    account = accounts.find_account(store, name) or _make_account(store, name)
     (inbox / name).mkdir(parents=True, exist_ok=True)
     return account
+
+
+def _make_account(store: "Store", name: str) -> "AccountInfo":
+    from resumes.store import accounts
+
+    try:
+        return accounts.create_account(store, name, plan=PLAN)
+    except Conflict:  # another machine has made it just now
+        return accounts.get_account(store, name)
 
 
 def serve_arguments(settings: "Settings") -> list[str]:
     """The command line of the API's process."""
     access_log = {None: [], True: ["--access-log"], False: ["--no-access-log"]}
     return [
-        *_store_arguments(settings),
+        *_home_arguments(settings),
         "serve",
         *("--port", str(settings.port)),
         *("--log-format", settings.log_format),
@@ -36,13 +50,21 @@ def serve_arguments(settings: "Settings") -> list[str]:
 def watch_arguments(settings: "Settings") -> list[str]:
     """The command line of the importer's process."""
     return [
-        *_store_arguments(settings),
+        *_home_arguments(settings),
         "watch",
         str(settings.inbox),
         *("--log-format", settings.log_format),
     ]
 
 
-def _store_arguments(settings: "Settings") -> list[str]:
-    database = [] if settings.database is None else ["--database", settings.database]
-    return ["--home", str(settings.home.absolute()), *database]
+def _home_arguments(settings: "Settings") -> list[str]:
+    return ["--home", str(settings.home.absolute())]
+
+
+def store_environment(database: str | None) -> dict[str, str]:
+    """By what our processes find the store, where a setting or a flag names it.
+
+    Not on their command lines: every user of the machine can read those, and a password may stand
+    in the address.
+    """
+    return {} if database is None else {DATABASE: database}

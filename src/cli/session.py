@@ -63,12 +63,15 @@ class Session:
         return Installation(self.settings, self.store, self.command_line)
 
     def command_line(self, *words: str) -> str:
-        """A command to type next, with the flags that this one was given."""
+        """A command to type next, with the flags that this one was given; none holds a password."""
         flags: list[str] = []
         if self.home is not None:
             flags += ["--home", str(self.home)]
         if self.database is not None:
-            flags += ["--database", self.database]
+            from resumes.store.addresses import find_shown
+
+            shown = find_shown(self.database)
+            flags += ["--database", shown] if shown is not None else []
         return shlex.join([program(), *flags, *words])
 
 

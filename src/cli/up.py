@@ -14,7 +14,12 @@ from cli.first_key import make_first_key, write_key
 from cli.handover import hand_over
 from cli.logs import set_up_logs
 from cli.output import put, put_json_line, say
-from cli.services import find_or_make_account, serve_arguments, watch_arguments
+from cli.services import (
+    find_or_make_account,
+    serve_arguments,
+    store_environment,
+    watch_arguments,
+)
 from cli.session import Session, make_home, pass_session
 from cli.signals import stop_event
 from cli.text import safe_text
@@ -44,10 +49,11 @@ def up(session: Session, port: int | None, log_format: str | None, access_log: b
     make_home(settings.home)
     with alone(settings.home), stop_event() as stop, household() as house:
         key_file = _prepare(session, settings)
-        url = start_api(house, serve_arguments(settings), stop)
+        environment = store_environment(settings.database)
+        url = start_api(house, serve_arguments(settings), stop, environment=environment)
         if url is None:
             return
-        start_importer(house, watch_arguments(settings))
+        start_importer(house, watch_arguments(settings), environment=environment)
         _tell_running(session, settings, url, key_file)
         house.look_after(stop)
         say("Stopping.")

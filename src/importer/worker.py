@@ -44,6 +44,10 @@ class Setup(NamedTuple):
     options: Options
     observe: Observer
 
+    def __repr__(self) -> str:
+        # Without the address, which may hold a password.
+        return f"Setup({str(self.root)!r}, {self.importer_id})"
+
 
 class Batch(NamedTuple):
     """Files to try, in the worker's workspace; and by account, what its new files queue behind."""

@@ -66,8 +66,9 @@ class Settings(BaseSettings):
     home: Path = Field(default_factory=lambda: Path(platformdirs.user_data_path("resumes")))
     """The folder that holds the store, the inbox and the configuration file."""
 
-    database: str | None = None
-    """The store's address, `sqlite:///PATH`. By default `resumes.db` in the home."""
+    database: str | None = Field(default=None, repr=False)
+    """The store's address: `sqlite:///PATH`, by default `resumes.db` in the home, or
+    `postgresql://USER@HOST/NAME`. It may hold a password, so it is repeated nowhere."""
 
     host: str = "127.0.0.1"
     """The address that the API listens on. Beyond loopback, put TLS in front of it."""
@@ -248,4 +249,5 @@ def _invalid(
     where = f" in {file}" if file and name in (file_values or {}) else ""
     if first["type"] == "extra_forbidden":
         return InvalidArgument(f'Unknown setting "{name}"{where}. README lists all settings')
-    return InvalidArgument(f'Invalid {name} "{first["input"]}"{where}: {first["msg"]}')
+    given = "…" if name == "database" else first["input"]
+    return InvalidArgument(f'Invalid {name} "{given}"{where}: {first["msg"]}')

@@ -1,6 +1,6 @@
 """The API as an ASGI application: who is asking, then where to, and every error in one shape.
 
-    /api/v1/**  ->  authenticate  ->  find the operation  ->  ListRoute, CreateRoute, ResumeRoute
+    /api/v1/**  ->  Reception: authenticate, find the operation  ->  ListRoute, CreateRoute, …
     /healthz …  ->  Instruments
     elsewhere   ->  Starlette's router
 
@@ -12,11 +12,10 @@ Errors). The operations are reached without the router and its request objects.
 import asyncio
 import contextlib
 import logging
-import re
 import secrets
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from typing import Any, NamedTuple
+from collections.abc import AsyncIterator, Awaitable
+from typing import Any
 
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
@@ -27,7 +26,6 @@ from resumes.errors import ErrorCode, ResumesError, StoreError
 from resumes.log_writer import LogWriter
 from resumes.settings import Settings
 from resumes.store import Store
-from resumes.store.keys import KeyHolder
 from resumes.store.search_filler import Filler
 from server.auth import Authenticator
 from server.connections import Connections
@@ -39,26 +37,15 @@ from server.idempotency import pruning
 from server.instruments import Instruments
 from server.limits import BodyTooLarge, refuse_too_large
 from server.list_route import ListRoute
-from server.rate_limits import RateLimits, refuse_too_many
+from server.operations import API, Operation, Operations
+from server.rate_limits import RateLimits
+from server.reception import Reception, RemoteReception
 from server.responses import CLOSE, error_body
 from server.resume_route import ResumeRoute
 
 logger = logging.getLogger("resumes.server")
 
-API = "/api/v1"
-RESUMES = f"{API}/resumes"
-ONE = re.compile(f"{RESUMES}/[^/]+")
 STOPPING = "The server is shutting down; whether the request was done is unknown"
-
-Run = Callable[[Exchange, KeyHolder], Awaitable[None]]
-"""Answers the requests of one operation, or raises what stood in the way."""
-
-
-class Operation(NamedTuple):
-    """What can be asked for: its name in logs and metrics, and what answers it."""
-
-    name: str
-    run: Run
 
 
 class App:
@@ -85,18 +72,28 @@ class App:
         )
         self._authenticator = Authenticator(store)
         self._rate_limits = RateLimits(settings) if settings.rate_limit else None
-        resume = ResumeRoute(store, settings.format)
-        create = CreateRoute(store, settings.format)
-        self._of_all: Mapping[str, Operation] = {
-            "GET": Operation("list", ListRoute(store)),
-            "POST": Operation("create", self._instruments.room.guarding(create)),
-        }
-        self._of_one: Mapping[str, Operation] = {
-            "GET": Operation("get", resume.get),
-            "DELETE": Operation("delete", resume.delete),
-        }
+        # Decided once: whoever has a file pays nothing for those who have a network.
+        kind = RemoteReception if store.database.waits_for_network else Reception
+        operations = self._operations(settings, store)
+        self._reception = kind(self._authenticator, operations, self._rate_limits)
+        self._receive = self._reception.receive
         routes = description_routes(settings.format)
         self._router = Router(routes, redirect_slashes=False, lifespan=self._lifespan)
+
+    def _operations(self, settings: Settings, store: Store) -> Operations:
+        list_ = ListRoute(store)
+        resume = ResumeRoute(store, settings.format)
+        create = self._instruments.room.guarding(CreateRoute(store, settings.format))
+        return Operations(
+            of_all={
+                "GET": Operation("list", list_, list_.read),
+                "POST": Operation("create", create),
+            },
+            of_one={
+                "GET": Operation("get", resume.get, resume.read),
+                "DELETE": Operation("delete", resume.delete),
+            },
+        )
 
     @contextlib.asynccontextmanager
     async def _lifespan(self, _: Any) -> AsyncIterator[dict[str, Any]]:
@@ -109,6 +106,7 @@ class App:
     async def close(self) -> None:
         """What was begun behind answers is done, and the store is closed."""
         await self._authenticator.finish()
+        self._reception.close()
         if self._rate_limits is not None:
             self._rate_limits.close()
         await self._instruments.close()
@@ -141,45 +139,18 @@ class App:
         finally:
             self._instruments.observe(exchange, time.perf_counter() - exchange.began_s)
 
-    async def _answer(self, exchange: Exchange) -> None:
+    # No coroutine of its own, which every request would pay for.
+    def _answer(self, exchange: Exchange) -> Awaitable[None]:
+        """Raises what stood in the way, at once or when it is awaited."""
         scope = exchange.scope
         path: str = scope["path"]
         if path == API or path.startswith(f"{API}/"):
-            holder = self._authenticator.authenticate(scope["headers"])
-            exchange.holder = holder
-            try:
-                operation = self._find(path, scope["method"])
-            except HTTPException:
-                if self._rate_limits is not None:
-                    self._rate_limits.tell(holder, exchange.headers)
-                raise
-            exchange.operation = operation.name
-            if self._rate_limits is not None:
-                wait_s = self._rate_limits.admit(holder, exchange.headers)
-                if wait_s:
-                    await refuse_too_many(exchange, wait_s)
-                    return
-            await operation.run(exchange, holder)
-            return
+            return self._receive(exchange)
         probe = self._instruments.probes.get(path)
         if probe is not None:
-            await probe.answer(exchange)
-            return
+            return probe.answer(exchange)
         scope["app"] = self  # makes the router raise its 404
-        await self._router(scope, exchange.receive, exchange.send)
-
-    def _find(self, path: str, method: str) -> Operation:
-        """What is asked for below the API. Raises HTTPException 404 and 405."""
-        if path == RESUMES:
-            operations = self._of_all
-        elif ONE.fullmatch(path):
-            operations = self._of_one
-        else:
-            raise HTTPException(404)
-        operation = operations.get(method)
-        if operation is None:
-            raise HTTPException(405, headers={"Allow": ", ".join(operations)})
-        return operation
+        return self._router(scope, exchange.receive, exchange.send)
 
 
 def create_app(

@@ -24,10 +24,22 @@ class Authenticator:
 
         Raises InvalidKey, the same for a missing, malformed, unknown, revoked or expired key.
         """
-        holder, is_due = keys.authenticate(self._store, find_secret(headers))
-        if is_due and holder.key_id not in self._notes:
-            self._notes[holder.key_id] = asyncio.create_task(self._note_use(holder))
+        holder, is_due = self.look_up(headers)
+        if is_due:
+            self.note_use(holder)
         return holder
+
+    def look_up(self, headers: Iterable[tuple[bytes, bytes]]) -> tuple[KeyHolder, bool]:
+        """Who holds the request's key, and whether `note_use` is due. Any thread may ask.
+
+        Raises what `authenticate` raises.
+        """
+        return keys.authenticate(self._store, find_secret(headers))
+
+    def note_use(self, holder: KeyHolder) -> None:
+        """The key's use will be written soon."""
+        if holder.key_id not in self._notes:
+            self._notes[holder.key_id] = asyncio.create_task(self._note_use(holder))
 
     async def _note_use(self, holder: KeyHolder) -> None:
         try:

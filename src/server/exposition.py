@@ -83,15 +83,22 @@ class Exposition(Collector):
     """All metrics of a server, whichever of its processes is asked.
 
     `sample` is called before each answer and puts what is so at this moment. What the system knows
-    of a process is told only where there `is_alone` one.
+    of a process is told only where there `is_alone` one. A store that `has_file` is SQLite's.
     """
 
     def __init__(
-        self, metrics: Metrics, figures: StoreFigures, *, sample: Callable[[], None], is_alone: bool
+        self,
+        metrics: Metrics,
+        figures: StoreFigures,
+        *,
+        sample: Callable[[], None],
+        is_alone: bool,
+        has_file: bool = True,
     ) -> None:
         self._metrics = metrics
         self._figures = figures
         self._sample = sample
+        self._has_file = has_file
         self._registry = CollectorRegistry(auto_describe=False)
         self._registry.register(self)
         if is_alone:
@@ -118,7 +125,7 @@ class Exposition(Collector):
     def collect(self) -> Iterator[Metric]:
         """Every family of metrics."""
         sums = self._metrics.counters.sums()
-        yield _build_info()
+        yield _build_info(has_file=self._has_file)
         yield from _iter_request_metrics(sums)
         yield from _iter_lane_metrics(sums)
         yield _gauge("resumes_connections", "Connections that are open.", sums[PLACES.connections])
@@ -131,11 +138,12 @@ class Exposition(Collector):
         yield from _iter_importer_metrics(self._figures.importers)
 
 
-def _build_info() -> Metric:
+def _build_info(*, has_file: bool) -> Metric:
+    engine = {"sqlite": str(dbapi.sqlite_version)} if has_file else {"engine": "postgresql"}
     info = {
         "version": importlib.metadata.version("resume-service"),
         "python": platform.python_version(),
-        "sqlite": str(dbapi.sqlite_version),
+        **engine,
     }
     return InfoMetricFamily("resumes_build", "What is running.", value=info)
 

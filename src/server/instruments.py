@@ -62,7 +62,11 @@ class Instruments:
         self._health = Health(store, self.room)
         self._figures = StoreFigures(store)
         exposition = Exposition(
-            self._metrics, self._figures, sample=self._sample, is_alone=counters is None
+            self._metrics,
+            self._figures,
+            sample=self._sample,
+            is_alone=counters is None,
+            has_file=store.path is not None,
         )
         self.probes: Mapping[str, Probe] = {
             "/healthz": Probe("health", self._health.live),

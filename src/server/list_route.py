@@ -21,7 +21,11 @@ class ListRoute:
         self._store = store
 
     async def __call__(self, exchange: Exchange, holder: KeyHolder) -> None:
-        """The client has the page that its query asks for.
+        """The client has the page that its query asks for. Raises what `read` raises."""
+        await exchange.respond(200, self.read(exchange, holder))
+
+    def read(self, exchange: Exchange, holder: KeyHolder) -> bytes:
+        """The page that the request's query asks for, as JSON.
 
         Raises BusinessPlanRequired, and InvalidArgument for the query, in this order.
         """
@@ -29,7 +33,7 @@ class ListRoute:
             raise BusinessPlanRequired
         cursor, limit = parse_query(exchange.scope["query_string"])
         page = listing.list_page(self._store, holder.account_id, cursor=cursor, limit=limit)
-        await exchange.respond(200, orjson.dumps(page.as_json(limit=limit)))
+        return orjson.dumps(page.as_json(limit=limit))
 
 
 def parse_query(query: bytes) -> tuple[str, int]:

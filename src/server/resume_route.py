@@ -19,12 +19,15 @@ class ResumeRoute:
         self._format = format
 
     async def get(self, exchange: Exchange, holder: KeyHolder) -> None:
-        """The client has the resume. Raises BusinessPlanRequired and NotFound, in this order."""
+        """The client has the resume. Raises what `read` raises."""
+        await exchange.respond(200, self.read(exchange, holder))
+
+    def read(self, exchange: Exchange, holder: KeyHolder) -> bytes:
+        """The resume as JSON. Raises BusinessPlanRequired and NotFound, in this order."""
         if not holder.api_listing:
             raise BusinessPlanRequired
         stored = listing.get_resume(self._store, holder.account_id, _id(exchange))
-        body = orjson.dumps(public_view(stored.document, self._format))
-        await exchange.respond(200, body)
+        return orjson.dumps(public_view(stored.document, self._format))
 
     async def delete(self, exchange: Exchange, holder: KeyHolder) -> None:
         """The resume is gone for good, and the client knows. Raises NotFound."""

@@ -23,7 +23,7 @@ from resumes import memory
 from resumes.errors import ErrorCode, InvalidArgument, ResumesError, StoreError
 from resumes.log_writer import LogWriter
 from resumes.settings import Settings
-from resumes.store import open_store
+from resumes.store import Store, open_store
 from resumes.store.search_filler import Filler
 from server.app import App, create_app
 from server.counters import Counters, SharedCounters, shared_counters
@@ -31,6 +31,7 @@ from server.listener import BACKLOG, base_url, listen
 from server.metrics import PLACES
 from server.protocol import Protocol
 from server.rate_limits import is_rate_limited
+from server.readers import PATIENCE_S
 
 logger = logging.getLogger("resumes.server")
 
@@ -82,7 +83,7 @@ def run(
     with (
         _opened(open_log) as log,
         # Before anything listens: a store that cannot be is one message, not one per worker.
-        contextlib.closing(open_store(settings.database_url)) as store,
+        contextlib.closing(_open_store(settings)) as store,
         contextlib.closing(listen(settings)) as listener,
     ):
         _warn(listener, has_tls=tls_cert is not None)
@@ -98,6 +99,10 @@ def run(
             with _sharing_counters(settings) as shared, Filler(store):
                 factory = functools.partial(_worker_app, settings, shared, open_log)
                 _Workers(_config(factory, settings, tls_cert, tls_key), listener, announce).run()
+
+
+def _open_store(settings: Settings) -> Store:
+    return open_store(settings.database_url, read_patience_s=PATIENCE_S)
 
 
 def _config(
@@ -252,7 +257,7 @@ def _worker_app(
     log = open_log()
     threading.Thread(target=_end_with_parent, name="parent-watch", daemon=True).start()
     try:
-        store = open_store(settings.database_url)
+        store = _open_store(settings)
         app = create_app(settings, store, counters=_find_counters(shared), log=log)
     except ResumesError as error:
         logger.error("%s", error.message)

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import os
 import signal
 import socket
 import sys
@@ -20,11 +21,11 @@ ADDRESS = "http://127.0.0.1:8000/?token=x"
 
 @pytest.fixture
 def served(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
-    """What the server was started with, in place of starting it."""
+    """What the server was started with, in place of starting it; and where its pages' store is."""
     asked: list[Any] = []
 
     def run(command: list[str], port: int, *, ready: Callable[[str], None]) -> None:
-        asked.append((command, port))
+        asked.append((command, port, os.environ.get("RESUMES_DATABASE")))
         ready(ADDRESS)
 
     monkeypatch.setattr(service, "run", run)
@@ -37,8 +38,8 @@ def test_a_page_runs_the_same_command_with_the_same_options(
     said = acme.succeeds("tui", "keys", "--account", "acme", "--read-only", "--web", "8000")
 
     assert said == f"{ADDRESS}\n"
-    [(command, port)] = served
-    assert port == 8_000
+    [(command, port, database)] = served
+    assert (port, database) == (8_000, None)
     assert command[:4] == [sys.executable, "-P", "-m", "cli"]
     assert command[4:] == [
         "--home", str(acme.home), "tui", "keys", "--account=acme", "--read-only",
@@ -53,8 +54,11 @@ def test_a_database_a_resume_and_a_theme_are_passed_on(
 
     acme.succeeds("--database", url, "tui", "--open", resume, "--theme", "light", "--web", "0")
 
-    [(command, _)] = served
-    assert command[6:] == ["--database", url, "tui", "resumes", f"--open={resume}", "--theme=light"]
+    [(command, _, database)] = served
+    assert command[6:] == ["tui", "resumes", f"--open={resume}", "--theme=light"]
+    # Other users can read command lines, and a password may stand in an address.
+    assert database == url
+    assert "RESUMES_DATABASE" not in os.environ
 
 
 def test_the_address_is_there_as_json_too(acme: CommandLine, served: list[Any]) -> None:

@@ -128,6 +128,25 @@ def test_the_api_says_where_it_listens_and_stays_there(acme: CommandLine) -> Non
     assert not is_alive(process_id)
 
 
+def test_the_api_gets_what_it_is_not_told_on_its_command_line(
+    acme: CommandLine, tmp_path: Path
+) -> None:
+    elsewhere = tmp_path / "elsewhere.db"
+    words = ["--home", str(acme.home), "serve", "--port", "0"]
+    environment = {"RESUMES_DATABASE": f"sqlite:///{elsewhere}"}
+
+    with household() as house:
+        url = start_api(house, words, threading.Event(), environment=environment)
+
+        process_id = house.children[0].process_id
+        told = Path(f"/proc/{process_id}/cmdline").read_text(encoding="utf-8")
+
+    assert url is not None
+    assert elsewhere.exists()
+    assert "elsewhere" not in told
+    assert "RESUMES_DATABASE" not in os.environ
+
+
 def test_an_api_that_does_not_come_up_is_told(tmp_path: Path) -> None:
     with pytest.raises(StoreUnavailable, match="did not start"), household() as house:
         start_api(house, ["--home", str(tmp_path), "serve", "--nonsense"], threading.Event())

@@ -2,7 +2,14 @@
 
 from pathlib import Path
 
-from cli.services import find_or_make_account, serve_arguments, watch_arguments
+import pytest
+
+from cli.services import (
+    find_or_make_account,
+    serve_arguments,
+    store_environment,
+    watch_arguments,
+)
 from cli.session import Session
 from resumes.store import accounts
 
@@ -19,14 +26,40 @@ def test_an_account_is_made_once_with_its_inbox(tmp_path: Path) -> None:
     assert (tmp_path / "inbox" / "default").is_dir()
 
 
-def test_the_children_get_home_and_store(tmp_path: Path) -> None:
+def test_an_account_that_another_machine_makes_meanwhile_is_the_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with Session(home=tmp_path).store(makes=True) as store:
+        theirs = accounts.create_account(store, "default", plan="pro")
+        find_account, seen = accounts.find_account, iter([None])
+        monkeypatch.setattr(
+            accounts,
+            "find_account",
+            lambda *given, **named: next(seen, find_account(*given, **named)),
+        )
+
+        found = find_or_make_account(store, tmp_path / "inbox", "default")
+
+    assert (found.id, found.plan) == (theirs.id, "pro")
+
+
+def test_the_children_get_the_home(tmp_path: Path) -> None:
     home = str(tmp_path)
     settings = Session(home=tmp_path).settings(port=81)
     text = ["--log-format", "text"]
     assert serve_arguments(settings) == ["--home", home, "serve", "--port", "81", *text]
     assert watch_arguments(settings) == ["--home", home, "watch", f"{home}/inbox", *text]
-    elsewhere = Session(home=tmp_path, database="sqlite:////x.db").settings()
-    assert serve_arguments(elsewhere)[:4] == ["--home", home, "--database", "sqlite:////x.db"]
+
+
+def test_the_children_get_the_store_where_no_other_user_can_read_it(tmp_path: Path) -> None:
+    url = "postgresql://u:secret@h/db"
+    elsewhere = Session(home=tmp_path, database=url).settings()
+
+    words = serve_arguments(elsewhere) + watch_arguments(elsewhere)
+
+    assert not [word for word in words if "database" in word or "secret" in word]
+    assert store_environment(elsewhere.database) == {"RESUMES_DATABASE": url}
+    assert store_environment(None) == {}
 
 
 def test_the_children_log_as_their_parent_was_told(tmp_path: Path) -> None:

@@ -58,6 +58,18 @@ def test_the_next_command_carries_the_flags_on() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("database", "flags"),
+    [
+        ("postgresql://u:secret@h/db", " --database postgresql://u@h/db"),
+        ("postgresql://u@h/db?sslpassword=secret", " --database postgresql://u@h/db"),
+        ("u:secret@h", ""),
+    ],
+)
+def test_the_next_command_holds_no_password(database: str, flags: str) -> None:
+    assert Session(database=database).command_line("list") == f"resumes{flags} list"
+
+
 def test_the_next_command_begins_as_this_one_did_when_the_shell_would_not_find_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -13,9 +13,8 @@ from importer.telling import Remarks
 from importer.workspaces import Workspace
 from resumes.store import Store, accounts, open_store
 from resumes.store.accounts import AccountInfo
-from resumes.store.locks import FileLock
 from tests.importer.builders import FakeMonotonic, MakeImporter, Told
-from tests.resumes.store.builders import sqlite_of
+from tests.resumes.store.builders import Busy
 from tests.resumes.store.conftest import SteppingClock
 
 
@@ -25,8 +24,8 @@ def clock() -> SteppingClock:
 
 
 @pytest.fixture
-def store(tmp_path: Path, clock: SteppingClock) -> Iterator[Store]:
-    with open_store(f"sqlite:///{tmp_path / 'resumes.db'}", clock=clock) as store:
+def store(url: str, clock: SteppingClock) -> Iterator[Store]:
+    with open_store(url, clock=clock) as store:
         yield store
 
 
@@ -41,13 +40,13 @@ def an_account(store: Store) -> Callable[..., AccountInfo]:
 
 
 @pytest.fixture
-def busy(store: Store, monkeypatch: pytest.MonkeyPatch) -> Iterator[FileLock]:
+def busy(store: Store, monkeypatch: pytest.MonkeyPatch) -> Iterator[Busy]:
     """What others hold while they write to the store; no importer waits long for it."""
     for module in (committing, unbundling):
         monkeypatch.setattr(module, "DEADLINE_S", 0.05)
-    lock = FileLock(sqlite_of(store).path.with_name(sqlite_of(store).path.name + ".lane"))
-    yield lock
-    lock.close()
+    busy = Busy(store)
+    yield busy
+    busy.release()
 
 
 @pytest.fixture

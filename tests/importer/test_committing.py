@@ -13,9 +13,9 @@ from resumes.errors import StoreUnavailable
 from resumes.store import Store, ledger, listing
 from resumes.store.accounts import AccountInfo
 from resumes.store.ledger import FileOutcome
-from resumes.store.locks import FileLock
 from tests.importer.builders import A_REFUSAL
 from tests.resumes.builders import a_document
+from tests.resumes.store.builders import Busy
 
 MakeAccount = Callable[..., AccountInfo]
 HAND = "h" * 24
@@ -74,10 +74,10 @@ def test_a_batch_is_bounded_by_files_and_by_bytes(
 
 
 def test_what_the_store_refuses_for_now_goes_into_the_next_batch(
-    store: Store, committer: Committer, busy: FileLock, an_account: MakeAccount
+    store: Store, committer: Committer, busy: Busy, an_account: MakeAccount
 ) -> None:
     committer.add(a_work(an_account(), 1))
-    with busy.held(wait_s=5), pytest.raises(StoreUnavailable):
+    with busy.held(), pytest.raises(StoreUnavailable):
         committer.commit()
     assert len(committer) == 1
     assert outcomes(store, committer) == ["done"]

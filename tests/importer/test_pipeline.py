@@ -16,7 +16,6 @@ from resumes.store import Store, accounts, creating, ledger, listing, plans
 from resumes.store.accounts import AccountInfo, check_counters
 from resumes.store.creating import Creation, create_files
 from resumes.store.ledger import FileOutcome
-from resumes.store.locks import FileLock
 from resumes.store.plans import PlanChange
 from tests.importer.builders import (
     FakeMonotonic,
@@ -30,6 +29,7 @@ from tests.importer.builders import (
 )
 from tests.importer.packing import zipped
 from tests.resumes.builders import a_document
+from tests.resumes.store.builders import Busy
 
 MakeAccount = Callable[..., AccountInfo]
 
@@ -193,7 +193,7 @@ def test_while_the_store_is_out_of_reach_nothing_new_is_claimed(
     store: Store,
     root: Path,
     told: Told,
-    busy: FileLock,
+    busy: Busy,
     an_account: MakeAccount,
     an_importer: MakeImporter,
 ) -> None:
@@ -201,7 +201,7 @@ def test_while_the_store_is_out_of_reach_nothing_new_is_claimed(
     importer = an_importer()
     drop(root, "ana/1.json", a_document("1"))
     drop(root, "ana/2.ndjson", lines("2a", "2b"))
-    with busy.held(wait_s=5):
+    with busy.held():
         for _ in range(3):
             with pytest.raises(StoreUnavailable):
                 importer.round()
@@ -416,7 +416,7 @@ def test_a_file_that_cannot_be_unpacked_is_refused_whole(
 def test_a_file_of_several_is_gone_on_with_when_the_store_is_back(
     store: Store,
     root: Path,
-    busy: FileLock,
+    busy: Busy,
     monkeypatch: pytest.MonkeyPatch,
     an_account: MakeAccount,
     an_importer: MakeImporter,
@@ -427,7 +427,7 @@ def test_a_file_of_several_is_gone_on_with_when_the_store_is_back(
     importer = an_importer(settle_s=0)
     importer.turn()
     importer.turn()
-    with busy.held(wait_s=5), pytest.raises(StoreUnavailable):
+    with busy.held(), pytest.raises(StoreUnavailable):
         importer.round()
     assert resume_names(store, account.id) == ["1", "2"]
     importer.round()

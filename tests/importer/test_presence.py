@@ -12,8 +12,8 @@ from resumes.errors import StoreUnavailable
 from resumes.store import Store, importers
 from resumes.store.accounts import AccountInfo
 from resumes.store.importers import SeenImporter, State
-from resumes.store.locks import FileLock
 from tests.importer.builders import FakeMonotonic, MakeImporter, drop
+from tests.resumes.store.builders import Busy
 from tests.resumes.store.conftest import SteppingClock
 
 MakeAccount = Callable[..., AccountInfo]
@@ -101,31 +101,31 @@ def test_what_waits_is_announced(
 def test_it_is_announced_later_when_the_store_is_out_of_reach(
     store: Store,
     presence: Presence,
-    busy: FileLock,
+    busy: Busy,
     monkeypatch: pytest.MonkeyPatch,
     monotonic: FakeMonotonic,
 ) -> None:
     monkeypatch.setattr("importer.presence.DEADLINE_S", 0.05)
-    with busy.held(wait_s=5):
+    with busy.held():
         presence.beat()
     assert importers.list_importers(store) == []
     monotonic.advance(BEAT_S)
     with presence:
         assert len(importers.list_importers(store)) == 1
-        with busy.held(wait_s=5):
+        with busy.held():
             monotonic.advance(BEAT_S)
             presence.beat()
 
 
 def test_it_is_not_tried_more_often_while_the_store_is_out_of_reach(
     presence: Presence,
-    busy: FileLock,
+    busy: Busy,
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     monkeypatch.setattr("importer.presence.DEADLINE_S", 0.02)
     caplog.set_level("INFO", "resumes.importer")
-    with busy.held(wait_s=5):
+    with busy.held():
         for _ in range(5):
             presence.beat()
     (record,) = caplog.records
@@ -133,11 +133,11 @@ def test_it_is_not_tried_more_often_while_the_store_is_out_of_reach(
 
 
 def test_the_end_does_not_fail_for_want_of_the_store(
-    presence: Presence, busy: FileLock, monkeypatch: pytest.MonkeyPatch
+    presence: Presence, busy: Busy, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("importer.presence.DEADLINE_S", 0.05)
     with presence:
-        assert busy.acquire(wait_s=5)
+        busy.acquire()
 
 
 def test_an_error_of_the_importer_is_not_hidden(store: Store, presence: Presence) -> None:

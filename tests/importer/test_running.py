@@ -13,8 +13,8 @@ from importer.running import Runner
 from importer.telling import Progress, Remarks
 from resumes.store import Store
 from resumes.store.accounts import AccountInfo
-from resumes.store.locks import FileLock
 from tests.importer.builders import FakeMonotonic, MakeImporter, Told, drop, filed, wait_until
+from tests.resumes.store.builders import Busy
 
 MakeAccount = Callable[..., AccountInfo]
 
@@ -115,7 +115,7 @@ def test_a_folder_that_vanishes_is_trouble_until_it_is_back(
 
 
 def test_a_store_out_of_reach_is_told_once_and_again_when_it_is_over(
-    root: Path, told: Told, busy: FileLock, an_account: MakeAccount, an_importer: MakeImporter
+    root: Path, told: Told, busy: Busy, an_account: MakeAccount, an_importer: MakeImporter
 ) -> None:
     an_account()
     drop(root, "ana/1.json")
@@ -127,7 +127,7 @@ def test_a_store_out_of_reach_is_told_once_and_again_when_it_is_over(
         beats=(lambda: beats.append(len(told.notices)),),
     )
     with run(runner):
-        with busy.held(wait_s=5):
+        with busy.held():
             wait_until(lambda: len(beats) > 3)
         wait_until(lambda: len(told.notices) == 2)
     assert told.notices == [

@@ -5,17 +5,19 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from sqlalchemy import func, select
 
 from importer import rhythm, service
 from importer.service import Options, Progress, Summary, watch
 from resumes.errors import InvalidArgument, StoreUnavailable
 from resumes.store import Store, asking, importers, ledger, plans
 from resumes.store.accounts import AccountInfo
-from resumes.store.locks import FileLock
 from resumes.store.plans import PlanChange
 from resumes.store.requests import Action
+from resumes.store.schema import resumes
 from tests.importer.builders import Told, drop, filed, names_below, resume_names, wait_until
 from tests.resumes.builders import a_document
+from tests.resumes.store.builders import Busy
 
 MakeAccount = Callable[..., AccountInfo]
 
@@ -78,14 +80,14 @@ def test_once_gives_up_when_the_store_stays_out_of_reach(
     store: Store,
     root: Path,
     told: Told,
-    busy: FileLock,
+    busy: Busy,
     monkeypatch: pytest.MonkeyPatch,
     an_account: MakeAccount,
 ) -> None:
     an_account()
     drop(root, "ana/1.json")
     monkeypatch.setattr(rhythm, "FIRST_BACK_OFF_S", 0.001)
-    with busy.held(wait_s=5), pytest.raises(StoreUnavailable):
+    with busy.held(), pytest.raises(StoreUnavailable):
         drain(store, root, told)
     (notice,) = told.notices
     assert notice.startswith("The store is busy")
@@ -279,7 +281,5 @@ def test_the_corpus_is_imported_through_the_inbox(
     summary = drain(store, root, told)
     assert (summary.done + summary.duplicate, summary.failed) == (337, 0)
     with store.read() as connection:
-        count = connection.exec_driver_sql(
-            "SELECT count(*) FROM resumes WHERE account_id = ?", (account.id,)
-        ).scalar_one()
-    assert count == summary.done
+        count = connection.execute(select(func.count()).where(resumes.c.account_id == account.id))
+        assert count.scalar_one() == summary.done

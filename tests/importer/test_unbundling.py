@@ -21,9 +21,9 @@ from resumes.reasons import Reason
 from resumes.store import Store, accounts, ledger
 from resumes.store.accounts import AccountInfo
 from resumes.store.ledger import FileOutcome
-from resumes.store.locks import FileLock
 from tests.importer.builders import drop, resume_names
 from tests.resumes.builders import a_document
+from tests.resumes.store.builders import Busy
 
 MakeAccount = Callable[..., AccountInfo]
 MakeWork = Callable[..., Work]
@@ -115,7 +115,7 @@ def test_begun_again_it_imports_only_what_is_missing(
 
 def test_when_the_store_is_out_of_reach_it_goes_on_there_later(
     store: Store,
-    busy: FileLock,
+    busy: Busy,
     unbundler: Unbundler,
     hand: Hand,
     an_account: MakeAccount,
@@ -123,7 +123,7 @@ def test_when_the_store_is_out_of_reach_it_goes_on_there_later(
 ) -> None:
     account = an_account()
     unbundler.add(a_work(account, people(3)))
-    with busy.held(wait_s=5), pytest.raises(StoreUnavailable):
+    with busy.held(), pytest.raises(StoreUnavailable):
         unbundler.go_on(hand)
     to_the_end(unbundler, hand)
     assert resume_names(store, account.id) == list("012")

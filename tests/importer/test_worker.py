@@ -14,7 +14,6 @@ from importer.taking import Why
 from importer.worker import Answer, Batch, Setup
 from resumes.store import Store
 from resumes.store.accounts import AccountInfo
-from resumes.store.locks import FileLock
 from tests.importer.batches import WORKER, a_batch, a_setup
 from tests.importer.builders import (
     WAIT_LIMIT_S,
@@ -26,6 +25,7 @@ from tests.importer.builders import (
     wait_until,
 )
 from tests.resumes.builders import a_document
+from tests.resumes.store.builders import Busy
 
 MakeAccount = Callable[..., AccountInfo]
 
@@ -180,7 +180,7 @@ def test_a_file_of_several_is_imported_to_its_end_without_another_batch(
 def test_while_the_store_is_out_of_reach_it_says_so_and_takes_nothing_more(
     store: Store,
     root: Path,
-    busy: FileLock,
+    busy: Busy,
     monkeypatch: pytest.MonkeyPatch,
     an_account: MakeAccount,
     start: Start,
@@ -190,7 +190,7 @@ def test_while_the_store_is_out_of_reach_it_says_so_and_takes_nothing_more(
     for number in (1, 2):
         drop(root, f"ana/{number}.json", a_document(str(number)))
     bench = start()
-    with busy.held(wait_s=5):
+    with busy.held():
         bench.give(a_batch(root, account, "ana/1.json"))
         answer = bench.hear()
         assert (answer.left, answer.claimed, answer.reports) == ([], 1, ())
@@ -211,7 +211,7 @@ def test_while_the_store_is_out_of_reach_it_says_so_and_takes_nothing_more(
 
 def test_it_ends_with_its_input_and_leaves_what_it_claimed_to_others(
     root: Path,
-    busy: FileLock,
+    busy: Busy,
     monkeypatch: pytest.MonkeyPatch,
     an_account: MakeAccount,
     start: Start,
@@ -220,7 +220,7 @@ def test_it_ends_with_its_input_and_leaves_what_it_claimed_to_others(
     account = an_account()
     drop(root, "ana/1.json", a_document("1"))
     bench = start()
-    with busy.held(wait_s=5):
+    with busy.held():
         bench.give(a_batch(root, account, "ana/1.json"))
         assert bench.hear().claimed == 1
         bench.end()

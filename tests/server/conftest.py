@@ -1,4 +1,3 @@
-import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -16,22 +15,13 @@ def clock() -> SteppingClock:
 
 
 @pytest.fixture
-def settings(tmp_path: Path) -> Settings:
-    return Settings(home=tmp_path, port=0)
-
-
-@pytest.fixture(scope="session")
-def an_empty_store(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The file of a store that was just made: copying it is faster than making it."""
-    path = tmp_path_factory.mktemp("empty") / "resumes.db"
-    open_store(f"sqlite:///{path}").close()
-    return path
+def settings(tmp_path: Path, url: str) -> Settings:
+    return Settings(home=tmp_path, port=0, database=url)
 
 
 @pytest.fixture
-def store(settings: Settings, an_empty_store: Path, clock: SteppingClock) -> Iterator[Store]:
-    shutil.copy(an_empty_store, settings.home)
-    with open_store(settings.database_url, clock=clock) as store:
+def store(url: str, clock: SteppingClock) -> Iterator[Store]:
+    with open_store(url, clock=clock) as store:
         yield store
 
 

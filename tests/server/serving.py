@@ -70,7 +70,7 @@ class Served:
 @contextmanager
 def serve(home: Path, **settings: Any) -> Iterator[Served]:
     """A server in a process of its own, on a free port, with these settings."""
-    with open_store(f"sqlite:///{home / 'resumes.db'}") as store:
+    with open_store(settings.get("database") or f"sqlite:///{home / 'resumes.db'}") as store:
         accounts.create_account(store, "ada", plan="business")
         key = keys.create_key(store, "ada").secret
     changes = json.dumps({"home": str(home), "port": 0} | settings)

@@ -9,7 +9,7 @@ from resumes.store import Store
 from server.health import Check, Health
 from server.room import Room
 from tests.importer.builders import a_full_disk, wait_until
-from tests.resumes.store.builders import hold_lane, sqlite_of
+from tests.resumes.store.builders import hold_lane, lose_table, sqlite_of
 from tests.server.builders import Client, error_of
 
 ALL_WELL = {"read": "ok", "write": "ok", "disk": "ok"}
@@ -60,6 +60,7 @@ def test_with_a_lane_that_has_ended_it_is_alive_and_not_ready(client: Client, st
     assert ask(client, "/healthz")[0] == 200
 
 
+@pytest.mark.sqlite("its disk")
 def test_on_a_disk_that_takes_no_more_it_is_not_ready(client: Client, store: Store) -> None:
     log = sqlite_of(store).path.with_name(sqlite_of(store).path.name + "-wal")
 
@@ -73,12 +74,7 @@ def test_on_a_disk_that_takes_no_more_it_is_not_ready(client: Client, store: Sto
 
 
 def test_a_store_that_cannot_be_read_is_not_ready(client: Client, store: Store) -> None:
-    with store.read() as connection:
-        tables = [row[0] for row in connection.exec_driver_sql("SELECT name FROM sqlite_schema")]
-    assert "plans" in tables
-    raw = sqlite_of(store)._lane_connection.connection.driver_connection
-    assert raw is not None
-    raw.execute("ALTER TABLE plans RENAME TO elsewhere")
+    lose_table(store, "plans")
 
     status, body = ask(client, "/readyz")
 

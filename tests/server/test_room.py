@@ -75,6 +75,7 @@ def test_what_is_free_is_what_the_system_says(tmp_path: Path) -> None:
     assert free_bytes(tmp_path) > 0
 
 
+@pytest.mark.sqlite("its disk")
 def test_creates_are_refused_before_anything_is_read_and_all_else_goes_on(
     a_client: Callable[..., Client], a_key: Callable[..., str]
 ) -> None:

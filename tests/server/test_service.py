@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+import psycopg
 import pytest
 
 from resumes.errors import ErrorCode, InvalidArgument, StoreIncompatible, StoreUnavailable
@@ -17,6 +18,7 @@ from resumes.store import accounts, listing, open_store, search, search_filler
 from server import service
 from server.counters import SharedCounters
 from server.listener import CannotListen, listen
+from tests.postgres import free_port
 from tests.server.builders import RESUMES, a_resume, error_of
 from tests.server.serving import a_connection, read_all, serve, wait_until
 
@@ -37,12 +39,22 @@ def test_a_store_that_cannot_be_opened_is_raised_before_anything_listens(
     settings: Settings, workers: int
 ) -> None:
     changed = settings.model_copy(update={"workers": workers})
-    (settings.home / "resumes.db").write_bytes(b"not a database" * 100)
+    no_store, nowhere = places_without_a_store(settings)
 
     with pytest.raises(StoreIncompatible):
-        service.run(changed)
+        service.run(changed.model_copy(update={"database": no_store}))
     with pytest.raises(StoreUnavailable):
-        service.run(changed.model_copy(update={"database": "sqlite:////nowhere/resumes.db"}))
+        service.run(changed.model_copy(update={"database": nowhere}))
+
+
+def places_without_a_store(settings: Settings) -> tuple[str, str]:
+    """One where there can be none, and one out of reach."""
+    if settings.database_url.startswith("sqlite"):
+        (settings.home / "other.db").write_bytes(b"not a database" * 100)
+        return f"sqlite:///{settings.home}/other.db", "sqlite:////nowhere/resumes.db"
+    with psycopg.connect(settings.database_url, autocommit=True) as connection:
+        connection.execute("DROP TABLE alembic_version")  # whose tables are these?
+    return settings.database_url, f"postgresql://resumes@127.0.0.1:{free_port()}/resumes"
 
 
 def test_tls_files_that_cannot_be_used_are_invalid(settings: Settings, tmp_path: Path) -> None:
@@ -95,9 +107,14 @@ def is_refused(url: str) -> bool:
 
 
 @pytest.mark.parametrize("stop", [signal.SIGTERM, signal.SIGINT])
-def test_a_stop_lets_an_accepted_request_finish(tmp_path: Path, stop: signal.Signals) -> None:
+def test_a_stop_lets_an_accepted_request_finish(
+    tmp_path: Path, url: str, stop: signal.Signals
+) -> None:
     body = json.dumps(a_resume()).encode()
-    with serve(tmp_path, host="0.0.0.0") as served, a_connection(served.url) as connection:
+    with (
+        serve(tmp_path, database=url, host="0.0.0.0") as served,
+        a_connection(served.url) as connection,
+    ):
         connection.sendall(a_post(served.key, body))
         assert connection.recv(65536) == b"HTTP/1.1 100 Continue\r\n\r\n"
 
@@ -114,7 +131,7 @@ def test_a_stop_lets_an_accepted_request_finish(tmp_path: Path, stop: signal.Sig
     assert output == "ended\n"
     assert len(errors.splitlines()) == 1  # no TLS
     resume_id = json.loads(answer.partition(b"\r\n\r\n")[2])["id"]
-    with open_store(f"sqlite:///{tmp_path / 'resumes.db'}") as store:
+    with open_store(url) as store:
         account_id = accounts.get_account(store, "ada").id
         assert listing.get_resume(store, account_id, resume_id).entry.id == resume_id
 
@@ -124,8 +141,8 @@ def children(pid: int) -> list[int]:
     return [int(child) for child in listed.read_text().split()]
 
 
-def test_two_workers_serve_one_store_and_stop_together(tmp_path: Path) -> None:
-    with serve(tmp_path, workers=2) as served:
+def test_two_workers_serve_one_store_and_stop_together(tmp_path: Path, url: str) -> None:
+    with serve(tmp_path, database=url, workers=2) as served:
         headers = {"Authorization": f"Bearer {served.key}"}
         for _ in range(10):  # each with a connection of its own, so both workers get some
             created = httpx.post(served.url + RESUMES, json=a_resume(), headers=headers)
@@ -142,11 +159,13 @@ def test_two_workers_serve_one_store_and_stop_together(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("workers", [1, 2])
-def test_what_is_created_is_soon_in_the_search_index(tmp_path: Path, workers: int) -> None:
-    with serve(tmp_path, workers=workers) as served:
+def test_what_is_created_is_soon_in_the_search_index(
+    tmp_path: Path, url: str, workers: int
+) -> None:
+    with serve(tmp_path, database=url, workers=workers) as served:
         headers = {"Authorization": f"Bearer {served.key}"}
         assert httpx.post(served.url + RESUMES, json=a_resume(), headers=headers).is_success
-        with open_store(f"sqlite:///{tmp_path / 'resumes.db'}") as store:
+        with open_store(url) as store:
             wait_until(lambda: not search_filler.gather(store).slices)
             account = accounts.get_account(store, "ada")
             page, unindexed = search.find_page(store, account.id, "res", patience_s=0)
@@ -158,16 +177,16 @@ def test_what_is_created_is_soon_in_the_search_index(tmp_path: Path, workers: in
     assert said == ""
 
 
-def test_workers_end_with_a_supervisor_that_is_killed(tmp_path: Path) -> None:
-    with serve(tmp_path, workers=2) as served:
+def test_workers_end_with_a_supervisor_that_is_killed(tmp_path: Path, url: str) -> None:
+    with serve(tmp_path, database=url, workers=2) as served:
         served.process.kill()
         served.process.wait(10)
 
         wait_until(lambda: is_refused(served.url))
 
 
-def test_a_worker_that_dies_is_replaced_and_that_is_said(tmp_path: Path) -> None:
-    with serve(tmp_path, workers=2) as served:
+def test_a_worker_that_dies_is_replaced_and_that_is_said(tmp_path: Path, url: str) -> None:
+    with serve(tmp_path, database=url, workers=2) as served:
         workers = [pid for pid in children(served.process.pid) if "spawn_main" in command_of(pid)]
         os.kill(workers[0], signal.SIGKILL)
 

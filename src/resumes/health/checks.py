@@ -6,7 +6,7 @@ import shutil
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from resumes.errors import ResumesError
+from resumes.errors import InvalidArgument, ResumesError
 from resumes.health.files import check_requests, iter_file_findings, oldest_request_age_s
 from resumes.health.findings import Finding
 from resumes.health.importers import iter_importer_findings
@@ -14,11 +14,13 @@ from resumes.health.inboxes import iter_inbox_findings
 from resumes.health.installation import Installation
 from resumes.health.keys import iter_key_findings
 from resumes.health.quotas import iter_quota_findings
+from resumes.health.servers import iter_server_findings, read_facts
 from resumes.health.sizes import check_size
 from resumes.health.slow import SlowAnswers
 from resumes.settings import Settings
 from resumes.store import accounts, plans
 from resumes.store.accounts import CounterError
+from resumes.store.addresses import PostgresAddress, parse_address
 from resumes.store.engine import Store
 from resumes.store.sqlite import driver
 
@@ -39,7 +41,8 @@ def iter_findings(installation: Installation, slow: SlowAnswers | None = None) -
     yield Finding("settings", "can be used")
     yield check_home(installation, settings.home)
     yield check_disk(settings.home)
-    yield check_sqlite()
+    if not _has_server(settings):
+        yield check_sqlite()
     yield from _iter_store_findings(installation, settings, slow or SlowAnswers())
 
 
@@ -82,19 +85,29 @@ def _iter_store_findings(
     try:
         opened = installation.store()
     except ResumesError as error:
-        yield check_error(error)
+        yield check_error(error, has_server=_has_server(settings))
         return
     with opened as store:
         yield Finding("store", store.database.label)
         try:
             yield from _iter_inner_findings(installation, settings, store, slow)
         except ResumesError as error:
-            yield check_error(error)
+            yield check_error(error, has_server=_has_server(settings))
+
+
+def _has_server(settings: Settings) -> bool:
+    """Whether a server keeps the store, by its address alone."""
+    try:
+        return isinstance(parse_address(settings.database_url), PostgresAddress)
+    except InvalidArgument:
+        return False
 
 
 def _iter_inner_findings(
     installation: Installation, settings: Settings, store: Store, slow: SlowAnswers
 ) -> Iterator[Finding]:
+    if _has_server(settings):
+        yield from iter_server_findings(read_facts(store), workers=settings.workers)
     yield check_size(store.database.measure())
     yield check_counters(slow.counter_errors.get(store))
     known = accounts.list_accounts(store)
@@ -107,10 +120,18 @@ def _iter_inner_findings(
     yield from iter_importer_findings(installation, store)
 
 
-def check_error(error: ResumesError) -> Finding:
+def check_error(error: ResumesError, *, has_server: bool = False) -> Finding:
     """The error in two: the store's messages say what is wrong, and then mostly what to do."""
     text, _, remedy = error.message.partition(". ")
-    return Finding("store", text, remedy or "Close other programs that use it, then try again")
+    return Finding("store", text, remedy or _find_remedy(error, has_server=has_server))
+
+
+def _find_remedy(error: ResumesError, *, has_server: bool) -> str:
+    if isinstance(error, InvalidArgument):
+        return "Correct the address: the setting `database`, RESUMES_DATABASE or --database"
+    if has_server:
+        return "See that the server runs, and that host, database, user and password are right"
+    return "Close other programs that use it, then try again"
 
 
 def check_counters(wrong: Sequence[CounterError]) -> Finding:

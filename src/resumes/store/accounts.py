@@ -29,6 +29,9 @@ from resumes.store.schema import (
 
 NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,62}")
 FIRST_PLAN = "free"
+ARRIVING = "~import"
+"""Ends the name of an account that is being imported, which nobody can choose. It is closed."""
+
 DELETE_SLICE = 500
 """Resumes that go in one transaction when an account is deleted, so that others get their turn."""
 
@@ -38,7 +41,7 @@ class AccountInfo:
     """An account, its plan and what it holds. `max_resumes` None is unlimited.
 
     `last_id_us` is the time in the id of its newest resume, gone since or not; 0: none ever. A
-    closed account is being deleted: nothing enters it, and its resumes go.
+    closed account is being deleted: nothing enters it, and its resumes go. Or it is arriving.
     """
 
     id: str
@@ -60,6 +63,11 @@ class AccountInfo:
     def last_resume_at(self) -> str | None:
         """When its newest resume came in, gone since or not; None: never."""
         return timestamp(self.last_id_us) if self.last_id_us else None
+
+    @property
+    def is_arriving(self) -> bool:
+        """Whether it is being imported, or was until that was cut off."""
+        return self.name.endswith(ARRIVING)
 
     @property
     def is_over(self) -> bool:

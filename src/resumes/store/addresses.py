@@ -1,13 +1,18 @@
 """Where a store is: a file, or a database that a server keeps."""
 
+import re
 from dataclasses import dataclass
 from pathlib import Path
-from urllib.parse import unquote, urlsplit
+from typing import Final, NamedTuple
+from urllib.parse import unquote
 
 from resumes.errors import InvalidArgument
 
 POSTGRES = ("postgresql", "postgres")
 FORMS = "use sqlite:///PATH or postgresql://USER@HOST/NAME"
+
+_SECRET: Final = re.compile("password|secret", re.IGNORECASE)
+_BAD_PERCENT: Final = re.compile("%(?![0-9A-Fa-f]{2})|%00")
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,8 +35,20 @@ class PostgresAddress:
     @property
     def label(self) -> str:
         """Servers and name alone."""
-        parts = urlsplit(self.url)
-        return f"postgresql://{parts.netloc.rpartition('@')[2]}{parts.path}"
+        return f"postgresql://{_split(self.url).place}"
+
+    @property
+    def shown(self) -> str:
+        """What a person would type: all but the secrets, which can be given in other ways."""
+        credentials, place, query = _split(self.url)
+        user = credentials.partition(":")[0]
+        options = [one for one in query.split("&") if one and not _SECRET.search(_name(one))]
+        return (
+            "postgresql://"
+            + (f"{user}@" if user else "")
+            + place
+            + (f"?{'&'.join(options)}" if options else "")
+        )
 
     def __repr__(self) -> str:
         return f"PostgresAddress({self.label})"
@@ -51,13 +68,55 @@ def parse_address(url: str) -> Address:
         return SqliteAddress(Path(rest[1:]).absolute())
     if separator and engine in POSTGRES:
         return _postgres_address(f"postgresql://{rest}")
-    shown = url if "@" not in url else f"{scheme}://…"
-    raise InvalidArgument(f'Invalid database "{shown}": {FORMS}')
+    raise InvalidArgument(f'Invalid database "{_harmless(url)}": {FORMS}')
+
+
+def find_shown(url: str) -> str | None:
+    """An address as a person would type it, without its secrets; None for what is no address."""
+    try:
+        address = parse_address(url)
+    except InvalidArgument:
+        return None
+    return address.shown if isinstance(address, PostgresAddress) else url
+
+
+def _harmless(url: str) -> str:
+    """What may be repeated of something that is no address, which can hold a password all the same."""
+    if "@" not in url and "=" not in url:
+        return url
+    scheme, separator, _ = url.partition("://")
+    return f"{scheme}://…" if separator and re.fullmatch("[A-Za-z0-9+.-]+", scheme) else "…"
+
+
+class _Parts(NamedTuple):
+    credentials: str
+    place: str
+    query: str
+
+
+def _split(url: str) -> _Parts:
+    """As libpq takes it apart: whatever stands before the first @, unless a / comes before it."""
+    rest = url.partition("://")[2]
+    credentials, at, after = rest.partition("@")
+    if not at or "/" in credentials:
+        credentials, after = "", rest
+    place, _, query = after.partition("?")
+    return _Parts(credentials, place, query)
+
+
+def _name(option: str) -> str:
+    return unquote(option.partition("=")[0])
 
 
 def _postgres_address(url: str) -> PostgresAddress:
+    _, place, query = _split(url)
+    # Whatever libpq took apart in another way it would name in its complaint: half a password.
+    if "@" in place or "@" in query or "#" in place or _BAD_PERCENT.search(url):
+        raise InvalidArgument(
+            'Invalid database "postgresql://…": in a name or password write %40 for @, %2F for /, '
+            "%3F for ?, %23 for # and %25 for %"
+        )
     address = PostgresAddress(url)
-    name = unquote(urlsplit(url).path).strip("/")
-    if not name and "dbname=" not in urlsplit(url).query:
+    if not place.partition("/")[2] and "dbname=" not in query:
         raise InvalidArgument(f'Invalid database "{address.label}": name one, as in {FORMS}')
     return address

@@ -192,10 +192,12 @@ def open_store(
     clock: Clock = system_clock,
     upgrade: bool = True,
     read_cache_bytes: int | None = None,
+    read_patience_s: float | None = None,
 ) -> Store:
     """The store at an address, made or brought up to date first when `upgrade` allows.
 
-    `read_cache_bytes` is what each thread that reads a file keeps of it at most.
+    `read_cache_bytes` is what each thread that reads a file keeps of it at most; `read_patience_s`
+    how long a statement that reads waits for a server. None is the engine's choice.
 
     Several processes may open a new store at once; one of them makes it. Raises InvalidArgument
     for an address that cannot be used, StoreIncompatible for a file or a database that is no store
@@ -206,7 +208,8 @@ def open_store(
     if isinstance(address, PostgresAddress):
         from resumes.store.postgresql.opening import open_database
 
-        return Store(open_database(address, upgrade=upgrade), clock=clock)
+        server = open_database(address, upgrade=upgrade, read_patience_s=read_patience_s)
+        return Store(server, clock=clock)
     from resumes.store.sqlite.opening import open_file
 
     database = open_file(address.path, upgrade=upgrade, read_cache_bytes=read_cache_bytes)

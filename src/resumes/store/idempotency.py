@@ -5,10 +5,12 @@ rows that are too old, whether they are removed yet or not; `prune_soon` removes
 anybody's request, so that no create pays for it.
 """
 
+import asyncio
 from collections.abc import Sequence
 from datetime import timedelta
+from typing import NamedTuple
 
-from sqlalchemy import Connection, Integer, bindparam, delete, select, tuple_
+from sqlalchemy import Connection, Integer, bindparam, delete, select
 
 from resumes.clock import later
 from resumes.store.engine import Store
@@ -19,7 +21,7 @@ KEPT = timedelta(hours=24)
 """How long a key is answered with what it made."""
 
 PRUNE_SLICE = 200
-"""Rows that go in one transaction, so that others get their turn."""
+"""Rows that go at once, so that others get their turn."""
 
 # A row that is too old to be found makes way.
 ADD_KEY = replacing(idempotency)
@@ -31,15 +33,18 @@ FIND_KEY = Prepared(
     )
 )
 _TOO_OLD = idempotency.c.created_at <= bindparam("since")
-_FIND_OLD = Prepared(select(idempotency.c.key).where(_TOO_OLD).limit(1))
+_OLDEST = Prepared(
+    select(idempotency.c.account_id, idempotency.c.key)
+    .where(_TOO_OLD)
+    .order_by(idempotency.c.created_at)
+    .limit(bindparam("rows", type_=Integer) + 0)
+)
+# A key that was used anew since it was found stays.
 _PRUNE = Prepared(
     delete(idempotency).where(
-        tuple_(idempotency.c.account_id, idempotency.c.key).in_(
-            select(idempotency.c.account_id, idempotency.c.key)
-            .where(_TOO_OLD)
-            .order_by(idempotency.c.created_at)
-            .limit(bindparam("rows", type_=Integer) + 0)
-        )
+        idempotency.c.account_id == bindparam("account_id"),
+        idempotency.c.key == bindparam("key"),
+        _TOO_OLD,
     )
 )
 
@@ -49,6 +54,14 @@ def kept_since(now_us: int) -> str:
     return later(now_us, -KEPT)
 
 
+class _Old(NamedTuple):
+    """Keys of one account that count no more."""
+
+    account_id: str
+    keys: Sequence[str]
+    since: str
+
+
 async def prune_soon(store: Store) -> int:
     """Keys that count no more are gone; the number. Others write in between.
 
@@ -56,15 +69,24 @@ async def prune_soon(store: Store) -> int:
     """
     since = kept_since(store.clock())
     pruned = 0
-    while _has_old(store, since):
-        pruned += await store.write_soon(_prune, since)
+    while some := _find_old(store, since):
+        pruned += sum(await asyncio.gather(*(store.write_soon(_prune, one) for one in some)))
     return pruned
 
 
-def _has_old(store: Store, since: str) -> bool:
+def _find_old(store: Store, since: str) -> list[_Old]:
+    """The oldest of the keys, by account."""
+    keys: dict[str, list[str]] = {}
     with store.read() as connection:
-        return _FIND_OLD.run(connection, since=since).fetchone() is not None
+        for account_id, key in _OLDEST.run(connection, since=since, rows=PRUNE_SLICE).fetchall():
+            keys.setdefault(account_id, []).append(key)
+    return [_Old(account_id, some, since) for account_id, some in keys.items()]
 
 
-def _prune(connection: Connection, instants: Sequence[str]) -> list[int]:
-    return [_PRUNE.run(connection, since=since, rows=PRUNE_SLICE).rowcount for since in instants]
+def _prune(connection: Connection, requests: Sequence[_Old]) -> list[int]:
+    return [sum(_prune_one(connection, one, key) for key in one.keys) for one in requests]
+
+
+def _prune_one(connection: Connection, old: _Old, key: str) -> int:
+    pruned = _PRUNE.run(connection, account_id=old.account_id, key=key, since=old.since)
+    return int(pruned.rowcount)

@@ -13,9 +13,9 @@ import zlib
 from dataclasses import dataclass, field
 from datetime import timedelta
 from enum import StrEnum
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from sqlalchemy import Connection, bindparam, delete, insert, select, update
+from sqlalchemy import Connection, Select, bindparam, delete, insert, select, update
 
 from resumes.clock import later, timestamp
 from resumes.errors import Conflict, InvalidArgument, InvalidKey, NotFound
@@ -199,6 +199,7 @@ class _Registration:
     secret: str = field(repr=False)
     now: str
     expires_at: str | None
+    shown_at: str | None = None
     replaces: str | None = None
     """The key that lives only until `replaced_until` from now on."""
     replaced_until: str | None = None
@@ -238,8 +239,10 @@ def import_key(store: Store, account: str, secret: str, *, name: str = "") -> st
         raise InvalidArgument("Invalid key: use enh_live_ and 64 letters and digits")
     key_id = identifiers.key_id()
     now = timestamp(store.clock())
-    store.write(_register, _Registration(account, key_id, _check_key_name(name), secret, now, None))
-    mark_shown(store, key_id)
+    store.write(
+        _register,
+        _Registration(account, key_id, _check_key_name(name), secret, now, None, shown_at=now),
+    )
     return key_id
 
 
@@ -270,6 +273,7 @@ def _register(connection: Connection, new: _Registration) -> None:
             name=new.name,
             masked=mask(new.secret),
             created_at=new.now,
+            shown_at=new.shown_at,
             expires_at=new.expires_at,
         )
     )
@@ -290,26 +294,34 @@ def _register(connection: Connection, new: _Registration) -> None:
 
 def list_keys(store: Store, *, account: str | None = None) -> list[KeyInfo]:
     """All keys, or an account's, oldest first within their account. Raises NotFound."""
-    now = timestamp(store.clock())
-    statement = (
-        select(
-            api_keys.c.id, accounts.c.name, api_keys.c.name, api_keys.c.masked,
-            api_keys.c.created_at, api_keys.c.shown_at, api_keys.c.last_used_at,
-            api_keys.c.expires_at, api_keys.c.revoked_at,
-        )
-        .join(accounts, accounts.c.id == api_keys.c.account_id)
-        .where(accounts.c.closed_at.is_(None))
-        .order_by(accounts.c.name, api_keys.c.created_at, api_keys.c.id)
-    )  # fmt: skip
-    if account is not None:
-        statement = statement.where(accounts.c.name == account)
+    if account is None:
+        return _read_keys(store, SELECT_KEYS)
     with store.read() as connection:
-        rows = connection.execute(statement).all()
-        if account is not None and not rows:
-            known = connection.execute(select(accounts.c.id).where(accounts.c.name == account))
-            if known.first() is None:
-                raise unknown_account(account)
-    return [KeyInfo(*row, state=_state(row[8], row[7], now)) for row in rows]
+        owner = connection.execute(
+            select(accounts.c.id).where(accounts.c.name == account)
+        ).scalar_one_or_none()
+    if owner is None:
+        raise unknown_account(account)
+    return _read_keys(store, SELECT_KEYS.where(api_keys.c.account_id == owner))
+
+
+SELECT_KEYS = (
+    select(
+        api_keys.c.id, accounts.c.name.label("account"), api_keys.c.name, api_keys.c.masked,
+        api_keys.c.created_at, api_keys.c.shown_at, api_keys.c.last_used_at,
+        api_keys.c.expires_at, api_keys.c.revoked_at,
+    )
+    .join(accounts, accounts.c.id == api_keys.c.account_id)
+    .where(accounts.c.closed_at.is_(None))
+    .order_by(accounts.c.name, api_keys.c.created_at, api_keys.c.id)
+)  # fmt: skip
+
+
+def _read_keys(store: Store, statement: Select[Any]) -> list[KeyInfo]:
+    now = timestamp(store.clock())
+    with store.read() as connection:
+        rows = connection.execute(statement).mappings().all()
+    return [KeyInfo(**row, state=_state(row["revoked_at"], row["expires_at"], now)) for row in rows]
 
 
 def _state(revoked_at: str | None, expires_at: str | None, now: str) -> KeyState:
@@ -322,27 +334,42 @@ def _state(revoked_at: str | None, expires_at: str | None, now: str) -> KeyState
 
 def get_key(store: Store, key_id: str) -> KeyInfo:
     """The key of this id. Raises NotFound."""
-    for key in list_keys(store):
-        if key.id == key_id:
-            return key
+    for key in _read_keys(store, SELECT_KEYS.where(api_keys.c.id == key_id)):
+        return key
     raise NotFound(f'Key not found: "{key_id[:80]}". `resumes keys list` shows all')
+
+
+def _find_owner(store: Store, key_id: str) -> str | None:
+    """The id of the account whose key this is, by the directory; None unless it is to count."""
+    with store.read() as connection:
+        return connection.execute(
+            select(key_directory.c.account_id).where(key_directory.c.key_id == key_id)
+        ).scalar()
 
 
 @dataclass(frozen=True, slots=True)
 class _Stamp:
+    account_id: str
     key_id: str
     now: str
 
 
 def mark_shown(store: Store, key_id: str) -> None:
-    """The key has reached its owner's eyes, and will not be replaced for want of that."""
-    store.write(_mark_shown, _Stamp(key_id, timestamp(store.clock())))
+    """The key has reached its owner's eyes, and will not be replaced for want of that.
+
+    Nothing is done for one that does not count any more.
+    """
+    owner = _find_owner(store, key_id)
+    if owner is not None:
+        store.write(_mark_shown, _Stamp(owner, key_id, timestamp(store.clock())))
 
 
 @each
 def _mark_shown(connection: Connection, stamp: _Stamp) -> None:
     connection.execute(
-        update(api_keys).where(api_keys.c.id == stamp.key_id).values(shown_at=stamp.now)
+        update(api_keys)
+        .where(api_keys.c.account_id == stamp.account_id, api_keys.c.id == stamp.key_id)
+        .values(shown_at=stamp.now)
     )
 
 
@@ -351,28 +378,30 @@ def revoke_key(store: Store, key_id: str) -> None:
 
     Raises NotFound.
     """
-    store.write(_revoke, _Stamp(key_id, timestamp(store.clock())))
+    owner = _find_owner(store, key_id)
+    if owner is None:
+        get_key(store, key_id)  # revoked before, or never there
+        return
+    store.write(_revoke, _Stamp(owner, key_id, timestamp(store.clock())))
 
 
 @each
 def _revoke(connection: Connection, stamp: _Stamp) -> None:
-    found = connection.execute(
-        select(api_keys.c.account_id, api_keys.c.revoked_at).where(api_keys.c.id == stamp.key_id)
-    ).first()
-    if found is None:
-        raise NotFound(f'Key not found: "{stamp.key_id[:80]}". `resumes keys list` shows all')
-    if found.revoked_at is None:
-        connection.execute(
-            update(api_keys)
-            .where(api_keys.c.account_id == found.account_id, api_keys.c.id == stamp.key_id)
-            .values(revoked_at=stamp.now)
+    connection.execute(
+        update(api_keys)
+        .where(
+            api_keys.c.account_id == stamp.account_id,
+            api_keys.c.id == stamp.key_id,
+            api_keys.c.revoked_at.is_(None),
         )
-        connection.execute(
-            delete(key_directory).where(
-                key_directory.c.account_id == found.account_id,
-                key_directory.c.key_id == stamp.key_id,
-            )
+        .values(revoked_at=stamp.now)
+    )
+    connection.execute(
+        delete(key_directory).where(
+            key_directory.c.account_id == stamp.account_id,
+            key_directory.c.key_id == stamp.key_id,
         )
+    )
 
 
 def rotate_key(store: Store, key_id: str, *, grace: timedelta = DEFAULT_GRACE) -> NewKey:

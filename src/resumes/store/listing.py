@@ -124,11 +124,18 @@ def list_page(
 
 def get_resume(store: Store, account_id: str, resume_id: str) -> StoredResume:
     """The stored resume. Raises NotFound, also for another account's id."""
+    _check_id(resume_id)
     with store.read() as connection:
         row = ONE.run(connection, account_id=account_id, resume_id=resume_id).fetchone()
     if row is None:
         raise NotFound("Resume not found")
     return StoredResume(Entry._make(row[:-1]), row[-1])
+
+
+def _check_id(resume_id: str) -> None:
+    """Raises NotFound for what can be no resume's id; engines differ in what they do with it."""
+    if not RESUME_ID.fullmatch(resume_id):
+        raise NotFound("Resume not found")
 
 
 class _Deletion(NamedTuple):
@@ -141,11 +148,13 @@ def delete_resume(store: Store, account_id: str, resume_id: str) -> None:
 
     Raises NotFound, also for another account's id.
     """
+    _check_id(resume_id)
     store.write(apply_deletions, _Deletion(account_id, resume_id))
 
 
 async def delete_resume_soon(store: Store, account_id: str, resume_id: str) -> None:
     """`delete_resume` for coroutines."""
+    _check_id(resume_id)
     await store.write_soon(apply_deletions, _Deletion(account_id, resume_id))
 
 

@@ -83,10 +83,6 @@ STORED_BETWEEN = Prepared(
     )
 )
 ADD_ENTRY = Prepared(insert(search_entries))
-ENTRY = Prepared(insert(search_entries))
-ADD_PIECES = "INSERT INTO search_pieces (rowid, pieces) VALUES (?, ?)"
-# The table has no text to take out by itself: it is told what was put in.
-REMOVE_PIECES = "INSERT INTO search_pieces (search_pieces, rowid, pieces) VALUES ('delete', ?, ?)"
 ENTRY = Prepared(
     select(search_entries.c.seq, search_entries.c.words).where(
         search_entries.c.account_id == bindparam("account_id"),

@@ -62,7 +62,9 @@ class Prepared:
 
 def run_many(connection: Connection, sql: str, rows: list[list[Any]]) -> None:
     """A statement of the engine's own is run once for each row; nothing is run for none."""
-    if rows:
+    if len(rows) == 1:
+        driver(connection).execute(sql, rows[0])
+    elif rows:
         driver(connection).cursor().executemany(sql, rows)
 
 

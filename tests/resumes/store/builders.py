@@ -2,8 +2,11 @@
 and writes that show what the lane does."""
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
 
+import psycopg
 from sqlalchemy import Connection, text
 
 from resumes import analyzer
@@ -12,6 +15,9 @@ from resumes.store.accounts import AccountInfo
 from resumes.store.creating import NewResume
 from resumes.store.importers import Finding, Importer, State
 from resumes.store.ledger import FileOutcome, FileRow, FileVerdict, Verdict
+from resumes.store.locks import FileLock
+from resumes.store.postgresql.lanes import WRITERS, AccountLanes
+from resumes.store.schema import metadata
 from resumes.store.sqlite.database import SqliteDatabase, sqlite_engine
 from tests.resumes.builders import a_claim, a_document
 
@@ -20,6 +26,23 @@ def sqlite_of(store: Store) -> SqliteDatabase:
     """The file below the store, for tests of what only a file has."""
     assert isinstance(store.database, SqliteDatabase)
     return store.database
+
+
+def dialect_of(store: Store) -> Any:
+    """By which the store's writes are committed: its `do_commit` may be made to wait or fail."""
+    lane = store.database.lane
+    engine = lane._engine if isinstance(lane, AccountLanes) else sqlite_of(store)._write_engine
+    return engine.dialect
+
+
+def lose_table(store: Store, name: str) -> None:
+    """The store has no table of this name any more."""
+
+    def rename_table(connection: Connection, requests: Sequence[str]) -> list[None]:
+        connection.execute(text(f"ALTER TABLE {requests[0]} RENAME TO elsewhere"))
+        return [None]
+
+    store.write(rename_table, name)
 
 
 def a_file(
@@ -69,18 +92,54 @@ def rename(connection: Connection, requests: Sequence[str]) -> list[str]:
 
 
 def hold_lane(store: Store) -> tuple[threading.Event, threading.Thread]:
-    """The lane is busy until the event is set."""
-    entered, go_on = threading.Event(), threading.Event()
+    """All that writes is busy until the event is set."""
+    writers = 1 if store.path else WRITERS
+    entered, go_on = threading.Barrier(writers + 1), threading.Event()
 
     def wait(_: Connection, requests: Sequence[str]) -> list[None]:
-        entered.set()
+        entered.wait(10)
         go_on.wait(10)
         return [None] * len(requests)
 
-    thread = threading.Thread(target=lambda: store.write(wait, "hold"))
+    thread = threading.Thread(target=lambda: store.write_all(wait, ["hold"] * writers))
     thread.start()
-    assert entered.wait(10)
+    entered.wait(10)
     return go_on, thread
+
+
+class Busy:
+    """What others hold while they write to all of the store: nobody else writes meanwhile."""
+
+    def __init__(self, store: Store) -> None:
+        self._path = store.path
+        self._url = store.url
+        self._file: FileLock | None = None
+        self._connection: psycopg.Connection[object] | None = None
+
+    def acquire(self) -> None:
+        """It is held until it is released."""
+        if self._path is not None:
+            self._file = FileLock(self._path.with_name(f"{self._path.name}.lane"))
+            assert self._file.acquire(wait_s=5)
+        else:
+            self._connection = psycopg.connect(self._url)
+            tables = ", ".join(metadata.tables)
+            self._connection.execute(f"LOCK TABLE {tables} IN EXCLUSIVE MODE".encode())
+
+    def release(self) -> None:
+        """Others write again. Safe to call twice."""
+        for held in (self._file, self._connection):
+            if held is not None:
+                held.close()
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """It is held during the block."""
+        self.acquire()
+        try:
+            yield
+        finally:
+            self.release()
 
 
 def a_person(
@@ -93,6 +152,10 @@ def a_person(
 
 def indexed_pieces(store: Store) -> list[str]:
     """The pieces that the search index holds for any resume, as it holds them."""
+    if store.path is None:
+        with store.read() as connection:
+            pieces = text("SELECT DISTINCT unnest(pieces)::text FROM search_pieces")
+            return list(connection.execute(pieces).scalars())
     with sqlite_engine(sqlite_of(store).path, transactions=False).connect() as connection:
         connection.exec_driver_sql(
             "CREATE VIRTUAL TABLE temp.pieces USING fts5vocab('main', 'search_pieces', 'instance')"

@@ -1,10 +1,10 @@
 from collections.abc import Callable, Iterator
-from pathlib import Path
 
 import pytest
 
 from resumes.store import Store, accounts, open_store
 from resumes.store.accounts import AccountInfo
+from tests import tenants
 
 
 class SteppingClock:
@@ -26,11 +26,6 @@ def clock() -> SteppingClock:
 
 
 @pytest.fixture
-def url(tmp_path: Path) -> str:
-    return f"sqlite:///{tmp_path / 'resumes.db'}"
-
-
-@pytest.fixture
 def store(url: str, clock: SteppingClock) -> Iterator[Store]:
     with open_store(url, clock=clock) as store:
         yield store
@@ -44,3 +39,10 @@ def an_account(store: Store) -> Callable[..., AccountInfo]:
         return accounts.create_account(store, name, plan=plan)
 
     return make
+
+
+@pytest.fixture(autouse=True)
+def _statements_keep_to_their_account() -> Iterator[None]:
+    """No statement of the store reaches into other accounts, but where tests/tenants.py says why."""
+    with tenants.WATCH.block():
+        yield

@@ -1,10 +1,10 @@
 from collections.abc import Callable
 
 import pytest
-from sqlalchemy import text
+from sqlalchemy import func, select, text
 
 from resumes.clock import timestamp
-from resumes.errors import Conflict, InvalidArgument, NotFound
+from resumes.errors import Conflict, InvalidArgument, InvalidKey, NotFound
 from resumes.store import (
     Store,
     accounts,
@@ -18,6 +18,7 @@ from resumes.store import (
 )
 from resumes.store.accounts import AccountInfo
 from resumes.store.ledger import FileOutcome, FileVerdict, Verdict
+from resumes.store.schema import metadata
 from tests.resumes.builders import a_claim, a_resume
 from tests.resumes.store.builders import indexed_pieces
 
@@ -99,22 +100,35 @@ def test_a_deleted_account_leaves_nothing_and_its_keys_do_not_count(
     search_filler.fill(store)
     assert accounts.delete_account(store, "ana", with_resumes=True) == 2
     with store.read() as connection:
-        tables = connection.execute(
-            text("SELECT name FROM pragma_table_list WHERE schema = 'main' AND type = 'table'")
-        ).scalars()
         left = {
-            name: connection.execute(text(f"SELECT count(*) FROM {name}")).scalar_one()
-            for name in tables
-            if name not in ("alembic_version", "plans", "sqlite_schema", "store_facts")
+            name: connection.execute(select(func.count()).select_from(table)).scalar_one()
+            for name, table in metadata.tables.items()
+            if name not in ("plans", "store_facts")
         }
     assert not any(left.values()), left
     assert indexed_pieces(store) == []
 
 
-def test_a_large_account_goes_in_slices(store: Store, an_account: MakeAccount) -> None:
-    account = an_account("ana")
-    creating.create(store, account.id, [a_resume() for _ in range(1_000)])
-    assert accounts.delete_account(store, "ana", with_resumes=True) == 1_000
+def test_s12_a_large_account_goes_in_slices_between_which_others_write(
+    store: Store, an_account: MakeAccount
+) -> None:
+    large, other = an_account("ana"), an_account("bo")
+    key = keys.create_key(store, "ana").secret
+    creating.create(store, large.id, [a_resume() for _ in range(1_000)])
+    slices: list[int] = []
+
+    def between(gone: int) -> bool:
+        slices.append(gone)
+        creating.create(store, other.id, [a_resume()])
+        with pytest.raises(NotFound):
+            creating.create(store, large.id, [a_resume()])
+        with pytest.raises(InvalidKey):
+            keys.authenticate(store, key)
+        return True
+
+    assert accounts.delete_account(store, "ana", with_resumes=True, goes_on=between) == 1_000
+    assert slices == [500, 1_000]
+    assert accounts.get_account(store, "bo").resume_count == 2
 
 
 def test_s14_an_account_made_anew_under_an_old_name_is_another_account(

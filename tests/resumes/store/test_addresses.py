@@ -1,11 +1,16 @@
-"""Where a store is."""
+"""Where a store is, and what may be shown of that."""
 
 from pathlib import Path
 
 import pytest
 
 from resumes.errors import InvalidArgument
-from resumes.store.addresses import PostgresAddress, SqliteAddress, parse_address
+from resumes.store.addresses import (
+    PostgresAddress,
+    SqliteAddress,
+    find_shown,
+    parse_address,
+)
 
 
 @pytest.mark.parametrize(
@@ -67,3 +72,61 @@ def test_anything_else_is_refused_without_its_secrets(url: str) -> None:
     with pytest.raises(InvalidArgument, match="postgresql://USER@HOST/NAME") as told:
         parse_address(url)
     assert "hidden" not in told.value.message
+
+
+@pytest.mark.parametrize(
+    ("url", "label", "shown"),
+    [
+        ("postgresql://h/db", "h/db", "h/db"),
+        ("postgres://h:1/db", "h:1/db", "h:1/db"),
+        ("postgresql+psycopg://u@h/db", "h/db", "u@h/db"),
+        ("postgresql://u:secret@h/db", "h/db", "u@h/db"),
+        ("postgresql://u:se?cret@h/db", "h/db", "u@h/db"),
+        ("postgresql://u:se#cret@h/db", "h/db", "u@h/db"),
+        ("postgresql://u:s%40%2F@a:1,b:2/db", "a:1,b:2/db", "u@a:1,b:2/db"),
+        ("postgresql://:secret@h/db", "h/db", "h/db"),
+        (
+            "postgresql://u@/db?host=a&password=secret&sslmode=require&pass%77ord=secret",
+            "/db",
+            "u@/db?host=a&sslmode=require",
+        ),
+        ("postgresql://h?dbname=db&sslpassword=secret", "h", "h?dbname=db"),
+    ],
+)
+def test_no_secret_of_a_server_s_address_is_shown(url: str, label: str, shown: str) -> None:
+    address = parse_address(url)
+
+    assert isinstance(address, PostgresAddress)
+    assert address.label == f"postgresql://{label}"
+    assert address.shown == find_shown(url) == f"postgresql://{shown}"
+    assert repr(address) == f"PostgresAddress(postgresql://{label})"
+    assert find_shown(address.shown) == address.shown
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "postgresql://u:sec@ret@h/db",
+        "postgresql://u:sec/ret@h/db",
+        "postgresql://u:sec/r?et@h/db",
+        "postgresql://u:sec/r?e=t@h/db",
+        "postgresql://u:sec%ret@h/db",
+        "postgresql://u:sec%00ret@h/db",
+        "postgresql://u:secret@h",
+        "postgresql://u:secret@h/",
+        "mysql://u:secret@h/db",
+        "postgresql:/u:secret@h/db",
+        "host=h user=u password=secret",
+        "password=secret://",
+    ],
+)
+def test_a_refusal_repeats_no_password(url: str) -> None:
+    with pytest.raises(InvalidArgument) as refusal:
+        parse_address(url)
+
+    assert not any(part in refusal.value.message for part in ("sec", "ret@", "secret"))
+    assert find_shown(url) is None
+
+
+def test_a_file_is_shown_as_it_is() -> None:
+    assert find_shown("sqlite:////x.db") == "sqlite:////x.db"

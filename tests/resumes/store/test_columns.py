@@ -6,11 +6,12 @@ from sqlalchemy.schema import CreateTable
 
 from resumes.store.columns import Text
 
+POSTGRESQL = postgresql.dialect()  # type: ignore[no-untyped-call]
 TABLE = Table("things", MetaData(), Column("name", Text, primary_key=True))
 
 
 def test_postgresql_compares_text_by_its_bytes() -> None:
-    made = str(CreateTable(TABLE).compile(dialect=postgresql.dialect()))
+    made = str(CreateTable(TABLE).compile(dialect=POSTGRESQL))
     assert 'name TEXT COLLATE "C" NOT NULL' in made
 
 
@@ -20,4 +21,4 @@ def test_sqlite_does_so_by_itself() -> None:
 
 def test_a_value_takes_the_columns_collation() -> None:
     statement = select(TABLE).where(TABLE.c.name.between("a", "b"))
-    assert "COLLATE" not in str(statement.compile(dialect=postgresql.dialect()))
+    assert "COLLATE" not in str(statement.compile(dialect=POSTGRESQL))

@@ -1,6 +1,8 @@
 from collections.abc import Callable
 from datetime import timedelta
 
+import pytest
+
 from resumes.store import Store, holdings, keys, ledger
 from resumes.store.accounts import AccountInfo
 from resumes.store.holdings import Holdings
@@ -68,6 +70,7 @@ def test_files_that_are_not_done_are_counted_by_outcome(
     assert holdings.get_holdings(store, bo.id).files_failed == 0
 
 
+@pytest.mark.sqlite("how it goes about a statement")
 def test_files_are_counted_from_the_index_of_what_is_not_done(
     store: Store, an_account: MakeAccount
 ) -> None:

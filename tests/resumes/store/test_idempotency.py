@@ -150,21 +150,29 @@ def test_pruning_writes_only_when_there_is_something_to_prune(
         asyncio.run(prune_soon(store))
 
 
-@pytest.mark.parametrize("statement", [idempotency._FIND_OLD, idempotency._PRUNE])
+@pytest.mark.sqlite("how it goes about a statement")
+@pytest.mark.parametrize(
+    ("statement", "way"),
+    [
+        (idempotency._OLDEST, "ix_idempotency_created_at (created_at<?)"),
+        (idempotency._PRUNE, "PRIMARY KEY (account_id=? AND key=?)"),
+    ],
+)
 def test_pruning_finds_what_is_too_old_without_looking_at_the_rest(
-    store: Store, statement: Any
+    store: Store, statement: Any, way: str
 ) -> None:
     with store.read() as connection:
         sql, names, constants = statement._for(connection)
-        values = {"since": "2027", "rows": 1} | constants
+        values = {"since": "2027", "rows": 1, "account_id": "a", "key": "k"} | constants
         plan = connection.exec_driver_sql(
             f"EXPLAIN QUERY PLAN {sql}", tuple(values[name] for name in names)
         ).all()
     steps = [row[-1] for row in plan if "idempotency" in row[-1]]
-    assert any("ix_idempotency_created_at (created_at<?)" in step for step in steps)
+    assert any(way in step for step in steps)
     assert not any(step.startswith("SCAN") for step in steps)
 
 
+@pytest.mark.sqlite("what it says of each statement")
 def test_a_create_without_a_key_runs_no_statement_about_keys(
     store: Store, an_account: MakeAccount
 ) -> None:

@@ -166,6 +166,7 @@ def plan(store: Store, statement: Prepared) -> str:
     return "\n".join(step[-1] for step in steps)
 
 
+@pytest.mark.sqlite("how it goes about a statement")
 @pytest.mark.parametrize(
     ("statement", "way"),
     [

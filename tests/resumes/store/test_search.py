@@ -12,6 +12,7 @@ from resumes.store.accounts import AccountInfo
 from resumes.store.listing import Entry
 from resumes.store.search import Found
 from resumes.store.search_words import holds, parse_terms, searched_words
+from tests.engines import Engine
 from tests.resumes.store.builders import a_person, sqlite_of
 
 MakeAccount = Callable[..., AccountInfo]
@@ -197,6 +198,7 @@ def test_a_full_page_looks_no_further(store: Store, an_account: MakeAccount) -> 
     assert (len(page.entries), page.cursor, unindexed) == (1, page.entries[0].id, 0)
 
 
+@pytest.mark.sqlite("its log")
 def test_a_search_leaves_no_statement_behind_that_holds_back_the_log(
     store: Store, an_account: MakeAccount
 ) -> None:
@@ -270,7 +272,7 @@ def test_any_search_gives_what_comparing_each_resume_gives(
 
 
 @pytest.fixture(scope="module")
-def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
+def shared(engine: Engine, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
     """One store for all examples; each has an account of its own."""
-    with open_store(f"sqlite:///{tmp_path_factory.mktemp('shared') / 'resumes.db'}") as store:
+    with engine.a_store(tmp_path_factory.mktemp("shared")) as url, open_store(url) as store:
         yield store

@@ -16,7 +16,14 @@ from resumes.store.sqlite import lane
 from resumes.store.sqlite.driver import dbapi
 from resumes.store.writes import Write
 from tests.resumes.builders import a_resume
-from tests.resumes.store.builders import free_maximum, hold_lane, rename, sqlite_of
+from tests.resumes.store.builders import (
+    Busy,
+    dialect_of,
+    free_maximum,
+    hold_lane,
+    rename,
+    sqlite_of,
+)
 
 MakeAccount = Callable[..., AccountInfo]
 
@@ -44,6 +51,7 @@ async def until(condition: Callable[[], Any]) -> None:
             await asyncio.sleep(0.001)
 
 
+@pytest.mark.sqlite("its turns, which event loops take part in")
 def test_the_loop_applies_what_waits_together_and_the_thread_commits_it(store: Store) -> None:
     seen = Seen()
 
@@ -55,11 +63,12 @@ def test_the_loop_applies_what_waits_together_and_the_thread_commits_it(store: S
     assert seen.threads == [threading.main_thread().name]
 
 
+@pytest.mark.sqlite("its turns, which event loops take part in")
 def test_what_comes_while_a_batch_is_committed_makes_the_next(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     seen, go_on = Seen(), threading.Event()
-    dialect = sqlite_of(store)._write_engine.dialect
+    dialect = dialect_of(store)
     really = dialect.do_commit
 
     def slowly(connection: Any) -> None:
@@ -81,6 +90,7 @@ def test_what_comes_while_a_batch_is_committed_makes_the_next(
     assert set(seen.threads) == {threading.main_thread().name}
 
 
+@pytest.mark.sqlite("its lock file")
 def test_where_another_process_has_the_lock_the_thread_waits_for_it(store: Store) -> None:
     seen = Seen()
     other = FileLock(sqlite_of(store).path.with_name(f"{sqlite_of(store).path.name}.lane"))
@@ -125,7 +135,7 @@ def test_s2_a_failed_commit_of_a_loop_is_proved_gone_by_a_later_one(
     store: Store, an_account: MakeAccount, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     account = an_account()
-    dialect = sqlite_of(store)._write_engine.dialect
+    dialect = dialect_of(store)
     really, failures = dialect.do_commit, iter([True])
 
     def fail_once(connection: Any) -> None:
@@ -162,7 +172,7 @@ def test_a_commit_that_takes_too_long_is_unknown(
 ) -> None:
     monkeypatch.setattr(soon, "LOOK_AFTER_S", 0.01)
     go_on = threading.Event()
-    dialect = sqlite_of(store)._write_engine.dialect
+    dialect = dialect_of(store)
     really = dialect.do_commit
 
     def slowly(connection: Any) -> None:
@@ -268,6 +278,7 @@ def test_an_event_loop_that_ended_does_not_hurt_the_lane(
     assert store.write(rename, "alive") == "ALIVE"
 
 
+@pytest.mark.sqlite("its turns, which event loops take part in")
 def test_what_was_applied_and_not_handed_over_is_rolled_back_and_unknown(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -288,9 +299,20 @@ def test_what_was_applied_and_not_handed_over_is_rolled_back_and_unknown(
     assert store.write(rename, "next") == "NEXT"
 
 
-def test_a_loop_goes_on_while_somebody_beside_the_lane_writes(store: Store) -> None:
-    other = dbapi.connect(str(sqlite_of(store).path), isolation_level=None)
+def hold_beside(store: Store) -> Callable[[], None]:
+    """Somebody writes who does not use the lane; until this is called, once or more often."""
+    if store.path is None:
+        busy = Busy(store)
+        busy.acquire()
+        return busy.release
+    other = dbapi.connect(str(store.path), isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
+    end: Callable[[], None] = other.close
+    return end
+
+
+def test_a_loop_goes_on_while_somebody_beside_the_lane_writes(store: Store) -> None:
+    go_on = hold_beside(store)
     pauses: list[float] = []
 
     async def tick() -> None:
@@ -303,7 +325,7 @@ def test_a_loop_goes_on_while_somebody_beside_the_lane_writes(store: Store) -> N
         ticking = asyncio.create_task(tick())
         writing = asyncio.create_task(store.write_soon(rename, "x"))
         await asyncio.sleep(1)
-        other.execute("ROLLBACK")
+        go_on()
         answer = await writing
         ticking.cancel()
         return answer
@@ -311,7 +333,7 @@ def test_a_loop_goes_on_while_somebody_beside_the_lane_writes(store: Store) -> N
     try:
         assert asyncio.run(scenario()) == "X"
     finally:
-        other.close()
+        go_on()
     assert max(pauses) < 0.5
 
 

@@ -1,5 +1,5 @@
 import pytest
-from sqlalchemy import BindParameter, Connection, bindparam, func, insert, select, text
+from sqlalchemy import BindParameter, Connection, LargeBinary, bindparam, func, insert, select, text
 
 from resumes.store import Store
 from resumes.store.schema import plans
@@ -13,7 +13,7 @@ def test_a_prepared_statement_takes_its_values_by_name(store: Store) -> None:
         .limit(bindparam("rows"))
     )
     with store.read() as connection:
-        found = statement.run(connection, name="business", listing=1, rows=5).fetchall()
+        found = statement.run(connection, name="business", listing=True, rows=5).fetchall()
     assert found == [(1000,)]
 
 
@@ -28,7 +28,7 @@ def test_many_rows_go_in_one_call_and_none_in_none(store: Store) -> None:
 
     def add(connection: Connection, requests: object) -> list[None]:
         others = dict.fromkeys(plans.c.keys())
-        rows = [others | {"name": f"plan-{n}", "api_listing": 0} for n in range(3)]
+        rows = [others | {"name": f"plan-{n}", "api_listing": False} for n in range(3)]
         statement.run_many(connection, rows)
         statement.run_many(connection, [])
         return [None]
@@ -40,9 +40,10 @@ def test_many_rows_go_in_one_call_and_none_in_none(store: Store) -> None:
 
 @pytest.mark.parametrize("content", [b"", b"\0\xff", "zoë".encode(), b"x" * 100_000])
 def test_a_blob_is_kept_as_the_bytes_that_it_is_made_of(store: Store, content: bytes) -> None:
-    given: BindParameter[bytes] = bindparam("given")
-    statement = Prepared(select(given, func.typeof(given), func.length(given)))
+    given: BindParameter[bytes] = bindparam("given", type_=LargeBinary)
+    kind, of_bytes = (func.typeof, "blob") if store.path else (func.pg_typeof, "bytea")
+    statement = Prepared(select(given, kind(given), func.length(given)))
     with store.read() as connection:
         assert statement.run(connection, given=blob(content)).fetchall() == [
-            (content, "blob", len(content))
+            (content, of_bytes, len(content))
         ]

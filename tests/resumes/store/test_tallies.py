@@ -1,5 +1,6 @@
 from collections.abc import Callable
 
+import pytest
 from sqlalchemy import text
 
 from resumes.store import Store, accounts, creating
@@ -67,6 +68,7 @@ def test_an_account_that_is_deleted_takes_its_files_along(
     assert tally_files(store) == [FileTally(FileOutcome.DONE, None, 0)]
 
 
+@pytest.mark.sqlite("how it goes about a statement")
 def test_what_is_not_done_is_counted_from_the_index_alone(store: Store) -> None:
     with store.read() as connection:
         sql = Prepared(FILES_NOT_DONE)._for(connection)[0]

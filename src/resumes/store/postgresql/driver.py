@@ -32,10 +32,17 @@ class ServerSilent(psycopg.OperationalError):
     """The server did not answer in time; the connection is closed."""
 
 
+_silences_s: dict[str, float] = {}
+"""When each server was found silent last, on the monotonic clock. What one connection has waited
+for in vain, the others of the process need not wait for."""
+
+
 class PatientConnection(psycopg.Connection[Any]):
     """A connection that waits at most `patience_s` seconds for each answer."""
 
     patience_s: float = 30.0
+    server: str = ""
+    opened_s: float = 0.0
 
     def wait(
         self, gen: PQGen[RV], interval: float = INTERVAL_S, timeout: float | None = None
@@ -53,14 +60,18 @@ class PatientConnection(psycopg.Connection[Any]):
                 raise
             # In the middle of an answer, it is of no further use.
             self.pgconn.finish()
+            _silences_s[self.server] = time.monotonic()
             raise ServerSilent(
                 f"the server did not answer within {patience_s:g} seconds"
             ) from error
 
 
 def is_usable(connection: PatientConnection) -> bool:
-    """Whether nothing tells that the connection has ended: an idle one has nothing to say."""
-    if connection.closed:
+    """Whether nothing tells that the connection has ended: an idle one has nothing to say.
+
+    Nor is one whose server was silent to another connection since it was opened.
+    """
+    if connection.closed or connection.opened_s < _silences_s.get(connection.server, 0.0):
         return False
     poll = select.poll()
     poll.register(connection.pgconn.socket, select.POLLIN)
@@ -85,6 +96,8 @@ def postgres_engine(
             application_name="resumes",
         )
         connection.patience_s = patience_s
+        connection.server = f"{connection.info.host}:{connection.info.port}"
+        connection.opened_s = time.monotonic()
         return connection
 
     engine = sqlalchemy.create_engine(

@@ -28,6 +28,7 @@ from resumes.errors import OutcomeUnknown, ResumesError, StoreUnavailable
 from resumes.store.postgresql.driver import DRIVER_ERRORS, is_usable
 from resumes.store.postgresql.troubles import Trouble, explain, sort
 from resumes.store.statements import driver
+from resumes.store.transit import refuse_in_transit
 from resumes.store.writes import (
     BATCH_LIMIT,
     BUSY,
@@ -272,7 +273,7 @@ class _Writer:
                 if self._find_out(batch, unanswered.outcomes, ends_at + FIND_OUT_S):
                     return unanswered.outcomes
                 trouble: Trouble = Trouble.GONE
-                cause: BaseException = unanswered
+                cause: BaseException = unanswered.__cause__ or unanswered
             except _Undone as undone:
                 cause = undone.__cause__ or undone
                 trouble = sort(cause)
@@ -297,6 +298,7 @@ class _Writer:
             connection = self._usable_connection()
             transaction = connection.begin()
             outcomes = apply_all(connection, batch)
+            refuse_in_transit(connection, batch)
         except BaseException as error:
             self._drop(connection, error)
             if isinstance(error, Exception):
@@ -305,7 +307,8 @@ class _Writer:
         try:
             transaction.commit()
         except Exception as error:
-            self._drop(connection, error)
+            # Perhaps the transaction goes on: on this connection nothing else may begin.
+            self._abandon(connection)
             if sort(error) is Trouble.RACE:
                 raise _Undone from error
             raise _Unanswered(outcomes) from error
@@ -344,13 +347,15 @@ class _Writer:
         if connection is None:
             return
         if sort(error) is Trouble.GONE:
-            with contextlib.suppress(*DRIVER_ERRORS):
-                connection.invalidate()
-            self.close()
+            self._abandon(connection)
             return
         try:
             connection.rollback()
         except DRIVER_ERRORS:
-            with contextlib.suppress(*DRIVER_ERRORS):
-                connection.invalidate()
-            self.close()
+            self._abandon(connection)
+
+    def _abandon(self, connection: Connection) -> None:
+        """The connection is not used again."""
+        with contextlib.suppress(*DRIVER_ERRORS):
+            connection.invalidate()
+        self.close()

@@ -3,6 +3,8 @@
 from enum import Enum, auto
 from typing import Final
 
+import psycopg
+
 from resumes.errors import ResumesError, StoreIncompatible, StoreUnavailable
 
 
@@ -26,7 +28,10 @@ class Trouble(Enum):
 
 
 _BY_STATE: Final = {
-    "25006": Trouble.GONE,  # read only: this was the primary, and is no longer
+    # A primary that is one no longer, seen through a pooler that keeps our connection: to write
+    # cannot be begun there, nor done.
+    "0A000": Trouble.GONE,
+    "25006": Trouble.GONE,
     "25P03": Trouble.GONE,  # idle in a transaction for too long
     "40001": Trouble.RACE,
     "40P01": Trouble.RACE,  # deadlock
@@ -43,13 +48,17 @@ _STRANGERS: Final = ("28", "3D")
 """The name or password is wrong, or there is no such database: waiting does not help."""
 
 
+LOST: Final = (psycopg.OperationalError, psycopg.InterfaceError)
+"""What says, without a word of the server, that the connection is of no further use."""
+
+
 def sort(error: BaseException) -> Trouble:
     """What can be done about it."""
     cause = getattr(error, "orig", error)
     state = getattr(cause, "sqlstate", None)
     if state is None:
         # Not the server's word: libpq lost it, or it fell silent.
-        return Trouble.GONE if type(cause).__module__.startswith("psycopg") else Trouble.OTHER
+        return Trouble.GONE if isinstance(cause, LOST) else Trouble.OTHER
     return _BY_STATE.get(state) or _BY_CLASS.get(state[:2], Trouble.OTHER)
 
 

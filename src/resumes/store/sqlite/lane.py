@@ -28,6 +28,7 @@ from sqlalchemy.exc import DBAPIError
 from resumes.errors import OutcomeUnknown, ResumesError, StoreUnavailable
 from resumes.store.locks import FileLock
 from resumes.store.sqlite.driver import dbapi
+from resumes.store.transit import refuse_in_transit
 from resumes.store.writes import BATCH_LIMIT, BUSY, PENDING, Listener, Write, apply_all, deliver
 
 logger = logging.getLogger("resumes.store")
@@ -349,6 +350,7 @@ class Lane:
         who writes to the store beside the lane."""
         transaction = self._begin(wait_s)
         try:
+            refuse_in_transit(self._connection, batch)
             return _Applied(transaction, apply_all(self._connection, batch))
         except BaseException:
             self._roll_back(transaction)

@@ -53,6 +53,17 @@ def test_s17_a_statement_that_has_no_answer_ends_by_its_deadline(url: str) -> No
         connection.invalidate()
 
 
+def test_s17_a_silent_server_is_waited_for_by_one_connection_only(url: str) -> None:
+    engine = postgres_engine(PostgresAddress(url), patience_s=0.3)
+    with engine.connect() as first, engine.connect() as idle:
+        with pytest.raises(ServerSilent):
+            driver(first).execute("SELECT pg_sleep(30)")
+        assert not is_usable(driver(idle))
+        with engine.connect() as anew:
+            assert is_usable(driver(anew))
+        first.invalidate()
+
+
 def test_s17_a_frozen_server_hangs_nobody(
     url: str, server: Server, an_account: MakeAccount, monkeypatch: pytest.MonkeyPatch
 ) -> None:

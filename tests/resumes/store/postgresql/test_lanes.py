@@ -351,6 +351,34 @@ def test_a_quota_holds_between_processes(store: Store, url: str, an_account: Mak
     assert ids == sorted(outcome.id for outcome in outcomes if isinstance(outcome, Created))
 
 
+def test_who_goes_on_with_the_last_id_misses_nothing_that_several_processes_write(
+    store: Store, url: str, an_account: MakeAccount
+) -> None:
+    account = an_account(plan="business")
+    seen: list[str] = []
+    is_over = threading.Event()
+
+    def follow() -> None:
+        while True:
+            is_last_look = is_over.is_set()
+            page = listing.list_page(store, account.id, cursor=seen[-1] if seen else "", limit=100)
+            seen.extend(entry.id for entry in page.entries)
+            if is_last_look and not page.entries:
+                return
+
+    def create(one: Store) -> list[str]:
+        outcomes = [creating.create(one, account.id, [a_resume()])[0] for _ in range(60)]
+        return [outcome.id for outcome in outcomes if isinstance(outcome, Created)]
+
+    with open_store(url) as second, open_store(url) as third, ThreadPoolExecutor(7) as pool:
+        reader = pool.submit(follow)
+        created = list(pool.map(create, (store, second, third) * 2))
+        is_over.set()
+        reader.result(30)
+    assert seen == sorted(id_ for ids in created for id_ in ids)
+    assert len(seen) == 360
+
+
 def test_a_refusal_is_no_failure(store: Store) -> None:
     with pytest.raises(NotFound):
         creating.create(store, "f" * 16, [a_resume()])

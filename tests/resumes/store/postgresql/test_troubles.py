@@ -11,6 +11,7 @@ from tests.postgres import Server
 @pytest.mark.parametrize(
     ("state", "trouble"),
     [
+        ("0A000", Trouble.GONE),
         ("25006", Trouble.GONE),
         ("57P01", Trouble.GONE),
         ("57P03", Trouble.GONE),

@@ -9,6 +9,8 @@ from resumes.store import accounts, open_store
 from resumes.store.sqlite import driver
 from tests.resumes.store.sqlite.test_lane import run_python
 
+pytestmark = pytest.mark.sqlite("its library")
+
 LIBRARIES = """
     import sys
     import resumes.store

@@ -20,6 +20,8 @@ from resumes.store.writes import Write
 from tests.resumes.builders import a_resume
 from tests.resumes.store.builders import free_maximum, hold_lane, rename, sqlite_of
 
+pytestmark = pytest.mark.sqlite("its lane")
+
 MakeAccount = Callable[..., AccountInfo]
 
 

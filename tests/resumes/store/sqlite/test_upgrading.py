@@ -27,6 +27,8 @@ from tests.resumes.builders import a_claim, a_resume
 from tests.resumes.store import older_stores
 from tests.resumes.store.builders import sqlite_of
 
+pytestmark = pytest.mark.sqlite("migrations of a file, and what it is copied to before")
+
 LAST = migrations.revisions()[-1]
 NEXT = f"{int(LAST) + 1:04}"
 
@@ -117,10 +119,10 @@ def test_an_older_store_is_upgraded_when_it_is_opened(
     assert count(path, f"alembic_version WHERE version_num = '{NEXT}'") == 1
 
 
-def test_a_store_of_0001_is_upgraded_with_every_row_that_it_has(url: str, tmp_path: Path) -> None:
+def test_a_store_of_0001_is_upgraded_with_every_row_that_it_has(place: str, tmp_path: Path) -> None:
     path = tmp_path / "resumes.db"
     older_stores.a_store_of_0001(path, tmp_path)
-    with open_store(url) as store:
+    with open_store(place) as store:
         files = ledger.list_files(store)
         assert [(file.claim_id, file.outcome) for file in files] == [
             (older_stores.HELD, FileOutcome.HELD),
@@ -135,9 +137,9 @@ def test_a_store_of_0001_is_upgraded_with_every_row_that_it_has(url: str, tmp_pa
     assert count(path.with_name(f"resumes.db.before-{LAST}"), "imported_files") == 3
 
 
-def test_what_0002_brought_works_on_the_rows_of_0001(url: str, tmp_path: Path) -> None:
+def test_what_0002_brought_works_on_the_rows_of_0001(place: str, tmp_path: Path) -> None:
     older_stores.a_store_of_0001(tmp_path / "resumes.db", tmp_path)
-    with open_store(url) as store:
+    with open_store(place) as store:
         (failed,) = ledger.list_files(store, reason="invalid_json")
         asking.ask(store, [failed], Action.RETRY)
         assert asking.ask_all(store, Action.RELEASE) == 1
@@ -152,10 +154,10 @@ def test_what_0002_brought_works_on_the_rows_of_0001(url: str, tmp_path: Path) -
 
 
 def test_an_upgraded_store_is_searched_before_its_index_is_filled_and_after(
-    url: str, tmp_path: Path
+    place: str, tmp_path: Path
 ) -> None:
     older_stores.a_store_of_0001(tmp_path / "resumes.db", tmp_path)
-    with open_store(url) as store:
+    with open_store(place) as store:
         (outcome,) = creating.create(store, older_stores.ACCOUNT, [a_resume("Ada Example")])
         assert isinstance(outcome, creating.Created)
         for _ in range(2):

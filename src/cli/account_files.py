@@ -1,0 +1,128 @@
+"""`resumes accounts export` and `import`: an account as a file that can be carried elsewhere."""
+
+import contextlib
+import os
+import secrets
+import sys
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+import click
+
+from cli.candidates import account_names, plan_names
+from cli.commands import command
+from cli.counting import counting
+from cli.output import put_json, say
+from cli.session import Session, pass_session
+from cli.text import safe_text
+from resumes.errors import InvalidArgument
+from resumes.text import counted
+
+if TYPE_CHECKING:
+    from resumes.store.account_import import Arrived
+
+FILE = click.Path(dir_okay=False, path_type=Path, allow_dash=True)
+
+
+@command()
+@click.argument("name", shell_complete=account_names)
+@click.argument("file", type=FILE, default="-")
+@click.option("--with-keys", is_flag=True, help="Its keys too, as their SHA-256.")
+@pass_session
+def export(session: Session, name: str, file: Path, with_keys: bool) -> None:
+    """Write the account NAME whole, as NDJSON, to FILE or standard output.
+
+    Its resumes as they are stored, its history of imports, and with --with-keys its keys, which
+    count then wherever it is imported. What comes in meanwhile is left out.
+    """
+    from resumes.store import account_export, accounts
+
+    with session.store() as store:
+        account = accounts.get_account(store, name)
+        with counting("resumes", account.resume_count) as count:
+            lines = account_export.iter_lines(
+                store, account, with_keys=with_keys, told=lambda done: count("wrote", done)
+            )
+            _write(file, lines)
+    where = "" if str(file) == "-" else f" to {safe_text(str(file))}"
+    say(f'Exported the account "{account.name}"{where}.')
+
+
+@command("import")
+@click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
+@click.option("--name", metavar="NEW", help="What it is called here.")
+@click.option("--plan", metavar="PLAN", shell_complete=plan_names, help="The plan it is on here.")
+@pass_session
+def import_(session: Session, file: Path, name: str | None, plan: str | None) -> None:
+    """Make an account of FILE, which `accounts export` wrote.
+
+    It is there whole or not at all: the file is checked first, and the account opened last. What was
+    cut off is imported anew by the same command.
+    """
+    from resumes.store.account_import import import_account
+
+    with _opened(file) as source, session.store() as store, counting("rows") as count:
+        arrived = import_account(store, source, name=name, plan=plan, told=count)
+    account = arrived.account
+    if session.as_json:
+        put_json(as_json(arrived))
+        return
+    held = counted(account.resume_count, "resume")
+    say(f'Account "{account.name}" is there, on the plan {account.plan}, with {held}.')
+    if account.is_over:
+        say(f"It keeps them all, though its plan allows {account.max_resumes:,}.")
+    if not arrived.keys:
+        say(f"A key for its programs: {session.command_line('keys', 'create', account.name)}")
+
+
+def as_json(arrived: "Arrived") -> dict[str, Any]:
+    """What has come in, as `--json` prints it: the account, and its rows by kind."""
+    account = arrived.account
+    return {
+        "id": account.id,
+        "name": account.name,
+        "plan": account.plan,
+        "createdAt": account.created_at,
+        "resumes": account.resume_count,
+        "maxResumes": account.max_resumes,
+        "rows": {kind.value: count for kind, count in arrived.counts.items()},
+    }
+
+
+def _write(file: Path, lines: Iterable[bytes]) -> None:
+    if str(file) == "-":
+        for line in lines:
+            sys.stdout.buffer.write(line)
+        sys.stdout.buffer.flush()
+        return
+    try:
+        with _replacing(file) as out:
+            out.writelines(lines)
+    except OSError as error:
+        raise InvalidArgument(f"Cannot write {file}: {error.strerror}") from error
+
+
+@contextlib.contextmanager
+def _replacing(file: Path) -> Iterator[BinaryIO]:
+    """A file that is there whole or not at all, and its owner's alone: it holds personal data."""
+    part = file.with_name(f".{secrets.token_hex(8)}.part")
+    try:
+        with os.fdopen(os.open(part, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "wb") as out:
+            yield out
+            out.flush()
+            os.fsync(out.fileno())
+        part.replace(file)
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def _opened(file: Path) -> BinaryIO:
+    try:
+        source = file.open("rb")
+    except OSError as error:
+        raise InvalidArgument(f"Cannot read {file}: {error.strerror}") from error
+    if not source.seekable():
+        source.close()
+        raise InvalidArgument(f"Cannot read {file}: it is read twice, so it has to be a file")
+    return source

@@ -1,0 +1,109 @@
+"""Backups: one file each, of one moment, taken while the store is in use.
+
+Whatever engine keeps the store, a backup is a SQLite store: it can be opened, and restored to any
+engine.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from resumes.clock import Clock, system_clock, timestamp
+from resumes.errors import Conflict, InvalidArgument, StoreUnavailable
+from resumes.store.engine import Store, open_store
+from resumes.store.moving import filling, marking
+from resumes.store.moving.copying import Progress, Stage, Watcher, nobody, transfer
+from resumes.store.moving.files import check_room, examine, place, scratch_beside, vacuum_into
+from resumes.store.moving.filling import Origin
+
+OUR_NAME: Final = re.compile(r"resumes-\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d\.\d{3}Z\.db")
+"""How backups in a folder are called; in the order of their names they are in that of time."""
+
+
+@dataclass(frozen=True, slots=True)
+class Backup:
+    """A backup that was made and verified. `removed`: older ones that were not to be kept."""
+
+    path: Path
+    size_bytes: int
+    removed: Sequence[Path]
+
+
+def stamp(now_us: int) -> str:
+    """An instant as a part of a file's name: `2026-01-31T09-00-00.000Z`."""
+    return timestamp(now_us).replace(":", "-")
+
+
+def back_up(
+    store: Store,
+    destination: Path,
+    *,
+    keep: int | None = None,
+    watcher: Watcher = nobody,
+    clock: Clock = system_clock,
+) -> Backup:
+    """The store of one moment is in a new file; in a folder, it is named by the time.
+
+    `keep` so many of the folder's newest backups, this one included, when it is verified; None
+    keeps all. Raises Conflict for a file that exists, InvalidArgument for `keep` without a folder,
+    StoreUnavailable, and OSError.
+    """
+    path = _path_in(destination, clock)
+    if keep is not None and not destination.is_dir():
+        raise InvalidArgument(f"{destination} is no folder: only backups in a folder are counted")
+    if path.exists():
+        raise Conflict(f"{path} exists already: name another file, or a folder")
+    if not path.parent.is_dir():
+        raise StoreUnavailable(f"Folder not found: {path.parent}. Create it, or name another")
+    with store.read() as connection:
+        if origin := marking.read_marks(connection).filled_from:
+            raise Conflict(f"The store is still being filled from {origin}: let that end first")
+    with scratch_beside(path) as folder:
+        new = folder / "resumes.db"
+        _take(store, new, watcher)
+        examine(new, path)
+        size_bytes = new.stat().st_size
+        place(new, path)
+    removed = [] if keep is None else _prune(destination, keep)
+    return Backup(path, size_bytes, removed)
+
+
+def _path_in(destination: Path, clock: Clock) -> Path:
+    if destination.is_dir():
+        return destination / f"resumes-{stamp(clock())}.db"
+    return destination
+
+
+def _take(store: Store, new: Path, watcher: Watcher) -> None:
+    if store.path is None:
+        _take_rows(store, new, watcher)
+        return
+    size = store.database.measure()
+    total = size.data_bytes + (size.log_bytes or 0)
+    check_room(new.parent, total)
+    vacuum_into(
+        store.path,
+        new,
+        lambda done: watcher(Progress(Stage.BACKING_UP, new.name, min(done, total), total)),
+    )
+
+
+def _take_rows(store: Store, new: Path, watcher: Watcher) -> None:
+    """All rows of a moment, while others write: from a transaction that sees only that."""
+    from resumes.store.moving.snapshots import snapshot_of
+
+    with open_store(f"sqlite:///{new}") as target:
+        filling.begin(target, Origin(store.database.label, "backup"))
+        with snapshot_of(store.url) as connection:
+            transfer(connection, target, watcher)
+        filling.finish(target)
+
+
+def _prune(folder: Path, keep: int) -> list[Path]:
+    ours = sorted(path for path in folder.iterdir() if OUR_NAME.fullmatch(path.name))
+    old = ours[:-keep]
+    for path in old:
+        path.unlink()
+    return old

@@ -1,0 +1,159 @@
+"""SQLite files as wholes: taken from a store in use, examined, and put in their place at once.
+
+None is opened as a file while this process has it open as a database: that would drop its locks
+(pitfalls S1). Nothing stands under its final name before it is complete and on the disk.
+"""
+
+import contextlib
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Final
+
+from resumes.errors import Conflict, StoreIncompatible, StoreUnavailable
+from resumes.store import migrations
+from resumes.store.sqlite.database import LEAST_ROOM_BYTES, explain, sqlite_engine
+from resumes.store.sqlite.lane import DRIVER_ERRORS
+from resumes.store.sqlite.opening import APPLICATION_ID
+from resumes.store.statements import driver
+
+LOGS: Final = ("-wal", "-shm")
+"""A database's log and its index: one with the file (a log that is left alone would be taken for that
+of the next file of its name)."""
+
+LOOK_STEPS: Final = 20_000
+"""SQLite's own steps between two looks at how far it is."""
+
+
+@contextlib.contextmanager
+def scratch_beside(path: Path) -> Iterator[Path]:
+    """A folder on the disk of the path, for its owner alone, which is gone afterwards."""
+    folder = Path(tempfile.mkdtemp(prefix=f".{path.name}.", dir=path.parent))
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def check_room(folder: Path, needed_bytes: int) -> None:
+    """There is room for so much. Raises StoreUnavailable."""
+    free_bytes = shutil.disk_usage(folder).free
+    needed_bytes += LEAST_ROOM_BYTES
+    if free_bytes < needed_bytes:
+        raise StoreUnavailable(
+            f"{folder} has {free_bytes / 1e6:,.0f} MB of free space, and {needed_bytes / 1e6:,.0f} MB "
+            "are needed. Make room, or name another folder"
+        )
+
+
+def make_private(path: Path) -> None:
+    """An empty file that only its owner may read. Raises FileExistsError."""
+    os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+
+
+def vacuum_into(store_path: Path, copy: Path, told: Callable[[int], None]) -> None:
+    """The copy is the store of one moment, compact; others read and write meanwhile.
+
+    A backup page by page would begin again with each write (pitfalls S11). `told` is given the
+    bytes that are there. Raises StoreUnavailable.
+    """
+    make_private(copy)
+
+    def look() -> int:
+        told(copy.stat().st_size)
+        return 0
+
+    engine = sqlite_engine(store_path, transactions=False)
+    try:
+        with engine.connect() as connection:
+            driver(connection).set_progress_handler(look, LOOK_STEPS)
+            driver(connection).execute("VACUUM INTO ?", [str(copy)])
+    except DRIVER_ERRORS as error:
+        raise explain(error, store_path) from error
+    finally:
+        engine.dispose()
+
+
+def examine(path: Path, shown: Path) -> None:
+    """The file is a store of ours, whole, not newer than this program, and keeps a log as ours do.
+
+    `shown` is what it is called in errors. Raises StoreIncompatible.
+    """
+    engine = sqlite_engine(path, transactions=False)
+    try:
+        with engine.connect() as connection:
+            if connection.exec_driver_sql("PRAGMA application_id").scalar_one() != APPLICATION_ID:
+                raise StoreIncompatible(f"{shown} is no store of this program")
+            if migrations.state(connection, str(shown)) == "empty":
+                raise StoreIncompatible(f"{shown} is an empty store")
+            result = connection.exec_driver_sql("PRAGMA integrity_check(1)").scalar_one()
+            if result != "ok":
+                raise StoreIncompatible(f"{shown} is damaged: {result}. Use another backup")
+            if connection.exec_driver_sql("PRAGMA foreign_key_check").first() is not None:
+                raise StoreIncompatible(
+                    f"{shown} is damaged: rows refer to others that are not there"
+                )
+            connection.exec_driver_sql("PRAGMA journal_mode=WAL").all()
+    except DRIVER_ERRORS as error:
+        cause = getattr(error, "orig", error)
+        raise StoreIncompatible(f"{shown} is no store, or damaged: {cause}") from error
+    finally:
+        engine.dispose()
+
+
+def is_closed(path: Path) -> bool:
+    """Whether all of a database is in its file, and nothing in its log."""
+    log = path.with_name(path.name + LOGS[0])
+    return not log.exists() or log.stat().st_size == 0
+
+
+def flush(path: Path) -> None:
+    """The file, or what a folder names, is on the disk. Nobody has it open as a database."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def place(new: Path, path: Path) -> None:
+    """The file has this name for good, which was free. Raises Conflict when it was not."""
+    flush(new)
+    try:
+        os.link(new, path)
+    except FileExistsError:
+        raise Conflict(f"{path} exists already: name another file") from None
+    except OSError:  # a disk without hard links
+        if path.exists():
+            raise Conflict(f"{path} exists already: name another file") from None
+        new.rename(path)
+    flush(path.parent)
+
+
+def exchange(new: Path, path: Path, kept: Path) -> bool:
+    """The new file has the path, and what was there is `kept`, with its log if it had one.
+
+    Whether something was there. At every moment there is a whole store under the path then.
+    """
+    flush(new)
+    is_replaced = path.exists()
+    if is_replaced:
+        _keep(path, kept)
+    for suffix in LOGS:
+        log = path.with_name(path.name + suffix)
+        if log.exists():
+            log.rename(kept.with_name(kept.name + suffix))
+    new.replace(path)
+    flush(path.parent)
+    return is_replaced
+
+
+def _keep(path: Path, kept: Path) -> None:
+    try:
+        os.link(path, kept)
+    except FileExistsError:
+        raise Conflict(f"{kept} exists already: move it away") from None
+    except OSError:  # a disk without hard links
+        path.rename(kept)

@@ -1,0 +1,198 @@
+"""Restoring a backup: into the file of a store that nobody uses, or into an empty database.
+
+Ids go on above all that were ever given, by the backup's store and by the one that it replaces, so
+that a client which goes on with the last id that it saw misses nothing (pitfalls S4).
+"""
+
+import contextlib
+import secrets
+import shutil
+import tempfile
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from sqlalchemy import Connection, bindparam, select, update
+
+from resumes.clock import Clock, system_clock
+from resumes.errors import InvalidArgument, StoreIncompatible, StoreUnavailable
+from resumes.store.addresses import PostgresAddress, SqliteAddress, parse_address
+from resumes.store.engine import Store, each, open_store
+from resumes.store.locks import FileLock
+from resumes.store.moving import filling
+from resumes.store.moving.backups import stamp
+from resumes.store.moving.copying import Watcher, nobody, transfer
+from resumes.store.moving.files import (
+    check_room,
+    examine,
+    exchange,
+    is_closed,
+    make_private,
+    scratch_beside,
+)
+from resumes.store.moving.filling import Origin
+from resumes.store.moving.marking import set_marks
+from resumes.store.moving.tables import READERS
+from resumes.store.schema import account_usage
+from resumes.store.statements import Prepared
+from resumes.store.transit import allowed_in_transit
+
+LAST_IDS: Final = Prepared(select(account_usage.c.account_id, account_usage.c.last_id_us))
+LIFT: Final = Prepared(
+    update(account_usage)
+    .where(
+        account_usage.c.account_id == bindparam("account"),
+        account_usage.c.last_id_us < bindparam("least_us"),
+    )
+    .values(last_id_us=bindparam("least_us"))
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Restored:
+    """What was restored. `kept`: the store that was replaced; None where there was none.
+
+    `is_kept_readable`: whether its last ids could be read; if not, ids go on above the clock.
+    """
+
+    label: str
+    resumes: int
+    kept: Path | None
+    is_kept_readable: bool = True
+
+
+def restore(
+    backup: Path, url: str, *, watcher: Watcher = nobody, clock: Clock = system_clock
+) -> Restored:
+    """The store at the address holds what the backup holds. On any error it is as it was.
+
+    A file that is replaced is kept beside it. Raises InvalidArgument, StoreIncompatible for what is
+    no backup, is damaged or newer than this program, StoreUnavailable when the store is in use, and
+    Conflict for a database that is not empty.
+    """
+    address = parse_address(url)
+    _check_backup(backup)
+    if isinstance(address, PostgresAddress):
+        return _restore_rows(backup, address, watcher, clock)
+    return _restore_file(backup, address, clock)
+
+
+def _check_backup(backup: Path) -> None:
+    if not backup.is_file():
+        raise InvalidArgument(f"Backup not found: {backup}")
+    if not is_closed(backup):
+        raise StoreIncompatible(
+            f"{backup} is a store in use, or one that was not closed: {backup.name}-wal belongs to "
+            "it. Make a backup of it with `resumes db backup`"
+        )
+
+
+@contextlib.contextmanager
+def _opened_copy(backup: Path, folder: Path) -> Iterator[Store]:
+    """A copy of the backup, verified and brought up to date: the backup itself is not touched."""
+    copy = folder / "resumes.db"
+    check_room(folder, backup.stat().st_size)
+    make_private(copy)
+    shutil.copyfile(backup, copy)
+    examine(copy, backup)
+    with open_store(f"sqlite:///{copy}") as store:
+        store.write(_clear_marks, None)
+        yield store
+
+
+@allowed_in_transit
+@each
+def _clear_marks(connection: Connection, _: None) -> None:
+    # A store that was being moved when it was backed up is not, once it is restored.
+    set_marks(connection, moving_to="", move="")
+
+
+def _restore_file(backup: Path, address: SqliteAddress, clock: Clock) -> Restored:
+    path = address.path
+    if path.exists() and path.samefile(backup):
+        raise InvalidArgument(f"{backup} is the store itself: name a backup")
+    with _alone(path), scratch_beside(path) as folder:
+        with _opened_copy(backup, folder) as store:
+            replaced = _read_last_ids(path)
+            store.write(_lift, _Floor(clock(), replaced or {}))
+            resumes = _count_resumes(store)
+        kept = path.with_name(f"{path.name}.before-restore-{stamp(clock())}")
+        had_one = path.exists()
+        exchange(folder / "resumes.db", path, kept)
+    return Restored(f"sqlite:///{path}", resumes, kept if had_one else None, replaced is not None)
+
+
+@contextlib.contextmanager
+def _alone(path: Path) -> Iterator[None]:
+    """Nobody else has the store open, or can open it. Raises StoreUnavailable, naming who has."""
+    if not path.parent.is_dir():
+        raise StoreUnavailable(f"Folder not found: {path.parent}. Create it, or name another")
+    life = FileLock(path.with_name(path.name + ".lock"))
+    try:
+        if not life.acquire(wait_s=0):
+            pids = ", ".join(map(str, life.holders())) or "unknown"
+            raise StoreUnavailable(
+                f"The store {path} is in use by process {pids}. Stop it, then restore"
+            )
+        yield
+    finally:
+        life.close()
+
+
+def _read_last_ids(path: Path) -> Mapping[str, int] | None:
+    """By account, and the store's log is empty; None for a store that cannot be read."""
+    from resumes.store.sqlite.database import sqlite_engine
+    from resumes.store.sqlite.lane import DRIVER_ERRORS
+
+    if not path.exists():
+        return {}
+    engine = sqlite_engine(path, transactions=False)
+    try:
+        with engine.connect() as connection:
+            last_ids = dict(LAST_IDS.run(connection).fetchall())
+            connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)").all()
+            return last_ids
+    except DRIVER_ERRORS:
+        return None
+    finally:
+        engine.dispose()
+
+
+@dataclass(frozen=True, slots=True)
+class _Floor:
+    """No id of an account is at or below its own, nor at or below the clock."""
+
+    now_us: int
+    last_ids: Mapping[str, int]
+
+
+@allowed_in_transit
+@each
+def _lift(connection: Connection, floor: _Floor) -> None:
+    for account_id, _ in LAST_IDS.run(connection).fetchall():
+        least_us = max(floor.now_us, floor.last_ids.get(account_id, 0))
+        LIFT.run(connection, account=account_id, least_us=least_us)
+
+
+def _count_resumes(store: Store) -> int:
+    with store.read() as connection:
+        return READERS["resumes"].count(connection)
+
+
+def _restore_rows(
+    backup: Path, address: PostgresAddress, watcher: Watcher, clock: Clock
+) -> Restored:
+    origin = Origin(f"the backup {backup.name}", secrets.token_hex(8))
+    with (
+        tempfile.TemporaryDirectory(prefix="resumes-restore-") as folder,
+        _opened_copy(backup, Path(folder)) as source,
+        open_store(address.url) as target,
+    ):
+        filling.begin(target, origin)
+        with source.read() as connection:
+            transfer(connection, target, watcher)
+        target.write(_lift, _Floor(clock(), {}))
+        filling.finish(target)
+        resumes = _count_resumes(target)
+    return Restored(address.label, resumes, None)

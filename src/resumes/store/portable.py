@@ -1,0 +1,156 @@
+"""An account as a file: lines of JSON that can be carried to another store.
+
+The first line says whose it is, each of the others is a row, and the last one says how many rows
+there were and the SHA-256 of all that stands before it. So a file that was cut off or changed is
+known before anything of it is stored. A resume's document stands last in its line, byte for byte as
+it is stored.
+"""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from enum import StrEnum
+from typing import Any, Final, NamedTuple
+
+import sqlalchemy
+from sqlalchemy import Table
+
+from resumes.store.columns import Text
+from resumes.store.schema import (
+    api_keys,
+    imported_digests,
+    imported_files,
+    imported_items,
+    key_directory,
+    resumes,
+)
+
+FORMAT: Final = "resumes-account"
+VERSION: Final = 1
+
+DOCUMENT: Final = b',"document":'
+"""What stands before a document. Inside of a JSON string its first quote would be escaped."""
+
+
+class Kind(StrEnum):
+    """What a row is, in the order of the file."""
+
+    RESUME = "resume"
+    FILE = "file"
+    ITEM = "item"
+    DIGEST = "digest"
+    KEY = "key"
+
+
+class Row(NamedTuple):
+    """A row of the account, by column; `document` are the bytes of a resume's."""
+
+    kind: Kind
+    values: dict[str, Any]
+    document: bytes = b""
+
+    @property
+    def size_bytes(self) -> int:
+        """About what it weighs."""
+        return len(self.document) + len(self.values.get("source") or b"") + 200
+
+
+class Column(NamedTuple):
+    """A column as its lines have it."""
+
+    column: str
+    name: str
+    type: type
+    is_nullable: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    """What the first line says. `resumes` is how many there were when the export began.
+
+    `last_id_us` is the time in the id of the newest resume that the account ever had.
+    """
+
+    account: str
+    plan: str
+    created_at: str
+    exported_at: str
+    last_id_us: int
+    resumes: int
+
+
+def _columns(table: Table) -> tuple[Column, ...]:
+    return tuple(
+        Column(column.name, json_name(column.name), _type(column), bool(column.nullable))
+        for column in table.columns
+        if column.name != "account_id"
+    )
+
+
+def _type(column: sqlalchemy.Column[Any]) -> type:
+    return str if isinstance(column.type, Text) else column.type.python_type
+
+
+def json_name(column: str) -> str:
+    """What a column is called in a line: `createdAt`."""
+    first, *rest = column.split("_")
+    return first + "".join(word.capitalize() for word in rest)
+
+
+COLUMNS: Final[Mapping[Kind, tuple[Column, ...]]] = {
+    Kind.RESUME: _columns(resumes),
+    Kind.FILE: _columns(imported_files),
+    Kind.ITEM: _columns(imported_items),
+    Kind.DIGEST: _columns(imported_digests),
+    Kind.KEY: (*_columns(api_keys), *_columns(key_directory)[:1]),
+}
+"""The columns of each kind of row; bytes are written as hexadecimal digits."""
+
+KEYS: Final[Mapping[Kind, tuple[str, ...]]] = {
+    Kind.RESUME: ("id",),
+    Kind.FILE: ("claim_id",),
+    Kind.ITEM: ("claim_id", "item"),
+    Kind.DIGEST: ("digest",),
+    Kind.KEY: ("id",),
+}
+"""What tells the rows of a kind apart, and orders them."""
+
+
+class Writer:
+    """Makes the lines of an export, in order: the header's, the rows', the last one."""
+
+    def __init__(self) -> None:
+        self._sha256 = hashlib.sha256()
+        self.counts = dict.fromkeys(Kind, 0)
+
+    def header(self, header: Header) -> bytes:
+        """The first line."""
+        names = {json_name(field.name): getattr(header, field.name) for field in fields(header)}
+        return self._line(_json({"format": FORMAT, "version": VERSION} | names))
+
+    def row(self, row: Row) -> bytes:
+        """The row's line."""
+        self.counts[row.kind] += 1
+        content = {"kind": row.kind.value}
+        for one in COLUMNS[row.kind]:
+            value = row.values[one.column]
+            content[one.name] = value.hex() if isinstance(value, bytes) else value
+        line = _json(content)
+        if row.kind is Kind.RESUME:
+            line = line[:-1] + DOCUMENT + row.document + b"}"
+        return self._line(line)
+
+    def end(self) -> bytes:
+        """The last line."""
+        counts = {kind.value: count for kind, count in self.counts.items()}
+        return _json({"kind": "end", "counts": counts, "sha256": self._sha256.hexdigest()}) + b"\n"
+
+    def _line(self, content: bytes) -> bytes:
+        line = content + b"\n"
+        self._sha256.update(line)
+        return line
+
+
+def _json(content: Mapping[str, Any]) -> bytes:
+    return json.dumps(content, ensure_ascii=False, separators=(",", ":")).encode()

@@ -1,0 +1,115 @@
+import threading
+from pathlib import Path
+
+import pytest
+
+from resumes.errors import Conflict, InvalidArgument, StoreUnavailable
+from resumes.store import Store, accounts, open_store
+from resumes.store.creating import Created, create
+from resumes.store.moving import backups, filling
+from resumes.store.moving.copying import Progress
+from resumes.store.moving.filling import Origin
+from tests.resumes.builders import a_resume
+from tests.resumes.store.conftest import SteppingClock
+from tests.resumes.store.moving.builders import fill_store, held_by, ids_of, names_in
+
+
+def test_a_backup_is_one_private_file_that_opens(store: Store, tmp_path: Path) -> None:
+    fill_store(store)
+    folder = tmp_path / "backups"
+    folder.mkdir()
+    told: list[Progress] = []
+
+    made = backups.back_up(store, folder / "today.db", watcher=told.append)
+
+    assert names_in(folder) == ["today.db"]
+    assert made.path.stat().st_mode & 0o777 == 0o600
+    assert made.size_bytes == made.path.stat().st_size
+    with open_store(f"sqlite:///{made.path}", upgrade=False) as copy:
+        assert held_by(copy) == held_by(store)
+    accounts.create_account(store, "late")  # the store goes on
+
+
+def test_s11_a_backup_ends_while_others_write_and_has_all_from_before(
+    store: Store, tmp_path: Path
+) -> None:
+    fill_store(store)
+    account = accounts.get_account(store, "ana")
+    stored: list[str] = []
+    over = threading.Event()
+
+    def write() -> None:
+        while not over.is_set():
+            (outcome,) = create(store, account.id, [a_resume()])
+            assert isinstance(outcome, Created)
+            stored.append(outcome.id)
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    try:
+        while len(stored) < 20:
+            assert writer.is_alive()
+            over.wait(0.001)
+        before = list(stored)
+        made = backups.back_up(store, tmp_path / "backup.db")
+    finally:
+        over.set()
+        writer.join(20)
+    assert len(stored) > len(before)
+
+    with open_store(f"sqlite:///{made.path}") as copy:
+        (usage,) = [one for one in accounts.list_accounts(copy) if one.name == "ana"]
+        ids = set(ids_of(copy, "ana"))
+        assert accounts.check_counters(copy) == []
+        assert usage.resume_count >= 20
+        assert set(before[:20]) <= ids
+
+
+def test_backups_in_a_folder_are_named_by_the_time_and_the_oldest_go(
+    store: Store, tmp_path: Path, clock: SteppingClock
+) -> None:
+    folder = tmp_path / "backups"
+    folder.mkdir()
+    (folder / "resumes-mine.db").touch()
+    for _ in range(3):
+        made = backups.back_up(store, folder, keep=2, clock=clock)
+        clock.advance(1.5)
+
+    assert names_in(folder) == [
+        "resumes-2027-01-15T08-00-01.500Z.db",
+        "resumes-2027-01-15T08-00-03.000Z.db",
+        "resumes-mine.db",
+    ]
+    assert [path.name for path in made.removed] == ["resumes-2027-01-15T08-00-00.000Z.db"]
+
+
+def test_a_file_that_exists_is_not_written_over(store: Store, tmp_path: Path) -> None:
+    taken = tmp_path / "taken.db"
+    taken.write_text("mine")
+    with pytest.raises(Conflict, match="exists already"):
+        backups.back_up(store, taken)
+    assert taken.read_text() == "mine"
+
+
+def test_nothing_is_left_of_a_backup_that_failed(
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "backups"
+    folder.mkdir()
+    monkeypatch.setattr(backups, "examine", lambda *_: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        backups.back_up(store, folder, keep=1)
+    assert names_in(folder) == []
+
+
+def test_where_a_backup_cannot_go_is_said(store: Store, tmp_path: Path) -> None:
+    with pytest.raises(StoreUnavailable, match="Folder not found"):
+        backups.back_up(store, tmp_path / "nowhere" / "backup.db")
+    with pytest.raises(InvalidArgument, match="no folder"):
+        backups.back_up(store, tmp_path / "backup.db", keep=3)
+
+
+def test_a_store_that_is_half_filled_is_not_backed_up(store: Store, tmp_path: Path) -> None:
+    filling.begin(store, Origin("sqlite:////here.db", "0123"))
+    with pytest.raises(Conflict, match=r"filled from sqlite:////here\.db"):
+        backups.back_up(store, tmp_path / "backup.db")

@@ -1,0 +1,219 @@
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from sqlalchemy import Connection, text
+
+from resumes.errors import Conflict, InvalidArgument, StoreUnavailable
+from resumes.store import Store, accounts, listing, open_store
+from resumes.store.creating import create
+from resumes.store.engine import each
+from resumes.store.moving import copying, filling, marking
+from resumes.store.moving.copying import Progress, Stage
+from resumes.store.transit import allowed_in_transit
+from tests import postgres
+from tests.engines import Engine
+from tests.resumes.builders import a_resume
+from tests.resumes.store.moving.builders import count_rows, fill_store, held_by, ids_of
+
+
+def test_a_copy_there_and_back_holds_the_same(source: Store, store: Store, tmp_path: Path) -> None:
+    before = held_by(source)
+    assert all(digest.rows for digest in before)
+
+    there = copying.copy(source, store)
+    with open_store(f"sqlite:///{tmp_path / 'back.db'}") as back:
+        again = copying.copy(store, back)
+
+        assert there == again == before == held_by(back)
+        accounts.create_account(back, "new")
+        assert ids_of(back, "ana") == ids_of(source, "ana")
+
+
+@settings(
+    max_examples=5,
+    deadline=None,
+    derandomize=True,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
+@given(
+    st.lists(
+        st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), max_size=40),
+        min_size=1,
+        max_size=5,
+    )
+)
+def test_any_text_comes_through_there_and_back(
+    engine: Engine, tmp_path_factory: pytest.TempPathFactory, names: list[str]
+) -> None:
+    folder, other = tmp_path_factory.mktemp("ends"), tmp_path_factory.mktemp("between")
+    with (
+        open_store(f"sqlite:///{folder / 'first.db'}") as first,
+        open_store(f"sqlite:///{folder / 'last.db'}") as last,
+        engine.a_store(other) as url,
+        open_store(url) as between,
+    ):
+        fill_store(first, resumes=len(names), names=tuple(f"A {name}" for name in names))
+        assert copying.copy(first, between) == copying.copy(between, last) == held_by(first)
+
+
+def test_s13_the_source_of_a_copy_stays_closed(source: Store, store: Store) -> None:
+    copying.copy(source, store)
+    with pytest.raises(StoreUnavailable, match="being moved to"):
+        accounts.create_account(source, "late")
+    marking.reopen(source)
+    accounts.create_account(source, "late")
+
+
+def test_s13_the_source_of_a_copy_that_failed_takes_writes(source: Store, store: Store) -> None:
+    def fail(progress: Progress) -> None:
+        if progress.stage is Stage.PROVING:
+            raise OSError("the terminal is gone")
+
+    with pytest.raises(OSError, match="the terminal is gone"):
+        copying.copy(source, store, watcher=fail)
+    accounts.create_account(source, "late")
+
+    # What the other holds is not of use, and the next copy knows it.
+    assert copying.copy(source, store) == held_by(source)
+    assert [one.name for one in accounts.list_accounts(store)] == ["ana", "bob", "late"]
+
+
+def test_s13_a_copy_that_ended_is_not_undone_by_what_comes_after(
+    source: Store, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def finish_and_be_interrupted(target: Store) -> None:
+        finish(target)
+        raise KeyboardInterrupt
+
+    finish = filling.finish
+    monkeypatch.setattr(filling, "finish", finish_and_be_interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        copying.copy(source, store)
+
+    accounts.create_account(store, "late")
+    with pytest.raises(StoreUnavailable, match="being moved to"):
+        accounts.create_account(source, "late")
+
+
+def test_s13_a_source_is_given_back_though_its_target_is_lost(
+    source: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(filling, "DEADLINE_S", 1.0)
+    monkeypatch.setattr(filling, "PATIENCE_S", 0.0)
+    with (
+        postgres.running("18") as server,
+        open_store(server.url(server.make_database())) as target,
+        pytest.raises(StoreUnavailable),
+    ):
+        copying.copy(source, target, watcher=lambda _: server.stop())
+    accounts.create_account(source, "late")
+
+
+def test_a_store_with_content_is_refused_and_both_are_as_they_were(
+    source: Store, store: Store
+) -> None:
+    accounts.create_account(store, "mine")
+    with pytest.raises(Conflict, match='holds account "mine" already'):
+        copying.copy(source, store)
+    accounts.create_account(source, "late")
+    accounts.create_account(store, "late")
+
+
+def test_a_store_is_not_copied_to_itself(store: Store, url: str) -> None:
+    with open_store(url) as same, pytest.raises(InvalidArgument, match="to itself"):
+        copying.copy(store, same)
+
+
+def test_a_copy_that_differs_names_the_table_and_is_not_used(source: Store, store: Store) -> None:
+    def spoil(progress: Progress) -> None:
+        if progress.stage is Stage.PROVING:
+            store.write(_spoil, None)
+
+    with pytest.raises(Conflict, match='differs in table "resumes"'):
+        copying.copy(source, store, watcher=spoil)
+    with pytest.raises(StoreUnavailable, match="still being filled"):
+        accounts.create_account(store, "late")
+
+
+@allowed_in_transit
+@each
+def _spoil(connection: Connection, _: None) -> None:
+    connection.execute(text("UPDATE resumes SET title = 'another'"))
+
+
+def test_the_target_fills_its_search_index_anew(source: Store, store: Store) -> None:
+    copying.copy(source, store)
+    with store.read() as connection:
+        assert connection.execute(text("SELECT count(*) FROM search_entries")).scalar_one() == 0
+
+
+def test_ids_and_cursors_go_on_where_they_were(source: Store, store: Store) -> None:
+    newest = ids_of(source, "ana")[-1]
+    copying.copy(source, store)
+    account = accounts.get_account(store, "ana")
+    create(store, account.id, [a_resume("Later")])
+    (entry,) = listing.list_page(store, account.id, cursor=newest).entries
+    assert entry.id > newest
+
+
+def test_every_stage_is_told_to_its_end(source: Store, store: Store) -> None:
+    last: dict[Stage, Progress] = {}
+    copying.copy(source, store, watcher=lambda one: last.update({one.stage: one}))
+    assert [stage.value for stage in last] == ["copying", "proving"]
+    assert all(progress.done == progress.total for progress in last.values())
+
+
+RESUMES = 8_000
+
+
+def start_copy(source_url: str, target_url: str) -> "subprocess.Popen[bytes]":
+    return subprocess.Popen(
+        [sys.executable, "-P", "-m", "cli", "db", "copy", source_url, target_url],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+
+
+def wait_until(condition: Callable[[], bool], *, limit_s: float = 60) -> None:
+    ends_at = time.monotonic() + limit_s
+    while not condition():
+        assert time.monotonic() < ends_at, "the condition did not come true in time"
+        time.sleep(0.002)
+
+
+def test_a_copy_that_was_killed_goes_on_where_it_was(
+    store: Store, url: str, tmp_path: Path
+) -> None:
+    source_url = f"sqlite:///{tmp_path / 'large.db'}"
+    with open_store(source_url) as source:
+        fill_store(source)
+        ana = accounts.get_account(source, "ana")
+        for _ in range(RESUMES // 500):
+            create(source, ana.id, [a_resume()] * 500)
+        total = count_rows(source, "documents")
+
+        killed = start_copy(source_url, url)
+        try:
+            wait_until(lambda: count_rows(store, "documents") > 0)
+        finally:
+            killed.send_signal(signal.SIGKILL)
+            killed.wait()
+        there = count_rows(store, "documents")
+        assert 0 < there < total, "killed too late to be half-way"
+        for one, why in ((source, "being moved"), (store, "still being filled")):
+            with pytest.raises(StoreUnavailable, match=why):
+                accounts.create_account(one, "late")
+
+        first: list[Progress] = []
+        copying.copy(source, store, watcher=first.append)
+
+        assert held_by(store) == held_by(source)
+        goes_on = next(one.done for one in first if one.what == "documents")
+        assert goes_on >= there, "what was there was copied again"

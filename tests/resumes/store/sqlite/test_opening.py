@@ -1,0 +1,64 @@
+import os
+from pathlib import Path
+
+import pytest
+
+from resumes.errors import StoreIncompatible, StoreUnavailable
+from resumes.store import accounts, open_store
+from resumes.store.sqlite.driver import dbapi
+
+pytestmark = pytest.mark.sqlite("its files")
+
+
+def test_the_files_of_a_store_are_its_owners_alone(place: str, tmp_path: Path) -> None:
+    with open_store(place) as store:
+        accounts.create_account(store, "ana")
+        modes = [file.stat().st_mode for file in tmp_path.glob("resumes.db*")]
+    assert len(modes) == 5
+    assert all(mode & 0o077 == 0 for mode in modes)
+
+
+def test_a_missing_folder_is_named(tmp_path: Path) -> None:
+    with pytest.raises(StoreUnavailable, match=r"Folder not found: .*/absent"):
+        open_store(f"sqlite:///{tmp_path}/absent/resumes.db")
+
+
+def test_a_missing_file_is_not_made_when_only_an_existing_store_will_do(tmp_path: Path) -> None:
+    with pytest.raises(StoreUnavailable, match="Database not found"):
+        open_store(f"sqlite:///{tmp_path}/resumes.db", upgrade=False)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_folder_is_no_database(tmp_path: Path) -> None:
+    with pytest.raises(StoreUnavailable, match="is a folder"):
+        open_store(f"sqlite:///{tmp_path}")
+
+
+def test_a_file_that_is_no_database_is_refused_and_left_as_it_is(tmp_path: Path) -> None:
+    path = tmp_path / "notes.txt"
+    path.write_text("not a database, " * 200)
+    with pytest.raises(StoreIncompatible, match="no SQLite database"):
+        open_store(f"sqlite:///{path}")
+    assert path.read_text() == "not a database, " * 200
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_database_of_another_program_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "other.db"
+    other = dbapi.connect(path)
+    other.execute("CREATE TABLE theirs (x)")
+    other.close()
+    with pytest.raises(StoreIncompatible, match="another program"):
+        open_store(f"sqlite:///{path}")
+
+
+def test_a_damaged_store_is_named_when_it_is_read(url: str, tmp_path: Path) -> None:
+    with open_store(url) as store:
+        accounts.create_account(store, "ana")
+    path = tmp_path / "resumes.db"
+    size = path.stat().st_size
+    with path.open("r+b") as file:
+        file.seek(4096)
+        file.write(os.urandom(size - 4096))
+    with pytest.raises(StoreIncompatible, match="damaged"), open_store(url) as store:
+        accounts.list_accounts(store)

@@ -1,0 +1,278 @@
+"""An account on its way in."""
+
+import io
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from resumes.errors import Conflict, InvalidArgument, InvalidJson, NotFound, StoreUnavailable
+from resumes.store import (
+    Store,
+    account_import,
+    accounts,
+    creating,
+    keys,
+    ledger,
+    listing,
+    open_store,
+    search_filler,
+    search_index,
+)
+from resumes.store.account_import import import_account
+from resumes.store.accounts import AccountInfo
+from resumes.store.portable import Header, Kind, Row, Writer
+from tests.resumes.builders import a_claim, a_resume
+from tests.resumes.store.builders import a_file
+from tests.resumes.store.test_account_export import exported, fill
+
+MakeAccount = Callable[..., AccountInfo]
+
+
+def take(store: Store, export: bytes, **options: Any) -> AccountInfo:
+    return import_account(store, io.BytesIO(export), **options).account
+
+
+def names(store: Store) -> list[str]:
+    return [account.name for account in accounts.list_accounts(store, closed_too=True)]
+
+
+def test_an_account_comes_back_as_it_was(store: Store, an_account: MakeAccount) -> None:
+    ana = an_account()
+    ids = fill(store, ana, 5)
+    listing.delete_resume(store, ana.id, ids[-1])
+    a_file(store, ana, "9" * 24)
+    new = keys.create_key(store, "ana")
+    ana = accounts.get_account(store, "ana")
+    export = exported(store, with_keys=True)
+    documents = [listing.get_resume(store, ana.id, one).document for one in ids[:-1]]
+    entries = listing.list_page(store, ana.id)
+    accounts.delete_account(store, "ana", with_resumes=True)
+
+    back = take(store, export)
+
+    assert (back.name, back.plan, back.created_at) == (ana.name, ana.plan, ana.created_at)
+    assert (back.resume_count, back.last_id_us) == (4, ana.last_id_us)
+    assert back.id != ana.id
+    assert listing.list_page(store, back.id) == entries
+    assert [listing.get_resume(store, back.id, one).document for one in ids[:-1]] == documents
+    assert keys.authenticate(store, new.secret)[0].account_id == back.id
+    assert ledger.get_file(store, "9" * 24, account_id=back.id).reason == "invalid_json"
+    assert accounts.check_counters(store) == []
+
+
+def test_an_account_goes_from_one_engine_to_another(
+    store: Store, an_account: MakeAccount, tmp_path: Path
+) -> None:
+    fill(store, an_account(), 3)
+    export = exported(store)
+    with open_store(f"sqlite:///{tmp_path / 'other.db'}") as other:
+        take(other, export)
+        back = exported(other)
+        take(store, back, name="again")
+    first, *rest = exported(store, "again").splitlines()
+    assert rest[:-1] == export.splitlines()[1:-1]
+    assert b'"account":"again"' in first
+
+
+def test_what_was_imported_once_is_known_after_the_move(
+    store: Store, an_account: MakeAccount
+) -> None:
+    fill(store, an_account(), 2)
+    back = take(store, exported(store), name="again")
+    again = [a_resume("Ada 1", item=1, with_digest=True)]
+    (same_claim,) = creating.create(store, back.id, again, claim=a_claim())
+    (same_content,) = creating.create(store, back.id, again, claim=a_claim("7" * 24))
+    assert isinstance(same_claim, creating.Created)
+    assert same_claim.replayed
+    assert isinstance(same_content, creating.Duplicate)
+    assert accounts.get_account(store, "again").resume_count == 2
+
+
+def test_new_resumes_come_after_those_that_were_there(
+    store: Store, an_account: MakeAccount
+) -> None:
+    ids = fill(store, an_account(), 3)
+    back = take(store, exported(store), name="again")
+    (new,) = fill(store, back, 4)[-1:]
+    assert new > ids[-1]
+
+
+def test_an_imported_account_is_searched_like_others(store: Store, an_account: MakeAccount) -> None:
+    fill(store, an_account(), 3)
+    back = take(store, exported(store), name="again")
+    search_filler.fill(store)
+    with store.read() as connection:
+        progress = search_index.find_progress(connection, back.id)
+    assert progress is not None
+    assert progress.last_seq == 3
+
+
+def test_a_file_that_was_cut_off_stores_nothing(store: Store, an_account: MakeAccount) -> None:
+    fill(store, an_account(), 3)
+    export = exported(store)
+    with pytest.raises(InvalidJson):
+        take(store, export[:-20], name="again")
+    assert names(store) == ["ana"]
+
+
+def test_a_name_that_is_taken_is_refused(store: Store, an_account: MakeAccount) -> None:
+    an_account()
+    export = exported(store)
+    with pytest.raises(Conflict, match="--name"):
+        take(store, export)
+    with pytest.raises(InvalidArgument):
+        take(store, export, name="Ana~import")
+
+
+def test_a_plan_that_is_not_here_is_refused_and_another_can_be_chosen(
+    store: Store, an_account: MakeAccount
+) -> None:
+    an_account()
+    export = exported(store).replace(b"business", b"platinum")
+    export = resealed(export)
+    with pytest.raises(NotFound, match=r"platinum.*business, free, pro"):
+        take(store, export, name="again")
+    assert take(store, export, name="again", plan="free").plan == "free"
+
+
+def resealed(export: bytes) -> bytes:
+    """The export with the last line that its others ask for."""
+    reader_header, *_ = export.splitlines(keepends=True)
+    writer = Writer()
+    writer._sha256.update(reader_header)
+    return reader_header + writer.end()
+
+
+def test_an_account_keeps_what_its_plan_here_does_not_allow(
+    store: Store, an_account: MakeAccount
+) -> None:
+    fill(store, an_account(), 7)
+    back = take(store, exported(store), name="again", plan="free")
+    assert (back.resume_count, back.is_over) == (7, True)
+
+
+def test_a_key_that_counts_here_is_refused_before_anything_is_stored(
+    store: Store, an_account: MakeAccount
+) -> None:
+    an_account()
+    keys.create_key(store, "ana")
+    export = exported(store, with_keys=True)
+    with pytest.raises(Conflict, match="--with-keys"):
+        take(store, export, name="again")
+    assert names(store) == ["ana"]
+
+
+def test_while_it_arrives_nobody_sees_the_account_and_nothing_enters_it(
+    store: Store, an_account: MakeAccount
+) -> None:
+    fill(store, an_account(), 3)
+    export = exported(store)
+    seen: list[Any] = []
+
+    def look(step: str, rows: int) -> None:
+        if step == "stored" and not seen:
+            seen.append([one.name for one in accounts.list_accounts(store)])
+            (arriving,) = [
+                one for one in accounts.list_accounts(store, closed_too=True) if one.is_arriving
+            ]
+            with pytest.raises(NotFound):
+                creating.create(store, arriving.id, [a_resume()])
+
+    take(store, export, name="again", told=look)
+    assert seen == [["ana"]]
+
+
+class Killed(BaseException):
+    """Ends an import as the end of its process does: nothing after it runs."""
+
+
+def test_an_import_that_was_killed_anywhere_is_begun_anew_and_doubles_nothing(
+    store: Store, an_account: MakeAccount, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(account_import, "SLICE", 2)
+    fill(store, an_account(), 5)
+    keys.create_key(store, "ana")
+    export = exported(store, with_keys=True)
+    accounts.delete_account(store, "ana", with_resumes=True)
+    steps = 0
+    while True:
+        left = [steps]
+
+        def told(step: str, rows: int, left: list[int] = left) -> None:
+            if step == "stored":
+                left[0] -= 1
+                if left[0] < 0:
+                    raise Killed
+
+        try:
+            back = take(store, export, told=told)
+        except Killed:
+            assert names(store) == ["ana~import"]
+            steps += 1
+        else:
+            break
+    assert steps > 5
+    assert names(store) == ["ana"]
+    assert back.resume_count == 5
+    assert exported(store, with_keys=True).splitlines()[1:][:-1] == export.splitlines()[1:-1]
+
+
+def test_an_import_whose_store_goes_away_leaves_nothing_that_the_next_one_does_not_remove(
+    store: Store, an_account: MakeAccount, url: str
+) -> None:
+    fill(store, an_account(), 2)
+    export = exported(store)
+
+    def cut(step: str, rows: int) -> None:
+        if step == "stored":
+            store.lane.close()
+
+    with pytest.raises(StoreUnavailable):
+        take(store, export, name="again", told=cut)
+    with open_store(url) as other:
+        assert take(other, export, name="again").resume_count == 2
+        assert names(other) == ["again", "ana"]
+
+
+def test_a_file_that_changes_while_it_is_imported_is_refused_and_leaves_nothing(
+    store: Store, an_account: MakeAccount
+) -> None:
+    fill(store, an_account(), 2)
+    export = exported(store)
+    file = io.BytesIO(export)
+
+    def change(step: str, rows: int) -> None:
+        if step == "checked" and rows == export.count(b"\n") - 2:
+            writer = Writer()
+            header = Header("ana", "free", "2027", "2027", 1, 0)
+            file.seek(0)
+            file.truncate()
+            file.write(writer.header(header) + writer.end())
+
+    with pytest.raises(InvalidJson):
+        import_account(store, file, name="again", told=change)
+    assert names(store) == ["ana"]
+
+
+@pytest.mark.parametrize("resume_id", ["x" * 24, "f" * 24])
+def test_an_id_that_no_store_gave_is_refused(store: Store, resume_id: str) -> None:
+    writer = Writer()
+    now = "2027-01-15T08:00:00.000Z"
+    values = {"id": resume_id, "title": None, "name": None, "filename": "a.pdf"}
+    row = Row(Kind.RESUME, values | {"created_at": now, "updated_at": now}, b"{}")
+    lines = [writer.header(Header("ana", "free", now, now, 1, 1)), writer.row(row), writer.end()]
+    with pytest.raises(InvalidJson, match="The file has"):
+        take(store, b"".join(lines))
+
+
+def test_a_slice_is_of_one_kind_and_bounded_in_rows_and_bytes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(account_import, "SLICE", 3)
+    monkeypatch.setattr(account_import, "SLICE_BYTES", 2_000)
+    small, large = Row(Kind.ITEM, {}), Row(Kind.RESUME, {}, b"x" * 2_000)
+    rows = iter([large, large, small, small, small, small])
+    sizes = [len(some) for some in account_import._iter_slices(rows)]
+    assert sizes == [1, 1, 3, 1]

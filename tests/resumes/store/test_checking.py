@@ -1,0 +1,134 @@
+"""What a store is checked for: each damage is really made, below the store, and found."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from sqlalchemy import Connection, text
+
+from resumes.store import (
+    Store,
+    account_checking,
+    checking,
+    keys,
+    listing,
+    open_store,
+    search_filler,
+)
+from resumes.store.accounts import AccountInfo
+from resumes.store.addresses import SqliteAddress, parse_address
+from resumes.store.checking import Defect, Finding
+from resumes.store.postgresql.driver import postgres_engine
+from resumes.store.sqlite.database import sqlite_engine
+from tests.resumes.store.builders import sqlite_of
+from tests.resumes.store.test_account_export import fill
+
+MakeAccount = Callable[..., AccountInfo]
+
+
+def damage(store: Store, *statements: str, **values: Any) -> None:
+    """The statements are run by the engine itself, which is told to let foreign keys pass."""
+    address = parse_address(store.url)
+    if isinstance(address, SqliteAddress):
+        engine = sqlite_engine(address.path, transactions=False)
+        freely = "PRAGMA foreign_keys=OFF"
+    else:
+        engine = postgres_engine(address, patience_s=10)
+        freely = "SET session_replication_role = replica"
+    with engine.connect() as connection:
+        connection.exec_driver_sql(freely)
+        for statement in statements:
+            assert connection.execute(text(statement), values).rowcount > 0, statement
+    engine.dispose()
+
+
+def found(store: Store) -> list[Finding]:
+    return [
+        *checking.iter_damage(store),
+        *(one for checked in account_checking.iter_accounts(store) for one in checked.findings),
+    ]
+
+
+def the_one(store: Store) -> tuple[Defect, str | None, int]:
+    (finding,) = found(store)
+    return finding.defect, finding.account, finding.count
+
+
+@pytest.fixture
+def ana(store: Store, an_account: MakeAccount) -> AccountInfo:
+    """An account with all that accounts have, beside another one."""
+    bo, ana = an_account("bo"), an_account("ana")
+    for account in (bo, ana):
+        fill(store, account, 4)
+        keys.create_key(store, account.name)
+    revoked = keys.create_key(store, "ana")
+    keys.revoke_key(store, revoked.id)
+    search_filler.fill(store)
+    return ana
+
+
+def test_a_store_that_was_used_is_well(store: Store, ana: AccountInfo) -> None:
+    entry = listing.list_page(store, ana.id).entries[1]
+    listing.delete_resume(store, ana.id, entry.id)
+    assert found(store) == []
+    looked_at = [(one.account, one.resumes) for one in account_checking.iter_accounts(store)]
+    assert looked_at == [("ana", 3), ("bo", 4)]
+
+
+def test_keys_and_their_directory(store: Store, ana: AccountInfo) -> None:
+    damage(
+        store,
+        "UPDATE api_keys SET revoked_at = '2027' WHERE account_id = :id AND revoked_at IS NULL",
+        id=ana.id,
+    )
+    assert the_one(store) == (Defect.STRAY_KEY_HASH, "ana", 1)
+    damage(store, "UPDATE api_keys SET revoked_at = NULL WHERE account_id = :id", id=ana.id)
+    (finding,) = found(store)
+    assert (finding.defect, finding.account, finding.count) == (Defect.NO_KEY_HASH, "ana", 1)
+    assert "`resumes keys create ana`" in finding.remedy
+    damage(store, "DELETE FROM api_keys WHERE account_id = :id", id=ana.id)
+    assert the_one(store) == (Defect.STRAY_KEY_HASH, "ana", 1)
+
+
+def test_an_account_without_a_counter(store: Store, ana: AccountInfo) -> None:
+    damage(store, "DELETE FROM account_usage WHERE account_id = :id", id=ana.id)
+    assert the_one(store) == (Defect.NO_COUNTER, "ana", 1)
+
+
+def test_rows_of_an_account_that_is_not_there(store: Store, ana: AccountInfo) -> None:
+    damage(store, "DELETE FROM accounts WHERE id = :id", id=ana.id)
+    findings = found(store)
+    assert {(one.defect, one.account) for one in findings} == {(Defect.ORPHANS, ana.id)}
+    assert len(findings) == 10
+    for finding in findings:
+        statement = finding.remedy.partition("in SQL: ")[2]
+        damage(store, statement)
+    assert found(store) == []
+
+
+@pytest.mark.sqlite("a file")
+def test_a_damaged_file(store: Store, ana: AccountInfo, url: str) -> None:
+    path = sqlite_of(store).path
+    store.close()
+    with sqlite_engine(path, transactions=False).connect() as connection:
+        (page,) = root_page(connection)
+        connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)").all()
+        (size,) = connection.exec_driver_sql("PRAGMA page_size").one()
+    with path.open("r+b") as file:
+        file.seek((page - 1) * size + 8)
+        file.write(b"\xff" * 64)
+    with open_store(url) as again:
+        defects = {one.defect for one in checking.iter_damage(again)}
+    assert defects == {Defect.DAMAGED}
+
+
+def root_page(connection: Connection) -> Any:
+    return connection.exec_driver_sql(
+        "SELECT rootpage FROM sqlite_schema WHERE name = 'imported_items'"
+    ).one()
+
+
+@pytest.mark.sqlite("PostgreSQL checks its own")
+def test_rows_that_name_what_is_not_there(store: Store, ana: AccountInfo) -> None:
+    damage(store, "UPDATE accounts SET plan = 'gone' WHERE id = :id", id=ana.id)
+    assert the_one(store) == (Defect.FOREIGN_KEY, None, 1)

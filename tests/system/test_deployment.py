@@ -1,0 +1,66 @@
+"""The units and the container file: what tools can say of them without a machine to try them on."""
+
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from cli.main import resumes
+
+UNITS = ("resumes.service", "resumes-backup.service", "resumes-backup.timer")
+INSTALLED = "/opt/resumes/.venv/bin/resumes"
+
+
+def beside_python(name: str) -> str:
+    path = Path(sys.executable).with_name(name)
+    assert path.exists(), f"{name} comes with the development requirements"
+    return str(path)
+
+
+@pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="systemd is not installed")
+def test_the_units_are_well_formed(repository: Path, tmp_path: Path) -> None:
+    for name in UNITS:
+        unit = (repository / "deploy" / name).read_text()
+        (tmp_path / name).write_text(unit.replace(INSTALLED, beside_python("resumes")))
+    done = subprocess.run(
+        ["systemd-analyze", "verify", "--man=no", *(str(tmp_path / name) for name in UNITS)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("name", UNITS[:2])
+def test_the_units_run_commands_that_there_are(repository: Path, name: str) -> None:
+    unit = (repository / "deploy" / name).read_text()
+    (line,) = re.findall(r"^ExecStart=(.+)$", unit, re.MULTILINE)
+    program, *words = line.split()
+    assert program == INSTALLED
+    options = [word for word in words if word.startswith("--")]
+    path = [word for word in words if re.fullmatch("[a-z]+", word)]
+    told = CliRunner().invoke(resumes, [*path, "--help"])
+    assert told.exit_code == 0, told.output
+    assert all(option in told.output for option in options)
+
+
+def test_the_container_file_pleases_the_linter(repository: Path) -> None:
+    done = subprocess.run(
+        [beside_python("hadolint"), str(repository / "deploy" / "Containerfile")],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stdout) == (0, "")
+
+
+def test_the_container_file_takes_what_there_is(repository: Path) -> None:
+    text = (repository / "deploy" / "Containerfile").read_text()
+    for line in re.findall(r"^COPY (?!--from)(.+)$", text, re.MULTILINE):
+        *sources, _ = line.split()
+        for source in sources:
+            assert (repository / source).exists(), source
