@@ -21,10 +21,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+from tests import postgres
+
 from benchmarks.server import CONNECTIONS, SAMPLE, SERVE, Load, Server, load, median, running, show
 from resumes.store import accounts, keys, open_store, plans
 from resumes.store.plans import PlanChange
-from tests import postgres
 
 ACCOUNTS = 16
 DURABLE = {"fsync": "on", "full_page_writes": "on", "shared_buffers": "512MB"}

@@ -1,5 +1,6 @@
 """Three nodes, and which of them leads."""
 
+import contextlib
 import json
 import time
 import urllib.error
@@ -49,7 +50,10 @@ class Cluster:
 
     def end(self) -> None:
         """Nothing of it runs."""
-        left = [pid for node in self.nodes for pid in node.stop()]
+        left: list[int] = []
+        with contextlib.ExitStack() as stack:  # each, whatever becomes of the others
+            for node in self.nodes:
+                stack.callback(lambda node: left.extend(node.stop()), node)
         if not wait_until_ended(left, STOP_S):
             kill_all(left)
 

@@ -63,7 +63,7 @@ class Pooler:
     def start(self, program: Path, leader_port: int) -> str:
         """It answers; the address of the store through it. Raises CannotRun."""
         # Who leads from the beginning has changed no role.
-        follow = [self.follow, str(leader_port), "start", "primary"]
+        follow = [str(self.follow), str(leader_port), "start", "primary"]
         subprocess.run(follow, check=True, **unprivileged.USER)
         (port,) = free_ports(1)
         settings = self._folder / "pgbouncer.ini"

@@ -35,10 +35,16 @@ def tree(pid: int) -> list[int]:
     """The process and its descendants, those that run."""
     pids = [pid] if Path(f"/proc/{pid}").exists() else []
     for one in pids:
-        for task in Path(f"/proc/{one}/task").glob("*/children"):
-            with contextlib.suppress(OSError):  # it has just ended
-                pids += map(int, task.read_text().split())
+        pids += _children(one)
     return pids
+
+
+def _children(pid: int) -> list[int]:
+    found: list[int] = []
+    with contextlib.suppress(OSError):  # it, or one of its threads, has just ended
+        for task in Path(f"/proc/{pid}/task").iterdir():
+            found += map(int, (task / "children").read_text().split())
+    return found
 
 
 def tell(pids: Iterable[int], number: signal.Signals) -> None:

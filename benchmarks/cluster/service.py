@@ -1,6 +1,7 @@
 """The service over a cluster: two API processes and an importer, each with a home of its own, as on
 three machines."""
 
+import contextlib
 import os
 import subprocess
 import sys
@@ -44,8 +45,9 @@ class Service:
 
     def end(self) -> None:
         """None of it runs."""
-        for program in (*self._apis, self._importer):
-            program.end()
+        with contextlib.ExitStack() as stack:  # each, whatever becomes of the others
+            for program in (*self._apis, self._importer):
+                stack.callback(program.end)
 
     def make_account(self, name: str) -> str:
         """A new account that any number of resumes fits into; its API key."""

@@ -43,7 +43,7 @@ class Database(Protocol):
         """The address as people and logs are shown it: without a password."""
 
     def read(self) -> AbstractContextManager[Connection]:
-        """A block with a connection that cannot write, of this thread alone.
+        """A block with a connection to read by, of this thread alone; SQLite's cannot write.
 
         Each statement sees what is committed when it starts. Errors of the driver become
         StoreUnavailable.

@@ -58,7 +58,7 @@ class Store:
         return self.database.lane
 
     def read(self) -> AbstractContextManager[Connection]:
-        """A block with a connection that cannot write.
+        """A block with a connection to read by, and to nothing else: SQLite's cannot write.
 
         Each statement sees what is committed when it starts; no transaction outlives it, so
         that readers never hold anything back. Errors of the driver become StoreUnavailable.

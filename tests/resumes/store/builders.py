@@ -131,6 +131,7 @@ class Busy:
         for held in (self._file, self._connection):
             if held is not None:
                 held.close()
+        self._file = self._connection = None
 
     @contextmanager
     def held(self) -> Iterator[None]:

@@ -307,8 +307,8 @@ class _Writer:
         try:
             transaction.commit()
         except Exception as error:
-            # Perhaps the transaction goes on: on this connection nothing else may begin.
-            self._abandon(connection)
+            # Whatever it was: what may still be open must not be committed with the next.
+            self._discard()
             if sort(error) is Trouble.RACE:
                 raise _Undone from error
             raise _Unanswered(outcomes) from error
@@ -347,15 +347,16 @@ class _Writer:
         if connection is None:
             return
         if sort(error) is Trouble.GONE:
-            self._abandon(connection)
+            self._discard()
             return
         try:
             connection.rollback()
         except DRIVER_ERRORS:
-            self._abandon(connection)
+            self._discard()
 
-    def _abandon(self, connection: Connection) -> None:
-        """The connection is not used again."""
-        with contextlib.suppress(*DRIVER_ERRORS):
-            connection.invalidate()
+    def _discard(self) -> None:
+        """The connection is closed, and with it the transaction that was open."""
+        if self._connection is not None:
+            with contextlib.suppress(*DRIVER_ERRORS):
+                self._connection.invalidate()
         self.close()

@@ -5,7 +5,7 @@ from typing import Final
 
 import psycopg
 
-from resumes.errors import ResumesError, StoreIncompatible, StoreUnavailable
+from resumes.errors import ResumesError, StoreUnavailable
 
 
 class Trouble(Enum):
@@ -44,12 +44,8 @@ _BY_STATE: Final = {
 _BY_CLASS: Final = {"08": Trouble.GONE, "57": Trouble.GONE, "53": Trouble.GONE}
 """Connections, a server that stops or starts, and one that has no room for more connections."""
 
-_STRANGERS: Final = ("28", "3D")
-"""The name or password is wrong, or there is no such database: waiting does not help."""
-
-
 LOST: Final = (psycopg.OperationalError, psycopg.InterfaceError)
-"""What says, without a word of the server, that the connection is of no further use."""
+"""Without a word of the server: the connection is lost, or it fell silent."""
 
 
 def sort(error: BaseException) -> Trouble:
@@ -66,7 +62,4 @@ def explain(error: BaseException, label: str) -> ResumesError:
     """What the driver's error is to those who use the store."""
     cause = getattr(error, "orig", error)
     text = str(cause).strip().partition("\n")[0]
-    state = getattr(cause, "sqlstate", None) or ""
-    if state[:2] in _STRANGERS:
-        return StoreIncompatible(f"The database {label} cannot be used: {text}")
     return StoreUnavailable(f"The database {label} cannot be used now: {text}")
