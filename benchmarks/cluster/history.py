@@ -38,11 +38,6 @@ class Creation:
     refusals: list[int] = field(default_factory=list)
     """Statuses that say that sending it again is of no use."""
 
-    @property
-    def is_answered(self) -> bool:
-        """Whether anything has come of it that counts."""
-        return bool(self.ids or self.refusals)
-
 
 @dataclass(slots=True)
 class Walk:

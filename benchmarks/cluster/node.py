@@ -17,7 +17,7 @@ from benchmarks.cluster.processes import Program, kill_all, tell, tree
 USER: Final = "resumes"
 """The owner of the databases."""
 
-# How soon a dead leader is replaced is `ttl`; these are the shortest that Patroni takes.
+# How soon a dead leader is replaced is `ttl`, of which Patroni takes no shorter one.
 PATIENCE: Final = {"ttl": 20, "loop_wait": 2, "retry_timeout": 5}
 
 

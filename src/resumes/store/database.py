@@ -46,7 +46,8 @@ class Database(Protocol):
         """A block with a connection to read by, of this thread alone; SQLite's cannot write.
 
         Each statement sees what is committed when it starts. Errors of the driver become
-        StoreUnavailable.
+        StoreUnavailable, or StoreIncompatible for a damaged file, and words that are not UTF-8
+        InvalidArgument.
         """
 
     def measure(self) -> Size:

@@ -48,7 +48,7 @@ def back_up(
 
     `keep` so many of the folder's newest backups, this one included, when it is verified; None
     keeps all. Raises Conflict for a file that exists, InvalidArgument for `keep` without a folder,
-    StoreUnavailable, and OSError.
+    StoreIncompatible for a store that turns out to be damaged, StoreUnavailable, and OSError.
     """
     path = _path_in(destination, clock)
     if keep is not None and not destination.is_dir():

@@ -135,7 +135,8 @@ def place(new: Path, path: Path) -> None:
 def exchange(new: Path, path: Path, kept: Path) -> bool:
     """The new file has the path, and what was there is `kept`, with its log if it had one.
 
-    Whether something was there. At every moment there is a whole store under the path then.
+    Whether something was there. A process that dies on the way leaves the old file under the path,
+    its log perhaps beside `kept` already, or, on a disk without hard links, no file there.
     """
     flush(new)
     is_replaced = path.exists()

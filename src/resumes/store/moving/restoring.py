@@ -65,9 +65,10 @@ class Restored:
 def restore(
     backup: Path, url: str, *, watcher: Watcher = nobody, clock: Clock = system_clock
 ) -> Restored:
-    """The store at the address holds what the backup holds. On any error it is as it was.
+    """The store at the address holds what the backup holds.
 
-    A file that is replaced is kept beside it. Raises InvalidArgument, StoreIncompatible for what is
+    On an error a file is as it was; a database stays marked as being filled, refuses to be used,
+    and the same call begins anew. A file that is replaced is kept beside it. Raises InvalidArgument, StoreIncompatible for what is
     no backup, is damaged or newer than this program, StoreUnavailable when the store is in use, and
     Conflict for a database that is not empty.
     """

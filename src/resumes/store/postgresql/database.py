@@ -18,8 +18,9 @@ from resumes.store.statements import driver
 READ_PATIENCE_S: Final = 30.0
 """How long a statement that reads may take: people count millions of rows with some."""
 
-WRITE_PATIENCE_S: Final = 5.0
-"""How long each statement of a write may take before its server is taken for frozen."""
+WRITE_PATIENCE_S: Final = 6.0
+"""How long each statement of a write may take before its server is taken for frozen: a second more
+than the server itself gives it, whose word is the better one."""
 
 # Said at each beginning, since a pooler keeps no settings (pitfalls S18). Whoever stops in the
 # middle of a transaction does not hold an account's row for long.

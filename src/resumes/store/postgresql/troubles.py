@@ -36,7 +36,6 @@ _BY_STATE: Final = {
     "40001": Trouble.RACE,
     "40P01": Trouble.RACE,  # deadlock
     "23505": Trouble.RACE,  # a unique name or number that somebody took at the same time
-    "42P05": Trouble.GONE,
     "53100": Trouble.FULL,
     "55P03": Trouble.BUSY,  # lock_timeout
     "57014": Trouble.BUSY,  # statement_timeout
