@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 
 import pytest
 
-from resumes.health import checks, gauges
+from resumes.health import checks
 from resumes.health.findings import Finding
 from resumes.settings import Settings, Theme
 from resumes.store import importers, keys, plans, requests
@@ -25,6 +25,7 @@ from resumes.store.importers import Importer, State
 from resumes.store.items import Items, Problem
 from resumes.store.ledger import FileOutcome
 from resumes.store.plans import PlanChange
+from resumes.store.sqlite.database import SqliteDatabase
 from tests.tui.builders import (
     HOSTILE,
     a_document,
@@ -87,8 +88,7 @@ def standing_still(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Store, Sta
     monkeypatch.setattr(secrets, "choice", lots.choice)
     monkeypatch.setattr(shutil, "disk_usage", lambda _: Disk(100 << 30, 60 << 30, 40 << 30))
     size = Size(3 << 20, 40 << 10)
-    for module in (checks, gauges):
-        monkeypatch.setattr(module, "measure_store", lambda _: size)
+    monkeypatch.setattr(SqliteDatabase, "measure", lambda _: size)
     monkeypatch.setattr(checks, "check_sqlite", lambda: Finding("SQLite", "version 3.99.0"))
     (HOME / "inbox").mkdir(parents=True)
     HOME.chmod(0o700)

@@ -20,7 +20,7 @@ from resumes.health.slow import SlowAnswers
 from resumes.settings import Settings
 from resumes.store import accounts, plans
 from resumes.store.accounts import CounterError
-from resumes.store.addresses import PostgresAddress, parse_address
+from resumes.store.addresses import PostgresAddress, find_shown, parse_address
 from resumes.store.engine import Store
 from resumes.store.sqlite import driver
 
@@ -88,7 +88,7 @@ def _iter_store_findings(
         yield check_error(error, has_server=_has_server(settings))
         return
     with opened as store:
-        yield Finding("store", store.database.label)
+        yield Finding("store", find_shown(settings.database_url) or store.database.label)
         try:
             yield from _iter_inner_findings(installation, settings, store, slow)
         except ResumesError as error:

@@ -11,7 +11,8 @@ from typing import Any, Final
 from sqlalchemy import BindParameter, ColumnElement, Integer, Select, bindparam, select, tuple_
 
 from resumes.clock import timestamp
-from resumes.store.accounts import AccountInfo
+from resumes.errors import Conflict
+from resumes.store.accounts import AccountInfo, find_account
 from resumes.store.engine import Store
 from resumes.store.identifiers import resume_id
 from resumes.store.portable import COLUMNS, KEYS, Header, Kind, Row, Writer
@@ -113,6 +114,10 @@ def iter_lines(
             yield writer.row(row)
             if kind is Kind.RESUME:
                 told(writer.counts[kind])
+    # An account that is being deleted runs dry, and would look whole.
+    found = find_account(store, account.name)
+    if found is None or found.id != account.id:
+        raise Conflict(f'The account "{account.name}" was deleted while it was exported')
     yield writer.end()
 
 

@@ -13,7 +13,7 @@ from typing import BinaryIO, Final
 from sqlalchemy import Connection, bindparam, insert, select, update
 
 from resumes.clock import timestamp
-from resumes.errors import Conflict, InvalidJson, NotFound, ResumesError
+from resumes.errors import Conflict, InvalidJson, NotFound, OutcomeUnknown, ResumesError
 from resumes.store import identifiers
 from resumes.store.accounts import (
     ARRIVING,
@@ -46,6 +46,8 @@ SLICE: Final = 500
 
 SLICE_BYTES: Final = 4 * 1024 * 1024
 """unless so many bytes are reached first."""
+
+DELETED: Final = "The account was deleted while it was imported, or its import begun anew"
 
 ADD: Final = {
     Kind.RESUME: Prepared(insert(resumes)),
@@ -104,6 +106,8 @@ def import_account(
         file.seek(began)
         counts = _store_rows(store, new.account_id, Reader(file), sha256, told)
         store.write(_open, new)
+    except OutcomeUnknown:
+        raise  # it may have arrived
     except (ResumesError, OSError):
         # The next call would; where the store is away, only that one can.
         with contextlib.suppress(ResumesError):
@@ -252,11 +256,18 @@ def _open(connection: Connection, new: _NewAccount) -> None:
     taken = connection.execute(select(accounts.c.id).where(accounts.c.name == new.name)).first()
     if taken is not None:
         raise Conflict(f'Account "{new.name}" exists already: choose another name with --name')
-    connection.execute(
+    opened = connection.execute(
         update(accounts)
-        .where(accounts.c.id == new.account_id)
+        .where(
+            accounts.c.id == new.account_id,
+            accounts.c.name == new.name + ARRIVING,
+            # Who deletes it, to begin anew, has closed it once more.
+            accounts.c.closed_at == new.now,
+        )
         .values(name=new.name, closed_at=None)
     )
+    if opened.rowcount == 0:
+        raise Conflict(DELETED)
 
 
 def _lock(connection: Connection, account_id: str) -> None:
@@ -267,4 +278,4 @@ def _lock(connection: Connection, account_id: str) -> None:
         .with_for_update()
     ).first()
     if found is None:
-        raise Conflict("The account was deleted while it was imported, or its import begun anew")
+        raise Conflict(DELETED)

@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from sqlalchemy import Connection, delete, func, insert, select, update
+from sqlalchemy import Connection, Table, delete, func, insert, select, tuple_, update
 
 from resumes.clock import timestamp
 from resumes.errors import Conflict, InvalidArgument, NotFound
@@ -34,6 +34,9 @@ ARRIVING = "~import"
 
 DELETE_SLICE = 500
 """Resumes that go in one transaction when an account is deleted, so that others get their turn."""
+
+LEDGER_SLICE = 5_000
+"""Rows of the ledger that do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,6 +199,7 @@ def _set_plan(connection: Connection, choice: _PlanChoice) -> None:
 @dataclass(frozen=True, slots=True)
 class _Closing:
     account_id: str
+    name: str
     with_resumes: bool
     now: str
 
@@ -218,17 +222,20 @@ def delete_account(
         row = connection.execute(select(accounts.c.id).where(accounts.c.name == name)).first()
     if row is None:
         raise unknown_account(name)
-    store.write(_close, _Closing(row.id, with_resumes, timestamp(store.clock())))
+    store.write(_close, _Closing(row.id, name, with_resumes, timestamp(store.clock())))
     gone = 0
     while slice_gone := store.write(_delete_slice, row.id):
         gone += slice_gone
         if not goes_on(gone):
             return gone
+    for table in LEDGER:
+        while store.write(_delete_rows, _Rows(row.id, table)):
+            pass
     store.write(_delete_rest, row.id)
     return gone
 
 
-def _lock(connection: Connection, account_id: str) -> int | None:
+def lock_account(connection: Connection, account_id: str) -> int | None:
     """The account's row is this transaction's, first as in every write; its resumes, if it exists."""
     return connection.execute(
         select(account_usage.c.resume_count)
@@ -239,9 +246,11 @@ def _lock(connection: Connection, account_id: str) -> int | None:
 
 @each
 def _close(connection: Connection, closing: _Closing) -> None:
-    count = _lock(connection, closing.account_id)
-    if count is None:
-        raise NotFound("Account not found")
+    count = lock_account(connection, closing.account_id)
+    # An account that is being imported has another name when it is whole.
+    this = (accounts.c.id == closing.account_id, accounts.c.name == closing.name)
+    if count is None or connection.execute(select(accounts.c.id).where(*this)).first() is None:
+        raise unknown_account(closing.name)
     if count and not closing.with_resumes:
         raise Conflict(f"The account holds {count} resumes: add --with-resumes to delete them too")
     connection.execute(
@@ -254,7 +263,7 @@ def _close(connection: Connection, closing: _Closing) -> None:
 
 @each
 def _delete_slice(connection: Connection, account_id: str) -> int:
-    _lock(connection, account_id)
+    lock_account(connection, account_id)
     some = (
         select(resumes.c.id)
         .where(resumes.c.account_id == account_id)
@@ -277,15 +286,33 @@ def _delete_slice(connection: Connection, account_id: str) -> int:
     return gone
 
 
+LEDGER = (import_requests, imported_digests, imported_items, imported_files, idempotency)
+"""What an account has besides resumes, of which there may be more than of those."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Rows:
+    account_id: str
+    table: Table
+
+
+@each
+def _delete_rows(connection: Connection, rows: _Rows) -> int:
+    lock_account(connection, rows.account_id)
+    table = rows.table
+    keys = tuple(table.primary_key.columns)
+    some = select(*keys).where(table.c.account_id == rows.account_id).limit(LEDGER_SLICE)
+    return connection.execute(
+        delete(table).where(table.c.account_id == rows.account_id, tuple_(*keys).in_(some))
+    ).rowcount
+
+
 @each
 def _delete_rest(connection: Connection, account_id: str) -> None:
-    _lock(connection, account_id)
+    lock_account(connection, account_id)
     tables = (
-        import_requests,
-        imported_digests,
-        imported_items,
-        imported_files,
-        idempotency,
+        *LEDGER,
+        key_directory,
         api_keys,
         search_entries,
         search_progress,

@@ -17,6 +17,7 @@ from sqlalchemy import (
     BigInteger,
     Connection,
     bindparam,
+    exists,
     insert,
     literal,
     select,
@@ -202,6 +203,8 @@ TAKE_PLACES = Prepared(
         account_usage.c.account_id == bindparam("account"),
         account_usage.c.resume_count + bindparam("places")
         <= bindparam("allowed", type_=BigInteger),
+        # Once more: who waited for the row was told of the account as it was before the wait.
+        exists().where(accounts.c.id == bindparam("account"), accounts.c.closed_at.is_(None)),
     )
     .values(
         resume_count=account_usage.c.resume_count + bindparam("places"),
@@ -304,8 +307,24 @@ def _create_in_account(
         if creation.claim is not None:
             _add_to_ledger(rows, creation, creation.claim, outcomes, done, now)
         results.append(outcomes)
-    _insert(connection, account_id, rows, allowed=allowed, last_id_us=last_id_us)
+    if rows.resumes and not _take_places(connection, account_id, rows, allowed, last_id_us):
+        return [NotFound("Account not found")] * len(creations)
+    _insert(connection, rows, account_id)
     return results
+
+
+def _take_places(
+    connection: Connection, account_id: str, rows: _Rows, allowed: int, last_id_us: int
+) -> bool:
+    """Whether the rows have their places; otherwise the account was closed meanwhile."""
+    taken = TAKE_PLACES.run(
+        connection,
+        account=account_id,
+        places=len(rows.resumes),
+        allowed=allowed,
+        last_id=last_id_us,
+    )
+    return bool(taken.rowcount)
 
 
 class _Earlier:
@@ -446,21 +465,9 @@ def _verdict(outcome: Outcome) -> Verdict:
             return Verdict(FileOutcome.FAILED, outcome.code.value, outcome.message)
 
 
-def _insert(
-    connection: Connection, account_id: str, rows: _Rows, *, allowed: int, last_id_us: int
-) -> None:
-    if rows.resumes:
-        taken = TAKE_PLACES.run(
-            connection,
-            account=account_id,
-            places=len(rows.resumes),
-            allowed=allowed,
-            last_id=last_id_us,
-        )
-        if taken.rowcount != 1:
-            raise AssertionError("the account's counter changed while its row was locked")
-        ADD_RESUME.run_many(connection, rows.resumes)
-        ADD_DOCUMENT.run_many(connection, rows.documents)
+def _insert(connection: Connection, rows: _Rows, account_id: str) -> None:
+    ADD_RESUME.run_many(connection, rows.resumes)
+    ADD_DOCUMENT.run_many(connection, rows.documents)
     ledger.ADD_DIGEST.run_many(
         connection,
         (

@@ -69,9 +69,15 @@ async def prune_soon(store: Store) -> int:
     """
     since = kept_since(store.clock())
     pruned = 0
-    while some := _find_old(store, since):
+    while some := await _find_old_soon(store, since):
         pruned += sum(await asyncio.gather(*(store.write_soon(_prune, one) for one in some)))
     return pruned
+
+
+async def _find_old_soon(store: Store, since: str) -> list[_Old]:
+    if store.database.waits_for_network:
+        return await asyncio.to_thread(_find_old, store, since)
+    return _find_old(store, since)
 
 
 def _find_old(store: Store, since: str) -> list[_Old]:

@@ -20,7 +20,7 @@ from sqlalchemy import Connection, Select, bindparam, delete, insert, select, up
 from resumes.clock import later, timestamp
 from resumes.errors import Conflict, InvalidArgument, InvalidKey, NotFound
 from resumes.store import identifiers
-from resumes.store.accounts import unknown_account
+from resumes.store.accounts import lock_account, unknown_account
 from resumes.store.engine import Store, each
 from resumes.store.schema import accounts, api_keys, key_directory, plans
 from resumes.store.statements import Prepared
@@ -203,6 +203,8 @@ class _Registration:
     replaces: str | None = None
     """The key that lives only until `replaced_until` from now on."""
     replaced_until: str | None = None
+    replaced_expires_at: str | None = None
+    """Until when that key was to live before."""
 
 
 def create_key(
@@ -256,11 +258,16 @@ def _check_key_name(name: str) -> str:
 
 @each
 def _register(connection: Connection, new: _Registration) -> None:
-    account_id = connection.execute(
-        select(accounts.c.id).where(accounts.c.name == new.account, accounts.c.closed_at.is_(None))
-    ).scalar()
+    is_this = (accounts.c.name == new.account, accounts.c.closed_at.is_(None))
+    account_id = connection.execute(select(accounts.c.id).where(*is_this)).scalar()
     if account_id is None:
         raise unknown_account(new.account)
+    lock_account(connection, account_id)
+    # Once more: it may have been closed while its row was waited for.
+    if connection.execute(select(accounts.c.id).where(*is_this)).scalar() != account_id:
+        raise unknown_account(new.account)
+    if new.replaces is not None:
+        _check_replaced(connection, account_id, new)
     key_hash = hash_key(new.secret)
     if connection.execute(
         select(key_directory.c.key_id).where(key_directory.c.key_hash == key_hash)
@@ -289,6 +296,20 @@ def _register(connection: Connection, new: _Registration) -> None:
                 api_keys.c.expires_at.is_(None) | (api_keys.c.expires_at > new.replaced_until),
             )
             .values(expires_at=new.replaced_until)
+        )
+
+
+def _check_replaced(connection: Connection, account_id: str, new: _Registration) -> None:
+    """Raises Conflict unless the key is as it was when its replacing was thought of."""
+    row = connection.execute(
+        select(api_keys.c.revoked_at, api_keys.c.expires_at).where(
+            api_keys.c.account_id == account_id, api_keys.c.id == new.replaces
+        )
+    ).first()
+    if row is None or row.revoked_at is not None or row.expires_at != new.replaced_expires_at:
+        raise Conflict(
+            f"The key {new.replaces} was changed by somebody else meanwhile. "
+            "`resumes keys list` shows how it is now"
         )
 
 
@@ -427,6 +448,7 @@ def rotate_key(store: Store, key_id: str, *, grace: timedelta = DEFAULT_GRACE) -
             expires_at=None,
             replaces=key_id,
             replaced_until=later(now_us, grace),
+            replaced_expires_at=old.expires_at,
         ),
     )
     return new

@@ -69,12 +69,17 @@ MOVE_PROGRESS = Prepared(
     .where(search_progress.c.account_id == bindparam("account"))
     .values(last_seq=bindparam("last_seq"), indexed_us=bindparam("indexed_us"))
 )
-# As in every write to an account: its row first.
+# As in every write to an account: its row first. Then, by a statement of its own, which sees what
+# was committed while that one waited, whether the account is still open.
 LOCK_ACCOUNT = Prepared(
     select(account_usage.c.account_id)
-    .join(accounts, accounts.c.id == account_usage.c.account_id)
-    .where(account_usage.c.account_id == bindparam("account_id"), accounts.c.closed_at.is_(None))
-    .with_for_update(of=account_usage)
+    .where(account_usage.c.account_id == bindparam("account_id"))
+    .with_for_update()
+)
+OPEN_ACCOUNT = Prepared(
+    select(accounts.c.id).where(
+        accounts.c.id == bindparam("account_id"), accounts.c.closed_at.is_(None)
+    )
 )
 STORED_BETWEEN = Prepared(
     select(resumes.c.id).where(
@@ -157,7 +162,8 @@ def add_slice(connection: Connection, some: Slice) -> bool:
 
     False, and nothing is done, if somebody else has indexed it or the account is gone.
     """
-    if LOCK_ACCOUNT.run(connection, account_id=some.account_id).fetchone() is None:
+    LOCK_ACCOUNT.run(connection, account_id=some.account_id).fetchall()
+    if OPEN_ACCOUNT.run(connection, account_id=some.account_id).fetchone() is None:
         return False
     progress = find_progress(connection, some.account_id)
     if some.after_us != (0 if progress is None else progress.indexed_us):

@@ -234,3 +234,18 @@ def test_marking_a_key_that_does_not_count_changes_nothing(
     keys.mark_shown(store, new.id)
     keys.mark_shown(store, "key_x")
     assert keys.get_key(store, new.id) == before
+
+
+def test_a_key_that_is_revoked_while_it_is_rotated_has_no_successor(
+    store: Store, an_account: MakeAccount, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    an_account("ana")
+    key = keys.create_key(store, "ana")
+    as_it_was = keys.get_key(store, key.id)
+    keys.revoke_key(store, key.id)
+    monkeypatch.setattr(keys, "get_key", lambda *_: as_it_was)
+
+    with pytest.raises(Conflict, match="was changed by somebody else"):
+        keys.rotate_key(store, key.id)
+
+    assert [one.state for one in keys.list_keys(store)] == ["revoked"]

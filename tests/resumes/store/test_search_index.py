@@ -96,7 +96,9 @@ def test_a_slice_of_an_account_that_is_gone_or_going_is_not_added(
     fill(store, account, "Ada")
     (some,) = search_filler.gather(store).slices
     if is_closed:
-        closing = accounts._Closing(account.id, with_resumes=True, now="2027-01-15T08:00:00.000Z")
+        closing = accounts._Closing(
+            account.id, "ana", with_resumes=True, now="2027-01-15T08:00:00.000Z"
+        )
         store.write(accounts._close, closing)
     else:
         accounts.delete_account(store, "ana", with_resumes=True)

@@ -12,10 +12,11 @@ from enum import StrEnum
 
 from sqlalchemy import Connection
 
-from resumes.errors import InvalidArgument, ResumesError
+from resumes.errors import InvalidArgument, OutcomeUnknown, ResumesError
 from resumes.store.engine import Store
 from resumes.store.moving import filling, marking
 from resumes.store.moving.filling import Origin
+from resumes.store.moving.marking import Departure
 from resumes.store.moving.proving import TableDigest, check_same, digest_tables
 from resumes.store.moving.tables import READERS
 
@@ -80,12 +81,21 @@ def copy(source: Store, target: Store, *, watcher: Watcher = nobody) -> list[Tab
         marking.check_departed(source, departure)
         is_ending = True
         filling.finish(target)
+    except OutcomeUnknown:
+        # The target may turn out to be usable: the source stays closed until somebody has looked.
+        if not is_ending:
+            _give_back(source, departure)
+        raise
     except BaseException:
         if not _has_ended(target, if_unknown=is_ending):
-            with contextlib.suppress(ResumesError):
-                marking.give_back(source, departure.move)
+            _give_back(source, departure)
         raise
     return digests
+
+
+def _give_back(source: Store, departure: Departure) -> None:
+    with contextlib.suppress(ResumesError):
+        marking.give_back(source, departure.move)
 
 
 def _has_ended(target: Store, *, if_unknown: bool) -> bool:

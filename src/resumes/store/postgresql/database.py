@@ -76,6 +76,11 @@ class PostgresDatabase:
             self._connections.add(connection)
         return connection
 
+    def is_reader_lost(self) -> bool:
+        """Whether this thread's connection has ended, whatever the server called that."""
+        connection: Connection = self._readers.connection
+        return connection.invalidated or bool(driver(connection).closed)
+
     def drop_reader(self) -> None:
         """This thread's reading connection is closed."""
         connection: Connection = self._readers.connection
@@ -121,7 +126,7 @@ class _Reading:
         traceback: TracebackType | None,
     ) -> None:
         if isinstance(error, DRIVER_ERRORS):
-            if sort(error) is Trouble.GONE:
+            if sort(error) is Trouble.GONE or self._database.is_reader_lost():
                 self._database.drop_reader()
             raise explain(error, self._database.label) from error
         if isinstance(error, UnicodeEncodeError):

@@ -9,6 +9,9 @@ from resumes.store.postgresql.database import READ_PATIENCE_S, PostgresDatabase
 from resumes.store.postgresql.driver import DRIVER_ERRORS, postgres_engine
 from resumes.store.postgresql.troubles import explain
 
+LOOK_PATIENCE_S: Final = 15.0
+"""What is only looked at, or made in a moment, has its answer by then."""
+
 UPGRADE_PATIENCE_S: Final = 3_600.0
 """A migration of a large store takes its time."""
 
@@ -28,7 +31,7 @@ def open_database(
 
 
 def _prepare(address: PostgresAddress, *, upgrade: bool) -> None:
-    plain = postgres_engine(address, patience_s=UPGRADE_PATIENCE_S)
+    plain = postgres_engine(address, patience_s=LOOK_PATIENCE_S)
     with plain.connect() as connection:
         state = upgrading.state(connection, address.label)
     if state == "current":

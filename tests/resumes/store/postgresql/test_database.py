@@ -45,6 +45,19 @@ def test_one_that_ends_in_the_middle_is_told_and_the_next_call_has_another(store
     assert plans.list_plans(store)
 
 
+def test_a_connection_that_ends_by_another_name_is_opened_again(
+    store: Store, server: Server
+) -> None:
+    if server.version == "16":
+        pytest.skip("transaction_timeout came with PostgreSQL 17")
+    with store.read() as connection:
+        connection.execute(text("SET transaction_timeout = '50ms'"))
+    with pytest.raises(StoreUnavailable), store.read() as connection:
+        connection.execute(text("SELECT pg_sleep(5)"))
+    for _ in range(2):
+        assert accounts.list_accounts(store) == []
+
+
 def test_an_error_of_the_statement_ends_no_connection(store: Store) -> None:
     first = backend_id(store)
     with pytest.raises(StoreUnavailable, match="division by zero"), store.read() as connection:

@@ -13,7 +13,7 @@ import pytest
 from sqlalchemy import Connection, text
 
 from resumes.errors import NotFound, OutcomeUnknown, QuotaReached, StoreUnavailable
-from resumes.store import Store, accounts, creating, listing, open_store, plans
+from resumes.store import Store, accounts, creating, keys, listing, open_store, plans
 from resumes.store.accounts import AccountInfo
 from resumes.store.creating import Created
 from resumes.store.engine import each
@@ -377,6 +377,37 @@ def test_who_goes_on_with_the_last_id_misses_nothing_that_several_processes_writ
         reader.result(30)
     assert seen == sorted(id_ for ids in created for id_ in ids)
     assert len(seen) == 360
+
+
+def test_what_waited_while_its_account_was_closed_does_not_enter_it(
+    store: Store, url: str, an_account: MakeAccount
+) -> None:
+    account = an_account()
+    with psycopg.connect(url) as closing, ThreadPoolExecutor(2) as pool:
+        closing.execute(
+            "SELECT 1 FROM account_usage WHERE account_id = %s FOR UPDATE", [account.id]
+        )
+        closing.execute("UPDATE accounts SET closed_at = 'now' WHERE id = %s", [account.id])
+        create = pool.submit(creating.create, store, account.id, [a_resume()])
+        key = pool.submit(keys.create_key, store, "ana")
+        wait_until(lambda: waiting_count(url) == 2)
+        closing.commit()
+        with pytest.raises(NotFound):
+            create.result()
+        with pytest.raises(NotFound):
+            key.result()
+    assert listing.list_page(store, account.id).entries == []
+    assert accounts.check_counters(store) == []
+
+
+def waiting_count(url: str) -> int:
+    with psycopg.connect(url) as connection:
+        row = connection.execute(
+            "SELECT count(*) FROM pg_stat_activity"
+            " WHERE wait_event_type = 'Lock' AND datname = current_database()"
+        ).fetchone()
+    assert row is not None
+    return int(row[0])
 
 
 def test_a_refusal_is_no_failure(store: Store) -> None:

@@ -34,6 +34,8 @@ async def test_nothing_is_asked_once_the_reader_is_elsewhere(store: Store) -> No
         pilot.app.screen.action_delete_account()  # type: ignore[attr-defined]
         pilot.app.action_go("plans")  # type: ignore[attr-defined]
         await shows(pilot.app, "3 plans")
+        await pilot.app.workers.wait_for_complete()
+        await pilot.pause()
         await presses(pilot, "3")
         await shows(pilot.app, "2 accounts")
         await until(lambda: pilot.app.screen.is_current)
