@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
+from resumes.errors import Conflict
 from resumes.store import Store, account_export, accounts, creating, keys, listing
 from resumes.store.account_export import iter_lines
 from resumes.store.accounts import AccountInfo
@@ -104,3 +105,17 @@ def test_whoever_waits_is_told_how_many_resumes_are_out(
     for _ in iter_lines(store, accounts.get_account(store, "ana"), told=told.append):
         pass
     assert told == [1, 2, 3]
+
+
+def test_an_account_that_is_deleted_meanwhile_does_not_look_whole(
+    store: Store, an_account: MakeAccount
+) -> None:
+    ana = an_account()
+    fill(store, ana, 3)
+    lines = iter_lines(store, ana)
+    next(lines)
+
+    accounts.delete_account(store, "ana", with_resumes=True)
+
+    with pytest.raises(Conflict, match="was deleted while it was exported"):
+        list(lines)

@@ -25,6 +25,7 @@ from resumes.store.accounts import AccountInfo
 from resumes.store.portable import Header, Kind, Row, Writer
 from tests.resumes.builders import a_claim, a_resume
 from tests.resumes.store.builders import a_file
+from tests.resumes.store.conftest import SteppingClock
 from tests.resumes.store.test_account_export import exported, fill
 
 MakeAccount = Callable[..., AccountInfo]
@@ -276,3 +277,35 @@ def test_a_slice_is_of_one_kind_and_bounded_in_rows_and_bytes(
     rows = iter([large, large, small, small, small, small])
     sizes = [len(some) for some in account_import._iter_slices(rows)]
     assert sizes == [1, 1, 3, 1]
+
+
+def test_an_account_that_somebody_else_has_begun_to_delete_does_not_arrive(
+    store: Store, an_account: MakeAccount, clock: SteppingClock
+) -> None:
+    fill(store, an_account(), 3)
+    export = exported(store)
+    accounts.delete_account(store, "ana", with_resumes=True)
+
+    def begin_to_delete(step: str, rows: int) -> None:
+        if step == "stored" and names(store) == ["ana~import"]:
+            clock.advance(1)
+            arriving = accounts.get_account(store, "ana~import", closed_too=True)
+            # As far as another import of the same name gets before this one goes on.
+            closing = accounts._Closing(arriving.id, "ana~import", True, "2027-01-15T08:00:01.000Z")
+            store.write(accounts._close, closing)
+
+    with pytest.raises(Conflict, match="deleted while it was imported"):
+        take(store, export, told=begin_to_delete)
+    assert names(store) == []
+
+
+def test_an_account_that_has_arrived_is_not_taken_for_what_was_left_of_it(
+    store: Store, an_account: MakeAccount
+) -> None:
+    ana = an_account()
+    late = accounts._Closing(ana.id, "ana~import", True, "2027-01-15T08:00:01.000Z")
+
+    with pytest.raises(NotFound):
+        store.write(accounts._close, late)
+
+    assert not accounts.get_account(store, "ana").is_closed

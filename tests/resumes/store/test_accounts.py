@@ -86,9 +86,11 @@ def test_an_account_with_resumes_goes_only_when_that_is_said(
     assert accounts.get_account(store, "ana").resume_count == 1
 
 
+@pytest.mark.parametrize("slice_rows", [1, accounts.LEDGER_SLICE])
 def test_a_deleted_account_leaves_nothing_and_its_keys_do_not_count(
-    store: Store, an_account: MakeAccount
+    store: Store, an_account: MakeAccount, monkeypatch: pytest.MonkeyPatch, slice_rows: int
 ) -> None:
+    monkeypatch.setattr(accounts, "LEDGER_SLICE", slice_rows)
     account = an_account("ana")
     keys.create_key(store, "ana")
     creating.create(store, account.id, [a_resume(idempotency="k")])

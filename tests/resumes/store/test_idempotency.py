@@ -1,4 +1,5 @@
 import asyncio
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -188,3 +189,19 @@ def test_a_create_without_a_key_runs_no_statement_about_keys(
     keyed(store, account)
     assert any("idempotency" in one for one in statements)
     raw.set_trace_callback(None)
+
+
+def test_an_event_loop_never_waits_for_a_network(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    threads: list[threading.Thread] = []
+
+    def find(*_: object) -> list[object]:
+        threads.append(threading.current_thread())
+        return []
+
+    monkeypatch.setattr(idempotency, "_find_old", find)
+
+    assert asyncio.run(prune_soon(store)) == 0
+    is_elsewhere = threads != [threading.main_thread()]
+    assert is_elsewhere == store.database.waits_for_network

@@ -1,9 +1,13 @@
 """Opening a store in PostgreSQL: what is told when it cannot be had."""
 
+import time
+
+import psycopg
 import pytest
 
 from resumes.errors import StoreUnavailable
 from resumes.store import open_store, plans
+from resumes.store.postgresql import opening
 from tests.postgres import Server, free_port
 
 
@@ -39,3 +43,14 @@ def test_a_database_that_is_not_there_is_told_without_the_password(server: Serve
     with pytest.raises(StoreUnavailable, match='"missing" does not exist') as told:
         open_store(address)
     assert "hidden" not in told.value.message
+
+
+def test_who_only_looks_does_not_wait_for_long(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(opening, "LOOK_PATIENCE_S", 0.5)
+    open_store(url).close()
+    with psycopg.connect(url) as other:
+        other.execute("LOCK TABLE alembic_version IN ACCESS EXCLUSIVE MODE")
+        began_s = time.monotonic()
+        with pytest.raises(StoreUnavailable, match="did not answer"):
+            open_store(url)
+        assert time.monotonic() - began_s < 5
