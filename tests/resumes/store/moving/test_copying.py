@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sqlalchemy import Connection, text
 
-from resumes.errors import Conflict, InvalidArgument, StoreUnavailable
+from resumes.errors import Conflict, InvalidArgument, OutcomeUnknown, StoreUnavailable
 from resumes.store import Store, accounts, listing, open_store
 from resumes.store.creating import create
 from resumes.store.engine import each
@@ -96,6 +96,25 @@ def test_s13_a_copy_that_ended_is_not_undone_by_what_comes_after(
     monkeypatch.setattr(filling, "finish", finish_and_be_interrupted)
     with pytest.raises(KeyboardInterrupt):
         copying.copy(source, store)
+
+    accounts.create_account(store, "late")
+    with pytest.raises(StoreUnavailable, match="being moved to"):
+        accounts.create_account(source, "late")
+
+
+def test_s13_a_copy_of_which_nobody_knows_whether_it_ended_gives_nothing_back(
+    source: Store, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    finish = filling.finish
+
+    def finish_later(target: Store) -> None:
+        # As a COMMIT that still waits for a standby when it is no longer waited for.
+        raise OutcomeUnknown
+
+    monkeypatch.setattr(filling, "finish", finish_later)
+    with pytest.raises(OutcomeUnknown):
+        copying.copy(source, store)
+    finish(store)
 
     accounts.create_account(store, "late")
     with pytest.raises(StoreUnavailable, match="being moved to"):
