@@ -47,7 +47,9 @@ def paragraphs(details: Details, settings: Settings) -> list[Paragraph]:
 
 def _usage(details: Details) -> Iterator[Fact]:
     account = details.account
-    if account.is_closed:
+    if account.is_arriving:
+        yield "State", "being imported; D removes what is left of an import that was cut off"
+    elif account.is_closed:
         yield "State", "being deleted; D goes on with it"
     yield "Resumes", f"{account.resume_count:,} of {maximum_text(account.max_resumes)}"
     if account.max_resumes is not None:

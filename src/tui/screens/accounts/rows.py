@@ -64,6 +64,8 @@ def fullness(account: AccountInfo) -> float:
 def usage_cell(row: Row) -> Content:
     """How full the account is, or how much of it is still to go."""
     account = row.account
+    if account.is_arriving:
+        return safe(f"being imported, {account.resume_count:,} so far", "$warning")
     if account.is_closed:
         return safe(f"being deleted, {account.resume_count:,} left", "$warning")
     return quota_bar(account.resume_count, account.max_resumes)

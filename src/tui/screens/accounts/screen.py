@@ -165,6 +165,8 @@ class AccountsScreen(SplitScreen[Row]):
         row = self.list.current
         if row is None:
             tell(self, f"There is no account to {verb}.")
+        elif row.account.is_arriving:
+            tell(self, f"{row.account.name} is being imported. D removes what an import has left.")
         elif row.account.is_closed:
             tell(self, f"{row.account.name} is being deleted. D goes on with that.")
         else:

@@ -56,4 +56,9 @@ def test_an_account_that_is_being_deleted_says_what_is_left(store: Store) -> Non
     (row,) = read_rows(store, Order.NAME).rows
 
     assert usage_cell(row).plain == "being deleted, 1 left"
+
+
+def test_an_account_that_is_being_imported_says_so() -> None:
+    row = a_row("ana~import", 7, 10, is_closed=True)
+    assert usage_cell(row).plain == "being imported, 7 so far"
     assert usage_cell(a_row("half", 5, 10)).plain == "████░░░░ 5/10 50 %"
