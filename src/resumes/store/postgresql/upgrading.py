@@ -40,20 +40,21 @@ def state(connection: Connection, label: str, *, folder: Path = migrations.FOLDE
 
     Raises StoreIncompatible also for a database of another program.
     """
-    try:
-        found = migrations.state(connection, label, folder=folder)
-    except StoreIncompatible:
-        if _is_usable(connection, migrations.revisions(folder)):
-            return "current"
-        raise
-    if found == "empty":
-        strangers = sorted(set(metadata.tables) & set(inspect(connection).get_table_names()))
-        if strangers:
+    # One look at all tables: between two of them somebody else may make the store.
+    tables = set(inspect(connection).get_table_names())
+    if "alembic_version" not in tables:
+        if strangers := sorted(set(metadata.tables) & tables):
             raise StoreIncompatible(
                 f"{label} is a database of another program: it has a table {strangers[0]}. Name "
                 "another database with --database"
             )
-    return found
+        return "empty"
+    try:
+        return migrations.state(connection, label, folder=folder)
+    except StoreIncompatible:
+        if _is_usable(connection, migrations.revisions(folder)):
+            return "current"
+        raise
 
 
 def _is_usable(connection: Connection, known: list[str]) -> bool:
