@@ -169,7 +169,7 @@ def _children_of(process_id: int) -> list[int]:
 def test_no_screen_shows_it(home: Path) -> None:
     words = [sys.executable, "-P", "-m", "cli", "--home", str(home), "tui", "health"]
     with console(words, size=(120, 40), environment=os.environ) as terminal:
-        seen = terminal.shows("postgresql://127.0.0.1", "version 18")
+        seen = terminal.shows("postgresql://resumes@127.0.0.1", "version 18")
         assert is_harmless(seen)
         assert is_harmless(terminal.wire.decode("utf-8", "replace"))
 
