@@ -22,6 +22,7 @@ from resumes.store.accounts import (
     delete_account,
     find_account,
     get_account,
+    lock_account,
 )
 from resumes.store.creating import ADD_DOCUMENT
 from resumes.store.engine import Store, each
@@ -85,10 +86,11 @@ def import_account(
 ) -> Arrived:
     """The account of the export is in the store, with its ids and times, under its name or `name`.
 
-    `file` is read twice, from where it stands. `told` is called with "checked" and "stored" and the rows so far. What it
-    holds is kept even where its plan allows less. Raises InvalidJson for a file that is not whole,
-    Conflict for a name or a key that is taken, NotFound for a plan that is not there, and what
-    `Store.write` raises; nothing is there then but what the next call removes.
+    `file` is read twice, from where it stands. What it holds is kept even where its plan allows
+    less. `told` is called with "checked" and "stored" and the rows so far. Raises InvalidJson for a
+    file that is not whole, Conflict for a name or a key that is taken, NotFound for a plan that is
+    not there, and what `Store.write` raises; nothing is there then but what the next call removes,
+    or after OutcomeUnknown perhaps the account.
     """
     began = file.tell()
     reader = Reader(file)
@@ -148,7 +150,11 @@ def _refuse_known_key(connection: Connection, row: Row) -> None:
 
 def _refuse_taken(store: Store, name: str) -> None:
     if find_account(store, name, closed_too=True) is not None:
-        raise Conflict(f'Account "{name}" exists already: choose another name with --name')
+        raise _taken(name)
+
+
+def _taken(name: str) -> Conflict:
+    return Conflict(f'Account "{name}" exists already: choose another name with --name')
 
 
 @dataclass(frozen=True, slots=True)
@@ -255,7 +261,7 @@ def _open(connection: Connection, new: _NewAccount) -> None:
     _lock(connection, new.account_id)
     taken = connection.execute(select(accounts.c.id).where(accounts.c.name == new.name)).first()
     if taken is not None:
-        raise Conflict(f'Account "{new.name}" exists already: choose another name with --name')
+        raise _taken(new.name)
     opened = connection.execute(
         update(accounts)
         .where(
@@ -271,11 +277,5 @@ def _open(connection: Connection, new: _NewAccount) -> None:
 
 
 def _lock(connection: Connection, account_id: str) -> None:
-    """The account's row is this transaction's, first as in every write."""
-    found = connection.execute(
-        select(account_usage.c.account_id)
-        .where(account_usage.c.account_id == account_id)
-        .with_for_update()
-    ).first()
-    if found is None:
+    if lock_account(connection, account_id) is None:
         raise Conflict(DELETED)

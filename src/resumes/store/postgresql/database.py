@@ -3,7 +3,7 @@
 import contextlib
 import threading
 import weakref
-from types import TracebackType
+from collections.abc import Iterator
 from typing import Final
 
 from sqlalchemy import Connection, text
@@ -59,10 +59,22 @@ class PostgresDatabase:
         """Servers and name."""
         return self._address.label
 
-    def read(self) -> "_Reading":
+    @contextlib.contextmanager
+    def read(self) -> Iterator[Connection]:
         """A block with a connection of this thread's own, on which each statement stands for
         itself. Errors of the driver become StoreUnavailable."""
-        return _Reading(self)
+        try:
+            connection = self.reader()
+        except DRIVER_ERRORS as error:
+            raise explain(error, self.label) from error
+        try:
+            yield connection
+        except DRIVER_ERRORS as error:
+            if sort(error) is Trouble.GONE or self._is_reader_lost():
+                self.drop_reader()
+            raise explain(error, self.label) from error
+        except UnicodeEncodeError as error:
+            raise not_text(error) from error
 
     def reader(self) -> Connection:
         """This thread's reading connection, opened when first asked for or when it has ended."""
@@ -76,7 +88,7 @@ class PostgresDatabase:
             self._connections.add(connection)
         return connection
 
-    def is_reader_lost(self) -> bool:
+    def _is_reader_lost(self) -> bool:
         """Whether this thread's connection has ended, whatever the server called that."""
         connection: Connection = self._readers.connection
         return connection.invalidated or bool(driver(connection).closed)
@@ -103,31 +115,3 @@ class PostgresDatabase:
             with contextlib.suppress(*DRIVER_ERRORS):
                 connection.close()
         self._read_engine.dispose()
-
-
-class _Reading:
-    """The block of `PostgresDatabase.read`."""
-
-    __slots__ = ("_database",)
-
-    def __init__(self, database: PostgresDatabase) -> None:
-        self._database = database
-
-    def __enter__(self) -> Connection:
-        try:
-            return self._database.reader()
-        except DRIVER_ERRORS as error:
-            raise explain(error, self._database.label) from error
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        if isinstance(error, DRIVER_ERRORS):
-            if sort(error) is Trouble.GONE or self._database.is_reader_lost():
-                self._database.drop_reader()
-            raise explain(error, self._database.label) from error
-        if isinstance(error, UnicodeEncodeError):
-            raise not_text(error) from error
