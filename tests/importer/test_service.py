@@ -194,7 +194,7 @@ def test_an_inbox_that_vanishes_and_is_back_needs_no_restart(
     monkeypatch.setattr(service, "FOLLOW_S", 0.05)
     account = an_account()
     with watched(store, root, told):
-        wait_until(lambda: (root / ".work").exists())
+        wait_until(lambda: len(importers.list_importers(store)) == 1)
         root.rename(root.with_name("away"))
         wait_until(lambda: any("Nothing new is taken" in notice for notice in told.notices))
         root.mkdir()
