@@ -47,9 +47,22 @@ _NOT_NUMBERS = re.compile(rb"-?(?:NaN|Infinity)")
 _ESCAPED_NUL = re.compile(rb"(?<!\\)(?:\\\\)*+(\\u0000)")
 # A string that never ends is one too: were it none, each quote in it would be tried as the
 # beginning of one, up to the end.
-_STRING = rb'"[^"\\]*(?:\\.[^"\\]*)*"?'
+_STRING = rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"?'
 _TOKEN = re.compile(_STRING + rb"|[\[{]|[\]}]|(-?[0-9][0-9.eE+-]*+)", re.DOTALL)
-_SEPARATORS = {one: re.compile(_STRING + rb"|(%b)" % one, re.DOTALL) for one in (b",", b":")}
+
+
+def _up_to(separator: bytes, number: int) -> re.Pattern[bytes]:
+    """What matches up to that separator, counted from 1, of those outside of strings.
+
+    Possessive throughout: it is tried once, and nothing is kept of each step.
+    """
+    between = b'[^"%b]*+' % separator
+    step = b"%b(?:%b%b)*+%b" % (between, _STRING, between, separator)
+    return re.compile(b"(?:%b){%d}+" % (step, number), re.DOTALL)
+
+
+_TOO_MANY_VALUES = _up_to(b",", MAX_VALUES)
+_TOO_MANY_FIELDS = _up_to(b":", MAX_FIELDS + 1)
 _COMPLAINT = re.compile(r"(.*) at line ([0-9]+) column ([0-9]+)", re.DOTALL)
 _DUPLICATE_KEY = re.compile(r'Detected duplicate key "(.*)"', re.DOTALL)
 # An integer of more characters than this, sign included, is out of range whatever its digits.
@@ -69,9 +82,9 @@ def read_json(body: bytes) -> Any:
     """
     # Counted in no time; text has them as well, so more of them are a reason to look closer.
     if body.count(b",") >= MAX_VALUES:
-        _refuse_many(body, b",", MAX_VALUES, f"more than {MAX_VALUES:,} values")
+        _refuse_many(body, _TOO_MANY_VALUES, f"more than {MAX_VALUES:,} values")
     if body.count(b":") > MAX_FIELDS:
-        _refuse_many(body, b":", MAX_FIELDS + 1, f"more than {MAX_FIELDS:,} fields")
+        _refuse_many(body, _TOO_MANY_FIELDS, f"more than {MAX_FIELDS:,} fields")
     try:
         # The parser's cache outlives the call: keys may stay in it, what people wrote may not.
         value = jiter.from_json(
@@ -84,12 +97,10 @@ def read_json(body: bytes) -> Any:
     return value
 
 
-def _refuse_many(body: bytes, separator: bytes, too_many: int, reason: str) -> None:
-    """Raises InvalidJson at the separator outside of strings that is one too many."""
-    found = (token for token in _SEPARATORS[separator].finditer(body) if token[1])
-    token = next(islice(found, too_many - 1, None), None)
-    if token is not None:
-        raise _invalid(reason, token.start())
+def _refuse_many(body: bytes, too_many: re.Pattern[bytes], reason: str) -> None:
+    """Raises InvalidJson at the separator that is one too many, if there is one."""
+    if found := too_many.match(body):
+        raise _invalid(reason, found.end() - 1)
 
 
 def is_faithful(value: Any, depth: int = 1) -> bool:
