@@ -15,6 +15,7 @@ from sqlalchemy.exc import DBAPIError
 
 from resumes.errors import StoreIncompatible, StoreUnavailable
 from resumes.store import migrations
+from resumes.store.postgresql import planner
 from resumes.store.schema import metadata
 
 MAKE_LOCK: Final = (
@@ -82,6 +83,7 @@ def upgrade(
         if state(connection, label, folder=folder) != "current":
             connection.execute(text(DDL_WAITS))
             migrations.run(connection, folder=folder)
+            planner.set_page_cost(connection)
 
 
 def _make_lock(engine: Engine) -> None:
