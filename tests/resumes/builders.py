@@ -45,3 +45,14 @@ def a_claim(claim_id: str = "0" * 24, name: str = "ada.json") -> Claim:
         claimed_at="2027-01-15T08:00:00.000Z",
         source=lambda: b"{",
     )
+
+
+def a_mount(point: str, kind: str, *, id: int = 50, parent: int = 27) -> str:  # noqa: A002  (as proc(5) names it)
+    """A line of mountinfo."""
+    return f"{id} {parent} 0:44 / {point} rw,relatime shared:7 master:1 - {kind} source rw"
+
+
+def mountinfo(*lines: str) -> str:
+    """The mountinfo of a system on ext4, where these came after its root."""
+    root = "27 1 254:0 / / rw,relatime - ext4 /dev/sda rw"
+    return "".join(f"{line}\n" for line in (root, *lines))
