@@ -113,7 +113,9 @@ def _note_origins(
 ) -> None:
     if name := entry.find_name(*part.names):
         for written in part.fields:
-            conversion.origins[f"{place}.{written}"] = f"{origin}.{name}"
+            conversion.origins[f"{place}.{written}"] = (
+                origin if entry.is_mere_text else f"{origin}.{name}"
+            )
 
 
 def _add_sections(items: dict[str, list[dict[str, Any]]], conversion: Conversion) -> None:

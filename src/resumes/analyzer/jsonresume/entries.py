@@ -39,13 +39,19 @@ def is_blank(value: Any) -> bool:
 
 
 class Entry:
-    """An object of a JSON Resume. Its fields are read one by one, and missing ones are blank."""
+    """An object of a JSON Resume. Its fields are read one by one, and missing ones are blank.
 
-    __slots__ = ("_asked", "_findings", "_values")
+    `is_mere_text`: there is no object, but a text that counts as its one field.
+    """
 
-    def __init__(self, values: Mapping[str, Any], findings: Findings) -> None:
+    __slots__ = ("_asked", "_findings", "_values", "is_mere_text")
+
+    def __init__(
+        self, values: Mapping[str, Any], findings: Findings, *, is_mere_text: bool = False
+    ) -> None:
         self._values = values
         self._findings = findings
+        self.is_mere_text = is_mere_text
         self._asked: set[str] = set()
 
     def has(self, name: str) -> bool:
@@ -131,7 +137,7 @@ class Entry:
                     with opened(value, self._findings, position) as entry:
                         yield position, entry
                 elif (text := find_text(value)) is not None:
-                    yield position, Entry({sole_field: text}, self._findings)
+                    yield position, Entry({sole_field: text}, self._findings, is_mere_text=True)
                 else:
                     self._findings.warn(position, NO_OBJECT)
             self._findings.scope.pop()

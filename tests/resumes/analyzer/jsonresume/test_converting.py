@@ -195,3 +195,9 @@ def test_what_is_said_of_the_document_is_traced_to_the_json_resume(path: str, or
 def test_what_comes_from_nowhere_keeps_its_path() -> None:
     for path in ("", "style.layout", "sections"):
         assert Conversion().traced(Issue(path, "said")) == Issue(path, "said")
+
+
+def test_what_is_said_of_a_mere_text_in_a_list_names_its_position() -> None:
+    conversion = convert({"basics": {}, "work": ["Example Ltd"]})
+    traced = conversion.traced(Issue("sections.experiences.items[0].workplace", "said"))
+    assert traced == Issue("work[0]", "work[0]: said")
