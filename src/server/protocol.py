@@ -102,7 +102,10 @@ class Protocol(Receiving):
                 cycle, app = self.pipeline.pop()
                 self._start_asgi_task(cycle, app)
             self.flow.resume_reading()
-        elif self._reading is OVER:
+            return
+        if self._reading is BODY:
+            self._hear_out()
+        if self._reading is OVER:
             self.flow.resume_reading()
 
     def _release(self) -> None:
@@ -133,6 +136,14 @@ class Protocol(Receiving):
             case _:
                 self.transport.abort()
 
+    def _hear_out(self) -> None:
+        """Nothing more is read: what still comes is thrown away, for a while."""
+        self._reading = OVER
+        self._body_bytes = 0
+        self._patience.begin(self.loop.time())
+        if not self._patience.is_stopping:
+            self.transport.linger()
+
     def _refuse(self, refused: Refused) -> None:
         """The client is told, nothing more is read, and the connection ends.
 
@@ -142,11 +153,7 @@ class Protocol(Receiving):
         asked = [] if self._reading is BETWEEN else list(self.scope["headers"])
         was_answered = self._reading is BODY and self.cycle.response_complete
         is_answering = self._give_up()
-        self._reading = OVER
-        self._body_bytes = 0
-        self._patience.begin(self.loop.time())
-        if not self._patience.is_stopping:
-            self.transport.linger()
+        self._hear_out()
         if not is_answering:
             if not was_answered:
                 self._write(refused, asked)

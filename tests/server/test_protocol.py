@@ -165,6 +165,23 @@ def test_a_client_that_sends_all_before_it_reads_sees_the_413(served: Served) ->
     assert json.loads(rest)["error"] == "Resume too large: the limit is 2097152 bytes"
 
 
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [({"Authorization": "Bearer unknown"}, 401), ({"Content_Encoding": "gzip"}, 415)],
+)
+def test_a_client_that_sends_all_and_asks_for_the_end_sees_its_refusal(
+    served: Served, headers: dict[str, str], status: int
+) -> None:
+    request = a_request(served, b" " * (2 * 1024 * 1024), Connection="close", **headers)
+    with a_connection(served.url) as connection:
+        connection.sendall(request)
+
+        head, _ = split(read_all(connection))
+
+    assert head.startswith(f"http/1.1 {status} ".encode())
+    assert b"connection: close" in head
+
+
 def test_a_413_comes_before_the_body_is_sent(served: Served) -> None:
     request = a_request(served, b"", Content_Length=str(3 * 1024 * 1024), Expect="100-continue")
     with a_connection(served.url) as connection:
