@@ -1,7 +1,11 @@
 """What services log, as lines on standard error: of text, or of JSON."""
 
+import contextlib
 import logging
+import os
 import time
+from collections.abc import Iterator
+from typing import TextIO
 
 import orjson
 
@@ -63,7 +67,7 @@ class WriterHandler(logging.Handler):
         except Exception:  # noqa: BLE001  (a record that cannot be formatted must not fail its caller)
             self.handleError(record)
             return
-        self._writer.put(line.encode("utf-8", "backslashreplace") + b"\n")
+        self._writer.put(_line(line))
 
 
 def set_up_logs(*, as_json: bool = False) -> None:
@@ -76,6 +80,32 @@ def open_service_log(*, as_json: bool) -> LogWriter:
     writer = LogWriter(STANDARD_ERROR)
     _set_up(WriterHandler(writer), as_json=as_json)
     return writer
+
+
+def is_file_or_pipe(stream: TextIO) -> bool:
+    """Whether what is written to the stream goes to one, rather than to a terminal."""
+    try:
+        return not os.isatty(stream.fileno())
+    except OSError:  # it is kept in this process, as some who call us keep it
+        return False
+
+
+@contextlib.contextmanager
+def narrating_behind(*, as_json: bool) -> Iterator[None]:
+    """Logs and narration of the block are written behind those who have something to say, so that
+    nobody waits for a reader of standard error that is slow or stuck."""
+    writer = open_service_log(as_json=as_json)
+    if not as_json:
+        narrate_by(lambda level, text: writer.put(_line(text)))
+    try:
+        yield
+    finally:
+        narrate_by(None)
+        writer.close()
+
+
+def _line(text: str) -> bytes:
+    return text.encode("utf-8", "backslashreplace") + b"\n"
 
 
 def _set_up(handler: logging.Handler, *, as_json: bool) -> None:

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from cli.candidates import account_names
+from cli.candidates import account_option
 from cli.commands import LOG_FORMAT, command
 from cli.exits import ExitCode
-from cli.logs import set_up_logs
+from cli.logs import is_file_or_pipe, narrating_behind, set_up_logs
 from cli.outcomes import summary
 from cli.output import put_json_line, say
 from cli.progress import Meter, metered
@@ -28,12 +28,7 @@ if TYPE_CHECKING:
 @click.argument(
     "root", required=False, type=click.Path(exists=True, file_okay=False, path_type=Path)
 )
-@click.option(
-    "--account",
-    metavar="NAME",
-    shell_complete=account_names,
-    help="Whose files in ROOT itself are.",
-)
+@account_option("Whose files in ROOT itself are.")
 @click.option("--once", is_flag=True, help="Import what is there, then end.")
 @click.option("--dry-run", is_flag=True, help="Say what --once would do, and change nothing.")
 @click.option(
@@ -128,6 +123,10 @@ def _narrating(session: Session, *, is_alone: bool, logs_json: bool) -> Iterator
 
     Progress only where nobody else writes: not below `up`, and not between lines of JSON.
     """
+    if is_file_or_pipe(sys.stderr):
+        with narrating_behind(as_json=logs_json):
+            yield Meter()
+        return
     has_data = session.as_json and sys.stdout.isatty()
     with metered(is_wanted=is_alone and not has_data and not logs_json) as meter:
         set_up_logs(as_json=logs_json)

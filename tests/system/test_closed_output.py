@@ -1,13 +1,18 @@
-"""Programs whose standard streams are closed, as some supervisors start them."""
+"""Programs whose standard streams are closed or stuck, as some supervisors have them."""
 
+import os
 import shlex
+import signal
 import subprocess
 from pathlib import Path
 
 import pytest
 
 from resumes.store import keys, open_store
+from tests.importer.builders import filed, wait_until
+from tests.resumes.builders import a_document
 from tests.system import programs
+from tests.system.server.test_operations import full_pipe
 
 
 @pytest.mark.parametrize("words", [["accounts", "list"], ["keys", "create", "ana"]])
@@ -33,3 +38,26 @@ def test_all_streams_closed_harm_nothing(tmp_path: Path) -> None:
     done = subprocess.run(["sh", "-c", f"{line} <&- >&- 2>&-"], timeout=60, check=False)
     assert done.returncode == 1
     assert "ana" in programs.succeed(tmp_path, "accounts", "list")
+
+
+@pytest.mark.parametrize("flags", [[], ["--log-format", "json"]])
+def test_an_importer_whose_log_nobody_reads_goes_on_and_ends_when_told(
+    tmp_path: Path, flags: list[str]
+) -> None:
+    programs.succeed(tmp_path, "accounts", "create", "ana")
+    inbox = tmp_path / "inbox" / "ana"
+    inbox.mkdir(parents=True, exist_ok=True)
+    errors = full_pipe()
+    watching = subprocess.Popen(
+        programs.command(tmp_path, "watch", *flags),
+        stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=errors,
+    )  # fmt: skip
+    try:
+        (inbox / "1.json").write_bytes(a_document())
+        wait_until(lambda: len(filed(tmp_path / "inbox", "_done")) == 1)
+        watching.send_signal(signal.SIGTERM)
+        assert watching.wait(10) == 0
+    finally:
+        watching.kill()
+        watching.wait()
+        os.close(errors)
