@@ -11,6 +11,7 @@ import argparse
 import hashlib
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -29,6 +30,10 @@ from resumes.store.plans import PlanChange
 SAMPLE = Path(__file__).parents[1] / "sample_data" / "nurse-double-column-en.json"
 ACCOUNTS = 10
 BATCH = 500
+
+
+COPY = [sys.executable, "-P", "-m", "cli", "db", "copy"]
+COPIED_ROWS = re.compile(r"Copying .*: ([0-9,]+) of ([0-9,]+) rows")
 
 
 class Copied(NamedTuple):
@@ -57,13 +62,26 @@ def _digest(account: int, item: int) -> bytes:
     return hashlib.sha256(f"{account} {item}".encode()).digest()
 
 
+def kill_half_way(source: str, target: str) -> str:
+    """A copy is killed when it says that it has half of the rows. What it said last."""
+    process = subprocess.Popen(
+        [*COPY, source, target], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+    )
+    assert process.stderr is not None
+    for line in process.stderr:
+        if found := COPIED_ROWS.match(line):
+            done, of = (int(number.replace(",", "")) for number in found.groups())
+            if done * 2 >= of:
+                process.kill()
+                process.wait()
+                return line.strip()
+    raise SystemExit("the copy ended before it could be killed: it takes more resumes")
+
+
 def copy(source: str, target: str) -> Copied:
     """`resumes db copy`, which must succeed."""
     began_s = time.perf_counter()
-    process = subprocess.Popen(
-        [sys.executable, "-P", "-m", "cli", "db", "copy", source, target, "--json"],
-        stdout=subprocess.PIPE,
-    )
+    process = subprocess.Popen([*COPY, source, target, "--json"], stdout=subprocess.PIPE)
     assert process.stdout is not None
     answer = process.stdout.read()
     _, status, usage = os.wait4(process.pid, 0)
@@ -85,6 +103,7 @@ def show(what: str, copied: Copied, resumes: int) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--resumes", type=int, default=1_000_000)
+    parser.add_argument("--kill", action="store_true", help="the first copy, half-way")
     parser.add_argument("--postgresql", choices=list(postgres.VERSIONS), default="18")
     options = parser.parse_args()
     with (
@@ -95,6 +114,8 @@ def main() -> None:
         between = server.url(server.make_database())
         with open_store(first) as store:
             make_source(store, options.resumes)
+        if options.kill:
+            print(f"Killed at: {kill_half_way(first, between)}")
         print("| | s | resumes/s | rows/s | peak MB |\n| --- | --- | --- | --- | --- |")
         there = copy(first, between)
         show("SQLite to PostgreSQL", there, options.resumes)

@@ -37,9 +37,9 @@ SAYING: Final = {
 """Columns by which one account is meant."""
 
 ACROSS: Final = {
-    "resumes.store.accounts.check_counters": "doctor proves the quota of every account",
     "resumes.store.accounts.list_accounts": "the admin's list of accounts",
     "resumes.store.checking.": "db check looks for rows of accounts that are not there",
+    "resumes.store.counters.list_wrong": "doctor proves the quota of every account",
     "resumes.store.foresight._affected": "whom a change of a plan hits, before it is made",
     "resumes.store.holdings.count_active_keys": "the admin's list of accounts counts keys",
     "resumes.store.idempotency._OLDEST": "pruning finds what is old; it deletes account by account",

@@ -16,9 +16,9 @@ from tests.postgres import VERSIONS, programs
 import benchmarks.cluster
 from benchmarks.cluster import report
 from benchmarks.cluster.checker import Finding
+from benchmarks.cluster.cluster import Cluster
 from benchmarks.cluster.drill import Drill
 from benchmarks.cluster.events import EVENTS, Event
-from benchmarks.cluster.nodes import Cluster
 from benchmarks.cluster.pooler import Pooler, find_pgbouncer
 from benchmarks.cluster.processes import CannotRun
 from benchmarks.cluster.unprivileged import open_site

@@ -7,10 +7,10 @@ from typing import Final
 
 from benchmarks.cluster import checker, report
 from benchmarks.cluster.checker import Finding
+from benchmarks.cluster.cluster import Cluster
 from benchmarks.cluster.events import Event
 from benchmarks.cluster.history import History
 from benchmarks.cluster.load import Load
-from benchmarks.cluster.nodes import Cluster
 from benchmarks.cluster.pooler import Pooler
 from benchmarks.cluster.service import Service, holdings
 

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from benchmarks.cluster.nodes import Cluster
+from benchmarks.cluster.cluster import Cluster
 
 FROZEN_S: Final = 30.0
 

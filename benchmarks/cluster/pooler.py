@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Final
 
 from benchmarks.cluster import unprivileged
+from benchmarks.cluster.cluster import DATABASE
 from benchmarks.cluster.node import USER
-from benchmarks.cluster.nodes import DATABASE
 from benchmarks.cluster.processes import CannotRun, Program, free_ports
 
 START_S: Final = 10.0

@@ -12,9 +12,9 @@ import click
 
 from cli.candidates import account_names, plan_names
 from cli.commands import command
-from cli.counting import counting
 from cli.output import put_json, say
 from cli.session import Session, pass_session
+from cli.steps import counting
 from cli.text import safe_text
 from resumes.errors import InvalidArgument
 from resumes.text import counted

@@ -9,7 +9,7 @@ import logging
 import os
 import signal
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 from click.shell_completion import CompletionItem
@@ -19,6 +19,8 @@ from cli.text import cut, safe_text
 
 if TYPE_CHECKING:
     from resumes.store import Store
+
+Command = TypeVar("Command", bound=Callable[..., Any])
 
 LONGEST_S = 1.0
 MOST = 100
@@ -38,6 +40,13 @@ def account_names(
             yield CompletionItem(account.name, help=account.plan)
 
     return _offer(context, find, incomplete)
+
+
+def account_option(
+    sentence: str = "Whose; the only account need not be named.",
+) -> Callable[[Command], Command]:
+    """`--account NAME`, an option of many commands; the sentence is its help."""
+    return click.option("--account", metavar="NAME", shell_complete=account_names, help=sentence)
 
 
 def plan_names(context: click.Context, _: click.Parameter, incomplete: str) -> list[CompletionItem]:

@@ -5,16 +5,16 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cli.commands import command
-from cli.counting import counting
 from cli.exits import ExitCode
 from cli.output import put, put_json, say
 from cli.session import Session, pass_session
+from cli.steps import counting
 from cli.text import safe_text
 from resumes.text import counted
 
 if TYPE_CHECKING:
     from resumes.store import Store
-    from resumes.store.checking import Finding
+    from resumes.store.checking import Flaw
 
 
 @command()
@@ -27,64 +27,62 @@ def check(session: Session, context: click.Context) -> None:
     each finding with its remedy. Programs may go on meanwhile. Nothing is changed.
     """
     with session.store() as store:
-        findings, account_count, resume_count = _look(session, store)
+        flaws, account_count, resume_count = _look(session, store)
     if session.as_json:
         put_json(
             {
-                "ok": not findings,
+                "ok": not flaws,
                 "accounts": account_count,
                 "resumes": resume_count,
-                "findings": [as_json(finding) for finding in findings],
+                "findings": [as_json(flaw) for flaw in flaws],
             }
         )
     else:
         looked_at = f"{counted(account_count, 'account')} with {counted(resume_count, 'resume')}"
-        end = f"{counted(len(findings), 'thing')} to put right" if findings else "all is well"
+        end = f"{counted(len(flaws), 'thing')} to put right" if flaws else "all is well"
         say(f"Looked at {looked_at}: {end}.")
-    context.exit(ExitCode.FAILED if findings else ExitCode.DONE)
+    context.exit(ExitCode.FAILED if flaws else ExitCode.DONE)
 
 
-def _look(session: Session, store: "Store") -> tuple[list["Finding"], int, int]:
+def _look(session: Session, store: "Store") -> tuple[list["Flaw"], int, int]:
     """What is wrong, and how many accounts and resumes were looked at."""
     from resumes.store import account_checking, accounts, checking
 
-    findings: list[Finding] = []
+    flaws: list[Flaw] = []
     account_count = resume_count = 0
 
-    def found(finding: "Finding") -> None:
-        findings.append(finding)
+    def found(flaw: "Flaw") -> None:
+        flaws.append(flaw)
         if not session.as_json:
-            _put(finding)
+            _put(flaw)
 
-    for finding in checking.iter_damage(store):
-        found(finding)
-    if any(finding.defect is checking.Defect.DAMAGED for finding in findings):
-        return findings, 0, 0
+    for flaw in checking.iter_damage(store):
+        found(flaw)
+    if any(flaw.defect is checking.Defect.DAMAGED for flaw in flaws):
+        return flaws, 0, 0
     total = len(accounts.list_accounts(store, closed_too=True))
     with counting("accounts", total) as count:
         for checked in account_checking.iter_accounts(store):
             account_count += 1
             resume_count += checked.resumes
-            for finding in checked.findings:
-                found(finding)
+            for flaw in checked.flaws:
+                found(flaw)
             count("looked at", account_count)
-    return findings, account_count, resume_count
+    return flaws, account_count, resume_count
 
 
-def _put(finding: "Finding") -> None:
-    whose = "" if finding.account is None else f"{finding.account}: "
-    put(
-        f"{click.style('WRONG', fg='red')}  {safe_text(f'{whose}{finding.what} ({finding.count:,})')}"
-    )
-    put(f"       {safe_text(finding.remedy)}")
+def _put(flaw: "Flaw") -> None:
+    whose = "" if flaw.account is None else f"{flaw.account}: "
+    put(f"{click.style('WRONG', fg='red')}  {safe_text(f'{whose}{flaw.what} ({flaw.count:,})')}")
+    put(f"       {safe_text(flaw.remedy)}")
 
 
-def as_json(finding: "Finding") -> dict[str, Any]:
-    """The finding as `--json` prints it. `account` null: it is not an account's."""
+def as_json(flaw: "Flaw") -> dict[str, Any]:
+    """The flaw as `--json` prints it. `account` null: it is not an account's."""
     return {
-        "defect": finding.defect,
-        "account": finding.account,
-        "count": finding.count,
-        "what": finding.what,
-        "remedy": finding.remedy,
+        "defect": flaw.defect,
+        "account": flaw.account,
+        "count": flaw.count,
+        "what": flaw.what,
+        "remedy": flaw.remedy,
     }

@@ -36,7 +36,7 @@ def copy(session: Session, source_url: str, target_url: str) -> None:
         told_steps() as steps,
     ):
         digests = copying.copy(source, target, watcher=steps)
-        labels = source.database.label, target.database.label
+        labels = source.label, target.label
     _tell(session, labels, digests)
 
 
@@ -73,7 +73,7 @@ def reopen(session: Session) -> None:
 
     with open_store(session.settings().database_url, upgrade=False) as store:
         target = marking.reopen(store)
-        label = safe_text(store.database.label)
+        label = safe_text(store.label)
     if session.as_json:
         put_json({"database": label, "movedTo": target})
     elif target is None:

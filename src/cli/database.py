@@ -25,7 +25,7 @@ def upgrade(session: Session) -> None:
     if isinstance(address, SqliteAddress) and not address.path.exists():
         raise StoreUnavailable(f"Database not found: {address.path}. `resumes up` makes one")
     with open_store(session.settings().database_url) as store:
-        label = store.database.label
+        label = store.label
     revision = migrations.revisions()[-1]
     if session.as_json:
         put_json({"database": label, "revision": revision})

@@ -2,7 +2,7 @@
 
 import click
 
-from cli.candidates import account_names, resume_ids
+from cli.candidates import account_option, resume_ids
 from cli.commands import command
 from cli.lookup import not_found
 from cli.output import put_json, say
@@ -13,12 +13,7 @@ from resumes.errors import NotFound
 
 @command()
 @click.argument("resume_id", metavar="ID", shell_complete=resume_ids)
-@click.option(
-    "--account",
-    metavar="NAME",
-    shell_complete=account_names,
-    help="Whose; the only account need not be named.",
-)
+@account_option()
 @pass_session
 def delete(session: Session, resume_id: str, account: str | None) -> None:
     """Delete a resume.

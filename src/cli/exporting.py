@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from cli.candidates import account_names, resume_ids
+from cli.candidates import account_option, resume_ids
 from cli.commands import command
 from cli.lookup import get_resume
 from cli.output import put_json_line, say
@@ -24,12 +24,7 @@ if TYPE_CHECKING:
 @command()
 @click.argument("resume_ids", metavar="[ID]...", nargs=-1, shell_complete=resume_ids)
 @click.option("--all", "is_all", is_flag=True, help="All resumes of the account.")
-@click.option(
-    "--account",
-    metavar="NAME",
-    shell_complete=account_names,
-    help="Whose; the only account need not be named.",
-)
+@account_option()
 @click.option(
     "--to",
     "folder",

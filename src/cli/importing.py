@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from cli.candidates import account_names
+from cli.candidates import account_option
 from cli.commands import command
 from cli.exits import ExitCode
 from cli.outcomes import issues_as_json, line, summary
@@ -46,12 +46,7 @@ class Result:
 
 @command("import")
 @click.argument("paths", metavar="PATH...", nargs=-1, required=True, type=PATH)
-@click.option(
-    "--account",
-    metavar="NAME",
-    shell_complete=account_names,
-    help="Whose they become; the only account need not be named.",
-)
+@account_option("Whose they become; the only account need not be named.")
 @click.option("--dry-run", is_flag=True, help="Say what would become of them, store nothing.")
 @click.pass_context
 @pass_session

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from cli.candidates import account_names, claim_ids
+from cli.candidates import account_option, claim_ids
 from cli.commands import group
 from cli.dropped_files import (
     as_json,
@@ -36,7 +36,7 @@ def imports() -> None:
 
 
 @imports.command("list")
-@click.option("--account", metavar="NAME", shell_complete=account_names, help="Only its files.")
+@account_option("Only its files.")
 @click.option("--outcome", type=click.Choice(OUTCOMES), help="Only files that ended so.")
 @click.option("--reason", metavar="REASON", type=Reason(), help="Only files that this kept out.")
 @click.option(

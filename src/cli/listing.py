@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from cli.candidates import account_names, resume_ids
+from cli.candidates import account_option, resume_ids
 from cli.commands import command
 from cli.output import Column, instant, put_json, put_table, say
 from cli.session import Session, choose_account, pass_session
@@ -24,12 +24,7 @@ COLUMNS = (Column("id"), Column("title", is_flexible=True), Column("created (UTC
 
 
 @command("list")
-@click.option(
-    "--account",
-    metavar="NAME",
-    shell_complete=account_names,
-    help="Whose; the only account need not be named.",
-)
+@account_option()
 @click.option(
     "--limit",
     metavar="N",

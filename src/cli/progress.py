@@ -5,16 +5,15 @@ and every file has its line.
 """
 
 import contextlib
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, TextIO, cast
+from typing import TYPE_CHECKING
 
 from cli.flood import FEW, Flood
 from cli.outcomes import line, summary
 from cli.output import say
-from cli.status_line import StatusLine, can_rewrite
+from cli.status_line import StatusLine, last_line
 from cli.text import cut, width
 from resumes.pace import Pace, rate, time_left
 
@@ -83,7 +82,7 @@ class Meter:
             elif self._progress is not None and (
                 self._progress.waiting > FEW or any(self._floods.values())
             ):
-                files_per_s = self._pace.files_per_s(now)
+                files_per_s = self._pace.per_s(now)
                 self._line.show(describe(self._progress, files_per_s, self._line.cells))
             else:
                 self._line.show("")
@@ -107,13 +106,13 @@ def metered(*, is_wanted: bool) -> Iterator[Meter]:
 
     All that is written to standard error within appears above the line.
     """
-    if not is_wanted or not can_rewrite(sys.stderr):
+    if not is_wanted:
         yield Meter()
         return
-    status_line = StatusLine(sys.stderr)
-    meter = Meter(status_line)
-    with contextlib.redirect_stderr(cast(TextIO, status_line)), _ticking(meter):
-        yield meter
+    with last_line() as status_line:
+        meter = Meter(status_line)
+        with _ticking(meter) if status_line is not None else contextlib.nullcontext():
+            yield meter
 
 
 @contextlib.contextmanager

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from cli.candidates import account_names, held_ids, retriable_ids
+from cli.candidates import account_option, held_ids, retriable_ids
 from cli.commands import command
 from cli.exits import ExitCode
 from cli.output import put_json, say
@@ -40,9 +40,7 @@ class Choice:
             raise click.UsageError("Name files by ID, or choose them with --account or --all")
 
 
-ACCOUNT = click.option(
-    "--account", metavar="NAME", shell_complete=account_names, help="All of this account."
-)
+ACCOUNT = account_option("All of this account.")
 WAIT = click.option(
     "--wait",
     "wait_s",

@@ -68,9 +68,9 @@ class Session:
         if self.home is not None:
             flags += ["--home", str(self.home)]
         if self.database is not None:
-            from resumes.store.addresses import find_shown
+            from resumes.store.addresses import find_without_secrets
 
-            shown = find_shown(self.database)
+            shown = find_without_secrets(self.database)
             flags += ["--database", shown] if shown is not None else []
         return shlex.join([program(), *flags, *words])
 

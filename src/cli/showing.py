@@ -4,7 +4,7 @@ import json
 
 import click
 
-from cli.candidates import account_names, resume_ids
+from cli.candidates import account_option, resume_ids
 from cli.commands import command
 from cli.lookup import get_resume
 from cli.output import put, put_json
@@ -13,12 +13,7 @@ from cli.session import Session, choose_account, pass_session
 
 @command()
 @click.argument("resume_id", metavar="ID", shell_complete=resume_ids)
-@click.option(
-    "--account",
-    metavar="NAME",
-    shell_complete=account_names,
-    help="Whose; the only account need not be named.",
-)
+@account_option()
 @pass_session
 def show(session: Session, resume_id: str, account: str | None) -> None:
     """Show a resume.

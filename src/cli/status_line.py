@@ -3,9 +3,12 @@
 It takes one control sequence that every terminal but a dumb one knows, and no colours.
 """
 
+import contextlib
 import os
+import sys
 import threading
-from typing import Any, TextIO
+from collections.abc import Iterator
+from typing import Any, TextIO, cast
 
 from cli.text import cut
 
@@ -72,3 +75,18 @@ class StatusLine:
 def can_rewrite(stream: TextIO) -> bool:
     """Whether the stream is a terminal that can rewrite a line."""
     return stream.isatty() and os.environ.get("TERM", "") not in ("", "dumb")
+
+
+@contextlib.contextmanager
+def last_line() -> Iterator[StatusLine | None]:
+    """The status line of standard error during the block, gone afterwards; what is written to
+    standard error meanwhile appears above it. None where that is no terminal."""
+    if not can_rewrite(sys.stderr):
+        yield None
+        return
+    status_line = StatusLine(sys.stderr)
+    with contextlib.redirect_stderr(cast(TextIO, status_line)):
+        try:
+            yield status_line
+        finally:
+            status_line.show("")

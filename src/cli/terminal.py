@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from cli.candidates import account_names, resume_ids
+from cli.candidates import account_option, resume_ids
 from cli.commands import PORT, command
 from cli.session import Session, pass_session
 
@@ -18,9 +18,7 @@ READ_CACHE_BYTES = 2 * 1024 * 1024
 
 @command("tui")
 @click.argument("screen", default="resumes")
-@click.option(
-    "--account", metavar="NAME", shell_complete=account_names, help="Begin with its resumes."
-)
+@account_option("Begin with its resumes.")
 @click.option(
     "--open", "open_id", metavar="ID", shell_complete=resume_ids, help="Show this resume."
 )

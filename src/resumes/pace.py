@@ -1,4 +1,4 @@
-"""How fast files are handled, and how long it will take: from counts, as they are told."""
+"""How fast something is done, and how long it will take: from counts, as they are told."""
 
 from collections import deque
 
@@ -19,20 +19,21 @@ class Pace:
         self._window_s = window_s
         self._samples: deque[tuple[float, int]] = deque()
 
-    def note(self, now_s: float, handled: int) -> None:
-        """So many were handled by now, in all."""
+    def note(self, now_s: float, done: int) -> None:
+        """So many were done by now, in all."""
         self._forget_before(now_s - self._window_s)
-        self._samples.append((now_s, handled))
+        self._samples.append((now_s, done))
 
-    def files_per_s(self, now_s: float) -> float | None:
-        """The pace now; None when it is not known, as after a pause, or when nothing happens."""
+    def per_s(self, now_s: float) -> float | None:
+        """How many are done in a second now; None when it is not known, as after a pause, or when
+        nothing happens."""
         self._forget_before(now_s - self._window_s)
         if not self._samples:
             return None
-        (began_s, before), (_, handled) = self._samples[0], self._samples[-1]
-        if now_s - began_s < SHORTEST_S or handled <= before:
+        (began_s, before), (_, done) = self._samples[0], self._samples[-1]
+        if now_s - began_s < SHORTEST_S or done <= before:
             return None
-        return (handled - before) / (now_s - began_s)
+        return (done - before) / (now_s - began_s)
 
     def _forget_before(self, oldest_s: float) -> None:
         while self._samples and self._samples[0][0] < oldest_s:

@@ -7,7 +7,7 @@ import asyncio
 import importlib.metadata
 import platform
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 from prometheus_client import CollectorRegistry, ProcessCollector
@@ -24,7 +24,6 @@ from prometheus_client.registry import Collector
 from resumes.errors import StoreError
 from resumes.store import Store
 from resumes.store.importers import SeenImporter, State, count_waiting, list_importers
-from resumes.store.sqlite.driver import dbapi
 from resumes.store.tallies import FileTally, tally_files
 from server.exchange import Exchange
 from server.metrics import OPERATIONS, OTHERS, PLACES, STATUSES, Metrics, Spread
@@ -83,7 +82,8 @@ class Exposition(Collector):
     """All metrics of a server, whichever of its processes is asked.
 
     `sample` is called before each answer and puts what is so at this moment. What the system knows
-    of a process is told only where there `is_alone` one. A store that `has_file` is SQLite's.
+    of a process is told only where there `is_alone` one. `engine` says what
+    keeps the store.
     """
 
     def __init__(
@@ -93,12 +93,12 @@ class Exposition(Collector):
         *,
         sample: Callable[[], None],
         is_alone: bool,
-        has_file: bool = True,
+        engine: Mapping[str, str],
     ) -> None:
         self._metrics = metrics
         self._figures = figures
         self._sample = sample
-        self._has_file = has_file
+        self._engine = engine
         self._registry = CollectorRegistry(auto_describe=False)
         self._registry.register(self)
         if is_alone:
@@ -125,7 +125,7 @@ class Exposition(Collector):
     def collect(self) -> Iterator[Metric]:
         """Every family of metrics."""
         sums = self._metrics.counters.sums()
-        yield _build_info(has_file=self._has_file)
+        yield _build_info(self._engine)
         yield from _iter_request_metrics(sums)
         yield from _iter_lane_metrics(sums)
         yield _gauge("resumes_connections", "Connections that are open.", sums[PLACES.connections])
@@ -138,8 +138,7 @@ class Exposition(Collector):
         yield from _iter_importer_metrics(self._figures.importers)
 
 
-def _build_info(*, has_file: bool) -> Metric:
-    engine = {"sqlite": str(dbapi.sqlite_version)} if has_file else {"engine": "postgresql"}
+def _build_info(engine: Mapping[str, str]) -> Metric:
     info = {
         "version": importlib.metadata.version("resume-service"),
         "python": platform.python_version(),

@@ -66,7 +66,7 @@ class Instruments:
             self._figures,
             sample=self._sample,
             is_alone=counters is None,
-            has_file=store.path is not None,
+            engine=store.database.engine,
         )
         self.probes: Mapping[str, Probe] = {
             "/healthz": Probe("health", self._health.live),

@@ -99,7 +99,7 @@ def test_delete_says_what_went(acme: CommandLine, words: tuple[str, ...]) -> Non
 def test_a_deletion_that_was_cut_off_is_told_and_finished(acme: CommandLine) -> None:
     store_resumes(acme.home, *(a_resume(f"A{number}") for number in range(4)))
     with open_home(acme.home) as store, pytest.MonkeyPatch.context() as patch:
-        patch.setattr(accounts, "DELETE_SLICE", 3)
+        patch.setattr(accounts, "SLICE_RESUMES", 3)
         accounts.delete_account(store, "acme", with_resumes=True, goes_on=lambda _: False)
 
     listed = acme("accounts", "list")

@@ -10,7 +10,7 @@ from click import unstyle
 
 from cli import importing
 from cli.sources import Origin, Source
-from resumes.store import accounts, ledger
+from resumes.store import counters, ledger
 from resumes.store.ledger import FileOutcome
 from tests.cli.conftest import CommandLine, a_resume, open_home
 from tests.importer.packing import gzipped, zipped
@@ -109,7 +109,7 @@ def test_more_than_a_batch_keeps_its_order(acme: CommandLine, tmp_path: Path) ->
     assert len(names) == importing.BATCH + 5
     with open_home(acme.home) as store:
         assert not ledger.list_files(store)
-        assert accounts.check_counters(store) == []
+        assert counters.list_wrong(store) == []
 
 
 def test_each_resume_of_a_file_is_told_by_its_place(acme: CommandLine, tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ import shlex
 
 import pytest
 
-from resumes.store import accounts, importers, ledger, requests
+from resumes.store import counters, importers, ledger, requests
 from resumes.store.ledger import FileOutcome
 from tests.cli.conftest import CommandLine, a_resume, open_home, store_resumes
 from tests.cli.test_imports import ledger_id, record_file
@@ -141,5 +141,5 @@ def test_asking_leaves_ledger_and_resumes_alone(filled: CommandLine) -> None:
             "failed",
             "failed",
         ]
-        assert accounts.check_counters(store) == []
+        assert counters.list_wrong(store) == []
     assert filled.answers("list", "--json")["resumes"][0]["id"] == resume_id

@@ -44,3 +44,11 @@ def test_ids_of_two_importers_differ_however_many_are_made(clock: SteppingClock)
     one, other = ClaimIds(clock), ClaimIds(clock)
     made = [ids.next() for _ in range(2 * claims.TAILS + 1) for ids in (one, other)]
     assert len(set(made)) == len(made)
+
+
+def test_an_id_is_followed_up_to_the_largest_skew_of_a_clock(clock: SteppingClock) -> None:
+    last_us = clock() + claims.LARGEST_SKEW_US
+    for made_us, follows in ((last_us, True), (last_us + 1, False)):
+        ids = ClaimIds(clock)
+        ids.follow(f"{made_us:016x}{'0' * 8}")
+        assert (int(ids.next()[:16], 16) == made_us + 1) is follows

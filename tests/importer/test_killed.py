@@ -18,8 +18,7 @@ from importer.rounds import Importer
 from importer.steps import Step
 from importer.telling import Remarks
 from importer.workspaces import LEASE
-from resumes.store import Store, accounts, asking, open_store, plans, requests
-from resumes.store.accounts import check_counters
+from resumes.store import Store, accounts, asking, counters, open_store, plans, requests
 from resumes.store.ledger import FileOutcome, list_files
 from resumes.store.locks import FileLock
 from resumes.store.plans import PlanChange
@@ -128,7 +127,7 @@ def check(home: Path) -> None:
         for name, resumes in RESUMES.items():
             account = accounts.get_account(store, name)
             assert sorted(resume_names(store, account.id)) == resumes
-        assert check_counters(store) == []
+        assert counters.list_wrong(store) == []
         assert requests.list_requests(store) == []
         rows = list_files(store)
         assert len(rows) == len({row.claim_id for row in rows}) == sum(OUTCOMES.values())

@@ -12,8 +12,8 @@ from importer import bundles, committing
 from importer.steps import Step
 from resumes.analyzer import Format
 from resumes.errors import OutcomeUnknown, StoreUnavailable
-from resumes.store import Store, accounts, creating, ledger, listing, plans
-from resumes.store.accounts import AccountInfo, check_counters
+from resumes.store import Store, accounts, counters, creating, ledger, listing, plans
+from resumes.store.accounts import AccountInfo
 from resumes.store.creating import Creation, create_files
 from resumes.store.ledger import FileOutcome
 from resumes.store.plans import PlanChange
@@ -180,7 +180,7 @@ def test_what_does_not_fit_the_quota_is_held_and_released_in_the_order_of_arriva
     assert names_below(root / "_held") == []
     assert len(filed(root, "_done")) == 6
     assert importer.summary().held == 0
-    assert check_counters(store) == []
+    assert counters.list_wrong(store) == []
     assert {row.outcome for row in ledger.list_files(store)} == {FileOutcome.DONE}
 
 
@@ -383,7 +383,7 @@ def test_what_does_not_fit_of_a_file_of_several_is_imported_when_there_is_room(
     assert told.outcomes() == {"ana/many.ndjson": "failed"}
     assert len(filed(root, "_failed/invalid_json")) == 1
     assert names_below(root / "_held") == []
-    assert check_counters(store) == []
+    assert counters.list_wrong(store) == []
 
 
 def test_a_file_of_several_queues_behind_held_ones(

@@ -24,8 +24,8 @@ from importer.telling import Remarks
 from importer.trying import OPEN_S
 from importer.watching import watching
 from importer.workspaces import LEASE
-from resumes.store import Store, accounts, ledger, listing, open_store, plans
-from resumes.store.accounts import AccountInfo, check_counters
+from resumes.store import Store, accounts, counters, ledger, listing, open_store, plans
+from resumes.store.accounts import AccountInfo
 from resumes.store.plans import PlanChange
 from tests.importer import killed_importer
 from tests.importer.builders import (
@@ -121,7 +121,7 @@ def test_i2_repeats_in_a_file_are_duplicates_of_its_first(
     items = the_report(root, "_done")["items"]
     assert [item["outcome"] for item in items] == ["done", "duplicate", "done", "duplicate"]
     assert items[1]["duplicate_of"] == items[3]["duplicate_of"] == items[0]["resume_id"]
-    assert check_counters(store) == []
+    assert counters.list_wrong(store) == []
 
 
 def test_i2_of_equal_files_in_a_batch_one_is_imported(
@@ -865,7 +865,7 @@ def test_i15_a_backlog_has_a_worker_and_every_file_is_imported_once(
     assert len(told.files) == len({file.name for file in told.files}) == 3_000
     assert {file.outcome for file in told.files} == {"done"}
     assert accounts.get_account(store, "ana").resume_count == 3_000
-    assert check_counters(store) == []
+    assert counters.list_wrong(store) == []
     assert list((root / ".work").iterdir()) == []
 
 

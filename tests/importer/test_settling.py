@@ -116,3 +116,58 @@ def test_files_that_a_look_did_not_see_are_forgotten(monotonic: FakeMonotonic) -
     settling.end_round()
     assert settling.find_known("gone") is None
     assert settling.find_known("seen") is not None
+
+
+def test_a_file_that_is_noted_again_is_due_when_it_would_have_been(
+    monotonic: FakeMonotonic,
+) -> None:
+    settling = Settling(5, monotonic)
+    began_s = monotonic()
+    settling.note("a", FIRST)
+    monotonic.advance(3)
+    settling.note("a", FIRST)
+    assert settling.next_due() == settling.next_try() == began_s + 5
+
+
+def test_a_file_that_cannot_be_taken_is_looked_at_before_its_time_only_if_it_changed(
+    monotonic: FakeMonotonic,
+) -> None:
+    settling = Settling(5, monotonic)
+    settling.leave("a", FIRST, again_s=7)
+    assert not settling.is_due("a", FIRST)
+    assert settling.is_due("a", SECOND)
+    assert settling.find_known("a") == (FIRST, 0)
+
+
+def test_forgetting_a_file_that_is_not_known_changes_nothing(monotonic: FakeMonotonic) -> None:
+    settling = Settling(5, monotonic)
+    settling.note("a", FIRST)
+    settling.forget("b")
+    assert settling.find_known("a") == (FIRST, 0)
+
+
+def test_nothing_is_due_any_more_when_all_files_were(monotonic: FakeMonotonic) -> None:
+    settling = Settling(5, monotonic)
+    settling.note("a", FIRST)
+    monotonic.advance(5)
+    assert settling.take_due()
+    assert settling.next_try() == math.inf
+    assert not settling.take_due()
+    settling.note("b", FIRST, again_s=1)
+    assert settling.next_try() == monotonic() + 1
+
+
+def test_files_are_forgotten_in_any_round_in_which_they_were_not_seen(
+    monotonic: FakeMonotonic,
+) -> None:
+    settling = Settling(5, monotonic)
+    settling.note("seen", FIRST)
+    settling.note("gone", FIRST)
+    for _ in range(4):
+        settling.is_due("seen", FIRST)
+        settling.is_due("gone", FIRST)
+        settling.end_round()
+    settling.is_due("seen", FIRST)
+    settling.end_round()
+    assert settling.find_known("gone") is None
+    assert settling.find_known("seen") is not None

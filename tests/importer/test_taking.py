@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from importer import journals, reading
+from importer import journals, judging, reading
 from importer.claims import Claim
 from importer.outcomes import Refusal
 from importer.steps import Step
@@ -588,3 +588,105 @@ def test_i4_a_file_that_cannot_be_renewed_keeps_its_claim(
     with a_full_disk(), pytest.raises(OSError, match="too large"):
         taker.renew(settling.id, "3" * 24)
     assert set(entries(workspace)) == {settling.id}
+
+
+# What is ours, and the journals that say so
+
+
+def test_a_renewed_claim_is_known_and_its_journal_goes_when_it_is_settled(
+    workspace: Workspace, taker: Taker, settling: Claim
+) -> None:
+    renewed = taker.renew(settling.id, "2" * 24)
+    mine = taker.find("2" * 24)
+    assert mine is not None
+    assert mine.claim == renewed
+    assert len(journal_names(workspace)) == 1
+    taker.settle("2" * 24)
+    assert journal_names(workspace) == []
+
+
+def test_the_journal_of_an_adopted_claim_goes_when_it_is_settled(
+    workspace: Workspace, taker: Taker, steps: list[Step]
+) -> None:
+    claim = a_work_claim(workspace.path / AN_ID)
+    taker.adopt(claim, journals.write(workspace.path, [claim]))
+    taker.settle(claim.id)
+    assert taker.find(claim.id) is None
+    assert journal_names(workspace) == []
+    assert steps == [Step.JOURNAL_DROPPED]
+
+
+def test_i10_what_is_being_unpacked_when_an_importer_ends_in_good_order_is_not_deadly(
+    workspace: Workspace, taker: Taker, settling: Claim
+) -> None:
+    several = settling._replace(name="ana/cv.ndjson")
+    gone = several._replace(id="2" * 24)
+    one = settling._replace(id="3" * 24)
+    Path(one.path).write_bytes(b"{")
+    for claim in (several, gone, one):
+        taker.adopt(claim, journals.write(workspace.path, [claim]))
+        taker.begin(claim)
+
+    taker.end_attempts()
+
+    begun = {claim_id for claim_id, entry in entries(workspace).items() if entry.is_begun}
+    assert begun == {gone.id, one.id}
+
+
+# What is told of files, whole
+
+
+def test_what_cannot_be_opened_is_told_with_its_signature(
+    root: Path, workspace: Workspace, taker: Taker
+) -> None:
+    path = root / "ana/cv.json"
+    path.parent.mkdir()
+    path.symlink_to("/etc/passwd")
+    left = the_left(taker.take([a_candidate(root, workspace)]))
+    assert left == Left("1" * 24, str(path), Why.SETTLING, reading.find_signature(path))
+
+
+def test_a_claimed_file_that_is_gone_is_told_by_its_claim_and_its_path(
+    taker: Taker, settling: Claim
+) -> None:
+    Path(settling.path).unlink()
+    assert the_left(taker.judge([again(settling)])) == Left(settling.id, settling.path, Why.GONE)
+
+
+def test_a_claimed_file_that_cannot_be_read_is_trouble_and_stays_ours(
+    taker: Taker, settling: Claim, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    error = OSError(errno.EIO, os.strerror(errno.EIO))
+
+    def refuse(descriptor: int, max_bytes: int) -> None:
+        raise error
+
+    with monkeypatch.context() as patch:
+        patch.setattr(reading, "read_file", refuse)
+        left = the_left(taker.judge([again(settling)]))
+    assert left == Left(settling.id, settling.path, Why.TROUBLE, None, error)
+    assert taker.find(settling.id) is not None
+
+
+def test_i10_a_claimed_file_that_is_given_up_is_told_with_its_signature(
+    taker: Taker, settling: Claim
+) -> None:
+    signature = reading.find_signature(settling.path)
+    assert signature is not None
+    taken = the_taken(taker.judge([again(settling._replace(attempt=2), is_alone=True)]))
+    assert taken == Taken(settling.id, signature, judging.CRASHED, None, True)
+    mine = taker.find(settling.id)
+    assert mine is not None
+    assert mine.signature == signature
+
+
+def test_i10_a_claimed_file_that_is_read_among_others_does_not_count_as_deadly(
+    workspace: Workspace, taker: Taker, settling: Claim, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def kill(descriptor: int, max_bytes: int) -> None:
+        raise Killed
+
+    monkeypatch.setattr(reading, "read_file", kill)
+    with pytest.raises(Killed):
+        taker.judge([again(settling)])
+    assert not entries(workspace)[settling.id].is_begun

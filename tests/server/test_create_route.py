@@ -10,7 +10,7 @@ import pytest
 
 from resumes.errors import OutcomeUnknown, StoreUnavailable
 from resumes.store import Store, accounts, creating, keys, listing
-from resumes.store.postgresql import lanes
+from resumes.store.postgresql import writer
 from server import create_route
 from server.idempotency import Turns
 from tests.resumes.store.builders import dialect_of, sqlite_of
@@ -601,7 +601,7 @@ class Commits:
             raise OSError("input/output error")
 
         monkeypatch.setattr(self._dialect, "do_commit", fail)
-        monkeypatch.setattr(lanes, "was_committed", lambda connection, batch, outcomes: None)
+        monkeypatch.setattr(writer, "was_committed", lambda connection, batch, outcomes: None)
 
 
 def test_a_repeat_waits_for_the_first_and_is_409_when_that_takes_too_long(

@@ -1,6 +1,6 @@
 import pytest
 
-from resumes.store import Store, accounts
+from resumes.store import Store, accounts, counters
 from tests.server.builders import Client, a_resume, error_of, with_section
 
 # docs/api.md, One resume
@@ -81,4 +81,4 @@ def test_delete_frees_its_place_in_the_quota(free_client: Client, store: Store) 
     free_client.delete(created[0])
 
     assert free_client.create(a_resume()).status_code == 201
-    assert accounts.check_counters(store) == []
+    assert counters.list_wrong(store) == []

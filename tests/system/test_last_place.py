@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from resumes.store import accounts, open_store
+from resumes.store import accounts, counters, open_store
 from tests.resumes.builders import a_document
 from tests.system import programs
 
@@ -54,7 +54,7 @@ def test_100_clients_at_the_limit_but_one_and_one_succeeds(
 
     with open_store(url) as store:
         assert accounts.get_account(store, "ana").resume_count == LIMIT
-        assert accounts.check_counters(store) == []
+        assert counters.list_wrong(store) == []
 
 
 @pytest.mark.campaign

@@ -4,7 +4,7 @@ from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from resumes.store import accounts, open_store
+from resumes.store import accounts, counters, open_store
 from tests.resumes.builders import a_document
 from tests.system import programs
 
@@ -49,4 +49,4 @@ def test_250_parallel_creates_from_http_and_importer_on_a_quota_of_100_make_100(
         assert len(programs.walk(url, key, limit=100)) == QUOTA
     with open_store(f"sqlite:///{tmp_path}/resumes.db") as store:
         assert accounts.get_account(store, "ana").resume_count == QUOTA
-        assert accounts.check_counters(store) == []
+        assert counters.list_wrong(store) == []

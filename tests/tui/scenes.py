@@ -89,7 +89,7 @@ def standing_still(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Store, Sta
     monkeypatch.setattr(shutil, "disk_usage", lambda _: Disk(100 << 30, 60 << 30, 40 << 30))
     size = Size(3 << 20, 40 << 10)
     monkeypatch.setattr(SqliteDatabase, "measure", lambda _: size)
-    monkeypatch.setattr(checks, "check_sqlite", lambda: Finding("SQLite", "version 3.99.0"))
+    monkeypatch.setattr(checks, "check_sqlite", lambda path: Finding("SQLite", "version 3.99.0"))
     (HOME / "inbox").mkdir(parents=True)
     HOME.chmod(0o700)
     with open_store(f"sqlite:///{HOME.absolute() / 'resumes.db'}", clock=clock) as store:

@@ -8,21 +8,27 @@ from pathlib import Path
 
 from resumes.errors import InvalidArgument, ResumesError
 from resumes.health.files import check_requests, iter_file_findings, oldest_request_age_s
-from resumes.health.findings import Finding
+from resumes.health.findings import Finding, notice
 from resumes.health.importers import iter_importer_findings
 from resumes.health.inboxes import iter_inbox_findings
 from resumes.health.installation import Installation
 from resumes.health.keys import iter_key_findings
+from resumes.health.postgresql import iter_server_findings, read_facts
 from resumes.health.quotas import iter_quota_findings
-from resumes.health.servers import iter_server_findings, read_facts
 from resumes.health.sizes import check_size
 from resumes.health.slow import SlowAnswers
+from resumes.mounts import SHARED, find_kind
 from resumes.settings import Settings
 from resumes.store import accounts, plans
-from resumes.store.accounts import CounterError
-from resumes.store.addresses import PostgresAddress, find_shown, parse_address
+from resumes.store.addresses import (
+    Address,
+    PostgresAddress,
+    SqliteAddress,
+    find_without_secrets,
+    parse_address,
+)
+from resumes.store.counters import ResumeCounter
 from resumes.store.engine import Store
-from resumes.store.sqlite import driver
 
 LEAST_FREE_BYTES = 500 * 1024 * 1024
 MANY = 10
@@ -41,8 +47,8 @@ def iter_findings(installation: Installation, slow: SlowAnswers | None = None) -
     yield Finding("settings", "can be used")
     yield check_home(installation, settings.home)
     yield check_disk(settings.home)
-    if not _has_server(settings):
-        yield check_sqlite()
+    if isinstance(address := _find_address(settings), SqliteAddress):
+        yield check_sqlite(address.path)
     yield from _iter_store_findings(installation, settings, slow or SlowAnswers())
 
 
@@ -69,12 +75,23 @@ def check_disk(home: Path) -> Finding:
     return Finding("disk", text)
 
 
-def check_sqlite() -> Finding:
-    """Whether the SQLite library is one that keeps what it was given."""
+def check_sqlite(path: Path) -> Finding:
+    """Whether the SQLite library, and where the file lies, keep what they were given."""
+    # The library is loaded only where it is used.
+    from resumes.store.sqlite import driver
+
     text = f"version {driver.dbapi.sqlite_version}"
     if driver.dbapi.sqlite_version_info < driver.WAL_RESET_FIXED:
         return Finding(
             "SQLite", f"{text} has the WAL-reset bug", "Install the package pysqlite3 0.6.1"
+        )
+    kind = find_kind(path.parent)
+    if kind in SHARED:
+        return notice(
+            "SQLite",
+            f"{path} lies on {kind}, {SHARED[kind].nature}",
+            "See that nobody else opens the file; a disk of this system is safer, in a container a "
+            "volume",
         )
     return Finding("SQLite", text)
 
@@ -88,7 +105,7 @@ def _iter_store_findings(
         yield check_error(error, has_server=_has_server(settings))
         return
     with opened as store:
-        yield Finding("store", find_shown(settings.database_url) or store.database.label)
+        yield Finding("store", find_without_secrets(settings.database_url) or store.label)
         try:
             yield from _iter_inner_findings(installation, settings, store, slow)
         except ResumesError as error:
@@ -96,11 +113,15 @@ def _iter_store_findings(
 
 
 def _has_server(settings: Settings) -> bool:
-    """Whether a server keeps the store, by its address alone."""
+    return isinstance(_find_address(settings), PostgresAddress)
+
+
+def _find_address(settings: Settings) -> Address | None:
+    """Where the store is; None where the setting is no address."""
     try:
-        return isinstance(parse_address(settings.database_url), PostgresAddress)
+        return parse_address(settings.database_url)
     except InvalidArgument:
-        return False
+        return None
 
 
 def _iter_inner_findings(
@@ -109,7 +130,7 @@ def _iter_inner_findings(
     if _has_server(settings):
         yield from iter_server_findings(read_facts(store), workers=settings.workers)
     yield check_size(store.database.measure())
-    yield check_counters(slow.counter_errors.get(store))
+    yield check_counters(slow.wrong_counters.get(store))
     known = accounts.list_accounts(store)
     yield from iter_quota_findings(installation, known, plans.list_plans(store))
     yield from iter_key_findings(installation, store)
@@ -134,7 +155,7 @@ def _find_remedy(error: ResumesError, *, has_server: bool) -> str:
     return "Close other programs that use it, then try again"
 
 
-def check_counters(wrong: Sequence[CounterError]) -> Finding:
+def check_counters(wrong: Sequence[ResumeCounter]) -> Finding:
     """Whether every account's counter is the number of its resumes, which the quota rests on."""
     if not wrong:
         return Finding("counters", "equal the number of resumes in every account")

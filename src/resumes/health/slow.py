@@ -4,8 +4,8 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Generic, TypeVar
 
-from resumes.store import accounts, tallies
-from resumes.store.accounts import CounterError
+from resumes.store import counters, tallies
+from resumes.store.counters import ResumeCounter
 from resumes.store.engine import Store
 from resumes.store.tallies import FileTally
 
@@ -44,10 +44,10 @@ class SlowAnswers:
     """What takes time in proportion to what the store holds."""
 
     def __init__(self, monotonic: Callable[[], float] = time.monotonic) -> None:
-        self.counter_errors: Kept[Sequence[CounterError]] = Kept(accounts.check_counters, monotonic)
+        self.wrong_counters: Kept[Sequence[ResumeCounter]] = Kept(counters.list_wrong, monotonic)
         self.file_tallies: Kept[Sequence[FileTally]] = Kept(tallies.tally_files, monotonic)
 
     def forget(self) -> None:
         """Everything is asked again when it is wanted next."""
-        self.counter_errors.forget()
+        self.wrong_counters.forget()
         self.file_tallies.forget()

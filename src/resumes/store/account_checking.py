@@ -8,11 +8,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from sqlalchemy import ColumnElement, Executable, Integer, Table, and_, bindparam, func, select
+from sqlalchemy import ColumnElement, Executable, Table, and_, bindparam, func, select
 
-from resumes.store.checking import BACKUP, STOPPED, Defect, Finding, Question
+from resumes.store.checking import BACKUP, STOPPED, Defect, Flaw, Question
+from resumes.store.counters import ResumeCounter, find_counter
 from resumes.store.engine import Store
 from resumes.store.identifiers import POSITION_DIGITS
+from resumes.store.paging import next_page
 from resumes.store.schema import (
     account_usage,
     accounts,
@@ -29,7 +31,7 @@ class Checked:
 
     account: str
     resumes: int
-    findings: Sequence[Finding]
+    flaws: Sequence[Flaw]
 
 
 def _strays(table: Table, column: ColumnElement[str], other: Table) -> Executable:
@@ -78,21 +80,18 @@ OPEN_QUESTIONS: Final = (
 )
 """Asked of open accounts only: while one is deleted, these go after its resumes."""
 
-ACCOUNTS_AFTER: Final = (
-    select(accounts.c.id, accounts.c.name, accounts.c.closed_at)
-    .where(accounts.c.name > bindparam("after"))
-    .order_by(accounts.c.name)
-    .limit(bindparam("rows", type_=Integer))
+ACCOUNTS: Final = next_page(
+    select(accounts.c.id, accounts.c.name, accounts.c.closed_at), accounts.c.name
 )
 ACCOUNTS_AT_ONCE: Final = 200
 
-_OF_ACCOUNT = resumes.c.account_id == bindparam("account_id")
-COUNTS: Final = select(
-    account_usage.c.resume_count,
+LAST_IDS: Final = select(
     account_usage.c.last_id_us,
-    select(func.count()).select_from(resumes).where(_OF_ACCOUNT).scalar_subquery(),
-    select(func.max(resumes.c.id)).where(_OF_ACCOUNT).scalar_subquery(),
+    select(func.max(resumes.c.id))
+    .where(resumes.c.account_id == bindparam("account_id"))
+    .scalar_subquery(),
 ).where(account_usage.c.account_id == bindparam("account_id"))
+"""The time of the newest id that the account gave, and the newest one that is there."""
 
 
 def iter_accounts(store: Store) -> Iterator[Checked]:
@@ -101,7 +100,7 @@ def iter_accounts(store: Store) -> Iterator[Checked]:
     while True:
         with store.read() as connection:
             some = connection.execute(
-                ACCOUNTS_AFTER, {"after": after, "rows": ACCOUNTS_AT_ONCE}
+                ACCOUNTS, {"after_name": after, "rows": ACCOUNTS_AT_ONCE}
             ).all()
         for account_id, name, closed_at in some:
             checked = _check(store, account_id, name, is_open=closed_at is None)
@@ -115,42 +114,40 @@ def iter_accounts(store: Store) -> Iterator[Checked]:
 def _check(store: Store, account_id: str, name: str, *, is_open: bool) -> Checked | None:
     this: dict[str, Any] = {"account_id": account_id}
     with store.read() as connection:
-        row = connection.execute(COUNTS, this).first()
-        if row is None:
+        counter = find_counter(connection, account_id)
+        last_ids = connection.execute(LAST_IDS, this).first()
+        if counter is None or last_ids is None:
             return None
-        counter, last_id_us, rows, newest = row
-        findings = [*_of_counter(account_id, name, counter, rows)]
-        findings += _of_last_id(account_id, name, last_id_us, newest)
+        flaws = [*_of_counter(account_id, counter), *_of_last_id(account_id, name, *last_ids)]
         for question in (*WHOLE_QUESTIONS, *(OPEN_QUESTIONS if is_open else ())):
             count, first = connection.execute(question.statement, this).one()
             if count:
-                findings.append(question.finding(name, account_id, count, first))
-    return Checked(name, rows, findings)
+                flaws.append(question.flaw(name, account_id, count, first))
+    return Checked(name, counter.rows, flaws)
 
 
-def _of_counter(account_id: str, name: str, counter: int, rows: int) -> Iterator[Finding]:
-    if counter != rows:
-        yield Finding(
+def _of_counter(account_id: str, counter: ResumeCounter) -> Iterator[Flaw]:
+    if not counter.is_right:
+        yield Flaw(
             Defect.COUNTER,
-            abs(counter - rows),
-            f"The counter says {counter:,} resumes and there are {rows:,}; the quota goes by it",
-            f"{STOPPED}UPDATE account_usage SET resume_count = {rows} "
+            abs(counter.resume_count - counter.rows),
+            f"The counter says {counter.resume_count:,} resumes and there are {counter.rows:,}; "
+            "the quota goes by it",
+            f"{STOPPED}UPDATE account_usage SET resume_count = {counter.rows} "
             f"WHERE account_id = '{account_id}'",
-            name,
+            counter.account,
         )
 
 
-def _of_last_id(
-    account_id: str, name: str, last_id_us: int, newest: str | None
-) -> Iterator[Finding]:
+def _of_last_id(account_id: str, name: str, last_id_us: int, newest: str | None) -> Iterator[Flaw]:
     try:
         newest_us = 0 if newest is None else int(newest[:POSITION_DIGITS], 16)
     except ValueError:
         newest_us = -1
     if newest_us < 0:
-        yield Finding(Defect.LAST_ID, 1, f"{newest!r} is no id of a resume", BACKUP, name)
+        yield Flaw(Defect.LAST_ID, 1, f"{newest!r} is no id of a resume", BACKUP, name)
     elif newest_us > last_id_us:
-        yield Finding(
+        yield Flaw(
             Defect.LAST_ID,
             1,
             f"The last id is before that of {newest}: new resumes may come before it in lists",

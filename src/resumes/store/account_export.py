@@ -1,4 +1,4 @@
-"""An account on its way out: all its rows as the lines of a file (resumes.store.portable).
+"""An account on its way out: all its rows as the lines of a file (resumes.store.account_file).
 
 Nothing is held up meanwhile, and what comes in meanwhile is left out: the export ends with the newest
 resume of its beginning. Resumes are read first, and a resume takes its digest along when it goes; so
@@ -8,14 +8,15 @@ each digest that is read later is that of a resume in the file, unless that was 
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
-from sqlalchemy import BindParameter, ColumnElement, Integer, Select, bindparam, select, tuple_
+from sqlalchemy import BindParameter, ColumnElement, Select, bindparam, select
 
 from resumes.clock import timestamp
 from resumes.errors import Conflict
+from resumes.store.account_file import COLUMNS, KEYS, Header, Kind, Row, Writer
 from resumes.store.accounts import AccountInfo, find_account
 from resumes.store.engine import Store
 from resumes.store.identifiers import resume_id
-from resumes.store.portable import COLUMNS, KEYS, Header, Kind, Row, Writer
+from resumes.store.paging import next_page
 from resumes.store.schema import (
     api_keys,
     documents,
@@ -39,13 +40,8 @@ _LAST: BindParameter[Any] = bindparam("last")
 def _page(kind: Kind, statement: Select[Any], *conditions: ColumnElement[bool]) -> Prepared:
     """The next rows of a kind, in the order of their keys."""
     columns = {column.name: column for column in statement.selected_columns}
-    keys = [columns[name] for name in KEYS[kind]]
-    after = [bindparam(f"after_{key.name}", type_=key.type) for key in keys]
-    is_next = keys[0] > after[0] if len(keys) == 1 else tuple_(*keys) > tuple_(*after)
     return Prepared(
-        statement.where(*conditions, is_next)
-        .order_by(*keys)
-        .limit(bindparam("rows", type_=Integer) + 0)
+        next_page(statement.where(*conditions), *(columns[name] for name in KEYS[kind]))
     )
 
 

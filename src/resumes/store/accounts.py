@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from sqlalchemy import Connection, Table, delete, func, insert, select, tuple_, update
+from sqlalchemy import Connection, Table, delete, insert, select, tuple_, update
 
 from resumes.clock import timestamp
 from resumes.errors import Conflict, InvalidArgument, NotFound
@@ -32,10 +32,10 @@ FIRST_PLAN = "free"
 ARRIVING = "~import"
 """Ends the name of an account that is being imported, which nobody can choose. It is closed."""
 
-DELETE_SLICE = 500
+SLICE_RESUMES = 500
 """Resumes that go in one transaction when an account is deleted, so that others get their turn."""
 
-LEDGER_SLICE = 5_000
+SLICE_LEDGER_ROWS = 5_000
 """Rows of the ledger that do."""
 
 
@@ -268,7 +268,7 @@ def _delete_slice(connection: Connection, account_id: str) -> int:
         select(resumes.c.id)
         .where(resumes.c.account_id == account_id)
         .order_by(resumes.c.id)
-        .limit(DELETE_SLICE)
+        .limit(SLICE_RESUMES)
     )
     connection.execute(
         delete(documents).where(documents.c.account_id == account_id, documents.c.id.in_(some))
@@ -282,7 +282,7 @@ def _delete_slice(connection: Connection, account_id: str) -> int:
         .values(resume_count=account_usage.c.resume_count - gone)
     )
     # Every entry has a resume, so none is left when the last resume goes.
-    search_index.remove_oldest(connection, account_id, DELETE_SLICE)
+    search_index.remove_oldest(connection, account_id, SLICE_RESUMES)
     return gone
 
 
@@ -301,7 +301,7 @@ def _delete_rows(connection: Connection, rows: _Rows) -> int:
     lock_account(connection, rows.account_id)
     table = rows.table
     keys = tuple(table.primary_key.columns)
-    some = select(*keys).where(table.c.account_id == rows.account_id).limit(LEDGER_SLICE)
+    some = select(*keys).where(table.c.account_id == rows.account_id).limit(SLICE_LEDGER_ROWS)
     return connection.execute(
         delete(table).where(table.c.account_id == rows.account_id, tuple_(*keys).in_(some))
     ).rowcount
@@ -321,27 +321,3 @@ def _delete_rest(connection: Connection, account_id: str) -> None:
     for table in tables:
         connection.execute(delete(table).where(table.c.account_id == account_id))
     connection.execute(delete(accounts).where(accounts.c.id == account_id))
-
-
-@dataclass(frozen=True, slots=True)
-class CounterError:
-    """An account whose counter and rows differ: a defect, found by `check_counters`."""
-
-    account: str
-    resume_count: int
-    rows: int
-
-
-def check_counters(store: Store) -> list[CounterError]:
-    """The accounts whose counter is not the number of their rows; empty proves the quota exact."""
-    rows = func.count(resumes.c.id)
-    statement = (
-        select(accounts.c.name, account_usage.c.resume_count, rows)
-        .join(account_usage, account_usage.c.account_id == accounts.c.id)
-        .outerjoin(resumes, resumes.c.account_id == accounts.c.id)
-        .group_by(accounts.c.id, accounts.c.name, account_usage.c.resume_count)
-        .having(account_usage.c.resume_count != rows)
-        .order_by(accounts.c.name)
-    )
-    with store.read() as connection:
-        return [CounterError(*row) for row in connection.execute(statement)]

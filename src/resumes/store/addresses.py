@@ -38,7 +38,7 @@ class PostgresAddress:
         return f"postgresql://{_split(self.url).place}"
 
     @property
-    def shown(self) -> str:
+    def without_secrets(self) -> str:
         """What a person would type: all but the secrets, which can be given in other ways."""
         credentials, place, query = _split(self.url)
         user = credentials.partition(":")[0]
@@ -71,13 +71,13 @@ def parse_address(url: str) -> Address:
     raise InvalidArgument(f'Invalid database "{_harmless(url)}": {FORMS}')
 
 
-def find_shown(url: str) -> str | None:
+def find_without_secrets(url: str) -> str | None:
     """An address as a person would type it, without its secrets; None for what is no address."""
     try:
         address = parse_address(url)
     except InvalidArgument:
         return None
-    return address.shown if isinstance(address, PostgresAddress) else url
+    return address.without_secrets if isinstance(address, PostgresAddress) else url
 
 
 def _harmless(url: str) -> str:

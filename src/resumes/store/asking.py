@@ -3,18 +3,19 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from sqlalchemy import Connection, Executable, Integer, bindparam, select
+from sqlalchemy import Connection, Executable, bindparam, select
 
 from resumes.clock import timestamp
 from resumes.errors import Conflict
 from resumes.store.columns import Text
 from resumes.store.engine import Store, each
 from resumes.store.ledger import NOT_DONE, FileOutcome, FileRow, find_owners
+from resumes.store.paging import next_page
 from resumes.store.requests import Action
 from resumes.store.schema import import_requests, imported_files
 from resumes.store.statements import Insert, Prepared, replace_on_conflict
 
-SLICE = 500
+SLICE_REQUESTS = 500
 """Requests that are made in one transaction, so that others get their turn."""
 
 FITS = {Action.RETRY: FileOutcome.FAILED, Action.RELEASE: FileOutcome.HELD}
@@ -121,16 +122,13 @@ def ask_all(
     )
 
 
-IDS_AFTER = (
-    select(imported_files.c.claim_id)
-    .where(
+IDS_AFTER = next_page(
+    select(imported_files.c.claim_id).where(
         imported_files.c.account_id == bindparam("account_id"),
         imported_files.c.outcome == bindparam("outcome"),
         NOT_DONE,
-        imported_files.c.claim_id > bindparam("after"),
-    )
-    .order_by(imported_files.c.claim_id)
-    .limit(bindparam("rows", type_=Integer) + 0)
+    ),
+    imported_files.c.claim_id,
 )
 OF_ANY_REASON = Prepared(IDS_AFTER)
 OF_REASON = Prepared(IDS_AFTER.where(imported_files.c.reason == bindparam("reason")))
@@ -152,8 +150,8 @@ def _iter_slices(
                     account_id=owner,
                     outcome=FITS[action].value,
                     reason=reason,
-                    after=last,
-                    rows=SLICE,
+                    after_claim_id=last,
+                    rows=SLICE_REQUESTS,
                 ).fetchall()
             if not rows:
                 break

@@ -43,7 +43,7 @@ class Defect(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class Flaw:
     """What is wrong, how many of it there are, and what to do.
 
     `account` is the account's name, or its id where it has none; None: it is not an account's.
@@ -60,24 +60,24 @@ BACKUP: Final = "Restore a backup: `resumes db restore`"
 STOPPED: Final = "Stop all programs, make a backup (`resumes db backup`), then in SQL: "
 
 
-def iter_damage(store: Store) -> Iterator[Finding]:
+def iter_damage(store: Store) -> Iterator[Flaw]:
     """What is wrong with the store as a whole. On SQLite the file is read from end to end, and
     nothing more is asked of one that is damaged."""
     with store.read() as connection:
         is_sqlite = connection.dialect.name == "sqlite"
     if is_sqlite:
         is_damaged = False
-        for finding in _iter_sqlite(store):
-            is_damaged = is_damaged or finding.defect is Defect.DAMAGED
-            yield finding
+        for flaw in _iter_sqlite(store):
+            is_damaged = is_damaged or flaw.defect is Defect.DAMAGED
+            yield flaw
         if is_damaged:
             return
-    for table in TENANT_TABLES:
+    for table in TABLES_OF_ACCOUNTS:
         yield from _iter_orphans(store, table)
     with store.read() as connection:
         without = connection.execute(WITHOUT_COUNTER).scalars().all()
     for name in without:
-        yield Finding(
+        yield Flaw(
             Defect.NO_COUNTER, 1, "The account has no counter: nothing can be stored in it", BACKUP,
             name,
         )  # fmt: skip
@@ -85,22 +85,22 @@ def iter_damage(store: Store) -> Iterator[Finding]:
         with store.read() as connection:
             rows = connection.execute(question.statement).all()
         for name, account_id, count in rows:
-            yield question.finding(name or account_id, account_id, count)
+            yield question.flaw(name or account_id, account_id, count)
 
 
-def _iter_sqlite(store: Store) -> Iterator[Finding]:
+def _iter_sqlite(store: Store) -> Iterator[Flaw]:
     try:
         with store.read() as connection:
             report = connection.execute(text(f"PRAGMA integrity_check({TOLD})")).scalars().all()
             broken = _foreign_keys(connection)
     except StoreIncompatible as error:
-        yield Finding(Defect.DAMAGED, 1, error.message, BACKUP)
+        yield Flaw(Defect.DAMAGED, 1, error.message, BACKUP)
         return
     for line in report:
         if line != "ok":
-            yield Finding(Defect.DAMAGED, 1, f"The file is damaged: {line}", BACKUP)
+            yield Flaw(Defect.DAMAGED, 1, f"The file is damaged: {line}", BACKUP)
     for (table, parent), count in broken.items():
-        yield Finding(
+        yield Flaw(
             Defect.FOREIGN_KEY, count, f"Rows of {table} name rows of {parent} that are not there",
             BACKUP,
         )  # fmt: skip
@@ -116,12 +116,12 @@ def _foreign_keys(connection: Connection) -> dict[tuple[str, str], int]:
     return broken
 
 
-TENANT_TABLES: Final = tuple(
+TABLES_OF_ACCOUNTS: Final = tuple(
     table for table in schema.metadata.sorted_tables if "account_id" in table.columns
 )
 
 
-def _iter_orphans(store: Store, table: Table) -> Iterator[Finding]:
+def _iter_orphans(store: Store, table: Table) -> Iterator[Flaw]:
     statement = (
         select(table.c.account_id, func.count())
         .select_from(table.outerjoin(accounts, accounts.c.id == table.c.account_id))
@@ -131,7 +131,7 @@ def _iter_orphans(store: Store, table: Table) -> Iterator[Finding]:
     with store.read() as connection:
         rows = connection.execute(statement).all()
     for account_id, count in rows:
-        yield Finding(
+        yield Flaw(
             Defect.ORPHANS, count, f"Rows of {table.name} are of an account that does not exist",
             f"{STOPPED}DELETE FROM {table.name} WHERE account_id = '{account_id}'",
             account_id,
@@ -157,10 +157,10 @@ class Question(NamedTuple):
     what: str
     remedy: str
 
-    def finding(self, account: str, account_id: str, count: int, first: str = "") -> Finding:
+    def flaw(self, account: str, account_id: str, count: int, first: str = "") -> Flaw:
         """What is said of so many in this account."""
         remedy = self.remedy.format(account=account, account_id=account_id, first=first)
-        return Finding(self.defect, count, self.what, remedy, account)
+        return Flaw(self.defect, count, self.what, remedy, account)
 
 
 def _keys_question(defect: Defect, of: Table, other: Table, what: str, remedy: str) -> Question:

@@ -1,5 +1,6 @@
 """What a store needs of the engine below it. Each engine has a package of its own beside this."""
 
+from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import NamedTuple, Protocol
@@ -41,6 +42,10 @@ class Database(Protocol):
     @property
     def label(self) -> str:
         """The address as people and logs are shown it: without a password."""
+
+    @property
+    def engine(self) -> Mapping[str, str]:
+        """What is told of the engine beside the program's own version: names with values."""
 
     def read(self) -> AbstractContextManager[Connection]:
         """A block with a connection to read by, of this thread alone; SQLite's cannot write.

@@ -53,6 +53,11 @@ class Store:
         return self.database.url
 
     @property
+    def label(self) -> str:
+        """The address as people and logs are shown it: without a password."""
+        return self.database.label
+
+    @property
     def lane(self) -> Lane:
         """How this process writes."""
         return self.database.lane

@@ -20,7 +20,7 @@ from resumes.store.statements import Prepared, replacing
 KEPT = timedelta(hours=24)
 """How long a key is answered with what it made."""
 
-PRUNE_SLICE = 200
+SLICE_KEYS = 200
 """Rows that go at once, so that others get their turn."""
 
 # A row that is too old to be found makes way.
@@ -84,7 +84,7 @@ def _find_old(store: Store, since: str) -> list[_Old]:
     """The oldest of the keys, by account."""
     keys: dict[str, list[str]] = {}
     with store.read() as connection:
-        for account_id, key in _OLDEST.run(connection, since=since, rows=PRUNE_SLICE).fetchall():
+        for account_id, key in _OLDEST.run(connection, since=since, rows=SLICE_KEYS).fetchall():
             keys.setdefault(account_id, []).append(key)
     return [_Old(account_id, some, since) for account_id, some in keys.items()]
 

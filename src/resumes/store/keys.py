@@ -258,16 +258,36 @@ def _check_key_name(name: str) -> str:
 
 @each
 def _register(connection: Connection, new: _Registration) -> None:
-    is_this = (accounts.c.name == new.account, accounts.c.closed_at.is_(None))
-    account_id = connection.execute(select(accounts.c.id).where(*is_this)).scalar()
+    account_id = _lock_open_account(connection, new.account)
+    if new.replaces is not None:
+        _check_replaced(connection, account_id, new)
+    _add_key(connection, account_id, new)
+    if new.replaces is not None:
+        connection.execute(
+            update(api_keys)
+            .where(
+                api_keys.c.account_id == account_id,
+                api_keys.c.id == new.replaces,
+                api_keys.c.expires_at.is_(None) | (api_keys.c.expires_at > new.replaced_until),
+            )
+            .values(expires_at=new.replaced_until)
+        )
+
+
+def _lock_open_account(connection: Connection, name: str) -> str:
+    """The id of the account, whose row is this transaction's. Raises NotFound."""
+    is_this = (accounts.c.name == name, accounts.c.closed_at.is_(None))
+    account_id: str | None = connection.execute(select(accounts.c.id).where(*is_this)).scalar()
     if account_id is None:
-        raise unknown_account(new.account)
+        raise unknown_account(name)
     lock_account(connection, account_id)
     # Once more: it may have been closed while its row was waited for.
     if connection.execute(select(accounts.c.id).where(*is_this)).scalar() != account_id:
-        raise unknown_account(new.account)
-    if new.replaces is not None:
-        _check_replaced(connection, account_id, new)
+        raise unknown_account(name)
+    return account_id
+
+
+def _add_key(connection: Connection, account_id: str, new: _Registration) -> None:
     key_hash = hash_key(new.secret)
     if connection.execute(
         select(key_directory.c.key_id).where(key_directory.c.key_hash == key_hash)
@@ -287,16 +307,6 @@ def _register(connection: Connection, new: _Registration) -> None:
     connection.execute(
         insert(key_directory).values(key_hash=key_hash, account_id=account_id, key_id=new.key_id)
     )
-    if new.replaces is not None:
-        connection.execute(
-            update(api_keys)
-            .where(
-                api_keys.c.account_id == account_id,
-                api_keys.c.id == new.replaces,
-                api_keys.c.expires_at.is_(None) | (api_keys.c.expires_at > new.replaced_until),
-            )
-            .values(expires_at=new.replaced_until)
-        )
 
 
 def _check_replaced(connection: Connection, account_id: str, new: _Registration) -> None:

@@ -7,12 +7,13 @@ authority: nobody reads a pid to decide who holds a lock. Lock files are never r
 import contextlib
 import fcntl
 import os
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
-FIRST_PAUSE_S = 0.000_05
-LONGEST_PAUSE_S = 0.002
+from resumes.store.patience import keep_trying
+
+PAUSES_S = (0.000_05, 0.000_1, 0.000_2, 0.000_4, 0.000_8, 0.001_6, 0.002)
+"""Before each further try: mostly it is had soon, or not for long."""
 
 
 class FileLock:
@@ -29,19 +30,17 @@ class FileLock:
         Held shared, it can be acquired exclusively, and the other way round; the change is not
         atomic, another process may come in between.
         """
-        deadline = time.monotonic() + wait_s
-        pause_s = FIRST_PAUSE_S
         operation = (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB
-        while True:
-            try:
-                fcntl.flock(self._descriptor, operation)
-            except BlockingIOError:
-                if time.monotonic() >= deadline:
-                    return False
-                time.sleep(pause_s)
-                pause_s = min(pause_s * 2, LONGEST_PAUSE_S)
-            else:
-                return True
+        try:
+            keep_trying(
+                lambda: fcntl.flock(self._descriptor, operation),
+                is_passing=lambda error: isinstance(error, BlockingIOError),
+                within_s=wait_s,
+                pauses_s=PAUSES_S,
+            )
+        except BlockingIOError:
+            return False
+        return True
 
     def release(self) -> None:
         """The lock is free. Without effect when it was not held."""

@@ -111,11 +111,6 @@ def list_unwatched_roots(store: Store) -> list[str | None]:
     ]
 
 
-def drop_request(store: Store, account_id: str, claim_id: str) -> None:
-    """Nothing is asked for the file any more."""
-    store.write(_drop, [(account_id, claim_id)])
-
-
 def drop_requests(store: Store, requests: Sequence[Request]) -> None:
     """None of these is asked for any more, in one transaction."""
     store.write(_drop, [(request.account_id, request.claim_id) for request in requests])

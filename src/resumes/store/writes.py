@@ -92,9 +92,6 @@ class Lane(Protocol):
     def is_alive(self) -> bool:
         """Whether writes are being taken."""
 
-    def submit(self, write: Write) -> None:
-        """The write is done as soon as can be. Raises StoreUnavailable once the lane is closed."""
-
     def offer(self, write: Write) -> None:
         """The write waits for a turn, which whoever offers it has to begin or to ask for. Raises
         StoreUnavailable once the lane is closed."""

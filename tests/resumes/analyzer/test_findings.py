@@ -82,3 +82,11 @@ def test_a_warning_about_an_entry_names_its_list() -> None:
     assert findings.warnings == [
         Issue("sections.skills.items[0].tags[3]", "tags[3] is only white space")
     ]
+
+
+def test_what_is_missing_is_named_in_the_path_and_in_the_message() -> None:
+    findings = Findings()
+    findings.missing("header")
+    assert findings.issues == [
+        Issue("header", "Missing required field: header (must be an object)")
+    ]

@@ -45,3 +45,10 @@ def test_section_types_that_were_admitted_once_are_still() -> None:
     admitted = Format(extra_section_types=frozenset({"hobbies"}))
 
     assert stored_warnings(parse(json.dumps(document).encode(), admitted).document) == ()
+
+
+def test_a_document_that_was_stored_without_a_field_of_the_service_has_no_warning_for_it() -> None:
+    # Fields that the service sets may be added to the format after it was stored.
+    stored = {"header": {}, "sections": {"skills": {"column": 0, "items": [{"title": "X"}]}}}
+
+    assert stored_warnings(json.dumps(stored)) == ()

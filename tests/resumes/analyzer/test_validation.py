@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from resumes.analyzer import Format
+from resumes.analyzer.sections import SECTION_TYPES
 from resumes.errors import CoverLetter
 from tests.resumes.analyzer.documents import (
     a_document,
@@ -466,3 +467,12 @@ def test_show_flags_follow_whether_the_value_counts(
     section_type: str, item: dict[str, Any], flag: str, is_shown: bool
 ) -> None:
     assert stored_item(section_type, item)[flag] is is_shown
+
+
+def test_an_unknown_section_type_is_told_all_that_are_known_in_their_order() -> None:
+    admitted = Format(extra_section_types=frozenset({"zeal", "hobbies"}))
+    document = with_section("qqqqq")
+    known = ", ".join([*SECTION_TYPES, "hobbies", "zeal"])
+    assert refusal_of(document, admitted) == (
+        f'Invalid section "qqqqq": unknown section type (must be one of {known})'
+    )

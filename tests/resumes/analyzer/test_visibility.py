@@ -198,3 +198,20 @@ def test_the_public_view_can_be_created_again_and_gives_the_same_view(document: 
     assert public_view(again.document, HOBBIES) == view
     assert not any("not a known field" in warning.message for warning in again.warnings)
     assert list(view["sections"]) == list(document["sections"])
+
+
+def test_an_order_of_nought_comes_before_one_whatever_was_sent_first() -> None:
+    document = a_document(
+        sections={"awards": {"column": 0, "order": 1}, "books": {"column": 0, "order": 0}}
+    )
+    assert [section.type for section in iter_sections(view_of(document))] == ["books", "awards"]
+
+
+def test_people_see_no_list_and_no_object_that_is_empty_or_only_of_blanks() -> None:
+    (section,) = iter_sections(
+        view_of(
+            with_section("hobbies", {"a": [], "b": {}, "c": [None, ""], "d": {"e": [{}]}, "f": 0}),
+        ),
+        HOBBIES,
+    )
+    assert section.items == ({"f": 0},)

@@ -5,15 +5,17 @@ from pathlib import Path
 import pytest
 from sqlalchemy import Connection, update
 
+from resumes import mounts
 from resumes.health import checks
 from resumes.health.findings import State
 from resumes.health.installation import Installation
 from resumes.health.slow import SlowAnswers
 from resumes.settings import Settings, load_settings
-from resumes.store import Store, accounts, open_store
+from resumes.store import Store, counters, open_store
 from resumes.store.accounts import AccountInfo
 from resumes.store.schema import account_usage
 from resumes.store.sqlite import driver
+from tests.resumes.builders import a_mount, mountinfo
 from tests.resumes.health.conftest import command_line
 
 
@@ -38,10 +40,20 @@ def test_a_full_disk_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     assert "Make room" in (checks.check_disk(tmp_path).remedy or "")
 
 
-def test_an_old_sqlite_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert checks.check_sqlite().remedy is None
+def test_an_old_sqlite_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert checks.check_sqlite(tmp_path / "resumes.db").remedy is None
     monkeypatch.setattr(driver, "WAL_RESET_FIXED", (99, 0, 0))
-    assert "pysqlite3" in (checks.check_sqlite().remedy or "")
+    assert "pysqlite3" in (checks.check_sqlite(tmp_path / "resumes.db").remedy or "")
+
+
+def test_a_file_that_a_host_shares_wants_a_look(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "mountinfo").write_text(mountinfo(a_mount(str(tmp_path), "9p")))
+    monkeypatch.setattr(mounts, "MOUNTINFO", tmp_path / "mountinfo")
+    finding = checks.check_sqlite(tmp_path / "resumes.db")
+    assert finding.state is State.NOTICE
+    assert "lies on 9p, a folder that a host shares" in finding.text
 
 
 def test_counters_that_lie_are_found(store: Store, account: AccountInfo) -> None:
@@ -49,9 +61,9 @@ def test_counters_that_lie_are_found(store: Store, account: AccountInfo) -> None
         connection.execute(update(account_usage).values(resume_count=7))
         return [None]
 
-    assert checks.check_counters(accounts.check_counters(store)).remedy is None
+    assert checks.check_counters(counters.list_wrong(store)).remedy is None
     store.write(lie, None)
-    finding = checks.check_counters(accounts.check_counters(store))
+    finding = checks.check_counters(counters.list_wrong(store))
     assert finding.text == f"wrong in {account.name} (7 for 0)"
 
 

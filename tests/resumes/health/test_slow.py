@@ -59,7 +59,7 @@ def test_one_that_failed_is_asked_anew(store: Store) -> None:
 def test_all_are_forgotten_together(store: Store, account: AccountInfo) -> None:
     times = iter(float(second) for second in range(100))
     slow = SlowAnswers(lambda: next(times))
-    assert not slow.counter_errors.get(store)
+    assert not slow.wrong_counters.get(store)
     before = slow.file_tallies.get(store)
     a_file(store, account)
     assert slow.file_tallies.get(store) is before

@@ -1,10 +1,12 @@
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 
 from resumes.store import Store, accounts, open_store
 from resumes.store.accounts import AccountInfo
 from tests import tenants
+from tests.resumes.store.moving.builders import fill_store
 
 
 class SteppingClock:
@@ -28,6 +30,14 @@ def clock() -> SteppingClock:
 @pytest.fixture
 def store(url: str, clock: SteppingClock) -> Iterator[Store]:
     with open_store(url, clock=clock) as store:
+        yield store
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> Iterator[Store]:
+    """A store in a file, with rows in every table."""
+    with open_store(f"sqlite:///{tmp_path / 'source.db'}") as store:
+        fill_store(store)
         yield store
 
 

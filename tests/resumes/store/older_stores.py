@@ -7,8 +7,7 @@ from sqlalchemy import Connection, text
 
 from resumes.store import migrations
 from resumes.store.sqlite import upgrading
-from resumes.store.sqlite.database import sqlite_engine
-from resumes.store.sqlite.opening import APPLICATION_ID
+from resumes.store.sqlite.database import APPLICATION_ID, sqlite_engine
 
 ACCOUNT = "a" * 16
 DONE, FAILED, HELD = (f"{number:024x}" for number in (1, 2, 3))

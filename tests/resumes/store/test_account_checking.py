@@ -24,10 +24,10 @@ def test_every_account_is_looked_at(
     assert len(list(account_checking.iter_accounts(store))) == 5
 
 
-def test_an_account_whose_deletion_was_cut_off_is_no_finding(
+def test_an_account_whose_deletion_was_cut_off_is_no_flaw(
     store: Store, ana: AccountInfo, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(accounts, "DELETE_SLICE", 2)
+    monkeypatch.setattr(accounts, "SLICE_RESUMES", 2)
     accounts.delete_account(store, "ana", with_resumes=True, goes_on=lambda gone: False)
     assert found(store) == []
 
@@ -74,9 +74,9 @@ def test_resumes_without_a_document(store: Store, ana: AccountInfo) -> None:
         " WHERE account_id = :id ORDER BY id LIMIT 2)",
         id=ana.id,
     )
-    (finding,) = found(store)
-    assert (finding.defect, finding.account, finding.count) == (Defect.NO_DOCUMENT, "ana", 2)
-    assert f"`resumes delete {first} --account ana`" in finding.remedy
+    (flaw,) = found(store)
+    assert (flaw.defect, flaw.account, flaw.count) == (Defect.NO_DOCUMENT, "ana", 2)
+    assert f"`resumes delete {first} --account ana`" in flaw.remedy
 
 
 def test_documents_digests_and_search_entries_of_no_resume(store: Store, ana: AccountInfo) -> None:
@@ -116,9 +116,9 @@ def test_a_remedy_in_sql_mends_what_it_was_given_for(
 ) -> None:
     damage(store, harm, id=ana.id)
     before = found(store)
-    for finding in before:
-        if finding.remedy.startswith(checking.STOPPED):
-            damage(store, finding.remedy.removeprefix(checking.STOPPED))
+    for flaw in before:
+        if flaw.remedy.startswith(checking.STOPPED):
+            damage(store, flaw.remedy.removeprefix(checking.STOPPED))
     left = {one.defect for one in found(store)}
     assert before
     assert left <= {Defect.NO_DOCUMENT}

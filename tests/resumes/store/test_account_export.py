@@ -10,9 +10,9 @@ import pytest
 from resumes.errors import Conflict
 from resumes.store import Store, account_export, accounts, creating, keys, listing
 from resumes.store.account_export import iter_lines
+from resumes.store.account_file import Kind, Row
+from resumes.store.account_file_reader import Reader
 from resumes.store.accounts import AccountInfo
-from resumes.store.portable import Kind, Row
-from resumes.store.portable_reader import Reader
 from tests.resumes.builders import a_claim, a_resume
 from tests.resumes.store.builders import a_file
 

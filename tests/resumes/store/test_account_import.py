@@ -10,8 +10,9 @@ import pytest
 from resumes.errors import Conflict, InvalidArgument, InvalidJson, NotFound, StoreUnavailable
 from resumes.store import (
     Store,
-    account_import,
+    account_rows,
     accounts,
+    counters,
     creating,
     keys,
     ledger,
@@ -20,9 +21,9 @@ from resumes.store import (
     search_filler,
     search_index,
 )
+from resumes.store.account_file import Header, Kind, Row, Writer
 from resumes.store.account_import import import_account
 from resumes.store.accounts import AccountInfo
-from resumes.store.portable import Header, Kind, Row, Writer
 from tests.resumes.builders import a_claim, a_resume
 from tests.resumes.store.builders import a_file
 from tests.resumes.store.conftest import SteppingClock
@@ -60,7 +61,7 @@ def test_an_account_comes_back_as_it_was(store: Store, an_account: MakeAccount) 
     assert [listing.get_resume(store, back.id, one).document for one in ids[:-1]] == documents
     assert keys.authenticate(store, new.secret)[0].account_id == back.id
     assert ledger.get_file(store, "9" * 24, account_id=back.id).reason == "invalid_json"
-    assert accounts.check_counters(store) == []
+    assert counters.list_wrong(store) == []
 
 
 def test_an_account_goes_from_one_engine_to_another(
@@ -192,7 +193,7 @@ class Killed(BaseException):
 def test_an_import_that_was_killed_anywhere_is_begun_anew_and_doubles_nothing(
     store: Store, an_account: MakeAccount, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(account_import, "SLICE", 2)
+    monkeypatch.setattr(account_rows, "SLICE_ROWS", 2)
     fill(store, an_account(), 5)
     keys.create_key(store, "ana")
     export = exported(store, with_keys=True)
@@ -266,17 +267,6 @@ def test_an_id_that_no_store_gave_is_refused(store: Store, resume_id: str) -> No
     lines = [writer.header(Header("ana", "free", now, now, 1, 1)), writer.row(row), writer.end()]
     with pytest.raises(InvalidJson, match="The file has"):
         take(store, b"".join(lines))
-
-
-def test_a_slice_is_of_one_kind_and_bounded_in_rows_and_bytes(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(account_import, "SLICE", 3)
-    monkeypatch.setattr(account_import, "SLICE_BYTES", 2_000)
-    small, large = Row(Kind.ITEM, {}), Row(Kind.RESUME, {}, b"x" * 2_000)
-    rows = iter([large, large, small, small, small, small])
-    sizes = [len(some) for some in account_import._iter_slices(rows)]
-    assert sizes == [1, 1, 3, 1]
 
 
 def test_an_account_that_somebody_else_has_begun_to_delete_does_not_arrive(

@@ -1,7 +1,7 @@
 from collections.abc import Callable
 
 import pytest
-from sqlalchemy import func, select, text
+from sqlalchemy import func, select
 
 from resumes.clock import timestamp
 from resumes.errors import Conflict, InvalidArgument, InvalidKey, NotFound
@@ -86,11 +86,11 @@ def test_an_account_with_resumes_goes_only_when_that_is_said(
     assert accounts.get_account(store, "ana").resume_count == 1
 
 
-@pytest.mark.parametrize("slice_rows", [1, accounts.LEDGER_SLICE])
+@pytest.mark.parametrize("slice_rows", [1, accounts.SLICE_LEDGER_ROWS])
 def test_a_deleted_account_leaves_nothing_and_its_keys_do_not_count(
     store: Store, an_account: MakeAccount, monkeypatch: pytest.MonkeyPatch, slice_rows: int
 ) -> None:
-    monkeypatch.setattr(accounts, "LEDGER_SLICE", slice_rows)
+    monkeypatch.setattr(accounts, "SLICE_LEDGER_ROWS", slice_rows)
     account = an_account("ana")
     keys.create_key(store, "ana")
     creating.create(store, account.id, [a_resume(idempotency="k")])
@@ -143,19 +143,6 @@ def test_s14_an_account_made_anew_under_an_old_name_is_another_account(
     with pytest.raises(NotFound):
         creating.create(store, old.id, [a_resume()])
     assert listing.list_page(store, new.id).entries == []
-
-
-def test_a_counter_that_is_wrong_is_found(store: Store, an_account: MakeAccount) -> None:
-    account = an_account("ana")
-    creating.create(store, account.id, [a_resume()])
-    assert accounts.check_counters(store) == []
-    store.write(
-        lambda c, requests: [
-            c.execute(text("UPDATE account_usage SET resume_count = 9")).rowcount for _ in requests
-        ],
-        None,
-    )
-    assert accounts.check_counters(store) == [accounts.CounterError("ana", 9, 1)]
 
 
 def test_a_deletion_that_was_cut_off_is_seen_and_finished(

@@ -8,7 +8,7 @@ from resumes.errors import InvalidArgument
 from resumes.store.addresses import (
     PostgresAddress,
     SqliteAddress,
-    find_shown,
+    find_without_secrets,
     parse_address,
 )
 
@@ -98,9 +98,9 @@ def test_no_secret_of_a_server_s_address_is_shown(url: str, label: str, shown: s
 
     assert isinstance(address, PostgresAddress)
     assert address.label == f"postgresql://{label}"
-    assert address.shown == find_shown(url) == f"postgresql://{shown}"
+    assert address.without_secrets == find_without_secrets(url) == f"postgresql://{shown}"
     assert repr(address) == f"PostgresAddress(postgresql://{label})"
-    assert find_shown(address.shown) == address.shown
+    assert find_without_secrets(address.without_secrets) == address.without_secrets
 
 
 @pytest.mark.parametrize(
@@ -125,8 +125,8 @@ def test_a_refusal_repeats_no_password(url: str) -> None:
         parse_address(url)
 
     assert not any(part in refusal.value.message for part in ("sec", "ret@", "secret"))
-    assert find_shown(url) is None
+    assert find_without_secrets(url) is None
 
 
 def test_a_file_is_shown_as_it_is() -> None:
-    assert find_shown("sqlite:////x.db") == "sqlite:////x.db"
+    assert find_without_secrets("sqlite:////x.db") == "sqlite:////x.db"

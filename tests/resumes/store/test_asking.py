@@ -98,7 +98,7 @@ def test_all_of_an_account_or_a_reason_alone(store: Store, an_account: MakeAccou
 def test_more_than_fit_into_one_transaction_are_asked_for(
     store: Store, an_account: MakeAccount, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(asking, "SLICE", 2)
+    monkeypatch.setattr(asking, "SLICE_REQUESTS", 2)
     account = an_account()
     for number in range(5):
         a_file(store, account, f"{number}" * 24)

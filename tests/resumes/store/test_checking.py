@@ -17,7 +17,7 @@ from resumes.store import (
 )
 from resumes.store.accounts import AccountInfo
 from resumes.store.addresses import SqliteAddress, parse_address
-from resumes.store.checking import Defect, Finding
+from resumes.store.checking import Defect, Flaw
 from resumes.store.postgresql.driver import postgres_engine
 from resumes.store.sqlite.database import sqlite_engine
 from tests.resumes.store.builders import sqlite_of
@@ -42,16 +42,16 @@ def damage(store: Store, *statements: str, **values: Any) -> None:
     engine.dispose()
 
 
-def found(store: Store) -> list[Finding]:
+def found(store: Store) -> list[Flaw]:
     return [
         *checking.iter_damage(store),
-        *(one for checked in account_checking.iter_accounts(store) for one in checked.findings),
+        *(one for checked in account_checking.iter_accounts(store) for one in checked.flaws),
     ]
 
 
 def the_one(store: Store) -> tuple[Defect, str | None, int]:
-    (finding,) = found(store)
-    return finding.defect, finding.account, finding.count
+    (flaw,) = found(store)
+    return flaw.defect, flaw.account, flaw.count
 
 
 @pytest.fixture
@@ -83,9 +83,9 @@ def test_keys_and_their_directory(store: Store, ana: AccountInfo) -> None:
     )
     assert the_one(store) == (Defect.STRAY_KEY_HASH, "ana", 1)
     damage(store, "UPDATE api_keys SET revoked_at = NULL WHERE account_id = :id", id=ana.id)
-    (finding,) = found(store)
-    assert (finding.defect, finding.account, finding.count) == (Defect.NO_KEY_HASH, "ana", 1)
-    assert "`resumes keys create ana`" in finding.remedy
+    (flaw,) = found(store)
+    assert (flaw.defect, flaw.account, flaw.count) == (Defect.NO_KEY_HASH, "ana", 1)
+    assert "`resumes keys create ana`" in flaw.remedy
     damage(store, "DELETE FROM api_keys WHERE account_id = :id", id=ana.id)
     assert the_one(store) == (Defect.STRAY_KEY_HASH, "ana", 1)
 
@@ -97,11 +97,11 @@ def test_an_account_without_a_counter(store: Store, ana: AccountInfo) -> None:
 
 def test_rows_of_an_account_that_is_not_there(store: Store, ana: AccountInfo) -> None:
     damage(store, "DELETE FROM accounts WHERE id = :id", id=ana.id)
-    findings = found(store)
-    assert {(one.defect, one.account) for one in findings} == {(Defect.ORPHANS, ana.id)}
-    assert len(findings) == 10
-    for finding in findings:
-        statement = finding.remedy.partition("in SQL: ")[2]
+    flaws = found(store)
+    assert {(one.defect, one.account) for one in flaws} == {(Defect.ORPHANS, ana.id)}
+    assert len(flaws) == 10
+    for flaw in flaws:
+        statement = flaw.remedy.partition("in SQL: ")[2]
         damage(store, statement)
     assert found(store) == []
 

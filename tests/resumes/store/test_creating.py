@@ -1,17 +1,27 @@
+import asyncio
 import json
 import threading
+import time
 from collections.abc import Callable, Sequence
 
 import pytest
-from sqlalchemy import text
+from sqlalchemy import Connection, text
 
-from resumes.errors import IdempotencyMismatch, NotFound, QuotaReached, ResumesError
-from resumes.store import Store, accounts, creating, ledger, listing, plans
+from resumes.errors import (
+    IdempotencyMismatch,
+    NotFound,
+    QuotaReached,
+    ResumesError,
+    StoreUnavailable,
+)
+from resumes.store import Store, accounts, counters, creating, ledger, listing, plans
 from resumes.store.accounts import AccountInfo
 from resumes.store.creating import Created, Creation, Duplicate, NewResume, create
+from resumes.store.engine import WRITE_DEADLINE_S
 from resumes.store.items import Items
 from resumes.store.ledger import FileOutcome, Verdict
 from tests.resumes.builders import a_claim, a_resume
+from tests.resumes.store.builders import Busy
 from tests.resumes.store.conftest import SteppingClock
 
 MakeAccount = Callable[..., AccountInfo]
@@ -54,7 +64,7 @@ def test_a_batch_over_the_quota_takes_what_fits_in_order_and_says_which_did_not(
         "Person 0",
         "Person 1",
     ]
-    assert accounts.check_counters(store) == []
+    assert counters.list_wrong(store) == []
 
 
 def test_the_quota_refusal_states_the_number(store: Store, an_account: MakeAccount) -> None:
@@ -410,3 +420,133 @@ def test_the_source_of_a_file_that_is_done_is_not_read(
 
     create(store, an_account().id, [a_resume()], claim=a_claim()._replace(source=read))
     assert len(ledger.list_files(store)) == 1
+
+
+# Whether a transaction took effect of which nobody heard
+
+
+def proof_of(
+    store: Store,
+    creations: Sequence[Creation],
+    results: Sequence[list[creating.Outcome] | ResumesError],
+) -> bool | None:
+    """What the rows say of a transaction that came to these results."""
+
+    def ask(connection: Connection, _: Sequence[str]) -> list[bool | None]:
+        return [creating.were_stored(connection, creations, results)]
+
+    verdict: bool | None = store.write(ask, "")
+    return verdict
+
+
+def test_s2_whether_a_batch_was_stored_is_told_by_an_id_that_it_made(
+    store: Store, an_account: MakeAccount
+) -> None:
+    account, other = an_account("ana"), an_account("bo")
+    (stored,) = ids_of(create(store, account.id, [a_resume()]))
+    none = "f" * 24
+    mine, theirs = (Creation(one.id, [a_resume()], store.clock()) for one in (account, other))
+
+    assert proof_of(store, [mine], [[Created(stored)]]) is True
+    assert proof_of(store, [mine], [[Created(none)]]) is False
+    assert proof_of(store, [theirs], [[Created(stored)]]) is False
+
+
+def test_s2_what_a_batch_did_not_make_proves_nothing(store: Store, an_account: MakeAccount) -> None:
+    account = an_account()
+    (stored,) = ids_of(create(store, account.id, [a_resume()]))
+    mine = Creation(account.id, [a_resume()], store.clock())
+    before: list[creating.Outcome] = [
+        Duplicate(stored),
+        QuotaReached(max_resumes=5),
+        Created(stored, replayed=True),
+    ]
+
+    assert proof_of(store, [mine, mine], [NotFound("Account not found"), before]) is None
+    assert proof_of(store, [], []) is None
+    made = [*before, Created("f" * 24)]
+    assert proof_of(store, [mine, mine], [NotFound("Account not found"), made]) is False
+
+
+def test_s2_files_of_several_accounts_are_told_by_the_first_that_made_a_resume(
+    store: Store, an_account: MakeAccount
+) -> None:
+    first, second = an_account("ana"), an_account("bo")
+    (stored,) = ids_of(create(store, second.id, [a_resume()]))
+    files = [
+        creating._Files(one.id, [Creation(one.id, [a_resume()], store.clock())])
+        for one in (first, second)
+    ]
+
+    def ask(
+        connection: Connection, results: Sequence[Sequence[Sequence[list[creating.Outcome]]]]
+    ) -> list[bool | None]:
+        return [creating._files_were_stored(connection, files, one) for one in results]
+
+    nothing, made = [[Duplicate(stored)]], [[Created(stored)]]
+    assert store.write(ask, [nothing, nothing]) is None
+    assert store.write(ask, [nothing, made]) is True
+    assert store.write(ask, [nothing, [[Created("f" * 24)]]]) is False
+    assert store.write(ask, [[[Created("f" * 24)]], made]) is False
+
+
+def test_a_coroutine_creates_as_others_do(
+    store: Store, an_account: MakeAccount, clock: SteppingClock
+) -> None:
+    account = an_account(plan="free")
+    clock.advance(1)
+    outcomes = [
+        asyncio.run(creating.create_soon(store, account.id, a_resume(f"Person {number}")))
+        for number in range(6)
+    ]
+    assert ids(store, account) == ids_of(outcomes[:5])
+    assert isinstance(outcomes[5], QuotaReached)
+    entries = listing.list_page(store, account.id).entries
+    assert [entry.name for entry in entries] == [f"Person {number}" for number in range(5)]
+    assert entries[0].created_at == "2027-01-15T08:00:01.000Z"
+
+
+def test_the_ledger_says_why_a_file_is_not_done_in_the_words_of_the_outcome(
+    store: Store, an_account: MakeAccount
+) -> None:
+    account = an_account(plan="free")
+    first = a_resume("Ada", with_digest=True, idempotency="once")
+    (stored,) = ids_of(create(store, account.id, [first]))
+    other_body = a_resume("Bo", idempotency="once")
+    create(store, account.id, [a_resume("Ada", with_digest=True)], claim=a_claim("1" * 24))
+    create(store, account.id, [other_body], claim=a_claim("2" * 24))
+    create(store, account.id, [a_resume() for _ in range(4)])
+    create(store, account.id, [a_resume()], claim=a_claim("3" * 24))
+
+    told = {
+        row.claim_id: (row.outcome, row.reason, row.message) for row in ledger.list_files(store)
+    }
+
+    assert told == {
+        "1" * 24: (FileOutcome.DUPLICATE, "duplicate", f"The same content is stored as {stored}"),
+        "2" * 24: (
+            FileOutcome.FAILED,
+            "idempotency_mismatch",
+            "Idempotency-Key was already used with a different body",
+        ),
+        "3" * 24: (
+            FileOutcome.HELD,
+            "quota_reached",
+            "Maximum resume limit reached. Your plan allows 5 resumes",
+        ),
+    }
+
+
+def test_creating_waits_no_longer_than_it_is_told_to(store: Store, an_account: MakeAccount) -> None:
+    account = an_account()
+    creation = Creation(account.id, [a_resume()], store.clock())
+    began_s = time.monotonic()
+    with Busy(store).held():
+        with pytest.raises(StoreUnavailable):
+            create(store, account.id, [a_resume()], deadline_s=0.05)
+        with pytest.raises(StoreUnavailable):
+            creating.create_files(store, [creation], deadline_s=0.05)
+        with pytest.raises(StoreUnavailable):
+            asyncio.run(creating.create_soon(store, account.id, a_resume(), deadline_s=0.05))
+    assert time.monotonic() - began_s < WRITE_DEADLINE_S
+    assert ids(store, account) == []

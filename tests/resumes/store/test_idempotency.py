@@ -131,7 +131,7 @@ def test_pruning_goes_on_slice_by_slice_until_nothing_is_too_old(
     clock: SteppingClock,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(idempotency, "PRUNE_SLICE", 2)
+    monkeypatch.setattr(idempotency, "SLICE_KEYS", 2)
     account = an_account()
     for number in range(5):
         keyed(store, account, str(number))

@@ -1,3 +1,5 @@
+import re
+
 from resumes.store import identifiers
 
 
@@ -17,3 +19,16 @@ def test_ids_compare_as_their_positions_do() -> None:
 def test_account_and_key_ids_are_random() -> None:
     assert len({identifiers.account_id() for _ in range(100)}) == 100
     assert all(identifiers.key_id().startswith("key_") for _ in range(3))
+
+
+def test_random_ends_are_as_many_as_asked_for_and_differ() -> None:
+    tails = list(identifiers.tails(200))
+    assert len(tails) == len(set(tails)) == 200
+    assert all(identifiers.RESUME_ID.fullmatch(identifiers.resume_id(1, tail)) for tail in tails)
+    assert identifiers.resume_id(255, tails[0]) == f"00000000000000ff{tails[0]}"
+    assert list(identifiers.tails(0)) == []
+
+
+def test_ids_of_accounts_and_keys_have_their_forms() -> None:
+    assert re.fullmatch("[0-9a-f]{16}", identifiers.account_id())
+    assert re.fullmatch("key_[0-9a-f]{12}", identifiers.key_id())

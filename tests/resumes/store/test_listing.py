@@ -1,10 +1,13 @@
+import asyncio
 from collections.abc import Callable
 
 import pytest
+from sqlalchemy import select
 
 from resumes.errors import InvalidArgument, NotFound
 from resumes.store import Store, creating, listing
 from resumes.store.accounts import AccountInfo
+from resumes.store.schema import documents
 from tests.resumes.builders import a_resume
 
 MakeAccount = Callable[..., AccountInfo]
@@ -120,3 +123,64 @@ def test_a_page_as_json_is_what_a_client_gets() -> None:
         "pagination": {"cursor": "1" * 24, "limit": 1},
     }
     assert entry.shown_title == "Ada Resume"
+
+
+# One resume
+
+
+def texts(store: Store) -> list[str]:
+    """All documents in the store, of whatever account."""
+    with store.read() as connection:
+        return [document for (document,) in connection.execute(select(documents.c.document))]
+
+
+def test_one_resume_is_its_entry_and_its_document(store: Store, an_account: MakeAccount) -> None:
+    account = an_account()
+    new = a_resume("Ada Example")
+    creating.create(store, account.id, [new, a_resume("Bo Example")])
+    entry, other = listing.list_page(store, account.id).entries
+    assert listing.get_resume(store, account.id, entry.id) == listing.StoredResume(
+        entry, new.resume.document.decode()
+    )
+    assert listing.get_resume(store, account.id, other.id).entry == other
+
+
+@pytest.mark.parametrize("resume_id", ["", "x", "A" * 24, "0" * 24, "0" * 25])
+def test_what_is_no_resumes_id_is_not_found(
+    store: Store, an_account: MakeAccount, resume_id: str
+) -> None:
+    account = an_account()
+    for call in (listing.get_resume, listing.delete_resume):
+        with pytest.raises(NotFound, match="^Resume not found$"):
+            call(store, account.id, resume_id)
+    with pytest.raises(NotFound, match="^Resume not found$"):
+        asyncio.run(listing.delete_resume_soon(store, account.id, resume_id))
+
+
+@pytest.mark.parametrize("is_soon", [False, True])
+def test_deleting_takes_one_resume_with_its_document_and_its_digest_and_nothing_else(
+    store: Store, an_account: MakeAccount, is_soon: bool
+) -> None:
+    mine, theirs = an_account("mine"), an_account("theirs")
+    batch = [a_resume(name, with_digest=True) for name in ("Ada", "Bo")]
+    gone, kept = [
+        one.id
+        for one in creating.create(store, mine.id, batch)
+        if isinstance(one, creating.Created)
+    ]
+    creating.create(store, theirs.id, batch)
+    others = [document for document in texts(store) if "Ada" in document]
+
+    if is_soon:
+        asyncio.run(listing.delete_resume_soon(store, mine.id, gone))
+    else:
+        listing.delete_resume(store, mine.id, gone)
+
+    assert walk(store, mine, 10) == [kept]
+    assert len(walk(store, theirs, 10)) == 2
+    assert listing.get_resume(store, mine.id, kept).document == batch[1].resume.document.decode()
+    assert [document for document in texts(store) if "Ada" in document] == others[1:]
+    assert len(texts(store)) == 3
+    ada, bo = creating.create(store, mine.id, batch)
+    assert isinstance(ada, creating.Created)
+    assert bo == creating.Duplicate(kept)

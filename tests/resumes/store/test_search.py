@@ -31,7 +31,9 @@ def walk(store: Store, account: AccountInfo, words: str, *, limit: int) -> list[
     entries: list[Entry] = []
     cursor: str | None = ""
     while cursor is not None:
-        page, unindexed = search.find_page(store, account.id, words, cursor=cursor, limit=limit)
+        page, unindexed = search.find_page(
+            store, account.id, words, cursor=cursor, limit=limit, patience_s=60
+        )
         assert unindexed == 0
         entries += page.entries
         cursor = page.cursor

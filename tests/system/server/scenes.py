@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote
 
-from resumes.store import Store, accounts, keys, listing, open_store, plans
+from resumes.store import Store, accounts, counters, keys, listing, open_store, plans
 from resumes.store.plans import PlanChange
 from tests.server.serving import wait_until
 from tests.system import programs
@@ -151,7 +151,7 @@ class Scene:
     def rows(self) -> int:
         """How many resumes are stored; the account's counter says the same."""
         with self.store() as store:
-            assert accounts.check_counters(store) == []
+            assert counters.list_wrong(store) == []
             return accounts.get_account(store, "ada").resume_count
 
     def is_whole(self, store: Store, resume_id: str, title: str) -> bool:

@@ -13,7 +13,7 @@ from threading import Barrier
 import httpx
 import pytest
 
-from resumes.store import accounts, keys, open_store
+from resumes.store import accounts, counters, keys, open_store
 from tests.resumes.builders import a_document
 from tests.system import programs
 
@@ -59,7 +59,7 @@ def is_replayed(answer: httpx.Response) -> bool:
 def count(home: Path) -> int:
     """How many resumes are stored; the account's counter says the same."""
     with open_store(f"sqlite:///{home / 'resumes.db'}") as store:
-        assert accounts.check_counters(store) == []
+        assert counters.list_wrong(store) == []
         return accounts.get_account(store, "ada").resume_count
 
 

@@ -1,6 +1,8 @@
 """A store as a whole: copied to another engine, backed up, restored, and proved to be the same.
 
-copying ──┐              copy FROM TO, resumable
-backups ──┼─ filling ─ tables     rows into a store, table by table
-restoring ┘    proving ─ tables   counts and digests of both sides
+copying ──┐                ┌─ filling ─┐           copy FROM TO, resumable; rows into a store
+backups ──┼─ transferring ─┤           ├─ tables   how far it is; what a store holds, and its order
+restoring ┘                └─ proving ─┘           counts and digests of both sides
+
+What both stores say of it meanwhile is in marking.
 """

@@ -14,9 +14,9 @@ from resumes.clock import Clock, system_clock, timestamp
 from resumes.errors import Conflict, InvalidArgument, StoreUnavailable
 from resumes.store.engine import Store, open_store
 from resumes.store.moving import filling, marking
-from resumes.store.moving.copying import Progress, Stage, Watcher, nobody, transfer
-from resumes.store.moving.files import check_room, examine, place, scratch_beside, vacuum_into
-from resumes.store.moving.filling import Origin
+from resumes.store.moving.marking import Move
+from resumes.store.moving.transferring import Progress, Stage, Watcher, nobody, transfer
+from resumes.store.sqlite.files import check_room, examine, place, scratch_beside, vacuum_into
 
 OUR_NAME: Final = re.compile(r"resumes-\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d\.\d{3}Z\.db")
 """How backups in a folder are called; in the order of their names they are in that of time."""
@@ -92,10 +92,10 @@ def _take(store: Store, new: Path, watcher: Watcher) -> None:
 
 def _take_rows(store: Store, new: Path, watcher: Watcher) -> None:
     """All rows of a moment, while others write: from a transaction that sees only that."""
-    from resumes.store.moving.snapshots import snapshot_of
+    from resumes.store.postgresql.snapshots import snapshot_of
 
     with open_store(f"sqlite:///{new}") as target:
-        filling.begin(target, Origin(store.database.label, "backup"))
+        filling.begin(target, Move(store.label, target.label, "backup"))
         with snapshot_of(store.url) as connection:
             transfer(connection, target, watcher)
         filling.finish(target)

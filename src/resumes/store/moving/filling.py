@@ -5,16 +5,16 @@ that was killed is continued by beginning it again.
 """
 
 import contextlib
-import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, Final, NamedTuple
 
 from sqlalchemy import Connection, Table, bindparam, delete, select, text
 
 from resumes.errors import Conflict, OutcomeUnknown, StoreUnavailable
 from resumes.store.engine import Store, each
-from resumes.store.moving.marking import read_marks, set_marks
-from resumes.store.moving.tables import READERS, TABLES, WIDE, Key, Reader, Row
+from resumes.store.moving.marking import Move, read_marks, set_marks
+from resumes.store.moving.tables import READERS, TABLES, WIDE, Key, Reader, Row, Told
+from resumes.store.patience import keep_trying
 from resumes.store.schema import accounts, importers, key_directory, plans
 from resumes.store.statements import Prepared, driver, run_many
 from resumes.store.transit import allowed_in_transit
@@ -29,48 +29,38 @@ PATIENCE_S: Final = 20.0
 """A store that cannot be written to is tried again so long: what took an hour is not given up for a
 moment."""
 
-PAUSE_S: Final = 0.5
+PAUSES_S: Final = (0.5,)
 
 OCCUPYING: Final = (accounts, key_directory, importers)
 """A store that has rows here is somebody's."""
 
-Told = Callable[[str, int], None]
-"""Is told a table's name, and how many of its rows were handled since the last time."""
 
+def begin(target: Store, move: Move) -> None:
+    """The store is marked as being filled, and holds nothing but what this move has put there.
 
-class Origin(NamedTuple):
-    """Where rows come from, and the name of this one copy."""
-
-    label: str
-    move: str
-
-
-def begin(target: Store, origin: Origin) -> None:
-    """The store is marked as being filled, and holds nothing but what this copy has put there.
-
-    What an earlier copy from the same place has left is removed. Raises Conflict, and changes
+    What an earlier one from the same place has left is removed. Raises Conflict, and changes
     nothing, for a store that holds anything else or is filled from elsewhere.
     """
-    target.write(_begin, origin, deadline_s=DEADLINE_S)
+    target.write(_begin, move, deadline_s=DEADLINE_S)
 
 
 @allowed_in_transit
 @each
-def _begin(connection: Connection, origin: Origin) -> None:
+def _begin(connection: Connection, move: Move) -> None:
     marks = read_marks(connection)
     if marks.moving_to:
         raise Conflict(f"The target is itself being moved to {marks.moving_to}. Name another one")
     if not marks.filled_from:
         _refuse_content(connection)
         connection.execute(delete(plans))
-    elif marks.filled_from != origin.label:
+    elif marks.filled_from != move.source:
         raise Conflict(
             f"The target is still being filled from {marks.filled_from}. Let that end, or name "
             "another one"
         )
-    elif marks.move != origin.move:
+    elif marks.move != move.name:
         _empty(connection)
-    set_marks(connection, filled_from=origin.label, move=origin.move)
+    set_marks(connection, filled_from=move.source, move=move.name)
 
 
 def _refuse_content(connection: Connection) -> None:
@@ -167,16 +157,12 @@ class Batch(NamedTuple):
 
 
 def _add_patiently(target: Store, batch: Batch) -> None:
-    ends_at = time.monotonic() + PATIENCE_S
-    while True:
-        try:
-            target.write(add_rows, batch, deadline_s=DEADLINE_S)
-        except (StoreUnavailable, OutcomeUnknown):
-            if time.monotonic() > ends_at:
-                raise
-            time.sleep(PAUSE_S)
-        else:
-            return
+    keep_trying(
+        lambda: target.write(add_rows, batch, deadline_s=DEADLINE_S),
+        within_s=PATIENCE_S,
+        pauses_s=PAUSES_S,
+        is_passing=lambda error: isinstance(error, (StoreUnavailable, OutcomeUnknown)),
+    )
 
 
 def _were_added(connection: Connection, requests: Iterable[Batch], _: Any) -> bool:

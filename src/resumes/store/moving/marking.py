@@ -1,7 +1,6 @@
 """The marks of a copy on its two stores (resumes.store.transit), and waiting for those who write."""
 
 import secrets
-import time
 from collections.abc import Mapping
 from typing import Final, NamedTuple
 
@@ -10,17 +9,18 @@ from sqlalchemy import Connection, bindparam, delete, select, text
 from resumes.errors import Conflict, StoreUnavailable
 from resumes.store.engine import Store, each
 from resumes.store.moving.tables import TABLES
+from resumes.store.patience import keep_trying
 from resumes.store.schema import store_facts
 from resumes.store.statements import Prepared, replacing
 from resumes.store.transit import FILLED_FROM, MOVING_TO, allowed_in_transit
 
 MOVE: Final = "move"
-"""The fact that names a copy: both of its stores say the same, unless one was written to since."""
+"""The fact that names a move: both of its stores say the same, unless one was written to since."""
 
 WRITERS_S: Final = 30.0
 """How long those who began to write before the mark are waited for."""
 
-PAUSE_S: Final = 0.1
+PAUSES_S: Final = (0.1,)
 
 FACTS: Final = Prepared(select(store_facts.c.name, store_facts.c.value))
 SET_FACT: Final = replacing(store_facts)
@@ -41,74 +41,83 @@ def read_marks(connection: Connection) -> Marks:
     return Marks(*(facts.get(name, "") for name in (MOVING_TO, FILLED_FROM, MOVE)))
 
 
-def set_marks(connection: Connection, **facts: str) -> None:
-    """The store says so; part of a transaction. What is empty is said no longer."""
-    for name, value in facts.items():
-        if value or name == MOVING_TO:  # which every store has
-            SET_FACT.run(connection, name=name, value=value)
-        else:
-            REMOVE_FACT.run(connection, fact=name)
+def set_marks(
+    connection: Connection,
+    *,
+    moving_to: str | None = None,
+    filled_from: str | None = None,
+    move: str | None = None,
+) -> None:
+    """The store says so; part of a transaction. What is empty is said no longer, and what is None
+    stays as it is."""
+    for fact, value in ((MOVING_TO, moving_to), (FILLED_FROM, filled_from), (MOVE, move)):
+        if value or (value is not None and fact == MOVING_TO):  # which every store has
+            SET_FACT.run(connection, name=fact, value=value)
+        elif value is not None:
+            REMOVE_FACT.run(connection, fact=fact)
 
 
-class Departure(NamedTuple):
-    """A copy of a store, named `move`, to the store that is called `label`."""
+class Move(NamedTuple):
+    """The rows of one store on their way to another: what both are called, and a name of its own."""
 
-    label: str
-    move: str
+    source: str
+    target: str
+    name: str
 
 
-def plan_departure(source: Store, label: str) -> Departure:
-    """The copy that would go on, or a new one. Raises Conflict for a store on its way elsewhere, and
+def new_name() -> str:
+    """A name that no other move has."""
+    return secrets.token_hex(8)
+
+
+def plan_move(source: Store, target: str) -> Move:
+    """The move that would go on, or a new one. Raises Conflict for a store on its way elsewhere, and
     for one that is not whole."""
     with source.read() as connection:
         marks = read_marks(connection)
-    _check_departure(marks, label, source.database.label)
-    return Departure(label, marks.move if marks.moving_to else secrets.token_hex(8))
+    _check_departure(marks, target, source.label)
+    return Move(source.label, target, marks.move if marks.moving_to else new_name())
 
 
-def _check_departure(marks: Marks, label: str, own_label: str) -> None:
+def _check_departure(marks: Marks, target: str, own_label: str) -> None:
     if marks.filled_from:
         raise Conflict(
             f"{own_label} is itself still being filled from {marks.filled_from}; let that end first"
         )
-    if marks.moving_to not in ("", label):
+    if marks.moving_to not in ("", target):
         raise Conflict(
             f"{own_label} is being moved to {marks.moving_to}. Copy it there, or take it back with "
             "`resumes db reopen` first"
         )
 
 
-def depart(source: Store, departure: Departure) -> None:
+def depart(source: Store, move: Move) -> None:
     """Nobody writes to the store from now on, until it is reopened: who had begun has ended.
 
     Raises Conflict, and StoreUnavailable when somebody does not end.
     """
-    source.write(_mark, departure)
-    ends_at = time.monotonic() + WRITERS_S
-    while True:
-        try:
-            source.write(_wait_for_writers, departure)
-        except StoreUnavailable:
-            if time.monotonic() > ends_at:
-                raise
-            time.sleep(PAUSE_S)
-        else:
-            return
+    source.write(_mark, move)
+    keep_trying(
+        lambda: source.write(_wait_for_writers, move),
+        within_s=WRITERS_S,
+        pauses_s=PAUSES_S,
+        is_passing=lambda error: isinstance(error, StoreUnavailable),
+    )
 
 
 @allowed_in_transit
 @each
-def _mark(connection: Connection, departure: Departure) -> None:
+def _mark(connection: Connection, move: Move) -> None:
     marks = read_marks(connection)
-    _check_departure(marks, departure.label, "The store")
-    if marks.moving_to and marks.move != departure.move:
+    _check_departure(marks, move.target, "The store")
+    if marks.moving_to and marks.move != move.name:
         raise Conflict("Somebody else has begun to copy the store at the same time")
-    set_marks(connection, moving_to=departure.label, move=departure.move)
+    set_marks(connection, moving_to=move.target, move=move.name)
 
 
 @allowed_in_transit
 @each
-def _wait_for_writers(connection: Connection, departure: Departure) -> None:
+def _wait_for_writers(connection: Connection, _: Move) -> None:
     # Whoever wrote to a table before the mark was there holds a lock on it until the end; whoever
     # begins to write after this lock sees the mark. On SQLite the mark itself has waited for all.
     if connection.dialect.name == "postgresql":
@@ -134,21 +143,21 @@ def reopen(store: Store) -> str | None:
     return marks.moving_to
 
 
-def give_back(source: Store, move: str) -> None:
-    """The store takes writes again, unless another copy than this one keeps it from that."""
-    source.write(_give_back, move)
+def give_back(source: Store, name: str) -> None:
+    """The store takes writes again, unless another move than this one keeps it from that."""
+    source.write(_give_back, name)
 
 
 @allowed_in_transit
 @each
-def _give_back(connection: Connection, move: str) -> None:
-    if read_marks(connection).move == move:
+def _give_back(connection: Connection, name: str) -> None:
+    if read_marks(connection).move == name:
         set_marks(connection, moving_to="", move="")
 
 
-def check_departed(source: Store, departure: Departure) -> None:
+def check_departed(source: Store, move: Move) -> None:
     """Nobody could write to the store since it departed. Raises Conflict."""
     with source.read() as connection:
         marks = read_marks(connection)
-    if (marks.moving_to, marks.move) != departure:
+    if (marks.moving_to, marks.move) != (move.target, move.name):
         raise Conflict("The store was reopened while it was copied: what came since is not in it")

@@ -1,20 +1,17 @@
 """Proving that two stores hold the same: for each table a count, and a digest of all rows in order."""
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 from sqlalchemy import Connection
 
 from resumes.errors import Conflict
-from resumes.store.moving.tables import READERS, TABLES, Reader, Row
+from resumes.store.moving.tables import READERS, TABLES, Reader, Row, Told
 
 TELL_ROWS: Final = 1_000
 """After so many rows it is said how many there were."""
-
-Told = Callable[[str, int], None]
-"""Is told a table's name, and how many of its rows were handled since the last time."""
 
 
 @dataclass(frozen=True, slots=True)

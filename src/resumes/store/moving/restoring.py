@@ -5,7 +5,6 @@ that a client which goes on with the last id that it saw misses nothing (pitfall
 """
 
 import contextlib
-import secrets
 import shutil
 import tempfile
 from collections.abc import Iterator, Mapping
@@ -22,19 +21,21 @@ from resumes.store.engine import Store, each, open_store
 from resumes.store.locks import FileLock
 from resumes.store.moving import filling
 from resumes.store.moving.backups import stamp
-from resumes.store.moving.copying import Watcher, nobody, transfer
-from resumes.store.moving.files import (
+from resumes.store.moving.marking import Move, new_name, set_marks
+from resumes.store.moving.tables import READERS
+from resumes.store.moving.transferring import Watcher, nobody, transfer
+from resumes.store.schema import account_usage
+from resumes.store.sqlite.database import sqlite_engine
+from resumes.store.sqlite.files import (
     check_room,
     examine,
     exchange,
     is_closed,
-    make_private,
+    is_database,
     scratch_beside,
 )
-from resumes.store.moving.filling import Origin
-from resumes.store.moving.marking import set_marks
-from resumes.store.moving.tables import READERS
-from resumes.store.schema import account_usage
+from resumes.store.sqlite.lane import DRIVER_ERRORS
+from resumes.store.sqlite.private import make_private
 from resumes.store.statements import Prepared
 from resumes.store.transit import allowed_in_transit
 
@@ -68,9 +69,9 @@ def restore(
     """The store at the address holds what the backup holds.
 
     On an error a file is as it was; a database stays marked as being filled, refuses to be used,
-    and the same call begins anew. A file that is replaced is kept beside it. Raises InvalidArgument, StoreIncompatible for what is
-    no backup, is damaged or newer than this program, StoreUnavailable when the store is in use, and
-    Conflict for a database that is not empty.
+    and the same call begins anew. A file that is replaced is kept beside it. Raises
+    InvalidArgument, StoreIncompatible for what is no backup, is damaged or newer than this program,
+    StoreUnavailable when the store is in use, and Conflict for a database that is not empty.
     """
     address = parse_address(url)
     _check_backup(backup)
@@ -143,11 +144,10 @@ def _alone(path: Path) -> Iterator[None]:
 
 def _read_last_ids(path: Path) -> Mapping[str, int] | None:
     """By account, and the store's log is empty; None for a store that cannot be read."""
-    from resumes.store.sqlite.database import sqlite_engine
-    from resumes.store.sqlite.lane import DRIVER_ERRORS
-
     if not path.exists():
         return {}
+    if not is_database(path):
+        return None  # SQLite would clear away the log beside it
     engine = sqlite_engine(path, transactions=False)
     try:
         with engine.connect() as connection:
@@ -184,13 +184,13 @@ def _count_resumes(store: Store) -> int:
 def _restore_rows(
     backup: Path, address: PostgresAddress, watcher: Watcher, clock: Clock
 ) -> Restored:
-    origin = Origin(f"the backup {backup.name}", secrets.token_hex(8))
+    move = Move(f"the backup {backup.name}", address.label, new_name())
     with (
         tempfile.TemporaryDirectory(prefix="resumes-restore-") as folder,
         _opened_copy(backup, Path(folder)) as source,
         open_store(address.url) as target,
     ):
-        filling.begin(target, origin)
+        filling.begin(target, move)
         with source.read() as connection:
             transfer(connection, target, watcher)
         target.write(_lift, _Floor(clock(), {}))

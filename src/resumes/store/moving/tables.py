@@ -6,11 +6,12 @@ after account. What is made from other tables (the search index) is left out, an
 one store.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, Final
 
-from sqlalchemy import Connection, Integer, Select, Table, bindparam, desc, func, select, tuple_
+from sqlalchemy import Connection, Table, desc, func, select
 
+from resumes.store.paging import first_page, next_page
 from resumes.store.schema import (
     documents,
     imported_files,
@@ -25,6 +26,9 @@ Row = tuple[Any, ...]
 """A row as drivers have it: text, whole numbers, bytes and None; booleans may be 0 and 1."""
 
 Key = tuple[Any, ...]
+
+Told = Callable[[str, int], None]
+"""Is told a table's name, and how many of its rows were handled since the last time."""
 
 LEFT_OUT: Final = (store_facts, search_progress, search_entries)
 
@@ -50,10 +54,8 @@ class Reader:
         self.table = table
         keys = list(table.primary_key)
         self._key_at = [list(table.columns).index(key) for key in keys]
-        rows = select(table).order_by(*keys).limit(bindparam("rows", type_=Integer) + 0)
-        after = tuple_(*(bindparam(f"after_{key.name}", type_=key.type) for key in keys))
-        self._first: Select[Any] = rows
-        self._next: Select[Any] = rows.where(tuple_(*keys) > after)
+        self._first = first_page(select(table), *keys)
+        self._next = next_page(select(table), *keys)
         self._last_key = Prepared(select(*keys).order_by(*map(desc, keys)).limit(1))
         self._count = Prepared(select(func.count()).select_from(table))
 

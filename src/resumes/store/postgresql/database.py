@@ -3,7 +3,7 @@
 import contextlib
 import threading
 import weakref
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Final
 
 from sqlalchemy import Connection, text
@@ -12,7 +12,7 @@ from resumes.store.addresses import PostgresAddress
 from resumes.store.database import Size, not_text
 from resumes.store.postgresql.driver import DRIVER_ERRORS, is_usable, postgres_engine
 from resumes.store.postgresql.lanes import AccountLanes
-from resumes.store.postgresql.troubles import Trouble, explain, sort
+from resumes.store.postgresql.troubles import Trouble, explain, trouble_of
 from resumes.store.statements import driver
 
 READ_PATIENCE_S: Final = 30.0
@@ -59,6 +59,11 @@ class PostgresDatabase:
         """Servers and name."""
         return self._address.label
 
+    @property
+    def engine(self) -> Mapping[str, str]:
+        """Its name alone: the version is the server's to tell."""
+        return {"engine": "postgresql"}
+
     @contextlib.contextmanager
     def read(self) -> Iterator[Connection]:
         """A block with a connection of this thread's own, on which each statement stands for
@@ -70,7 +75,7 @@ class PostgresDatabase:
         try:
             yield connection
         except DRIVER_ERRORS as error:
-            if sort(error) is Trouble.GONE or self._is_reader_lost():
+            if trouble_of(error) is Trouble.GONE or self._is_reader_lost():
                 self.drop_reader()
             raise explain(error, self.label) from error
         except UnicodeEncodeError as error:

@@ -47,7 +47,7 @@ LOST: Final = (psycopg.OperationalError, psycopg.InterfaceError)
 """Without a word of the server: the connection is lost, or it fell silent."""
 
 
-def sort(error: BaseException) -> Trouble:
+def trouble_of(error: BaseException) -> Trouble:
     """What can be done about it."""
     cause = getattr(error, "orig", error)
     state = getattr(cause, "sqlstate", None)

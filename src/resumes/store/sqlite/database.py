@@ -4,6 +4,8 @@ import shutil
 import threading
 import time
 import weakref
+from collections.abc import Iterable, Mapping
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -15,7 +17,10 @@ from resumes.errors import ResumesError, StoreIncompatible, StoreUnavailable
 from resumes.store.database import Size, not_text
 from resumes.store.locks import FileLock
 from resumes.store.sqlite.driver import dbapi
-from resumes.store.sqlite.lane import DRIVER_ERRORS, Lane
+from resumes.store.sqlite.lane import DRIVER_ERRORS, SqliteLane
+
+APPLICATION_ID = 0x52534D45
+"""Stamped into the file's header ("RSME"), so that a stranger's database is told from ours."""
 
 CHECKPOINT_BYTES = 4 * 1024 * 1024
 """A log that has grown to this is copied into the store,"""
@@ -55,7 +60,7 @@ class SqliteDatabase:
         self._lane_connection = self._write_engine.connect()
         self._lane_file = FileLock(path.with_name(path.name + ".lane"))
         self._last_checkpoint = self._last_truncate = 0.0
-        self.lane = Lane(self._lane_connection, self._lane_file, maintain=self._bound_log)
+        self.lane = SqliteLane(self._lane_connection, self._lane_file, maintain=self._bound_log)
 
     @property
     def url(self) -> str:
@@ -66,6 +71,11 @@ class SqliteDatabase:
     def label(self) -> str:
         """The same: no secret stands in it."""
         return self.url
+
+    @property
+    def engine(self) -> Mapping[str, str]:
+        """The version of the library: the program brings it along."""
+        return {"sqlite": str(dbapi.sqlite_version)}
 
     def read(self) -> "_Reading":
         """A block with a connection of this thread's own that cannot write.
@@ -173,30 +183,21 @@ def sqlite_engine(
 ) -> Engine:
     """Without `transactions` each statement stands for itself, as readers want it. Unless it
     `waits`, SQLite says at once that somebody else is writing; only opening always waits."""
-
-    def connect() -> Any:
-        # isolation_level None: the driver never begins a transaction of its own accord.
-        connection = dbapi.connect(
-            path, isolation_level=None, check_same_thread=False, timeout=BUSY_TIMEOUT_MS / 1_000
-        )
-        for pragma in (
-            "synchronous=FULL",
-            "foreign_keys=ON",
-            "trusted_schema=OFF",
-            "temp_store=MEMORY",
-            f"cache_size=-{cache_bytes // 1024}",
-            "wal_autocheckpoint=0",
-            "journal_size_limit=67108864",
-            *(("query_only=ON",) if query_only else ()),
-            # Last: opening may meet somebody who recovers the log of a process that was killed.
-            *(() if waits else ("busy_timeout=0",)),
-        ):
-            connection.execute(f"PRAGMA {pragma}")
-        return connection
-
+    pragmas = (
+        "synchronous=FULL",
+        "foreign_keys=ON",
+        "trusted_schema=OFF",
+        "temp_store=MEMORY",
+        f"cache_size=-{cache_bytes // 1024}",
+        "wal_autocheckpoint=0",
+        "journal_size_limit=67108864",
+        *(("query_only=ON",) if query_only else ()),
+        # Last: opening may meet somebody who recovers the log of a process that was killed.
+        *(() if waits else ("busy_timeout=0",)),
+    )
     engine = sqlalchemy.create_engine(
         "sqlite://",
-        creator=connect,
+        creator=partial(_connect, path, pragmas),
         module=dbapi,
         poolclass=NullPool,
         # The text of an error ends in logs; what was to be written is personal data.
@@ -211,6 +212,22 @@ def sqlite_engine(
         connection.exec_driver_sql("BEGIN IMMEDIATE")
 
     return engine
+
+
+def _connect(path: Path, pragmas: Iterable[str]) -> Any:
+    # isolation_level None: the driver never begins a transaction of its own accord.
+    connection = dbapi.connect(
+        path, isolation_level=None, check_same_thread=False, timeout=BUSY_TIMEOUT_MS / 1_000
+    )
+    try:
+        for pragma in pragmas:
+            connection.execute(f"PRAGMA {pragma}")
+    except BaseException:
+        # Left to the garbage collector, it would be closed when another file has the name, and
+        # take that one's log for its own to clear away.
+        connection.close()
+        raise
+    return connection
 
 
 def explain(error: Exception, path: Path) -> ResumesError:

@@ -27,6 +27,7 @@ from sqlalchemy.exc import DBAPIError
 
 from resumes.errors import OutcomeUnknown, ResumesError, StoreUnavailable
 from resumes.store.locks import FileLock
+from resumes.store.patience import keep_trying
 from resumes.store.sqlite.driver import dbapi
 from resumes.store.transit import refuse_in_transit
 from resumes.store.writes import BATCH_LIMIT, BUSY, PENDING, Listener, Write, apply_all, deliver
@@ -36,7 +37,7 @@ logger = logging.getLogger("resumes.store")
 BUSY_S = 2.0
 """How long the thread waits for a writer that does not use the lane (a shell, a backup),"""
 
-BUSY_PAUSE_S = 0.002
+BUSY_PAUSES_S = (0.002,)
 """looking so often whether it has ended."""
 
 AGAIN_S = 0.05
@@ -63,7 +64,7 @@ class _Begun(NamedTuple):
     began_s: float
 
 
-class Lane:
+class SqliteLane:
     """The thread that writes. `connection` is used by it, and who begins turns, alone from now on.
 
     `maintain` is called after each batch, inside the file lock, and bounds the write-ahead log.
@@ -93,12 +94,6 @@ class Lane:
         self._closing = False
         self._thread = threading.Thread(target=self._live, name="store-lane", daemon=True)
         self._thread.start()
-
-    def submit(self, write: Write) -> None:
-        """The write waits for the thread's next turn. Raises StoreUnavailable once the lane is
-        closed or dead."""
-        self.offer(write)
-        self.ask()
 
     def offer(self, write: Write) -> None:
         """The write waits for a turn, which whoever offers it has to begin or to ask for. Raises
@@ -382,17 +377,17 @@ class Lane:
             connection.rollback()
 
     def _begin(self, wait_s: float) -> RootTransaction:
-        ends_at = time.monotonic() + wait_s
-        while True:
-            try:
-                return self._connection.begin()
-            except DRIVER_ERRORS as error:
-                if is_busy(error) and time.monotonic() < ends_at:
-                    time.sleep(BUSY_PAUSE_S)
-                    continue
-                raise StoreUnavailable(
-                    f"The store could not be written to ({getattr(error, 'orig', error)}); nothing was done, try again"
-                ) from error
+        try:
+            return keep_trying(
+                self._connection.begin,
+                is_passing=is_busy,
+                within_s=wait_s,
+                pauses_s=BUSY_PAUSES_S,
+            )
+        except DRIVER_ERRORS as error:
+            raise StoreUnavailable(
+                f"The store could not be written to ({getattr(error, 'orig', error)}); nothing was done, try again"
+            ) from error
 
     def _commit_again(self, batch: list[Write]) -> None:
         """The batch after a COMMIT that failed.

@@ -1,24 +1,31 @@
 """Opening a SQLite store: made, or brought up to date, by one of those who want it."""
 
 import contextlib
-import os
 import time
 from pathlib import Path
 
 from sqlalchemy import Engine
 
 from resumes.errors import StoreIncompatible, StoreUnavailable
+from resumes.mounts import HOST, SHARED, find_kind
 from resumes.store import migrations
 from resumes.store.locks import FileLock
 from resumes.store.sqlite import upgrading
-from resumes.store.sqlite.database import CACHE_BYTES, SqliteDatabase, explain, sqlite_engine
+from resumes.store.sqlite.database import (
+    APPLICATION_ID,
+    CACHE_BYTES,
+    SqliteDatabase,
+    explain,
+    sqlite_engine,
+)
 from resumes.store.sqlite.lane import DRIVER_ERRORS
-
-APPLICATION_ID = 0x52534D45
-"""Stamped into the file's header ("RSME"), so that a stranger's database is told from ours."""
+from resumes.store.sqlite.private import make_private
 
 OPEN_WAIT_S = 20.0
-"""How long opening waits for another process that is making or migrating the store."""
+"""How long opening waits for another process that is making or migrating the store,"""
+
+PAUSE_S = 0.02
+"""looking so often whether it has."""
 
 
 def open_file(path: Path, *, upgrade: bool, read_cache_bytes: int | None = None) -> SqliteDatabase:
@@ -34,6 +41,7 @@ def open_file(path: Path, *, upgrade: bool, read_cache_bytes: int | None = None)
         raise StoreUnavailable(f"The database {path} is a folder; name a file")
     if not upgrade and not path.exists():
         raise StoreUnavailable(f"Database not found: {path}. `resumes up` makes one")
+    _refuse_shared(path)
     _refuse_strangers(path)
     try:
         life = FileLock(path.with_name(path.name + ".lock"))
@@ -51,6 +59,21 @@ def open_file(path: Path, *, upgrade: bool, read_cache_bytes: int | None = None)
     except BaseException:
         life.close()
         raise
+
+
+def _refuse_shared(path: Path) -> None:
+    """Raises StoreUnavailable where other machines can open the file too.
+
+    Those who use a file find each other by memory that they share, which is one machine's: two
+    machines would damage it (SQLite's "Write-Ahead Logging", 1). What a host shares with us is let
+    pass, though doctor says so: containers may have nothing else, and the host does not use it.
+    """
+    kind = find_kind(path.parent)
+    if kind is not None and SHARED.get(kind, HOST) is not HOST:
+        raise StoreUnavailable(
+            f"The database {path} lies on {kind}, {SHARED[kind].nature}, where SQLite can damage "
+            "it. Name a file on a disk of this machine, or a PostgreSQL database"
+        )
 
 
 def _refuse_strangers(path: Path) -> None:
@@ -74,46 +97,45 @@ def _refuse_strangers(path: Path) -> None:
 
 def _prepare(path: Path, life: FileLock, *, upgrade: bool) -> None:
     """The file exists, is ours and current, and `life` is held shared."""
-    deadline = time.monotonic() + OPEN_WAIT_S
-    while True:
-        if not life.acquire(shared=True, wait_s=OPEN_WAIT_S):
-            raise StoreUnavailable(
-                f"The store {path} is being migrated or restored; try again later"
-            )
-        engine = sqlite_engine(path, transactions=False)
-        try:
-            is_file = path.exists() and path.stat().st_size > 0
-            state = _state(engine, path) if is_file else "empty"
-            if state == "current":
-                return
-            if not upgrade:
-                what = "empty" if state == "empty" else "older than this program"
-                raise StoreIncompatible(f"The store {path} is {what}. Run `resumes db upgrade`")
-            if life.acquire(wait_s=0):
-                _make_file(path)
-                if _state(engine, path) != "current":
-                    _stamp(engine)
-                    upgrading.upgrade(sqlite_engine(path, transactions=True), path)
-                life.acquire(shared=True, wait_s=0)
-                return
-        finally:
-            engine.dispose()
+    ends_at = time.monotonic() + OPEN_WAIT_S
+    while not _is_prepared(path, life, upgrade=upgrade):
         # Someone else holds it: perhaps another new process that wants the same. Let go, so
         # that one of us gets it.
         holders = life.holders()
         life.release()
-        if time.monotonic() > deadline:
+        if time.monotonic() > ends_at:
             pids = ", ".join(map(str, holders)) or "unknown"
             raise StoreUnavailable(
                 f"The store {path} must be upgraded, and is in use by process {pids}. Stop it first"
             )
-        time.sleep(0.02)
+        time.sleep(PAUSE_S)
 
 
-def _make_file(path: Path) -> None:
-    # Before SQLite makes it with the umask's mode: the store and its log hold personal data.
-    with contextlib.suppress(FileExistsError):
-        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+def _is_prepared(path: Path, life: FileLock, *, upgrade: bool) -> bool:
+    """Whether the file is current, by this call if need be, and `life` held shared; if not,
+    somebody else has the store open."""
+    if not life.acquire(shared=True, wait_s=OPEN_WAIT_S):
+        raise StoreUnavailable(f"The store {path} is being migrated or restored; try again later")
+    engine = sqlite_engine(path, transactions=False)
+    try:
+        is_file = path.exists() and path.stat().st_size > 0
+        state = _state(engine, path) if is_file else "empty"
+        if state == "current":
+            return True
+        if not upgrade:
+            what = "empty" if state == "empty" else "older than this program"
+            raise StoreIncompatible(f"The store {path} is {what}. Run `resumes db upgrade`")
+        if not life.acquire(wait_s=0):
+            return False
+        with contextlib.suppress(FileExistsError):
+            make_private(path)
+        if _state(engine, path) != "current":
+            _stamp(engine)
+            upgrading.upgrade(sqlite_engine(path, transactions=True), path)
+        life.acquire(shared=True, wait_s=0)
+        return True
+    finally:
+        engine.dispose()
 
 
 def _state(engine: Engine, path: Path) -> str:

@@ -11,6 +11,7 @@ from sqlalchemy import Connection, Engine, text
 
 from resumes.errors import StoreIncompatible
 from resumes.store import migrations
+from resumes.store.sqlite.private import make_private
 
 
 def upgrade(engine: Engine, path: Path, *, folder: Path = migrations.FOLDER) -> None:
@@ -27,6 +28,7 @@ def upgrade(engine: Engine, path: Path, *, folder: Path = migrations.FOLDER) -> 
         if older:
             backup = path.with_name(f"{path.name}.before-{migrations.revisions(folder)[-1]}")
             backup.unlink(missing_ok=True)
+            make_private(backup)
             driver_connection.execute("VACUUM INTO ?", [str(backup)])
         driver_connection.execute("PRAGMA foreign_keys=OFF")
         with connection.begin():

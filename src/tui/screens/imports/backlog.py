@@ -65,7 +65,7 @@ class Backlog:
         waiting = max(0, self._waiting - (self._ended or 0) + (self._ended_before or 0))
         if not waiting or self._most < FEW:
             return None
-        return Outlook(waiting, self._most, self._pace.files_per_s(self._monotonic()))
+        return Outlook(waiting, self._most, self._pace.per_s(self._monotonic()))
 
 
 def last_said(seen: Sequence[SeenImporter]) -> str:

@@ -4,11 +4,11 @@ from pathlib import Path
 import pytest
 
 from resumes.errors import Conflict, InvalidArgument, StoreUnavailable
-from resumes.store import Store, accounts, open_store
+from resumes.store import Store, accounts, counters, open_store
 from resumes.store.creating import Created, create
 from resumes.store.moving import backups, filling
-from resumes.store.moving.copying import Progress
-from resumes.store.moving.filling import Origin
+from resumes.store.moving.marking import Move
+from resumes.store.moving.transferring import Progress
 from tests.resumes.builders import a_resume
 from tests.resumes.store.conftest import SteppingClock
 from tests.resumes.store.moving.builders import fill_store, held_by, ids_of, names_in
@@ -60,7 +60,7 @@ def test_s11_a_backup_ends_while_others_write_and_has_all_from_before(
     with open_store(f"sqlite:///{made.path}") as copy:
         (usage,) = [one for one in accounts.list_accounts(copy) if one.name == "ana"]
         ids = set(ids_of(copy, "ana"))
-        assert accounts.check_counters(copy) == []
+        assert counters.list_wrong(copy) == []
         assert usage.resume_count >= 20
         assert set(before[:20]) <= ids
 
@@ -110,6 +110,6 @@ def test_where_a_backup_cannot_go_is_said(store: Store, tmp_path: Path) -> None:
 
 
 def test_a_store_that_is_half_filled_is_not_backed_up(store: Store, tmp_path: Path) -> None:
-    filling.begin(store, Origin("sqlite:////here.db", "0123"))
+    filling.begin(store, Move("sqlite:////here.db", store.label, "0123"))
     with pytest.raises(Conflict, match=r"filled from sqlite:////here\.db"):
         backups.back_up(store, tmp_path / "backup.db")

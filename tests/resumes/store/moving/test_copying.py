@@ -15,7 +15,7 @@ from resumes.store import Store, accounts, listing, open_store
 from resumes.store.creating import create
 from resumes.store.engine import each
 from resumes.store.moving import copying, filling, marking
-from resumes.store.moving.copying import Progress, Stage
+from resumes.store.moving.transferring import Progress, Stage
 from resumes.store.transit import allowed_in_transit
 from tests import postgres
 from tests.engines import Engine
@@ -180,13 +180,6 @@ def test_ids_and_cursors_go_on_where_they_were(source: Store, store: Store) -> N
     create(store, account.id, [a_resume("Later")])
     (entry,) = listing.list_page(store, account.id, cursor=newest).entries
     assert entry.id > newest
-
-
-def test_every_stage_is_told_to_its_end(source: Store, store: Store) -> None:
-    last: dict[Stage, Progress] = {}
-    copying.copy(source, store, watcher=lambda one: last.update({one.stage: one}))
-    assert [stage.value for stage in last] == ["copying", "proving"]
-    assert all(progress.done == progress.total for progress in last.values())
 
 
 RESUMES = 8_000

@@ -6,13 +6,14 @@ from sqlalchemy import text
 from resumes.errors import Conflict, StoreUnavailable
 from resumes.store import Store, accounts, plans
 from resumes.store.moving import filling
-from resumes.store.moving.filling import BATCH_CHARACTERS, BATCH_ROWS, Batch, Origin
+from resumes.store.moving.filling import BATCH_CHARACTERS, BATCH_ROWS, Batch
+from resumes.store.moving.marking import Move
 from resumes.store.moving.tables import READERS
 from resumes.store.plans import PlanChange
 from resumes.store.schema import documents, resumes
 from tests.resumes.store.moving.builders import count_rows, held_by
 
-HERE = Origin("sqlite:////here.db", "0123")
+HERE = Move("sqlite:////here.db", "sqlite:////there.db", "0123")
 
 
 def told_nothing(table: str, rows: int) -> None:
@@ -62,7 +63,7 @@ def test_a_filling_that_stopped_goes_on_where_it_was(
 def test_what_another_copy_from_there_has_left_is_removed(source: Store, store: Store) -> None:
     filling.begin(store, HERE)
     fill(source, store)
-    filling.begin(store, Origin(HERE.label, "4567"))
+    filling.begin(store, HERE._replace(name="4567"))
     assert all(digest.rows == 0 for digest in held_by(store))
 
 
@@ -99,7 +100,7 @@ def test_a_store_with_an_account_is_refused_by_name(store: Store) -> None:
 def test_a_store_that_is_filled_from_elsewhere_is_refused_by_name(store: Store) -> None:
     filling.begin(store, HERE)
     with pytest.raises(Conflict, match=r"filled from sqlite:////here\.db"):
-        filling.begin(store, Origin("sqlite:////elsewhere.db", "0123"))
+        filling.begin(store, HERE._replace(source="sqlite:////elsewhere.db"))
 
 
 def test_a_store_that_is_being_filled_takes_no_other_writes(store: Store) -> None:

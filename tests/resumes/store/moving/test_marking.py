@@ -9,15 +9,15 @@ from sqlalchemy import Connection, text
 from resumes.errors import Conflict, StoreUnavailable
 from resumes.store import Store, accounts, open_store
 from resumes.store.moving import marking
-from resumes.store.moving.marking import Departure
+from resumes.store.moving.marking import Move
 from resumes.store.transit import allowed_in_transit
 
-THERE = Departure("sqlite:////there.db", "0123")
+MOVE = Move("sqlite:////here.db", "sqlite:////there.db", "0123")
 
 
 def test_s13_a_store_on_its_way_takes_no_write_of_any_process(store: Store, url: str) -> None:
     accounts.create_account(store, "ana")
-    marking.depart(store, THERE)
+    marking.depart(store, MOVE)
 
     with open_store(url) as of_another_process:
         for one in (store, of_another_process):
@@ -27,38 +27,38 @@ def test_s13_a_store_on_its_way_takes_no_write_of_any_process(store: Store, url:
 
 
 def test_a_store_that_is_reopened_takes_writes(store: Store) -> None:
-    marking.depart(store, THERE)
-    assert marking.reopen(store) == THERE.label
+    marking.depart(store, MOVE)
+    assert marking.reopen(store) == MOVE.target
     accounts.create_account(store, "ana")
     assert marking.reopen(store) is None
 
 
 def test_a_copy_that_goes_on_has_the_name_that_it_had(store: Store) -> None:
-    first = marking.plan_departure(store, THERE.label)
-    assert first != marking.plan_departure(store, THERE.label)
+    first = marking.plan_move(store, MOVE.target)
+    assert first != marking.plan_move(store, MOVE.target)
     marking.depart(store, first)
-    assert marking.plan_departure(store, THERE.label) == first
+    assert marking.plan_move(store, MOVE.target) == first
     marking.reopen(store)
-    assert marking.plan_departure(store, THERE.label) != first
+    assert marking.plan_move(store, MOVE.target) != first
 
 
 def test_a_store_goes_to_one_place(store: Store) -> None:
-    marking.depart(store, THERE)
+    marking.depart(store, MOVE)
     with pytest.raises(Conflict, match=r"is being moved to sqlite:////there\.db"):
-        marking.plan_departure(store, "sqlite:////elsewhere.db")
+        marking.plan_move(store, "sqlite:////elsewhere.db")
     with pytest.raises(Conflict):
-        marking.depart(store, Departure("sqlite:////elsewhere.db", "4567"))
+        marking.depart(store, MOVE._replace(target="sqlite:////elsewhere.db", name="4567"))
     with pytest.raises(Conflict, match="Somebody else"):
-        marking.depart(store, Departure(THERE.label, "4567"))
+        marking.depart(store, MOVE._replace(name="4567"))
 
 
 def test_a_copy_gives_back_only_what_it_took(store: Store) -> None:
-    marking.depart(store, THERE)
+    marking.depart(store, MOVE)
     marking.give_back(store, "4567")
-    marking.check_departed(store, THERE)
-    marking.give_back(store, THERE.move)
+    marking.check_departed(store, MOVE)
+    marking.give_back(store, MOVE.name)
     with pytest.raises(Conflict, match="reopened while it was copied"):
-        marking.check_departed(store, THERE)
+        marking.check_departed(store, MOVE)
 
 
 def test_s13_a_write_that_began_before_is_over_when_the_store_has_departed(store: Store) -> None:
@@ -79,7 +79,7 @@ def test_s13_a_write_that_began_before_is_over_when_the_store_has_departed(store
             refused.append(error)
 
     writer = threading.Thread(target=write)
-    leaver = threading.Thread(target=marking.depart, args=(store, THERE))
+    leaver = threading.Thread(target=marking.depart, args=(store, MOVE))
     writer.start()
     assert began.wait(10)
     leaver.start()
@@ -99,7 +99,7 @@ def test_s13_who_has_looked_at_the_marks_and_not_yet_committed_is_waited_for(
 ) -> None:
     if store.path is not None:
         pytest.skip("writers to a file exclude one another")
-    leaver = threading.Thread(target=marking.depart, args=(store, THERE))
+    leaver = threading.Thread(target=marking.depart, args=(store, MOVE))
     with psycopg.connect(url) as writer:
         writer.execute("INSERT INTO plans (name, api_listing) VALUES ('slow', false)")
         leaver.start()
@@ -116,7 +116,7 @@ def test_s13_who_has_looked_at_the_marks_and_not_yet_committed_is_waited_for(
 def test_a_store_that_is_being_filled_neither_departs_nor_reopens(store: Store) -> None:
     store.write(_fill_from, "")
     with pytest.raises(Conflict, match="still being filled"):
-        marking.plan_departure(store, THERE.label)
+        marking.plan_move(store, MOVE.target)
     with pytest.raises(Conflict, match="not whole"):
         marking.reopen(store)
 

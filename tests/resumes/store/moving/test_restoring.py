@@ -7,7 +7,7 @@ from resumes.errors import Conflict, InvalidArgument, StoreIncompatible, StoreUn
 from resumes.store import Store, accounts, open_store
 from resumes.store.creating import Created, create
 from resumes.store.moving import backups, marking, restoring
-from resumes.store.moving.marking import Departure
+from resumes.store.moving.marking import Move
 from resumes.store.sqlite.database import sqlite_engine
 from tests.resumes.builders import a_resume
 from tests.resumes.store.conftest import SteppingClock
@@ -155,7 +155,7 @@ def test_a_database_that_is_not_empty_is_refused(backup: Path, store: Store, url
 
 
 def test_what_was_being_moved_is_not_once_it_is_restored(source: Store, tmp_path: Path) -> None:
-    marking.depart(source, Departure("sqlite:////there.db", "0123"))
+    marking.depart(source, Move(source.label, "sqlite:////there.db", "0123"))
     made = backups.back_up(source, tmp_path / "backup.db")
     restoring.restore(made.path, f"sqlite:///{tmp_path / 'new.db'}")
     with open_store(f"sqlite:///{tmp_path / 'new.db'}") as store:

@@ -4,7 +4,7 @@ import psycopg
 import pytest
 
 from resumes.errors import ErrorCode
-from resumes.store.postgresql.troubles import Trouble, explain, sort
+from resumes.store.postgresql.troubles import Trouble, explain, trouble_of
 from tests.postgres import Server
 
 
@@ -30,17 +30,17 @@ from tests.postgres import Server
 def test_what_the_server_says_is_sorted(server: Server, state: str, trouble: Trouble) -> None:
     with psycopg.connect(server.url()) as connection, pytest.raises(psycopg.Error) as caught:
         connection.execute(f"DO $$ BEGIN RAISE EXCEPTION 'no' USING ERRCODE = '{state}'; END $$")
-    assert sort(caught.value) is trouble
+    assert trouble_of(caught.value) is trouble
 
 
 def test_a_server_that_is_not_there_is_gone() -> None:
     with pytest.raises(psycopg.OperationalError) as caught:
         psycopg.connect("postgresql://ana@127.0.0.1:1/db", connect_timeout=2)
-    assert sort(caught.value) is Trouble.GONE
+    assert trouble_of(caught.value) is Trouble.GONE
 
 
 def test_an_error_of_our_own_is_no_servers() -> None:
-    assert sort(ValueError("x")) is Trouble.OTHER
+    assert trouble_of(ValueError("x")) is Trouble.OTHER
 
 
 def test_an_error_is_told_in_its_first_line() -> None:

@@ -91,3 +91,15 @@ def test_a_connection_that_never_waits_for_writers_waits_while_it_is_opened(url:
             assert driver_connection.execute("PRAGMA busy_timeout").fetchone() == (0,)
     finally:
         leaving.join()
+
+
+def test_a_file_that_is_no_database_is_not_left_open(tmp_path: Path) -> None:
+    path = tmp_path / "stranger.db"
+    path.write_bytes(b"this was a store once " * 1_000)
+    log = tmp_path / "stranger.db-wal"
+    log.write_bytes(b"and this its log")
+    with pytest.raises(DBAPIError):
+        sqlite_engine(path, transactions=False).connect()
+    log.write_bytes(b"the log of the next file of this name")
+    gc.collect()
+    assert log.exists()

@@ -12,7 +12,7 @@ import pytest
 from sqlalchemy import Connection, text
 
 from resumes.errors import NotFound, OutcomeUnknown, StoreUnavailable
-from resumes.store import Store, accounts, creating, listing, open_store
+from resumes.store import Store, accounts, counters, creating, listing, open_store
 from resumes.store.accounts import AccountInfo
 from resumes.store.creating import Created, Creation, NewResume
 from resumes.store.engine import each
@@ -181,7 +181,7 @@ def test_s2_a_commit_that_failed_for_want_of_space_is_unknown_and_the_store_goes
     with open_store(url) as store:
         account = accounts.get_account(store, "ana")
         assert len(listing.list_page(store, account.id).entries) == 2
-        assert accounts.check_counters(store) == []
+        assert counters.list_wrong(store) == []
 
 
 def test_s2_a_process_that_dies_after_a_failed_commit_leaves_counter_and_rows_equal(
@@ -191,7 +191,7 @@ def test_s2_a_process_that_dies_after_a_failed_commit_leaves_counter_and_rows_eq
     with open_store(url) as store:
         account = accounts.get_account(store, "ana")
         assert account.resume_count in (1, 2)
-        assert accounts.check_counters(store) == []
+        assert counters.list_wrong(store) == []
 
 
 def test_a_full_disk_in_the_middle_of_a_batch_is_unavailable_and_nothing_of_it_is_stored(
@@ -207,7 +207,7 @@ def test_a_full_disk_in_the_middle_of_a_batch_is_unavailable_and_nothing_of_it_i
     assert listing.list_page(store, account.id).entries == []
     raw.execute("PRAGMA max_page_count=1000000")
     assert isinstance(creating.create(store, account.id, [a_resume()])[0], Created)
-    assert accounts.check_counters(store) == []
+    assert counters.list_wrong(store) == []
 
 
 STOPPED_IN_THE_LANE = """
@@ -286,7 +286,7 @@ def test_what_was_waiting_when_the_store_closes_is_written(url: str) -> None:
 def test_withdrawing_tells_whether_the_write_was_still_waiting(store: Store) -> None:
     go_on, holder = hold_lane(store)
     write = Write(rename, "x", deadline=1e18, mailbox=store._threads, waiter=threading.Event())
-    store.lane.submit(write)
+    store.lane.offer(write)
     assert store.lane.withdraw(write)
     assert not store.lane.withdraw(write)
     go_on.set()

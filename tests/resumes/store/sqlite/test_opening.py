@@ -3,9 +3,11 @@ from pathlib import Path
 
 import pytest
 
+from resumes import mounts
 from resumes.errors import StoreIncompatible, StoreUnavailable
 from resumes.store import accounts, open_store
 from resumes.store.sqlite.driver import dbapi
+from tests.resumes.builders import a_mount, mountinfo
 
 pytestmark = pytest.mark.sqlite("its files")
 
@@ -32,6 +34,29 @@ def test_a_missing_file_is_not_made_when_only_an_existing_store_will_do(tmp_path
 def test_a_folder_is_no_database(tmp_path: Path) -> None:
     with pytest.raises(StoreUnavailable, match="is a folder"):
         open_store(f"sqlite:///{tmp_path}")
+
+
+def lie_on(kind: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (folder / "mountinfo").write_text(mountinfo(a_mount(str(folder), kind)))
+    monkeypatch.setattr(mounts, "MOUNTINFO", folder / "mountinfo")
+
+
+@pytest.mark.parametrize("kind", ["nfs4", "cifs", "ceph", "lustre", "fuse.sshfs"])
+def test_a_file_that_other_machines_can_open_is_refused(
+    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lie_on(kind, tmp_path, monkeypatch)
+    with pytest.raises(StoreUnavailable, match=f"lies on {kind}, a .*PostgreSQL"):
+        open_store(f"sqlite:///{tmp_path}/resumes.db")
+    assert [path.name for path in tmp_path.iterdir()] == ["mountinfo"]
+
+
+@pytest.mark.parametrize("kind", ["ext4", "9p", "fuse.unknown"])
+def test_a_file_that_this_system_alone_opens_is_not(
+    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lie_on(kind, tmp_path, monkeypatch)
+    open_store(f"sqlite:///{tmp_path}/resumes.db").close()
 
 
 def test_a_file_that_is_no_database_is_refused_and_left_as_it_is(tmp_path: Path) -> None:

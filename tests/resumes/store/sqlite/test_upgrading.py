@@ -10,6 +10,7 @@ from resumes.errors import StoreIncompatible, StoreUnavailable
 from resumes.store import (
     accounts,
     asking,
+    counters,
     creating,
     ledger,
     migrations,
@@ -102,7 +103,10 @@ def test_s5_an_older_store_is_backed_up_before_it_is_migrated(url: str, tmp_path
     path = a_filled_store(url)
     folder = a_folder_with(tmp_path, REBUILD_ACCOUNTS)
     upgrading.upgrade(sqlite_engine(path, transactions=True), path, folder=folder)
-    assert count(path.with_name(f"resumes.db.before-{NEXT}"), "resumes") == 10
+    backup = path.with_name(f"resumes.db.before-{NEXT}")
+    assert path.with_name(f"resumes.db.before-{NEXT}").stat().st_mode & 0o777 == 0o600
+    assert backup.stat().st_mode & 0o777 == 0o600
+    assert count(backup, "resumes") == 10
 
 
 def test_an_older_store_is_upgraded_when_it_is_opened(
@@ -132,7 +136,7 @@ def test_a_store_of_0001_is_upgraded_with_every_row_that_it_has(place: str, tmp_
         assert {(file.root, file.items) for file in files} == {(None, None)}
         assert ledger.find_source(store, files[1]) == b"{"
         assert ledger.find_stored(store, older_stores.ACCOUNT, b"d" * 32) == older_stores.RESUME
-        assert accounts.check_counters(store) == []
+        assert counters.list_wrong(store) == []
     assert [count(path, table) for table in ("resumes", "documents", "imported_items")] == [1] * 3
     assert count(path.with_name(f"resumes.db.before-{LAST}"), "imported_files") == 3
 

@@ -35,7 +35,7 @@ async def test_what_goes_is_told_and_the_name_must_be_typed(store: Store) -> Non
 
 
 async def test_each_slice_is_told(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(accounts, "DELETE_SLICE", 2)
+    monkeypatch.setattr(accounts, "SLICE_RESUMES", 2)
     stored_many(store, 5)
     told: list[int] = []
     app: App[int] = App()
@@ -53,7 +53,7 @@ async def test_each_slice_is_told(store: Store, monkeypatch: pytest.MonkeyPatch)
 async def test_the_end_of_the_program_ends_it_after_the_slice(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(accounts, "DELETE_SLICE", 2)
+    monkeypatch.setattr(accounts, "SLICE_RESUMES", 2)
     stored_many(store, 5)
     app: App[int] = App()
     async with app.run_test():

@@ -154,7 +154,7 @@ async def test_the_plan_that_it_is_on_changes_nothing(store: Store) -> None:
 async def test_an_account_is_deleted_when_its_name_was_typed(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(accounts, "DELETE_SLICE", 2)
+    monkeypatch.setattr(accounts, "SLICE_RESUMES", 2)
     an_account(store, "zoe")
     stored_many(store, 5)
     async with running(store, screen="accounts", account="ana") as pilot:
@@ -175,7 +175,7 @@ async def test_an_account_is_deleted_when_its_name_was_typed(
 async def test_the_ui_stays_alive_while_a_large_account_goes(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(accounts, "DELETE_SLICE", 2)
+    monkeypatch.setattr(accounts, "SLICE_RESUMES", 2)
     stored_many(store, 5)
     an_account(store, "zoe")
     really, may_go_on = accounts.delete_account, Event()

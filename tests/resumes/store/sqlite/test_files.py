@@ -4,7 +4,7 @@ import pytest
 
 from resumes.errors import Conflict, StoreIncompatible, StoreUnavailable
 from resumes.store import Store, accounts, open_store
-from resumes.store.moving import files
+from resumes.store.sqlite import files
 from tests.resumes.store.moving.builders import names_in
 
 
@@ -19,6 +19,15 @@ def test_a_copy_of_a_store_is_whole_and_its_owners_alone(source: Store, tmp_path
     assert files.is_closed(copy)
     with open_store(f"sqlite:///{copy}", upgrade=False) as store:
         assert len(accounts.list_accounts(store)) == 2
+
+
+def test_a_database_is_told_by_how_it_begins(source: Store, tmp_path: Path) -> None:
+    assert source.path is not None
+    good, stranger, empty = (tmp_path / name for name in ("good.db", "stranger", "empty"))
+    files.vacuum_into(source.path, good, lambda _: None)
+    stranger.write_bytes(b"no database at all")
+    empty.touch()
+    assert [files.is_database(path) for path in (good, stranger, empty)] == [True, False, False]
 
 
 def test_what_is_damaged_is_told_from_what_is_no_store(source: Store, tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Whether a server that keeps the store keeps it well, and has room for those who use it."""
+"""Whether a PostgreSQL server keeps the store well, and has room for those who use it."""
 
 from collections.abc import Iterator
 from typing import Final, NamedTuple

@@ -5,9 +5,9 @@ import io
 import pytest
 
 from resumes.errors import InvalidJson
-from resumes.store.portable import Row
-from resumes.store.portable_reader import Reader
-from tests.resumes.store.test_portable import a_row, an_export
+from resumes.store.account_file import Row
+from resumes.store.account_file_reader import Reader
+from tests.resumes.store.test_account_file import a_row, an_export
 
 
 def read(lines: list[bytes]) -> list[Row]:

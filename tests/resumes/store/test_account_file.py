@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from resumes.store.portable import COLUMNS, Header, Kind, Row, Writer
-from resumes.store.portable_reader import Reader
+from resumes.store.account_file import COLUMNS, Header, Kind, Row, Writer
+from resumes.store.account_file_reader import Reader
 
 HEADER = Header("ana", "pro", "2027-01-15T08:00:00.000Z", "2027-01-15T09:00:00.000Z", 16, 1)
 NOW = "2027-01-15T08:00:00.000Z"

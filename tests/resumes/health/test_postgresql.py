@@ -4,10 +4,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from resumes.health import checks, servers
+from resumes.health import checks, postgresql
 from resumes.health.findings import State
 from resumes.health.installation import Installation
-from resumes.health.servers import ServerFacts, iter_server_findings, read_facts
+from resumes.health.postgresql import ServerFacts, iter_server_findings, read_facts
 from resumes.settings import Settings
 from resumes.store import open_store
 from resumes.store.postgresql.lanes import WRITERS
@@ -65,7 +65,7 @@ def test_a_server_needs_room_for_the_workers() -> None:
 
 def test_a_worker_has_as_many_connections_as_it_is_counted_for() -> None:
     readiness = figures = 1
-    assert WRITERS + READERS + readiness + figures == servers.CONNECTIONS_OF_A_WORKER
+    assert WRITERS + READERS + readiness + figures == postgresql.CONNECTIONS_OF_A_WORKER
 
 
 def test_the_doctor_looks_at_the_server_in_place_of_sqlite(

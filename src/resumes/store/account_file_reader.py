@@ -1,4 +1,4 @@
-"""Reading an account's file (resumes.store.portable), which may have been cut off or changed."""
+"""Reading an account's file (resumes.store.account_file), which may have been cut off or changed."""
 
 import hashlib
 import json
@@ -7,7 +7,7 @@ from dataclasses import fields
 from typing import Any, BinaryIO, Final, NoReturn
 
 from resumes.errors import InvalidJson
-from resumes.store.portable import (
+from resumes.store.account_file import (
     COLUMNS,
     DOCUMENT,
     FORMAT,

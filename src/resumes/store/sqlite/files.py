@@ -14,14 +14,21 @@ from typing import Final
 
 from resumes.errors import Conflict, StoreIncompatible, StoreUnavailable
 from resumes.store import migrations
-from resumes.store.sqlite.database import LEAST_ROOM_BYTES, explain, sqlite_engine
+from resumes.store.sqlite.database import (
+    APPLICATION_ID,
+    LEAST_ROOM_BYTES,
+    explain,
+    sqlite_engine,
+)
 from resumes.store.sqlite.lane import DRIVER_ERRORS
-from resumes.store.sqlite.opening import APPLICATION_ID
+from resumes.store.sqlite.private import make_private
 from resumes.store.statements import driver
 
 LOGS: Final = ("-wal", "-shm")
 """A database's log and its index: one with the file (a log that is left alone would be taken for that
 of the next file of its name)."""
+
+MAGIC: Final = b"SQLite format 3\0"
 
 LOOK_STEPS: Final = 20_000
 """SQLite's own steps between two looks at how far it is."""
@@ -46,11 +53,6 @@ def check_room(folder: Path, needed_bytes: int) -> None:
             f"{folder} has {free_bytes / 1e6:,.0f} MB of free space, and {needed_bytes / 1e6:,.0f} MB "
             "are needed. Make room, or name another folder"
         )
-
-
-def make_private(path: Path) -> None:
-    """An empty file that only its owner may read. Raises FileExistsError."""
-    os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
 
 
 def vacuum_into(store_path: Path, copy: Path, told: Callable[[int], None]) -> None:
@@ -101,6 +103,12 @@ def examine(path: Path, shown: Path) -> None:
         raise StoreIncompatible(f"{shown} is no store, or damaged: {cause}") from error
     finally:
         engine.dispose()
+
+
+def is_database(path: Path) -> bool:
+    """Whether the file begins as every database does, by itself. Nobody has it open as one."""
+    with path.open("rb") as file:
+        return file.read(len(MAGIC)) == MAGIC
 
 
 def is_closed(path: Path) -> bool:

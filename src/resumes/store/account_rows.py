@@ -1,0 +1,142 @@
+"""The rows of an account's file on their way into the store, slice by slice.
+
+They go into an account that is arriving (resumes.store.account_import): closed, and under a name that
+nobody can choose.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from sqlalchemy import Connection, bindparam, insert, select, update
+
+from resumes.errors import Conflict
+from resumes.store.account_file import Kind, Row
+from resumes.store.accounts import lock_account
+from resumes.store.creating import ADD_DOCUMENT
+from resumes.store.engine import Store, each
+from resumes.store.schema import (
+    account_usage,
+    api_keys,
+    imported_digests,
+    imported_files,
+    imported_items,
+    key_directory,
+    resumes,
+)
+from resumes.store.statements import Prepared, blob
+
+SLICE_ROWS: Final = 500
+"""Rows that go in one transaction, so that others get their turn,"""
+
+SLICE_BYTES: Final = 4 * 1024 * 1024
+"""unless so many bytes are reached first."""
+
+DELETED: Final = "The account was deleted while it was imported, or its import begun anew"
+
+ADD: Final = {
+    Kind.RESUME: Prepared(insert(resumes)),
+    Kind.FILE: Prepared(insert(imported_files)),
+    Kind.ITEM: Prepared(insert(imported_items)),
+    Kind.DIGEST: Prepared(insert(imported_digests)),
+    Kind.KEY: Prepared(insert(api_keys)),
+}
+ADD_TO_DIRECTORY: Final = Prepared(insert(key_directory))
+OWNER: Final = Prepared(
+    select(key_directory.c.key_id).where(key_directory.c.key_hash == bindparam("key_hash"))
+)
+
+
+def add_rows(
+    store: Store, account_id: str, rows: Iterable[Row], told: Callable[[int], None]
+) -> None:
+    """The rows are the account's. `told` is called with how many are so far.
+
+    Raises Conflict when the account has gone meanwhile or a key counts already, and what
+    `Store.write` raises; some of the rows are there then.
+    """
+    added = 0
+    for some in iter_slices(rows):
+        store.write(_add, _Slice(account_id, some))
+        added += len(some)
+        told(added)
+
+
+def iter_slices(rows: Iterable[Row]) -> Iterator[list[Row]]:
+    """The rows, some at a time, each time of one kind."""
+    some: list[Row] = []
+    size_bytes = 0
+    for row in rows:
+        is_full = len(some) >= SLICE_ROWS or size_bytes >= SLICE_BYTES
+        if some and (is_full or row.kind is not some[0].kind):
+            yield some
+            some, size_bytes = [], 0
+        some.append(row)
+        size_bytes += row.size_bytes
+    if some:
+        yield some
+
+
+@dataclass(frozen=True, slots=True)
+class _Slice:
+    account_id: str
+    rows: Sequence[Row]
+
+
+@each
+def _add(connection: Connection, some: _Slice) -> None:
+    lock_arriving(connection, some.account_id)
+    kind = some.rows[0].kind
+    ADD[kind].run_many(
+        connection, [row.values | {"account_id": some.account_id} for row in some.rows]
+    )
+    if kind is Kind.RESUME:
+        _add_documents(connection, some)
+    elif kind is Kind.KEY:
+        _add_to_directory(connection, some)
+
+
+def _add_documents(connection: Connection, some: _Slice) -> None:
+    ADD_DOCUMENT.run_many(
+        connection,
+        (
+            {
+                "account_id": some.account_id,
+                "id": row.values["id"],
+                "document": blob(row.document),
+            }
+            for row in some.rows
+        ),
+    )
+    connection.execute(
+        update(account_usage)
+        .where(account_usage.c.account_id == some.account_id)
+        .values(resume_count=account_usage.c.resume_count + len(some.rows))
+    )
+
+
+def _add_to_directory(connection: Connection, some: _Slice) -> None:
+    for row in some.rows:
+        refuse_known_key(connection, row)
+    ADD_TO_DIRECTORY.run_many(
+        connection,
+        (
+            row.values | {"account_id": some.account_id, "key_id": row.values["id"]}
+            for row in some.rows
+        ),
+    )
+
+
+def refuse_known_key(connection: Connection, row: Row) -> None:
+    """The key counts nowhere in this store. Raises Conflict."""
+    if OWNER.run(connection, key_hash=row.values["key_hash"]).fetchone() is not None:
+        raise Conflict(
+            f"The key {row.values['id'][:80]} counts in this store already. Revoke it here, or "
+            "export the account without --with-keys"
+        )
+
+
+def lock_arriving(connection: Connection, account_id: str) -> None:
+    """The account's row is this transaction's. Raises Conflict for one that has gone meanwhile."""
+    if lock_account(connection, account_id) is None:
+        raise Conflict(DELETED)
