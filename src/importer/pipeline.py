@@ -107,9 +107,16 @@ class Pipeline:
         )
 
     @property
-    def unpacking(self) -> set[str]:
-        """The ids of accounts whose files are being unpacked."""
-        return {work.claim.account_id for work in self._unbundler.works}
+    def engaged(self) -> set[str]:
+        """The ids of accounts with files that take places in a while, whoever came before them:
+        files that are being unpacked, and inherited ones that nobody has judged yet."""
+        inherited = (
+            one.claim
+            for one in self._waiting.values()
+            if one.is_alone and self._settling.find_known(one.claim.path) is None
+        )
+        unpacked = (work.claim for work in self._unbundler.works)
+        return {claim.account_id for claims in (inherited, unpacked) for claim in claims}
 
     @property
     def has_work(self) -> bool:

@@ -251,7 +251,7 @@ class Importer:
         for claim_id in self._returns.last_ids():
             self._pipeline.ids.follow(claim_id)
         by_id = {one.id: one for one in self._accounts}
-        self._pipeline.queues = self._returns.release(by_id, busy=self._pipeline.unpacking)
+        self._pipeline.queues = self._returns.release(by_id, busy=self._pipeline.engaged)
         self._returns.take_requests()
         self._intake.find_owners({one.name: one for one in self._accounts})
 

@@ -487,6 +487,22 @@ def test_i7_the_order_outlives_the_importer_and_the_return_of_a_file(
     assert resume_names(store, account.id) == ["0", "1", "2", "late"]
 
 
+def test_i7_what_a_dead_importer_had_claimed_does_not_overtake_what_it_held(
+    store: Store, root: Path, an_account: MakeAccount, an_importer: MakeImporter
+) -> None:
+    plans.set_plan_limits(store, PlanChange("small", max_resumes=0))
+    account = an_account(plan="small")
+    drop_aged(root, *"01")
+    die(an_importer(observe=killed_at(Step.MOVED)))
+    assert len(filed(root, "_held")) == 1
+    plans.set_plan_limits(store, PlanChange("small", max_resumes=1))
+    importer = an_importer()
+    for _ in range(2):
+        importer.round()
+    assert resume_names(store, account.id) == ["0"]
+    assert len(filed(root, "_held")) == 1
+
+
 # I8: who lives, and who does not
 
 
