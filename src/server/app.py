@@ -22,7 +22,7 @@ from starlette.requests import ClientDisconnect
 from starlette.routing import Router
 from starlette.types import Receive, Scope, Send
 
-from resumes.errors import ErrorCode, ResumesError, StoreError
+from resumes.errors import ErrorCode, OutcomeUnknown, ResumesError, StoreError
 from resumes.log_writer import LogWriter
 from resumes.settings import Settings
 from resumes.store import Store
@@ -134,6 +134,10 @@ class App:
         except asyncio.CancelledError:
             body = error_body(503, STOPPING, request_id=exchange.request_id)
             await exchange.respond(503, body, [CLOSE])
+        except MemoryError:
+            # Anywhere, so also behind a commit.
+            logger.error("There was no memory for request %s", exchange.request_id)
+            await exchange.respond_error(OutcomeUnknown())
         except Exception as error:  # noqa: BLE001  (the server's edge)
             await _respond_internal_error(exchange, error)
         finally:

@@ -91,7 +91,11 @@ async def run_aside(
 ) -> Result:
     """What the work returns or raises, done in a thread; beyond two at once it waits its turn."""
     loop = asyncio.get_running_loop()
-    return await loop.run_in_executor(ASIDE, functools.partial(work, *arguments, **named))
+    try:
+        result = loop.run_in_executor(ASIDE, functools.partial(work, *arguments, **named))
+    except RuntimeError as error:  # there is no room for a thread
+        raise MemoryError from error
+    return await result
 
 
 async def refuse_too_large(exchange: Exchange, error: BodyTooLarge) -> None:

@@ -75,8 +75,7 @@ class Receiving(HttpToolsProtocol):
             self._refuse(refused)
         except httptools.HttpParserError as error:
             # What a callback raised is the context of the parser's own error.
-            cause = error.__context__
-            self._refuse(cause if isinstance(cause, Refused) else Refused(400, MALFORMED))
+            self._refuse(_refusal(error.__context__))
 
     def _feed(self, data: bytes) -> None:
         """The data is parsed. Raises Refused and HttpParserError.
@@ -185,6 +184,12 @@ class Receiving(HttpToolsProtocol):
         if not cycle.response_complete:
             cycle.more_body = False
             cycle.message_event.set()
+
+
+def _refusal(cause: BaseException | None) -> Refused:
+    if isinstance(cause, MemoryError):
+        return Refused(503, UNAVAILABLE)
+    return cause if isinstance(cause, Refused) else Refused(400, MALFORMED)
 
 
 class Flow(FlowControl):

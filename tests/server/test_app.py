@@ -88,6 +88,21 @@ def test_an_unexpected_exception_is_500_with_an_id_that_is_logged_whole(
     assert "ValueError: the cause" in caplog.text
 
 
+def test_a_request_that_there_was_no_memory_for_may_have_been_done(
+    client: Client, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr(listing, "list_page", fail)
+
+    answer = client.page()
+
+    assert answer.status_code == 503
+    assert answer.json()["error"].startswith("Outcome unknown")
+    assert "Traceback" not in caplog.text
+
+
 def test_a_damaged_store_is_an_internal_error_and_names_no_path(
     client: Client, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
