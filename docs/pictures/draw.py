@@ -1,4 +1,4 @@
-"""The pictures of the terminal UI's screens, from the samples: `make pictures`.
+"""The pictures of the terminal UI's screens and of the command line, from the samples: `make pictures`.
 
     .venv/bin/python docs/pictures/draw.py [FOLDER]
 
@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 from unittest.mock import patch
 
+import command_line
 from textual.pilot import Pilot
 
 from cli.samples import drop, find_samples
@@ -148,8 +149,8 @@ async def draw_all(session: Session, folder: Path) -> None:
         for mode in MODES:
             await pilot.press(mode.key, *FURTHER_KEYS.get(mode.name, ()))
             await until_still(pilot)
-            picture = as_picture(pilot, mode.title)
-            (folder / f"{mode.name}.svg").write_text(picture, encoding="utf-8")
+            drawn = pilot.app.export_screenshot(title=f"resumes tui: {mode.title}")
+            write(folder / f"{mode.name}.svg", drawn)
 
 
 @contextlib.asynccontextmanager
@@ -177,12 +178,12 @@ async def until_still(pilot: Pilot[int]) -> None:
             before, since = now, time.monotonic()
 
 
-def as_picture(pilot: Pilot[int], title: str) -> str:
-    """The screen as SVG that loads nothing. Ends the program if a key is on it."""
-    drawn = FONT_FACE.sub("", pilot.app.export_screenshot(title=f"resumes tui: {title}"))
+def write(path: Path, drawn: str) -> None:
+    """The picture is there, and loads nothing. Ends the program if a key is on it."""
+    drawn = FONT_FACE.sub("", drawn)
     if KEY.search(drawn) or "url(http" in drawn:
-        raise SystemExit(f"The picture of {title} shows a key, or loads something")
-    return drawn
+        raise SystemExit(f"The picture {path.name} shows a key, or loads something")
+    path.write_text(drawn, encoding="utf-8")
 
 
 def main() -> None:
@@ -191,7 +192,7 @@ def main() -> None:
 
 
 def draw(folder: Path) -> None:
-    """The folder has a picture of every screen."""
+    """The folder has a picture of every screen, and of the command line."""
     clock = StandingClock()
     with (
         everywhere_the_same(),
@@ -203,6 +204,7 @@ def draw(folder: Path) -> None:
         session = prepare(store, settings=settings)
         session.account = "demo"
         asyncio.run(draw_all(session, folder))
+        write(folder / "command-line.svg", command_line.picture(home))
 
 
 if __name__ == "__main__":

@@ -15,6 +15,9 @@ from resumes.analyzer.kinds import Group, Kind, Listing
 from resumes.analyzer.sections import HEADER, LAYOUTS, SECTION_TYPES, STYLE
 from resumes.errors import ResumesError
 from resumes.settings import Settings
+from tests.system import pages
+
+LARGEST_PICTURE_BYTES = 100_000
 
 
 def commands(command: click.Command, name: str = "resumes") -> Iterator[str]:
@@ -62,9 +65,35 @@ def test_the_readme_gives_the_defaults_that_are_in_force(readme: str) -> None:
 
 
 def test_every_link_in_the_docs_leads_somewhere(repository: Path) -> None:
-    for page in [*repository.glob("*.md"), *repository.glob("docs/**/*.md")]:
-        for target in re.findall(r"\]\((?!https?:)([^)#]+)", page.read_text(encoding="utf-8")):
-            assert (page.parent / target).exists(), f"{page.name}: {target}"
+    for page in pages.all_pages(repository):
+        for target, chapter in pages.links(page):
+            assert target.exists(), f"{page.name}: {target}"
+            assert not chapter or chapter in pages.anchors(target), f"{page.name}: #{chapter}"
+
+
+def test_the_index_names_every_page(repository: Path) -> None:
+    index = (repository / "docs" / "README.md").resolve()
+    named = {target for target, _ in pages.links(index)}
+    assert set(pages.all_pages(repository)) - named == {index}
+
+
+def test_every_page_is_reached_from_the_readme(repository: Path) -> None:
+    reached: set[Path] = set()
+    waiting = {(repository / "README.md").resolve()}
+    while waiting:
+        page = waiting.pop()
+        reached.add(page)
+        found = {target for target, _ in pages.links(page) if target.suffix == ".md"}
+        waiting |= found - reached
+    assert set(pages.all_pages(repository)) <= reached
+
+
+@pytest.mark.parametrize("picture", ["resumes.svg", "command-line.svg", "api.png"])
+def test_each_surface_has_its_picture_in_the_readme(
+    picture: str, readme: str, repository: Path
+) -> None:
+    assert f"](docs/pictures/{picture})" in readme
+    assert (repository / "docs" / "pictures" / picture).stat().st_size < LARGEST_PICTURE_BYTES
 
 
 def test_every_sample_is_described(repository: Path) -> None:

@@ -1,4 +1,4 @@
-"""The pictures of the terminal UI."""
+"""The pictures of the terminal UI, and of the command line."""
 
 import importlib.util
 import sys
@@ -11,6 +11,7 @@ import pytest
 from tui.modes import MODES
 
 NAMES = [mode.name for mode in MODES]
+COMMAND_LINE = "command-line"
 
 
 @pytest.fixture
@@ -21,6 +22,7 @@ def drawing(repository: Path, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     monkeypatch.setitem(sys.modules, "draw", module)
+    monkeypatch.syspath_prepend(repository / "docs/pictures")
     spec.loader.exec_module(module)
     return module
 
@@ -35,7 +37,7 @@ def test_every_screen_has_its_picture_in_the_docs(name: str, repository: Path) -
     assert f"| `{name}` |" in page
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", [*NAMES, COMMAND_LINE])
 def test_no_picture_loads_anything(name: str, repository: Path) -> None:
     picture = (repository / "docs/pictures" / f"{name}.svg").read_text(encoding="utf-8")
 
@@ -51,9 +53,11 @@ def test_they_are_drawn_from_the_samples(
     drawing.draw(tmp_path)
 
     drawn = {path.stem: path.read_text(encoding="utf-8") for path in tmp_path.glob("*.svg")}
-    assert set(drawn) == set(NAMES)
+    assert set(drawn) == {*NAMES, COMMAND_LINE}
     assert "demo" in drawn["accounts"]
     assert "2026-01-31" in drawn["resumes"]
+    assert "2026-01-31" in drawn[COMMAND_LINE]
+    assert "2&#160;done" in drawn[COMMAND_LINE]
 
 
 @pytest.mark.campaign

@@ -1,0 +1,133 @@
+"""A reader of the documentation at work: a checkout, a home, and everything as the page says."""
+
+import contextlib
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+from urllib.error import URLError
+from urllib.request import urlopen
+
+from tests import postgres
+from tests.system.pages import Step, agrees
+from tests.system.programs import wait_until
+from tests.system.shell import Shell
+
+SERVES: Final = re.compile(r"resumes( --\w+ \S+)* (up|serve)\b")
+"""Commands that go on until they are ended."""
+
+LOOKS: Final = re.compile(r"resumes (list|imports list)\b")
+"""Commands that are typed again until what they wait for has come."""
+
+BACKUP: Final = re.compile(r"resumes-\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d\.\d{3}Z\.db")
+DEFAULT_PORT: Final = "8000"
+PORTS: Final = (DEFAULT_PORT, "8001")
+LINKED: Final = ("deploy", "docs", "sample_data")
+FOLDERS: Final = ("/backup", "/srv", "/tmp/drill", "/var/lib")
+"""Places that pages name, and that are elsewhere in a test."""
+
+
+@dataclass
+class World:
+    """Where a reader is. What a page calls by one name is something else in a test: `names`."""
+
+    folder: Path
+    environment: Mapping[str, str]
+    ports: Mapping[str, int]
+    names: dict[str, str] = field(default_factory=dict)
+
+    def here(self, text: str) -> str:
+        """What the page says, as it has to be said here."""
+        for name, real in self.names.items():
+            text = text.replace(name, real)
+        return text
+
+
+def make_world(
+    folder: Path, repository: Path, *, home: str = "", replaced: Mapping[str, str] | None = None
+) -> World:
+    """A checkout to read in, an empty home of a user, and the places that pages name.
+
+    `home` is the service's, if the page has one in mind; `replaced` has what else is named.
+    """
+    checkout = folder / "resume-service"
+    checkout.mkdir()
+    for name in LINKED:
+        (checkout / name).symlink_to(repository / name)
+    user = folder / "user"
+    user.mkdir()
+    (user / ".curlrc").write_text("silent\nshow-error\n", encoding="ascii")
+    names = dict(replaced or {})
+    for place in FOLDERS:
+        names[place] = str(folder / "places" / place.replace("/", "-"))
+        Path(names[place]).parent.mkdir(exist_ok=True)
+        if place != "/tmp/drill":
+            Path(names[place]).mkdir()
+    ports = {port: postgres.free_port() for port in PORTS}
+    names |= {f"127.0.0.1:{port}": f"127.0.0.1:{real}" for port, real in ports.items()}
+    names |= {f"--port {port}": f"--port {real}" for port, real in ports.items()}
+    world = World(checkout, {}, ports, names)
+    world.environment = {
+        "HOME": str(user),
+        "RESUMES_PORT": str(ports[DEFAULT_PORT]),
+        "RESUMES_SETTLE_S": "0.1",
+        **({"RESUMES_HOME": world.here(home)} if home else {}),
+    }
+    return world
+
+
+def play(
+    world: World, steps: Sequence[Step], *, fails: Sequence[str] = (), says_all: bool = False
+) -> None:
+    """Every command was typed, and did and printed what the page says.
+
+    `fails` has the commands that end with 1, since something is wrong as the page tells. A page
+    that `says_all` leaves out no command's output; others may.
+    """
+    examples = {name for step in steps for name in BACKUP.findall(step.command)}
+    with Shell(world.folder, world.environment) as shell:
+        for step in steps:
+            if SERVES.match(step.command):
+                start_it(shell, step, world)
+                continue
+            code = 1 if step.command in fails else 0
+            printed = type_it(shell, step, world, code=code, says_all=says_all)
+            for name in BACKUP.findall(printed):
+                world.names |= dict.fromkeys(examples, name)
+
+
+def start_it(shell: Shell, step: Step, world: World) -> None:
+    """The service runs behind the shell, and takes requests."""
+    port = next((port for port in world.ports if port in step.command), DEFAULT_PORT)
+    shell.starts(world.here(step.command), until=lambda: is_ready(world.ports[port]))
+
+
+def type_it(shell: Shell, step: Step, world: World, *, code: int, says_all: bool) -> str:
+    """What the command printed, which is what the page says."""
+    command, said = world.here(step.command), world.here(step.printed)
+    seen = shell.types(command)
+
+    def is_right() -> bool:
+        is_left_out = not said and not says_all
+        return seen[0] == code and (is_left_out or agrees(seen[1], said))
+
+    def is_right_at_last() -> bool:
+        nonlocal seen
+        seen = shell.types(command)
+        return is_right()
+
+    if LOOKS.match(step.command) and not is_right():
+        with contextlib.suppress(AssertionError):
+            wait_until(is_right_at_last)
+    assert is_right(), f"{step}\n--- exit code {seen[0]}, printed:\n{seen[1]}\n--- said:\n{said}"
+    return seen[1]
+
+
+def is_ready(port: int) -> bool:
+    """Whether the service on this port takes requests."""
+    try:
+        with urlopen(f"http://127.0.0.1:{port}/readyz", timeout=10) as answer:
+            return bool(answer.status == 200)
+    except (URLError, OSError):
+        return False

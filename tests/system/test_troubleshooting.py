@@ -1,0 +1,327 @@
+"""Every symptom that the page is headed with is brought about, and shows what the page says."""
+
+import contextlib
+import json
+import os
+import pty
+import re
+import shutil
+import socket
+import subprocess
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from resumes.store import listing
+from tests.server.builders import RESUMES, a_resume
+from tests.system.pages import agrees
+from tests.system.programs import command, run, running
+from tests.system.symptoms import SYMPTOMS, Scene, shows
+
+REPOSITORY: Final = Path(__file__).parents[2]
+BAD: Final = REPOSITORY / "sample_data" / "bad"
+GOOD: Final = REPOSITORY / "sample_data" / "nurse-double-column-en.json"
+
+
+def titles() -> list[str]:
+    """The messages that are chapters of the page."""
+    page = (REPOSITORY / "docs" / "troubleshooting.md").read_text(encoding="utf-8")
+    found = re.findall(r"^### (?:`` (.+) ``|`([^`]+)`)$", page, re.MULTILINE)
+    return [one or other for one, other in found]
+
+
+@pytest.fixture
+def scene(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Scene]:
+    with contextlib.ExitStack() as clients:
+        yield Scene(tmp_path / "home", monkeypatch, clients)
+
+
+def test_every_symptom_is_brought_about_by_a_test() -> None:
+    assert sorted(SYMPTOMS) == sorted(titles())
+
+
+@pytest.mark.parametrize("title", titles())
+def test_what_is_seen_is_what_the_page_says(title: str, scene: Scene) -> None:
+    seen = SYMPTOMS[title](scene)
+
+    assert agrees(seen, f"…{title}…"), seen
+
+
+# Starting
+
+
+@shows("make: Python 3.11 or newer with the venv module is needed")
+def _(scene: Scene) -> str:
+    folder = scene.home.parent
+    shutil.copy(REPOSITORY / "Makefile", folder)
+    words = ["make", "--directory", str(folder), "PYTHON=", ".venv/bin/python"]
+    return subprocess.run(words, capture_output=True, text=True, check=False, timeout=60).stderr
+
+
+@shows("No store yet: … does not exist. …")
+def _(scene: Scene) -> str:
+    return scene.says("list")
+
+
+@shows("`resumes up` runs on … already (process …). Stop it first")
+def _(scene: Scene) -> str:
+    with running(scene.home, "up", "--json", "--port", "0") as up:
+        assert up.stdout is not None
+        assert up.stdout.readline()
+        return run(scene.home, "up").stderr
+
+
+@shows("Port … on … is in use; choose another with --port")
+def _(scene: Scene) -> str:
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        return run(scene.home, "serve", "--port", str(other.getsockname()[1])).stderr
+
+
+@shows("Unknown setting … in the environment. …")
+def _(scene: Scene) -> str:
+    scene.monkeypatch.setenv("RESUMES_RATE_LIMITS", "true")
+    return scene.says("list")
+
+
+@shows('Invalid … "…" in …: …')
+def _(scene: Scene) -> str:
+    scene.home.mkdir()
+    (scene.home / "config.toml").write_text("port = 80000\n", encoding="ascii")
+    return scene.says("list")
+
+
+@shows("Several accounts exist: choose one with --account. …")
+def _(scene: Scene) -> str:
+    scene.has_account()
+    scene.says("accounts", "create", "ben")
+    return scene.says("list")
+
+
+@shows('Account not found: "…". …')
+def _(scene: Scene) -> str:
+    scene.has_account()
+    return scene.says("list", "--account", "anna")
+
+
+@shows("Listening beyond this machine without TLS: …")
+def _(scene: Scene) -> str:
+    words = ["serve", "--host", "0.0.0.0", "--port", "0", "--json", "--until-stdin-ends"]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command(scene.home, *words), stdin=pipe, stdout=pipe, stderr=pipe) as one:
+        assert one.stdout is not None
+        assert one.stdout.readline()
+        return one.communicate(timeout=60)[1].decode()
+
+
+# Files that were dropped
+
+
+@shows('the folder "…" names no account, so its files wait')
+def _(scene: Scene) -> str:
+    scene.has_account()
+    (scene.home / "inbox" / "anna").mkdir()
+    return scene.says("doctor")
+
+
+@shows("files are held, and no importer is running to let them in")
+def _(scene: Scene) -> str:
+    scene.has_account("free")
+    scene.says("plans", "set", "free", "--max-resumes", "0")
+    scene.drops(GOOD)
+    return scene.says("doctor")
+
+
+@shows("Invalid JSON at byte …: …")
+def _(scene: Scene) -> str:
+    scene.has_account()
+    return scene.drops(BAD / "cut-off-in-the-middle.json")
+
+
+@shows('Invalid section "…": …')
+def _(scene: Scene) -> str:
+    scene.has_account()
+    return scene.drops(BAD / "year-as-text.json")
+
+
+@shows("Maximum resume limit reached. Your plan allows … resumes")
+def _(scene: Scene) -> str:
+    scene.has_account("free")
+    scene.says("plans", "set", "free", "--max-resumes", "0")
+    return scene.drops(GOOD)
+
+
+@shows("duplicate  …")
+def _(scene: Scene) -> str:
+    scene.has_account()
+    scene.drops(GOOD)
+    return scene.drops(GOOD)
+
+
+@shows("Cannot retry …: it is …")
+def _(scene: Scene) -> str:
+    scene.has_account()
+    scene.drops(GOOD)
+    (file,) = json.loads(scene.says("imports", "list", "--json"))["files"]
+    return scene.says("imports", "retry", file["id"])
+
+
+# Over HTTP
+
+
+@shows("Invalid API key")
+def _(scene: Scene) -> str:
+    return scene.client("enh_live_none").page().text
+
+
+@shows("API access requires a business plan")
+def _(scene: Scene) -> str:
+    return scene.client(plan="free").page().text
+
+
+@shows("Unsupported content type: send application/json")
+def _(scene: Scene) -> str:
+    return scene.client().post(b"{}", Content_Type="application/x-www-form-urlencoded").text
+
+
+@shows("Resume too large: the limit is … bytes")
+def _(scene: Scene) -> str:
+    return scene.client(max_body_bytes=1_024).create(a_resume(title="x" * 2_000)).text
+
+
+@shows("Invalid cursor")
+def _(scene: Scene) -> str:
+    return scene.client().page("cursor=2").text
+
+
+@shows("Resume not found")
+def _(scene: Scene) -> str:
+    return scene.client().get("0" * 24).text
+
+
+@shows("Idempotency-Key was already used with a different body")
+def _(scene: Scene) -> str:
+    client = scene.client()
+    first, second = (json.dumps(a_resume(name)).encode() for name in ("Ada Example", "Ben Example"))
+    client.post(first, Idempotency_Key="one")
+    return client.post(second, Idempotency_Key="one").text
+
+
+@shows("Rate limit exceeded. Please try again later.")
+def _(scene: Scene) -> str:
+    client = scene.client(rate_limit=True, rate_per_minute=1)
+    client.page()
+    return client.page().text
+
+
+@shows("Service unavailable; nothing was done, try again later")
+def _(scene: Scene) -> str:
+    client = scene.client()
+    scene.says("db", "copy", f"sqlite:///{scene.database}", f"sqlite:///{scene.home}/new.db")
+    return client.create(a_resume()).text
+
+
+@shows("The server is low on disk space; nothing was stored, try again later")
+def _(scene: Scene) -> str:
+    return scene.client(disk_floor_bytes=2**62).create(a_resume()).text
+
+
+@shows("Internal error …")
+def _(scene: Scene) -> str:
+    def fail(*_: object, **__: object) -> None:
+        raise ValueError("what nobody foresaw")
+
+    scene.monkeypatch.setattr(listing, "list_page", fail)
+    return scene.client().page().text
+
+
+# The store
+
+
+@shows("The store … is damaged or no SQLite database (…). …")
+def _(scene: Scene) -> str:
+    scene.home.mkdir()
+    scene.database.write_bytes(b"SQLite? no. " * 100)
+    return scene.says("list")
+
+
+@shows("The store … was made by a newer version (…). Update resume-service")
+def _(scene: Scene) -> str:
+    scene.has_account()
+    scene.alters("UPDATE alembic_version SET version_num = '9999'")
+    return scene.says("list")
+
+
+@shows("The store … is older than this program. Run `resumes db upgrade`")
+def _(scene: Scene) -> str:
+    scene.has_account()
+    scene.alters("UPDATE alembic_version SET version_num = '0001'")
+    return scene.says("list")
+
+
+@shows("The store … is in use by process …. Stop it, then restore")
+def _(scene: Scene) -> str:
+    scene.client()
+    backup = scene.home / "backup.db"
+    scene.says("db", "backup", str(backup))
+    return run(scene.home, "db", "restore", str(backup)).stderr
+
+
+@shows("The store is being moved to …, or was; nothing was done. …")
+def _(scene: Scene) -> str:
+    scene.has_account()
+    scene.says("db", "copy", f"sqlite:///{scene.database}", f"sqlite:///{scene.home}/new.db")
+    return scene.says("accounts", "create", "ben")
+
+
+@shows("The database … cannot be used now: …")
+def _(scene: Scene) -> str:
+    with socket.create_server(("127.0.0.1", 0)) as closed_soon:
+        port = closed_soon.getsockname()[1]
+    return scene.says("--database", f"postgresql://ana@127.0.0.1:{port}/none", "list")
+
+
+# The terminal UI
+
+
+@shows("The terminal UI needs a terminal. …")
+def _(scene: Scene) -> str:
+    scene.has_account()
+    return scene.says("tui")
+
+
+@shows('The terminal UI cannot draw on a terminal of the kind TERM="…". …')
+def _(scene: Scene) -> str:
+    scene.has_account()
+    ours, theirs = pty.openpty()
+    try:
+        subprocess.run(
+            command(scene.home, "tui"), stdin=theirs, stdout=theirs, stderr=theirs, timeout=60,
+            env={**os.environ, "TERM": "dumb"}, check=False,
+        )  # fmt: skip
+        return os.read(ours, 4096).decode()
+    finally:
+        os.close(ours)
+        os.close(theirs)
+
+
+@shows("Open the address that `resumes tui --web` printed, which works once; …")
+def _(scene: Scene) -> str:
+    scene.has_account()
+    with running(scene.home, "tui", "--web", "0") as web:
+        assert web.stdout is not None
+        address = web.stdout.readline().partition("?")[0]
+        with pytest.raises(urllib.error.HTTPError) as refused:
+            urllib.request.urlopen(address, timeout=60)
+        with refused.value as answer:
+            return answer.read().decode()
+
+
+def test_a_symptom_that_is_not_there_would_be_noticed(scene: Scene) -> None:
+    seen = scene.client().page().text
+
+    assert RESUMES not in seen
+    assert not agrees(seen, "…Invalid API key…")
