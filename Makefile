@@ -8,7 +8,7 @@ PYTHON ?= $(shell for p in python3.11 python3.12 python3.13 python3.14 python3; 
 BIN := .venv/bin
 ARGS ?=
 
-.PHONY: help demo install test check fix lock campaign cluster openapi keys pictures clean
+.PHONY: help demo install test check fix lock campaign chaos fuzz mutants cluster openapi keys pictures sbom audit clean
 
 help:  ## list the targets
 	@awk -F':.*## ' '/^[a-z][a-z-]*:.*## /{printf "make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -34,6 +34,15 @@ fix: .venv/dev  ## format, and mend what the linter can mend
 campaign: .venv/dev  ## the long forms of the tests that run for seconds in `make test`
 	$(BIN)/pytest -m campaign $(ARGS)
 
+chaos: .venv/dev  ## every fault of docs/reliability.md, injected; ARGS="--seed 7 -k disk" does some again
+	$(BIN)/pytest -m chaos tests/chaos $(ARGS)
+
+fuzz: .venv/dev .venv/fuzz/made  ## 10 minutes of fuzzing for each parser of strangers' bytes; ARGS="--seconds 60 --only parsing"
+	$(BIN)/python -m tests.fuzz $(ARGS)
+
+mutants: .venv/dev .venv/mutants/made  ## changes of the core that no test notices (docs/mutants.md); ARGS="--areas cursor"
+	$(BIN)/python -m tests.mutants $(ARGS)
+
 cluster: .venv/dev .venv/patroni/made  ## what three PostgreSQL nodes go through under load; ARGS="--events kill-node"
 	$(BIN)/python -m benchmarks.cluster $(ARGS)
 
@@ -43,13 +52,24 @@ openapi: .venv/runtime  ## openapi.json, the description of the API, anew
 keys: .venv/runtime  ## docs/keys.md, the keys of the terminal UI, anew
 	$(BIN)/python -m tui.keys_page docs/keys.md
 
-pictures: .venv/runtime  ## docs/pictures, the terminal UI's screens with the samples, anew
+pictures: .venv/runtime  ## docs/pictures, the three surfaces with the samples, anew; the API's page wants Chromium
 	$(BIN)/python docs/pictures/draw.py
+	$(BIN)/python docs/pictures/draw_page.py
+
+sbom: .venv/audit/made  ## build/sbom.json: the locked packages of the service, as CycloneDX
+	@mkdir -p build
+	.venv/audit/bin/cyclonedx-py requirements --pyproject pyproject.toml --mc-type application --output-reproducible --output-file build/sbom.json requirements/runtime.txt
+
+audit: .venv/audit/made  ## ask which of the locked packages have a known weakness; no answer is an error
+	.venv/audit/bin/pip-audit --strict --disable-pip --require-hashes --requirement requirements/runtime.txt
 
 lock: .venv/dev  ## lock the newest versions that pyproject.toml allows
 	$(BIN)/uv pip compile pyproject.toml requirements/build.in --upgrade $(LOCK) -o requirements/runtime.txt
 	$(BIN)/uv pip compile pyproject.toml requirements/build.in --upgrade --group dev $(LOCK) -c requirements/runtime.txt -o requirements/dev.txt
 	$(BIN)/uv pip compile requirements/cluster.in --upgrade $(LOCK) -c requirements/runtime.txt -o requirements/cluster.txt
+	$(BIN)/uv pip compile requirements/fuzz.in --upgrade $(LOCK) -c requirements/dev.txt -o requirements/fuzz.txt
+	$(BIN)/uv pip compile requirements/mutants.in --upgrade $(LOCK) -c requirements/dev.txt -o requirements/mutants.txt
+	$(BIN)/uv pip compile requirements/audit.in --upgrade $(LOCK) -o requirements/audit.txt
 LOCK := --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-annotate --no-header
 
 clean:  ## remove the environment and what tools left
@@ -69,6 +89,19 @@ clean:  ## remove the environment and what tools left
 .venv/patroni/made: requirements/cluster.txt | .venv/bin/python
 	rm -rf .venv/patroni
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --target .venv/patroni -r requirements/cluster.txt
+	@touch $@
+
+# What few runs need, and brings more than it is worth to the environment of everybody.
+.venv/fuzz/made .venv/mutants/made: .venv/%/made: requirements/%.txt | .venv/bin/python
+	rm -rf .venv/$*
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --target .venv/$* -r requirements/$*.txt
+	@touch $@
+
+# Beside it too: what looks at packages should not be among them.
+.venv/audit/made: requirements/audit.txt | .venv/bin/python
+	rm -rf .venv/audit
+	$(BIN)/python -m venv --without-pip .venv/audit
+	$(BIN)/python -m pip --python .venv/audit install --quiet --disable-pip-version-check --require-hashes -r requirements/audit.txt
 	@touch $@
 
 .venv/bin/python:

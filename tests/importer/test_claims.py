@@ -52,3 +52,9 @@ def test_an_id_is_followed_up_to_the_largest_skew_of_a_clock(clock: SteppingCloc
         ids = ClaimIds(clock)
         ids.follow(f"{made_us:016x}{'0' * 8}")
         assert (int(ids.next()[:16], 16) == made_us + 1) is follows
+
+
+def test_ids_made_within_a_microsecond_are_next_to_each_other(clock: SteppingClock) -> None:
+    ids = ClaimIds(clock)
+    made = [int(ids.next()[:16], 16) for _ in range(3)]
+    assert made == [clock(), clock() + 1, clock() + 2]

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from importer import journals, judging, reading
+from importer import journals, judging, leases, reading
 from importer.claims import Claim
 from importer.outcomes import Refusal
 from importer.steps import Step
@@ -686,7 +686,133 @@ def test_i10_a_claimed_file_that_is_read_among_others_does_not_count_as_deadly(
     def kill(descriptor: int, max_bytes: int) -> None:
         raise Killed
 
-    monkeypatch.setattr(reading, "read_file", kill)
-    with pytest.raises(Killed):
-        taker.judge([again(settling)])
+    with monkeypatch.context() as patch:
+        patch.setattr(reading, "read_file", kill)
+        with pytest.raises(Killed):
+            taker.judge([again(settling)])
     assert not entries(workspace)[settling.id].is_begun
+
+
+# Links in the way, and what else keeps a file from being taken
+
+
+@pytest.mark.parametrize("kind", ["a link", "below a link"])
+def test_what_took_a_folders_place_after_the_look_is_not_followed(
+    root: Path, workspace: Workspace, taker: Taker, tmp_path: Path, kind: str
+) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    theirs = drop(elsewhere, "sub/cv.json")
+    one = a_candidate(root, workspace, "ana/sub/cv.json")
+    (root / "ana").mkdir()
+    if kind == "a link":
+        (root / "ana/sub").symlink_to(elsewhere / "sub")
+    else:
+        (root / "ana").rmdir()
+        (root / "ana").symlink_to(elsewhere)
+
+    left = the_left(taker.take([one]))
+
+    assert left.why is Why.GONE
+    assert isinstance(left.error, FileNotFoundError)
+    assert left.error.errno == errno.ENOENT
+    assert left.error.strerror == "A link lies in its way"
+    assert left.error.filename == f"{root}/ana/sub"
+    assert theirs.exists()
+    assert journal_names(workspace) == []
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="asks the kernel")
+def test_no_folder_stays_open_when_files_are_taken_or_left(
+    root: Path, workspace: Workspace, taker: Taker, tmp_path: Path
+) -> None:
+    drop(tmp_path / "elsewhere", "sub/cv.json")
+    drop(root, "bo/cv.json")
+    drop(root, "bo/other.json")
+    (root / "ana").symlink_to(tmp_path / "elsewhere")
+    names = ["ana/sub/cv.json", "bo/cv.json", "bo/other.json"]
+    batch = [a_candidate(root, workspace, name, str(n) * 24) for n, name in enumerate(names)]
+    before = len(list(Path("/proc/self/fd").iterdir()))
+
+    answers = taker.take(batch)
+
+    assert [isinstance(answer, Taken) for answer in answers] == [False, True, True]
+    assert len(list(Path("/proc/self/fd").iterdir())) == before
+
+
+def test_a_file_of_which_nothing_can_be_read_is_stuck(
+    taker: Taker, candidate: Candidate, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    error = OSError(errno.EIO, os.strerror(errno.EIO))
+
+    def refuse(descriptor: int, max_bytes: int) -> None:
+        raise error
+
+    signature = reading.find_signature(candidate.path)
+    with monkeypatch.context() as patch:
+        patch.setattr(reading, "read_file", refuse)
+        left = the_left(taker.take([candidate]))
+    assert left == Left(candidate.claim.id, candidate.path, Why.STUCK, signature, error)
+
+
+@pytest.mark.parametrize(("code", "why"), [(errno.EXDEV, Why.STUCK), (errno.EIO, Why.TROUBLE)])
+def test_a_file_that_cannot_be_renamed_is_told_whole(
+    taker: Taker,
+    candidate: Candidate,
+    monkeypatch: pytest.MonkeyPatch,
+    code: int,
+    why: Why,
+) -> None:
+    error = OSError(code, os.strerror(code))
+
+    def refuse(source: str, target: str, **_: object) -> None:
+        raise error
+
+    signature = reading.find_signature(candidate.path)
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "rename", refuse)
+        left = the_left(taker.take([candidate]))
+    assert left == Left(candidate.claim.id, candidate.path, why, signature, error)
+
+
+def test_a_file_whose_folder_of_claims_is_gone_is_told_whole(
+    taker: Taker, root: Path, candidate: Candidate
+) -> None:
+    the_taken(taker.take([candidate]))
+    shutil.rmtree(candidate.claim.folder)
+    drop(root, "ana/cv.json")
+    signature = reading.find_signature(candidate.path)
+    left = the_left(taker.take([candidate]))
+    assert isinstance(left.error, FileNotFoundError)
+    assert left == Left(candidate.claim.id, candidate.path, Why.TROUBLE, signature, left.error)
+
+
+def test_what_comes_back_under_a_claim_that_lies_there_is_stuck(
+    root: Path, workspace: Workspace, taker: Taker
+) -> None:
+    path = drop(root, "_held/cv.json")
+    one = a_candidate(root, workspace, "_held/cv.json", is_return=True)
+    mine = drop(Path(one.claim.folder), one.claim.id, b"mine")
+    left = the_left(taker.take([one]))
+    assert isinstance(left.error, FileExistsError)
+    assert left == Left(one.claim.id, one.path, Why.STUCK, reading.find_signature(path), left.error)
+    assert mine.read_bytes() == b"mine"
+
+
+def test_a_file_of_which_nobody_can_say_whether_it_has_a_writer_settles(
+    taker: Taker, candidate: Candidate, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(descriptor: int) -> None:
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(leases, "find_writer", refuse)
+        taken = the_taken(taker.take([candidate]))
+    assert taken.is_final is False
+    assert isinstance(taken.verdict, Resume)
+
+
+def test_a_folder_of_claims_that_is_there_already_is_used(
+    workspace: Workspace, candidate: Candidate
+) -> None:
+    Path(candidate.claim.folder).mkdir()
+    assert the_taken(Taker(workspace, TRIAL, lambda _: None).take([candidate])).is_final

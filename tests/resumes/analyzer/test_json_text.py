@@ -141,3 +141,13 @@ def test_both_ways_of_looking_for_what_cannot_be_kept_agree(text: str, nested: i
     except InvalidJson:
         is_refused = True
     assert is_faithful(read_json(body)) is not is_refused
+
+
+def test_the_smallest_and_the_largest_integer_can_be_kept() -> None:
+    with pytest.raises(InvalidJson) as refusal:
+        refuse_unfaithful(b"[-9223372036854775808, 9223372036854775807, 1e999]")
+    assert refusal.value.offset == 44
+    for number in (b"-9223372036854775809", b"9223372036854775808"):
+        with pytest.raises(InvalidJson) as refusal:
+            refuse_unfaithful(b"[1, %b]" % number)
+        assert refusal.value.offset == 4

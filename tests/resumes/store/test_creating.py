@@ -3,6 +3,7 @@ import json
 import threading
 import time
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import pytest
 from sqlalchemy import Connection, text
@@ -478,9 +479,7 @@ def test_s2_files_of_several_accounts_are_told_by_the_first_that_made_a_resume(
         for one in (first, second)
     ]
 
-    def ask(
-        connection: Connection, results: Sequence[Sequence[Sequence[list[creating.Outcome]]]]
-    ) -> list[bool | None]:
+    def ask(connection: Connection, results: Sequence[Any]) -> list[bool | None]:
         return [creating._files_were_stored(connection, files, one) for one in results]
 
     nothing, made = [[Duplicate(stored)]], [[Created(stored)]]
@@ -550,3 +549,48 @@ def test_creating_waits_no_longer_than_it_is_told_to(store: Store, an_account: M
             asyncio.run(creating.create_soon(store, account.id, a_resume(), deadline_s=0.05))
     assert time.monotonic() - began_s < WRITE_DEADLINE_S
     assert ids(store, account) == []
+
+
+def test_i1_an_item_that_was_a_duplicate_stays_one_when_its_claim_is_done_again(
+    store: Store, an_account: MakeAccount
+) -> None:
+    account = an_account()
+    (stored,) = ids_of(create(store, account.id, [a_resume("A", with_digest=True)]))
+    batch = [a_resume("A", with_digest=True, item=1), a_resume("B", with_digest=True, item=2)]
+    first = create(store, account.id, batch, claim=a_claim())
+    listing.delete_resume(store, account.id, stored)
+
+    again = create(store, account.id, batch, claim=a_claim())
+
+    assert first[0] == again[0] == Duplicate(stored)
+    assert again[1] == Created(created_id(first[1]), replayed=True)
+
+
+def test_every_caller_of_an_account_that_is_gone_is_told_so(
+    store: Store, an_account: MakeAccount
+) -> None:
+    gone, there = "f" * 16, an_account()
+    creations = [Creation(one, [a_resume()], store.clock()) for one in (gone, there.id, gone)]
+    first, made, last = creating.create_files(store, creations)
+    assert isinstance(made, list)
+    for answer in (first, last):
+        assert isinstance(answer, NotFound)
+        assert answer.message == "Account not found"
+
+
+def test_no_place_beyond_the_plan_is_taken_whatever_was_read_before(
+    store: Store, an_account: MakeAccount
+) -> None:
+    account = an_account()
+    create(store, account.id, [a_resume()])
+
+    def take(connection: Connection, places: Sequence[int]) -> list[int]:
+        return [
+            creating.TAKE_PLACES.run(
+                connection, account=account.id, places=count, allowed=3, last_id=2**60
+            ).rowcount
+            for count in places
+        ]
+
+    assert store.write_all(take, [3, 2, 1]) == [0, 1, 0]
+    assert accounts.get_account(store, "ana").resume_count == 3

@@ -151,9 +151,9 @@ def test_what_is_no_resumes_id_is_not_found(
 ) -> None:
     account = an_account()
     for call in (listing.get_resume, listing.delete_resume):
-        with pytest.raises(NotFound, match="^Resume not found$"):
+        with pytest.raises(NotFound, match=r"^Resume not found$"):
             call(store, account.id, resume_id)
-    with pytest.raises(NotFound, match="^Resume not found$"):
+    with pytest.raises(NotFound, match=r"^Resume not found$"):
         asyncio.run(listing.delete_resume_soon(store, account.id, resume_id))
 
 

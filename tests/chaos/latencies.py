@@ -1,0 +1,31 @@
+"""How long clients waited for their answers."""
+
+from collections.abc import Iterator, Sequence
+
+from tests.system.server import load
+from tests.system.server.load import Attempt, Client
+
+
+def lister(url: str, key: str) -> Client:
+    """Somebody who lists, all the time."""
+    data = load.a_request(key, path=f"{load.RESUMES}?limit=1")
+    return Client(url, lambda number: ("", data), pause_s=0.001)
+
+
+def took_ms(attempts: Sequence[Attempt]) -> list[float]:
+    """How long each answer took, that came."""
+    return [(one.ended_s - one.began_s) * 1_000 for one in attempts if one.answer is not None]
+
+
+def p99_ms(attempts: Sequence[Attempt]) -> float:
+    """The 99th percentile of what the answers took; there has to be one."""
+    sorted_ms = sorted(took_ms(attempts))
+    return sorted_ms[len(sorted_ms) * 99 // 100]
+
+
+def iter_windows(attempts: Sequence[Attempt], window_s: float) -> Iterator[list[Attempt]]:
+    """The attempts that began in each time of that length, one after the other; none is empty."""
+    windows: dict[int, list[Attempt]] = {}
+    for one in attempts:
+        windows.setdefault(int(one.began_s // window_s), []).append(one)
+    return (windows[number] for number in sorted(windows))

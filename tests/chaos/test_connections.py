@@ -1,0 +1,140 @@
+"""Connections that break anywhere, or come on slowly: what was sent is done once, or not at all."""
+
+import contextlib
+import random
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from tests.chaos import checker
+from tests.chaos.campaign import Figures
+from tests.chaos.proxy import Cut, Fault, Proxy
+from tests.server.serving import wait_until
+from tests.system.server import load
+from tests.system.server.bombs import valid
+from tests.system.server.load import Answer, Lost, Wire
+from tests.system.server.scenes import Scene, Server
+
+EVERY_BYTES: Final = 4
+"""A connection is cut behind each so many bytes of a request,"""
+
+EVERY_SILENT_BYTES: Final = 16
+"""and silenced behind so many, as a client needs time to notice that."""
+
+SILENCE_S: Final = 0.1
+"""How long a client waits for an answer: many times longer than one takes."""
+
+GONE_WITHIN_S: Final = 15.0
+"""A connection whose client has gone without a word is let go by then."""
+
+FIRST: Final = "resume 0000"
+SLOW: Final = 8
+"""Clients at once whose connections are slow."""
+
+SLOW_BYTES: Final = 256 * 1024
+SLOW_BYTES_PER_S: Final = 96 * 1024
+LATENCY_S: Final = 0.1
+
+
+@pytest.mark.chaos(
+    24,
+    fault="connections that are cut, reset or silenced at any byte",
+    promise="what was sent is stored whole, once, or not at all; nothing leaks",
+)
+def test_a_connection_may_break_at_any_byte(
+    tmp_path: Path, figures: Figures, seed: random.Random
+) -> None:
+    """A TCP proxy breaks connections behind every few bytes of a request, and of its answer."""
+    scene = Scene(tmp_path / "home", tmp_path / "logs")
+    with scene.served() as server, Proxy(server.url) as proxy:
+        request = a_create(scene, FIRST)
+        answer_bytes = len_of(load.call(server.url, request))
+        before = sockets(server)
+        told: dict[str, str] = {}
+        for number, fault in enumerate(faults(len(request), answer_bytes, seed), 1):
+            title = f"resume {number:04}"
+            first = send_through(proxy, fault, a_create(scene, title))
+            again = load.call(server.url, a_create(scene, title))
+            assert again.status == 201, (fault, again)
+            assert first is None or first.json["id"] == again.json["id"], fault
+            told[again.json["id"]] = title
+        most, began_s = sockets(server), time.monotonic()
+        wait_until(lambda: sockets(server) <= before, within_s=GONE_WITHIN_S)
+        gone_s = time.monotonic() - began_s
+        listed = scene.walk(server.url)
+    assert {one: title for one, title in listed if title != FIRST} == told
+    with scene.store() as store:
+        assert all(scene.is_whole(store, *entry) for entry in listed)
+    assert checker.check(scene.home / "resumes.db", dict(listed)) == len(told) + 1
+    figures["connections_broken"] = len(told)
+    figures["lost"] = figures["doubled"] = figures["partial"] = 0
+    figures["open_at_most"] = most - before
+    figures["left_open"] = 0
+    figures["last_let_go_s"] = gone_s
+
+
+def a_create(scene: Scene, title: str) -> bytes:
+    """A create that may be sent again, on a connection of its own."""
+    headers = {"Idempotency_Key": title.replace(" ", "-"), "Connection": "close"}
+    return load.a_request(scene.key, "POST", body=load.a_body(title), **headers)
+
+
+def len_of(answer: Answer) -> int:
+    """About as many bytes as the answer had on its way."""
+    heads = sum(len(name) + len(value) + 4 for name, value in answer.headers.items())
+    return heads + len(answer.body) + 26
+
+
+def faults(request_bytes: int, answer_bytes: int, seed: random.Random) -> Iterator[Fault]:
+    """All that may happen to a request and its answer, in any order."""
+    found = []
+    for cut in Cut:
+        every = EVERY_SILENT_BYTES if cut is Cut.SILENCE else EVERY_BYTES
+        start = seed.randrange(every)
+        found += [Fault(up_bytes=at, cut=cut) for at in range(start, request_bytes + 1, every)]
+        found += [Fault(down_bytes=at, cut=cut) for at in range(start, answer_bytes, every)]
+    seed.shuffle(found)
+    yield from found
+
+
+def send_through(proxy: Proxy, fault: Fault, request: bytes) -> Answer | None:
+    """The answer, if it came on a connection with this fault."""
+    proxy.choose = lambda: fault
+    with Wire(proxy.url) as wire:
+        wire.socket.settimeout(SILENCE_S)
+        try:
+            return wire.call(request)
+        except Lost:
+            return None
+
+
+def sockets(server: Server) -> int:
+    """How many connections the server has open, with what it listens on."""
+    count = 0
+    for path in Path(f"/proc/{server.process.pid}/fd").iterdir():
+        with contextlib.suppress(FileNotFoundError):  # it has just been closed
+            count += str(path.readlink()).startswith("socket:")
+    return count
+
+
+@pytest.mark.chaos(
+    24,
+    fault="connections with high latency and little bandwidth",
+    promise="whoever is slow and comes on is served",
+)
+def test_a_slow_connection_is_served(tmp_path: Path, figures: Figures) -> None:
+    """The TCP proxy keeps each piece for 0.1 s and passes 96 KiB a second, for 8 clients at once."""
+    scene = Scene(tmp_path / "home", tmp_path / "logs")
+    create = load.a_request(scene.key, "POST", body=valid(SLOW_BYTES))
+    with scene.served() as server, Proxy(server.url) as proxy, ThreadPoolExecutor(SLOW) as pool:
+        proxy.choose = lambda: Fault(latency_s=LATENCY_S, bytes_per_s=SLOW_BYTES_PER_S)
+        answers = list(pool.map(lambda _: load.call(proxy.url, create), range(SLOW)))
+
+    figures["slow_clients"] = SLOW
+    figures["served"] = sum(answer.status == 201 for answer in answers)
+    assert {answer.status for answer in answers} == {201}
+    assert scene.rows() == SLOW

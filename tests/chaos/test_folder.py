@@ -1,0 +1,130 @@
+"""The watched folder: what comes into it in every way there is, and more than can be announced."""
+
+import os
+import random
+import signal
+import threading
+from pathlib import Path
+
+import pytest
+
+from tests.chaos import checker
+from tests.chaos.campaign import Figures
+from tests.resumes.builders import a_document
+from tests.system.importer import (
+    test_acceptance_names,
+    test_acceptance_places,
+    test_acceptance_sizes,
+    test_acceptance_writing,
+)
+from tests.system.importer.scenes import Scene
+
+FLOOD = 400
+DUPLICATES = 20
+SLOW = 8
+HALVES = 8
+SETTLE_S = 1.5
+PACE = test_acceptance_writing.Pace(settle_s=SETTLE_S, gap_s=0.03, pause_s=0.6)
+UNANNOUNCED = 20_000
+"""Files that come while nobody takes the events, of which the system keeps 16,384 at most."""
+QUEUE = Path("/proc/sys/fs/inotify/max_queued_events")
+
+bounded = test_acceptance_places.bounded
+
+
+def drop_what_fails(scene: Scene) -> int:
+    """Too large, bombs, empty, half for ever and unreadable; how many."""
+    for name, (content, _) in test_acceptance_sizes.REFUSED.items():
+        scene.drop(f"ana/{name}", content)
+    for name, size_bytes in test_acceptance_sizes.SPARSE.items():
+        with (scene.root / "ana" / name).open("wb") as file:
+            file.truncate(size_bytes)
+    for number in range(HALVES):
+        scene.drop(f"ana/half {number}.json", a_document(f"half {number}")[: 20 + number])
+    scene.drop("ana/unreadable.json", a_document("unreadable")).chmod(0)
+    refused = len(test_acceptance_sizes.REFUSED) + len(test_acceptance_sizes.SPARSE)
+    return refused + HALVES + 1
+
+
+def drop_what_is_imported(scene: Scene, chance: random.Random) -> list[str]:
+    """Names of every kind, a flood in folders and by rename, slow writers; the resumes' names."""
+    names = []
+    for number, name in enumerate(test_acceptance_names.NAMES):
+        scene.drop(b"ana/" + name, a_document(f"owner {number}"))
+        names.append(f"owner {number}")
+    writers = []
+    for number in range(SLOW):
+        body = a_document(f"slow {number}", filler="x" * 2_000)
+        path = scene.drop(f"ana/slow {number}.json", b"")
+        arguments = (path, body, PACE)
+        writers.append(
+            threading.Thread(target=test_acceptance_writing.write_slowly, args=arguments)
+        )
+        writers[-1].start()
+        names.append(f"slow {number}")
+    for number in range(FLOOD):
+        folder = chance.choice(["ana", "ana/deep", "ana/deep/deeper"])
+        path = scene.drop(f"{folder}/.writing", a_document(f"flood {number}"))
+        path.rename(path.with_name(f"{number}.json"))
+        names.append(f"flood {number}")
+    for writer in writers:
+        writer.join()
+    return names
+
+
+@pytest.mark.chaos(
+    30,
+    fault="files of every kind and size, by every way",
+    promise="nothing half is imported, what fails is put aside with its reason, the rest goes on",
+)
+def test_whatever_comes_into_the_folder_comes_to_its_end(
+    tmp_path: Path, figures: Figures, seed: random.Random, bounded: list[str]
+) -> None:
+    """Slow writers, renames, links, FIFOs, sockets, 1 GiB, bombs, unreadable, half, repeated, names
+    that are no text, and a flood, all while `resumes watch` is at work."""
+    scene = Scene(tmp_path / "home")
+    scene.account("ana")
+    left = test_acceptance_names._drop_strangers(scene.root / "ana", tmp_path)
+    with scene.watched(settle_s=SETTLE_S, before=bounded) as importer:
+        failed = drop_what_fails(scene)
+        names = drop_what_is_imported(scene, seed)
+        for number in range(DUPLICATES):
+            scene.drop(f"ana/again {number}.json", a_document("flood 7"))
+        files = failed + len(names) + DUPLICATES
+        scene.wait_for(ended=files, limit_s=90)
+        assert importer.is_running
+    found = scene.check(files=files + len(left), left=left, resumes={"ana": names})
+    assert (found.done, found.failed, found.duplicate) == (len(names), failed, DUPLICATES)
+    checker.check_by_program(scene.home)
+    figures["files"] = found.files
+    figures["imported"], figures["failed"] = found.done, found.failed
+    figures["duplicates"], figures["left_alone"] = found.duplicate, len(found.left)
+    figures["half_imported"] = figures["missing"] = 0
+
+
+@pytest.mark.chaos(
+    31,
+    fault="more comes into the folder than the system announces",
+    promise="the next look finds all of it",
+)
+def test_files_that_nobody_announced_are_found(tmp_path: Path, figures: Figures) -> None:
+    """20,000 files are dropped while the importer is stopped (SIGSTOP), so that its queue of events
+    overflows; then it goes on."""
+    if int(QUEUE.read_text()) >= UNANNOUNCED:
+        pytest.skip(f"{QUEUE} is so large that {UNANNOUNCED} files do not overflow it")
+    scene = Scene(tmp_path / "home")
+    scene.account("ana")
+    with scene.watched(settle_s=0.5) as importer:
+        scene.drop("ana/first.json", a_document("first"))
+        scene.wait_for(ended=1)
+        os.kill(importer.pid, signal.SIGSTOP)
+        try:
+            for number in range(UNANNOUNCED):
+                scene.drop(f"ana/{number % 20}/{number}.json", a_document(f"number {number}"))
+        finally:
+            os.kill(importer.pid, signal.SIGCONT)
+        scene.wait_for_all(UNANNOUNCED + 1, limit_s=120)
+    names = ["first", *(f"number {number}" for number in range(UNANNOUNCED))]
+    found = scene.check(files=UNANNOUNCED + 1, resumes={"ana": names})
+    figures["files"] = found.files
+    figures["missing"] = 0

@@ -1,0 +1,102 @@
+"""Logs that cannot be written: those who write them go on."""
+
+import os
+import subprocess
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+import httpx
+import pytest
+
+from tests.chaos.campaign import Figures
+from tests.server.builders import RESUMES, a_resume
+from tests.server.serving import wait_until
+from tests.system import programs
+from tests.system.importer.scenes import Scene
+from tests.system.server import test_operations as operations
+
+CREATES: Final = 200
+FILES: Final = 50
+
+LOGS: Final[dict[str, Callable[[], int]]] = {
+    "closed": operations.closed_pipe,
+    "stuck": operations.full_pipe,
+    "full": lambda: os.open("/dev/full", os.O_WRONLY),
+}
+
+
+@pytest.mark.chaos(
+    34,
+    fault="a log that is a full disk, or a pipe that nobody reads",
+    promise="requests are answered as before",
+)
+@pytest.mark.parametrize("log", LOGS)
+def test_a_log_that_cannot_be_written_stops_no_create(
+    log: str, tmp_path: Path, figures: Figures
+) -> None:
+    """Standard error is /dev/full, a pipe without a reader, or a full one; a line for each request."""
+    key = an_account(tmp_path)
+    errors = LOGS[log]()
+    flags = ["--log-format", "json", "--access-log"]
+    with operations.serving(tmp_path, *flags, stderr=errors) as (url, program):
+        with httpx.Client(headers={"Authorization": f"Bearer {key}"}, timeout=5) as client:
+            created = [client.post(url + RESUMES, json=a_resume()) for _ in range(CREATES)]
+        program.terminate()
+        code = program.wait(20)
+    os.close(errors)
+
+    figures["creates"] = CREATES
+    figures["failed"] = sum(answer.status_code != 201 for answer in created)
+    assert figures["failed"] == 0
+    assert code == 0
+
+
+def an_account(home: Path) -> str:
+    """A key of the account "ada", on a plan for 1,000 resumes."""
+    programs.succeed(home, "accounts", "create", "ada", "--plan", "business")
+    return programs.succeed(home, "keys", "create", "ada").strip()
+
+
+@pytest.mark.chaos(
+    34,
+    fault="an importer's log is a full disk, or a pipe that nobody reads",
+    promise="files are imported as before",
+)
+@pytest.mark.parametrize("log", LOGS)
+def test_a_log_that_cannot_be_written_stops_no_import(
+    log: str, tmp_path: Path, figures: Figures
+) -> None:
+    """Standard error is /dev/full, a pipe without a reader, or a full one; a line for each file."""
+    scene = Scene(tmp_path / "home")
+    scene.account("ada")
+    errors = LOGS[log]()
+    with watching(scene, errors) as program:
+        for number in range(FILES):
+            scene.drop(f"ada/{number}.json")
+        done = scene.root / "_done"
+        wait_until(lambda: len(programs.files_in(done)) == FILES, within_s=60)
+        program.terminate()
+        code = program.wait(20)
+    os.close(errors)
+
+    figures["files"] = FILES
+    figures["not_imported"] = 0
+    assert code == 0
+
+
+@contextmanager
+def watching(scene: Scene, errors: int) -> Iterator["subprocess.Popen[bytes]"]:
+    """An importer whose standard error this is."""
+    words = ["watch", str(scene.root), "--settle", "0.2", "--log-format", "json"]
+    with subprocess.Popen(
+        programs.command(scene.home, *words),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=errors,
+    ) as program:
+        try:
+            yield program
+        finally:
+            program.terminate()

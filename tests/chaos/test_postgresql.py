@@ -1,0 +1,284 @@
+"""PostgreSQL that is killed, frozen, restarted, lost among others, or loses races.
+
+What several servers do that stand in for each other is shown by `make cluster`.
+"""
+
+import importlib
+import random
+from collections import Counter
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import pytest
+
+from tests import postgres
+from tests.chaos import checker, stores
+from tests.chaos.campaign import Figures
+from tests.chaos.latencies import p99_ms
+from tests.chaos.proxy import Cut, Fault, Proxy
+from tests.resumes.store.postgresql.test_pooler import PGBOUNCER, pooled
+from tests.server.serving import wait_until
+from tests.system import programs
+from tests.system.server import load
+from tests.system.server.load import Attempt, Client
+
+if TYPE_CHECKING:
+    from tests.chaos.drilling import Drill
+
+__all__ = ["pooled"]  # a fixture
+
+TIMES: Final = 8
+ANSWER_S: Final = 30.0
+"""What a request may take: 10 s for the store, and 20 s for the outcome of what it was told."""
+
+OUTAGE_S: Final = 5.0
+"""A restart may keep creates waiting for so long."""
+
+LOST_RACES: Final = 0.3
+"""Of the transactions that create, this part is lost, half of it in COMMIT."""
+
+CREATES: Final = 1_000
+BROKEN_BYTES: Final = (1_000, 200_000)
+POOLED: Final = 600
+WRITERS: Final = 8
+
+
+@pytest.fixture(scope="module")
+def drill(repository: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator["Drill"]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(repository)  # benchmarks are no part of the installed packages
+        drilling = importlib.import_module("tests.chaos.drilling")
+        with drilling.running(tmp_path_factory.mktemp("drill")) as drill:
+            yield drill
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[postgres.Server]:
+    with postgres.running("18") as server:
+        yield server
+
+
+@pytest.fixture
+def url(server: postgres.Server, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """An empty database, which the environment names."""
+    name = server.make_database()
+    monkeypatch.setenv("RESUMES_DATABASE", server.url(name))
+    yield server.url(name)
+    server.drop_database(name)
+
+
+@pytest.mark.chaos(
+    13,
+    fault="PostgreSQL is killed under load and started again",
+    promise="nothing acknowledged is lost or doubled; the service goes on by itself",
+)
+def test_a_killed_postgresql_loses_nothing(drill: "Drill", figures: Figures) -> None:
+    """SIGKILL of the postmaster, 8 times, below two API processes and an importer."""
+    outcome = drill.live_through("killed", "kill", times=TIMES)
+
+    figures.update(outcome.figures, kills=TIMES)
+    assert outcome.findings == []
+    assert figures["unanswered"] == 0
+
+
+@pytest.mark.chaos(
+    14,
+    fault="PostgreSQL stands still",
+    promise="an error by the deadline, not silence; it heals by itself, and nothing is lost",
+)
+def test_a_frozen_postgresql_is_told_in_time(drill: "Drill", figures: Figures) -> None:
+    """SIGSTOP of all its processes under load, until each API process has refused something."""
+    outcome = drill.live_through("frozen", "freeze", times=1)
+
+    figures.update(outcome.figures)
+    assert outcome.findings == []
+    assert figures["unanswered"] == 0
+    assert figures["slowest_answer_s"] < ANSWER_S
+
+
+@pytest.mark.chaos(
+    15,
+    fault="PostgreSQL is restarted under load",
+    promise="requests wait, for less than 5 s, and none fails",
+)
+def test_a_restarted_postgresql_is_waited_for(drill: "Drill", figures: Figures) -> None:
+    """A fast shutdown and a start, 8 times, below two API processes and an importer."""
+    outcome = drill.live_through("restarted", "restart", times=TIMES)
+
+    figures.update(outcome.figures, restarts=TIMES)
+    assert outcome.findings == []
+    assert figures["answers_5xx"] == figures["unanswered"] == 0
+    assert figures["longest_outage_s"] < OUTAGE_S
+
+
+LOSE_RACES: Final = f"""
+    CREATE SEQUENCE races_lost;
+    CREATE FUNCTION lose() RETURNS trigger LANGUAGE plpgsql AS $$
+    BEGIN
+        IF random() < {LOST_RACES / 2} THEN
+            PERFORM nextval('races_lost');
+            RAISE EXCEPTION 'a race was lost'
+                USING ERRCODE = CASE WHEN random() < 0.5 THEN '40001' ELSE '40P01' END;
+        END IF;
+        RETURN NULL;
+    END $$;
+    CREATE TRIGGER lose_early AFTER UPDATE ON account_usage
+        FOR EACH STATEMENT EXECUTE FUNCTION lose();
+    CREATE CONSTRAINT TRIGGER lose_in_commit AFTER UPDATE ON account_usage
+        DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION lose();
+"""
+
+
+def write(url: str, key: str, name: str, count: int) -> list[Attempt]:
+    """What became of so many creates or more, from several connections."""
+
+    def make(client: int) -> Callable[[int], tuple[str, bytes]]:
+        def create(number: int) -> tuple[str, bytes]:
+            title = f"{name} {client}-{number}"
+            headers = {"Idempotency_Key": title.replace(" ", "-")}
+            return title, load.a_request(key, "POST", body=load.a_body(title), **headers)
+
+        return create
+
+    clients = [Client(url, make(client)) for client in range(WRITERS)]
+    with load.running(clients):
+        wait_until(lambda: len(load.attempts_of(clients)) >= count, within_s=120)
+    return load.attempts_of(clients)
+
+
+def statuses(attempts: list[Attempt]) -> Counter[int]:
+    """How often each status came; 0 for connections that ended without one."""
+    return Counter(one.answer.status if one.answer else 0 for one in attempts)
+
+
+@pytest.mark.chaos(
+    16,
+    fault="transactions lose races (40001, 40P01), three of ten",
+    promise="tried again, and seen by no client",
+)
+def test_lost_races_are_seen_by_nobody(
+    server: postgres.Server, url: str, tmp_path: Path, figures: Figures
+) -> None:
+    """Triggers that raise 40001 or 40P01 at random, before and in COMMIT, under 8 clients."""
+    key = stores.make_account(url)
+    database = url.rpartition("/")[2]
+    server.execute(LOSE_RACES, database)
+
+    with programs.serving(tmp_path) as api:
+        attempts = write(api, key, "raced", CREATES)
+
+    ((lost,),) = server.execute("SELECT last_value FROM races_lost", database)
+    found = statuses(attempts)
+    figures["creates"] = len(attempts)
+    figures["races_lost"] = int(str(lost))
+    figures["failed"] = len(attempts) - found[201]
+    assert found == {201: len(attempts)}
+    assert checker.check(url, {one.id: one.title for one in attempts}) == len(attempts)
+    assert figures["races_lost"] > WRITERS
+
+
+@pytest.mark.chaos(
+    13,
+    fault="connections to PostgreSQL break all the time, in COMMIT too",
+    promise="nothing acknowledged is lost or doubled, and what was refused can be sent again",
+)
+def test_broken_connections_to_postgresql_lose_nothing(
+    server: postgres.Server,
+    url: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    figures: Figures,
+    seed: random.Random,
+) -> None:
+    """A TCP proxy ends or resets each connection behind 200 KB at most, under 8 clients."""
+    key = stores.make_account(url)
+    with Proxy(url) as proxy:
+        monkeypatch.setenv("RESUMES_DATABASE", url.replace(str(server.port), str(proxy.port)))
+        with programs.serving(tmp_path) as api:
+            proxy.choose = lambda: broken_soon(seed)
+            attempts = write(api, key, "broken", CREATES)
+        broken = proxy.count
+    monkeypatch.setenv("RESUMES_DATABASE", url)
+    failed = [one for one in attempts if not one.id]
+    with programs.serving(tmp_path) as api:
+        again = [load.call(api, one.data) for one in failed]
+
+    told = {one.id: one.title for one in attempts if one.id}
+    told |= {answer.json["id"]: one.title for one, answer in zip(failed, again, strict=True)}
+    figures["creates"] = len(attempts)
+    figures["connections_broken"] = broken
+    figures["answers_503"] = len(failed)
+    figures["lost"] = figures["doubled"] = 0
+    assert statuses(attempts).keys() <= {201, 503}
+    assert broken > WRITERS
+    assert checker.check(url, told) == len(attempts)
+
+
+def broken_soon(chance: random.Random) -> Fault:
+    """A connection that breaks in any of its bytes, behind some transactions."""
+    at = chance.randrange(*BROKEN_BYTES)
+    cut = chance.choice((Cut.END, Cut.RESET))
+    return chance.choice((Fault(up_bytes=at, cut=cut), Fault(down_bytes=at // 4, cut=cut)))
+
+
+@pytest.mark.skipif(PGBOUNCER is None, reason="pgbouncer is not installed")
+@pytest.mark.chaos(
+    17,
+    fault="PgBouncer gives each transaction another session",
+    promise="nothing depends on a session",
+)
+def test_nothing_depends_on_a_session(
+    pooled: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, figures: Figures
+) -> None:
+    """PgBouncer in transaction mode, with 2 sessions for all connections of the API."""
+    key = stores.make_account(pooled)
+    monkeypatch.setenv("RESUMES_DATABASE", pooled)
+
+    with programs.serving(tmp_path) as api:
+        attempts = write(api, key, "pooled", POOLED)
+        listed = programs.walk(api, key, limit=7)
+
+    found = statuses(attempts)
+    figures["creates"] = len(attempts)
+    figures["failed"] = len(attempts) - found[201]
+    assert found == {201: len(attempts)}
+    assert listed == sorted(one.id for one in attempts)
+    assert checker.check(pooled, {one.id: one.title for one in attempts}) == len(attempts)
+
+
+@pytest.mark.chaos(
+    18,
+    fault="one of two cells loses its PostgreSQL",
+    promise="accounts of the other cell notice nothing",
+)
+def test_a_cell_takes_no_other_cell_along(
+    server: postgres.Server,
+    url: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    figures: Figures,
+) -> None:
+    """Two stores, each with an API of its own; SIGKILL of the PostgreSQL of one."""
+    with postgres.running("18") as other, programs.serving(tmp_path / "calm") as calm:
+        key = stores.make_account(url)
+        far = other.url(other.make_database())
+        monkeypatch.setenv("RESUMES_DATABASE", far)
+        lost_key = stores.make_account(far)
+        with programs.serving(tmp_path / "lost") as lost, ThreadPoolExecutor(1) as pool:
+            assert statuses(write(lost, lost_key, "before", 20)).keys() == {201}
+            before = write(calm, key, "before", CREATES)
+            other.stop()
+            failing = pool.submit(write, lost, lost_key, "meanwhile", WRITERS)
+            meanwhile = write(calm, key, "meanwhile", CREATES)
+            failed = failing.result()
+
+    figures["creates"] = len(meanwhile)
+    figures["failed"] = len(meanwhile) - statuses(meanwhile)[201]
+    figures["failed_in_the_lost_cell"] = len(failed)
+    figures["p99_before_ms"] = p99_ms(before)
+    figures["p99_meanwhile_ms"] = p99_ms(meanwhile)
+    assert statuses(meanwhile).keys() == {201}
+    assert statuses(failed).keys() == {503}
+    assert checker.check(url, {one.id: one.title for one in before + meanwhile})

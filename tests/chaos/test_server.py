@@ -1,0 +1,92 @@
+"""A server that is stopped under load, or whose keys end while they are used."""
+
+import time
+from pathlib import Path
+from typing import Final, NamedTuple
+
+import pytest
+
+from tests.chaos.campaign import Figures
+from tests.server.serving import wait_until
+from tests.system.server import load
+from tests.system.server import test_revoked_everywhere as revoking
+from tests.system.server import test_stopped_under_load as stopping
+from tests.system.server.load import Attempt
+from tests.system.server.scenes import Scene
+
+REVOKED: Final = 4
+STOPS: Final = 5
+"""For one worker, and as often for two."""
+
+
+@pytest.mark.chaos(
+    29,
+    fault="a key is revoked or rotated, or its account closed, while it is used",
+    promise="not accepted any more in any process from that moment on",
+)
+def test_a_key_that_ended_is_accepted_nowhere(tmp_path: Path, figures: Figures) -> None:
+    """Keys that several connections to each of two workers use, ended by commands one by one."""
+    scene = Scene(tmp_path / "home", tmp_path / "logs")
+    ends = [revoking.revoke] * REVOKED + [revoking.rotate, revoking.close_account]
+    before = after = accepted = 0
+    with scene.served("--workers", "2") as server:
+        for number, end in enumerate(ends):
+            account = f"account-{number}"
+            _, key = scene.add_account(account)
+            with revoking._sending(server, key) as clients:
+                ended = end(scene, account)
+                revoking._wait_for_requests_after(clients, ended.at_s)
+            answered = [one for one in load.attempts_of(clients) if one.answer]
+            late = [one for one in answered if one.began_s > ended.at_s]
+            before += len(answered) - len(late)
+            after += len(late)
+            accepted += sum(one.answer is not None and one.answer.status != 401 for one in late)
+
+    figures["keys"] = len(ends)
+    figures["requests_before"] = before
+    figures["requests_after"] = after
+    figures["accepted_after"] = accepted
+    assert accepted == 0
+
+
+@pytest.mark.chaos(
+    33,
+    fault="SIGTERM under load",
+    promise="what was accepted is answered, without a 5xx, and the server ends in time",
+)
+def test_a_stop_answers_what_was_accepted(tmp_path: Path, figures: Figures) -> None:
+    """SIGTERM while 4 clients write and 2 read, 5 times to one worker and 5 times to two."""
+    scene = Scene(tmp_path / "home", tmp_path / "logs")
+    stops = [stop_under_load(scene, workers) for workers in ("1", "2") * STOPS]
+    attempts = [one for stop in stops for one in stop.attempts]
+
+    stored = sum(bool(one.id) for one in attempts)
+    unknown = sum(one.answer is None for one in attempts)
+    statuses = {one.answer.status for one in attempts if one.answer}
+    figures["stops"] = len(stops)
+    figures["requests"] = len(attempts)
+    figures["answers_5xx"] = sum(one.answer.status >= 500 for one in attempts if one.answer)
+    figures["accepted_and_lost"] = sum(one.was_known and one.lost is not None for one in attempts)
+    figures["longest_stop_s"] = max(stop.took_s for stop in stops)
+    assert statuses == {200, 201}
+    assert figures["accepted_and_lost"] == 0
+    assert stored <= scene.rows() <= stored + unknown
+
+
+class Stop(NamedTuple):
+    """A server that ended in order, and what clients had sent to it."""
+
+    took_s: float
+    attempts: list[Attempt]
+
+
+def stop_under_load(scene: Scene, workers: str) -> Stop:
+    """SIGTERM, as soon as the clients are at work."""
+    with scene.served("--workers", workers) as server:
+        clients = stopping._clients(scene, server.url)
+        with load.running(clients):
+            wait_until(lambda: load.acknowledged(clients) >= 100, within_s=30)
+            began_s = time.monotonic()
+            assert server.stop(within_s=stopping.GRACE_S) == 0
+            took_s = time.monotonic() - began_s
+        return Stop(took_s, load.attempts_of(clients))

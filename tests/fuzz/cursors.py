@@ -1,0 +1,94 @@
+"""Any bytes, as the query of a list, asked of a real store."""
+
+import atexit
+import re
+import shutil
+import tempfile
+from functools import cache
+from pathlib import Path
+from typing import Final, NamedTuple
+from urllib.parse import parse_qsl
+
+from resumes.analyzer import parse
+from resumes.errors import InvalidArgument
+from resumes.store import Store, accounts, creating, listing, open_store, search
+from resumes.store.creating import Created, NewResume
+from resumes.store.listing import Page
+from server.list_route import parse_query
+from tests.fuzz.bounds import bounded
+
+COUNT: Final = 7
+"""Resumes in each of the two accounts."""
+
+_ID: Final = re.compile("(?:[0-9a-f]{24})?")
+_INTEGER: Final = re.compile("-?[0-9]+")
+_NOW_US: Final = 1_800_000_000_000_000
+
+
+class Listed(NamedTuple):
+    """A store, one of its accounts, and the ids of that account in their order."""
+
+    store: Store
+    account_id: str
+    ids: list[str]
+
+
+def check_cursors(query: bytes) -> None:
+    """The query is refused, or gives the page of the account's own resumes that it names."""
+    listed = _listed()
+    expected = _expected(query)
+    with bounded(len(query)):
+        page = _find_page(listed, query)
+    assert (page is None) == (expected is None)
+    if page is None or expected is None:
+        return
+    cursor, limit = expected
+    after = [one for one in listed.ids if one > cursor]
+    assert [entry.id for entry in page.entries] == after[:limit]
+    assert page.cursor == (after[limit - 1] if len(after) > limit else None)
+    found = search.find_page(
+        listed.store, listed.account_id, "ada", cursor=cursor, limit=limit, patience_s=60
+    )
+    assert found.page == page
+
+
+def _find_page(listed: Listed, query: bytes) -> Page | None:
+    """The page that a client gets; None when the query is refused."""
+    try:
+        cursor, limit = parse_query(query)
+        return listing.list_page(listed.store, listed.account_id, cursor=cursor, limit=limit)
+    except InvalidArgument:
+        return None
+
+
+def _expected(query: bytes) -> tuple[str, int] | None:
+    """The cursor and limit that the query says; None for one that is to be refused."""
+    pairs = parse_qsl(query.decode("latin-1"), keep_blank_values=True)
+    limits = [value for name, value in pairs if name == "limit"] or ["20"]
+    cursors = [value for name, value in pairs if name == "cursor"] or [""]
+    if len(limits) > 1 or not _INTEGER.fullmatch(limits[0]):
+        return None
+    if len(cursors) > 1 or not _ID.fullmatch(cursors[0]):
+        return None
+    return cursors[0], min(100, max(1, int(limits[0][:4_000])))
+
+
+@cache
+def _listed() -> Listed:
+    folder = Path(tempfile.mkdtemp(prefix="resumes-fuzz-"))
+    store = open_store(f"sqlite:///{folder / 'resumes.db'}", clock=lambda: _NOW_US)
+    # The last registered is the first to be called.
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    atexit.register(store.close)
+    # In turns, so that each account's ids lie between the other's.
+    ids: dict[str, list[str]] = {
+        accounts.create_account(store, name, plan="business").id: [] for name in ("ana", "bo")
+    }
+    new = NewResume(parse(b'{"header":{"name":"Ada Lovelace"},"sections":{}}'))
+    for _ in range(COUNT):
+        for account_id, made in ids.items():
+            (outcome,) = creating.create(store, account_id, [new])
+            assert isinstance(outcome, Created)
+            made.append(outcome.id)
+    account_id, mine = next(iter(ids.items()))
+    return Listed(store, account_id, mine)

@@ -1,0 +1,211 @@
+"""Any bytes, as a file of any kind that is dropped into the inbox, read as a worker reads it.
+
+The first line says how the rest is packed and what the file is called: `gzip b.ndjson.gz`. So an
+input is readable, and what is packed is reached without a correct checksum by chance.
+"""
+
+import gzip
+import io
+import json
+import os
+import zipfile
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from tempfile import gettempdir
+from typing import Final, NamedTuple
+
+from importer import conclusions, contents, judging, names, reading, reports
+from importer.bundles import Bundle, Portion, as_ledger_text
+from importer.claims import Claim
+from importer.outcomes import Conclusion, ItemConclusion, Refusal
+from importer.parts import CannotUnpack, Limits
+from importer.trying import Trial
+from resumes.analyzer import Resume
+from resumes.reasons import Reason
+from resumes.store.ledger import FileOutcome
+from resumes.text import is_harmless
+from tests.fuzz import oracle
+from tests.fuzz.bounds import bounded
+from tests.fuzz.declared import FORMAT
+from tests.fuzz.parsing import check_stored
+
+LIMITS: Final = Limits(
+    max_bytes=FORMAT.max_bytes, max_file_bytes=4 * FORMAT.max_bytes, max_parts=100, max_members=20
+)
+MAX_NAME_BYTES: Final = 200
+MEMBER: Final = "a.json"
+MOST_CHECKED: Final = 5
+"""Resumes of a file of several that are sent again, which takes far longer than reading them."""
+
+
+class Dropped(NamedTuple):
+    """A file in the inbox. `content` is what was packed, None where that is not known."""
+
+    name: str
+    body: bytes
+    content: bytes | None
+
+
+def check_dropped_file(data: bytes) -> None:
+    """Whatever it holds, it comes to an end that can be reported, and so does each item."""
+    dropped = parse_dropped(data)
+    path = Path(gettempdir()) / f"resumes-fuzz-{os.getpid()}"
+    path.write_bytes(dropped.body)
+    try:
+        with bounded(len(data) + LIMITS.max_file_bytes):
+            verdict = _try(path, dropped.name)
+            portions = list(_iter_portions(path, dropped.name)) if verdict is None else []
+    except CannotUnpack as error:
+        _check_refusal(error.refusal)
+        _check_items_cannot_be_had(dropped, error.refusal)
+        _check_report(dropped, conclusions.failed(error.refusal))
+    else:
+        if verdict is None:
+            _check_portions(dropped, portions)
+        else:
+            _check_one(dropped, verdict)
+    finally:
+        path.unlink()
+
+
+def parse_dropped(data: bytes) -> Dropped:
+    """The file that an input stands for."""
+    head, _, content = data.partition(b"\n")
+    packing, _, shown = head.partition(b" ")
+    pack = _PACKINGS.get(packing, bytes)
+    is_known = packing in _PACKINGS and not content.startswith(_ARCHIVES)
+    # A name has no slash and no NUL, and is not empty.
+    kept = shown.translate(None, b"/\0")[:MAX_NAME_BYTES] or b"a.json"
+    name, body = names.escaped(os.fsdecode(kept)), pack(content)
+    if packing == b"plain" and (names.find_extension(name) or "").endswith((".gz", ".zip")):
+        is_known = False  # it may be an archive all the same
+    return Dropped(name, body, content if is_known else None)
+
+
+def _gzipped(content: bytes) -> bytes:
+    return gzip.compress(content, compresslevel=1, mtime=0)
+
+
+def _zipped(content: bytes) -> bytes:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr(zipfile.ZipInfo(MEMBER), content, zipfile.ZIP_DEFLATED)
+    return buffer.getvalue()
+
+
+_ARCHIVES: Final = (b"\x1f\x8b", *contents.ZIP_MAGICS)
+_PACKINGS: Final[Mapping[bytes, Callable[[bytes], bytes]]] = {
+    b"plain": bytes,
+    b"gzip": _gzipped,
+    b"zip": _zipped,
+}
+
+
+def _try(path: Path, name: str) -> Resume | Refusal | None:
+    """The verdict on the file where it lies; None for one of several resumes."""
+    descriptor = reading.open_file(path)
+    try:
+        tried = Trial(FORMAT, settle_s=0).try_open(descriptor, name, None)
+    finally:
+        os.close(descriptor)
+    assert tried.signature == reading.find_signature(path)
+    return tried.verdict
+
+
+def _iter_portions(path: Path, name: str) -> Iterator[Portion]:
+    bundle = Bundle(str(path), name, FORMAT, LIMITS)
+    while portions := bundle.next_slice():
+        yield from portions
+
+
+def _check_one(dropped: Dropped, verdict: Resume | Refusal) -> None:
+    """A file of one resume says what the same bytes say when they are parsed."""
+    assert verdict == judging.judge(dropped.body, FORMAT)
+    if isinstance(verdict, Refusal):
+        _check_refusal(verdict)
+        assert verdict.byte_offset is None or verdict.byte_offset <= len(dropped.body)
+        _check_report(dropped, conclusions.failed(verdict))
+    else:
+        check_stored(verdict)
+        _check_report(dropped, Conclusion(FileOutcome.DONE, "f" * 24, warnings=verdict.warnings))
+
+
+def _check_refusal(refusal: Refusal) -> None:
+    assert refusal.reason is not Reason.INTERNAL_ERROR, "an error that nobody declared"
+    assert is_harmless(refusal.message)
+    assert refusal.byte_offset is None or refusal.byte_offset >= 0
+
+
+def _check_portions(dropped: Dropped, portions: list[Portion]) -> None:
+    """The parts are what is in the file, each once, in order and in number within the limits."""
+    assert [one.part.number for one in portions] == list(range(1, len(portions) + 1))
+    assert 1 <= len(portions) <= LIMITS.max_parts + 1
+    assert sum(len(one.part.body) for one in portions) <= LIMITS.max_file_bytes
+    end = 0
+    for portion in portions:
+        part = portion.part
+        assert is_harmless(part.place)
+        if isinstance(portion.verdict, Refusal):
+            _check_refusal(portion.verdict)
+        if dropped.content is not None and part.byte_offset is not None:
+            assert part.byte_offset >= end
+            end = part.byte_offset + len(part.body)
+            assert dropped.content[part.byte_offset : end] == part.body
+    for resume in [one.verdict for one in portions if isinstance(one.verdict, Resume)][
+        :MOST_CHECKED
+    ]:
+        check_stored(resume)
+    _check_items(dropped, portions)
+    items = tuple(map(_concluded, portions))
+    assert (as_ledger_text(items) or "").isascii()
+    _check_report(dropped, conclusions.sum_up(items))
+
+
+def _check_items(dropped: Dropped, portions: list[Portion]) -> None:
+    """Of an array, each item is a part; who else reads it finds the same items."""
+    if not _is_array(dropped) or any(one.part.refusal for one in portions):
+        return
+    assert dropped.content is not None
+    expected = oracle.find_items(dropped.content)
+    if expected is not None:
+        read = [json.loads(one.part.body.decode("latin-1"), parse_int=str) for one in portions]
+        assert json.dumps(read) == json.dumps(expected)
+
+
+def _check_items_cannot_be_had(dropped: Dropped, refusal: Refusal) -> None:
+    """An array that is refused as no JSON is none to others either."""
+    if _is_array(dropped) and refusal.reason is Reason.INVALID_JSON:
+        assert dropped.content is not None
+        assert refusal.byte_offset is not None
+        assert 0 <= refusal.byte_offset <= len(dropped.content)
+        expected = oracle.find_items(dropped.content)
+        assert expected is None or "nested deeper" in refusal.message, refusal.message
+
+
+def _is_array(dropped: Dropped) -> bool:
+    content, extension = dropped.content, names.find_extension(dropped.name)
+    if content is None or not content.lstrip(reading.JSON_SPACE).startswith(b"["):
+        return False
+    is_packed = content != dropped.body
+    packed = {".json.gz", ".gz"} if dropped.body.startswith(b"\x1f\x8b") else set()
+    return extension in (packed if is_packed else {".json"}) and contents.is_several(content)
+
+
+def _concluded(portion: Portion) -> ItemConclusion:
+    part, verdict = portion.part, portion.verdict
+    if isinstance(verdict, Refusal):
+        return ItemConclusion(part.number, part.place, FileOutcome.FAILED, refusal=verdict)
+    return ItemConclusion(
+        part.number, part.place, FileOutcome.DONE, "f" * 24, warnings=verdict.warnings
+    )
+
+
+def _check_report(dropped: Dropped, conclusion: Conclusion) -> None:
+    """It can be written, read, shown, and told from a resume when somebody drops it."""
+    claim = Claim("0" * 24, f"/inbox/.work/i/{'a' * 16}", "ana", dropped.name)
+    signature = reading.Signature(1, len(dropped.body), 0)
+    report = reports.compose(claim, signature, conclusion, sha256=None, now_us=0)
+    assert all(map(is_harmless, report.decode().split("\n")))
+    assert json.loads(report)["file"] == dropped.name
+    assert reports.is_report(report)
+    assert conclusion.hint

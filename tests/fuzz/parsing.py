@@ -1,0 +1,147 @@
+"""Any bytes, parsed as the body of a create."""
+
+import json
+from typing import Any, Final
+
+import orjson
+
+from resumes.analyzer import (
+    Resume,
+    date_range,
+    iter_sections,
+    list_title,
+    parse,
+    parse_imported,
+    public_view,
+    sections_left_out,
+    stored_warnings,
+    to_jsonresume,
+)
+from resumes.analyzer.jsonresume import is_json_resume
+from resumes.analyzer.sections import SECTION_TYPES
+from resumes.analyzer.validation import IS_SET_BY_SERVICE
+from resumes.errors import InvalidResume
+from resumes.text import is_harmless
+from tests.fuzz import oracle
+from tests.fuzz.declared import FORMAT, MOST_ISSUES, check_issues, read
+
+MAX_FILENAME_BYTES: Final = 120
+MOST_FLAGS: Final = 5_000
+"""Of a document with more fields that the service sets, the warnings about sending them back may
+be too many."""
+
+
+def check_parsing(body: bytes) -> None:
+    """It is refused with a declared error, or is stored as it was sent, and can be sent again."""
+    resume = read(parse, body)
+    _check_imported(body, resume)
+    if isinstance(resume, Resume):
+        value = oracle.find_value(body)
+        assert value is not None, "accepted, and no JSON that can be kept"
+        check_issues(resume.warnings, value[0])
+        assert len(resume.warnings) <= MOST_ISSUES + 1
+        assert without_service_fields(orjson.loads(resume.document)) == without_service_fields(
+            value[0]
+        )
+        check_stored(resume)
+        _check_warnings(resume)
+
+
+def check_stored(resume: Resume) -> None:
+    """What was accepted is accepted again, in both its forms, and comes out the same."""
+    view = public_view(resume.document, FORMAT)
+    again = parse(orjson.dumps(view), FORMAT)
+    assert _dumped(public_view(again.document, FORMAT)) == _dumped(view)
+    _check_sent_back(resume)
+    _check_names(resume)
+    _check_reading(resume, view)
+
+
+def _check_imported(body: bytes, outcome: object) -> None:
+    """A file of the same bytes comes to the same, unless it is a JSON Resume."""
+    value = oracle.find_value(body)
+    if value is not None and is_json_resume(value[0]):
+        return
+    imported = read(parse_imported, body)
+    if isinstance(outcome, Resume):
+        assert imported == outcome
+    else:
+        assert (type(imported), str(imported)) == (type(outcome), str(outcome))
+
+
+def _check_sent_back(resume: Resume) -> None:
+    # With all that the service set in it: dropped, and set anew.
+    stored = orjson.loads(resume.document)
+    if len(resume.document) > FORMAT.max_bytes or _count_flags(stored) > MOST_FLAGS:
+        return
+    assert parse(resume.document, FORMAT).document == resume.document
+
+
+def _count_flags(document: dict[str, Any]) -> int:
+    return sum(
+        len(item)
+        for name, section in document["sections"].items()
+        if name in SECTION_TYPES
+        for item in section.get("items") or ()
+    )
+
+
+def _check_names(resume: Resume) -> None:
+    assert resume.title is None or resume.title.strip()
+    assert resume.name is None or resume.name.strip()
+    assert list_title(resume.title, resume.name).strip()
+    assert len(resume.filename.encode()) <= MAX_FILENAME_BYTES
+    assert resume.filename.endswith(".pdf")
+    assert not resume.filename.startswith(".")
+    assert not set(resume.filename) & set('/\\:<>"|?*\0\n')
+
+
+def _check_warnings(resume: Resume) -> None:
+    """They can be told of the stored document later, as if it came in now."""
+    if len(resume.warnings) > MOST_ISSUES:
+        return
+    kept = [one for one in resume.warnings if not one.message.endswith(IS_SET_BY_SERVICE)]
+    assert list(stored_warnings(resume.document)) == kept
+
+
+def _check_reading(resume: Resume, view: dict[str, Any]) -> None:
+    """Whatever is shown of it can be drawn and exported."""
+    for document in (orjson.loads(resume.document), view):
+        for section in iter_sections(document, FORMAT):
+            assert section.heading.strip()
+            assert section.column in (0, 1, 2)
+            for item in section.items:
+                if section.type in SECTION_TYPES and "dateRange" in item:
+                    assert is_harmless(date_range(item["dateRange"]))
+    exported = to_jsonresume(view)
+    assert is_json_resume(exported)
+    assert set(sections_left_out(view)) <= view["sections"].keys()
+    try:
+        parse_imported(orjson.dumps(exported), FORMAT)
+    except InvalidResume as error:
+        # Several short texts of the analyzer format may make a long one of JSON Resume.
+        assert "at most" in error.message, error.message  # noqa: PT017
+
+
+def without_service_fields(document: dict[str, Any]) -> str:
+    """The document as text, in its order, without what the service sets."""
+    document = {name: value for name, value in document.items() if name != "isImported"}
+    document["sections"] = {
+        name: _without_flags(name, section) for name, section in document["sections"].items()
+    }
+    return _dumped(document)
+
+
+def _without_flags(name: str, section: dict[str, Any]) -> dict[str, Any]:
+    section_type = SECTION_TYPES.get(name)
+    if section_type is None or not section.get("items"):
+        return section
+    items = [
+        {field: item[field] for field in item if field not in section_type.set_by_service}
+        for item in section["items"]
+    ]
+    return {**section, "items": items}
+
+
+def _dumped(value: Any) -> str:
+    return json.dumps(value)

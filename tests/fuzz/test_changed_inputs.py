@@ -1,0 +1,41 @@
+"""The inputs of the corpus, changed for some seconds: `make fuzz` does it for longer, and better."""
+
+import random
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from tests.fuzz.changing import changed_bytes
+from tests.fuzz.targets import TARGETS, Target
+
+EXAMPLES = 150
+CHANGES = st.lists(st.integers(0, 2**32), min_size=1, max_size=6)
+"""The seed of each change."""
+
+
+@pytest.mark.parametrize("target", TARGETS.values(), ids=TARGETS)
+def test_a_changed_input_keeps_its_promises(target: Target) -> None:
+    inputs = [path.read_bytes() for path in target.iter_inputs()]
+
+    @settings(
+        max_examples=EXAMPLES,
+        deadline=None,
+        suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+    )
+    @given(st.sampled_from(inputs) | st.binary(max_size=200), CHANGES)
+    def keeps_its_promises(data: bytes, seeds: list[int]) -> None:
+        for seed in seeds:
+            data = _changed(target, data, random.Random(seed))
+        target.check(data[: target.max_bytes])
+
+    keeps_its_promises()
+
+
+def _changed(target: Target, data: bytes, chosen: random.Random) -> bytes:
+    def change_bytes(some: bytes) -> bytes:
+        return changed_bytes(some, chosen)
+
+    if target.change is None:
+        return change_bytes(data)
+    return target.change(data, chosen, change_bytes)

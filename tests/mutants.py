@@ -1,0 +1,252 @@
+"""Mutation testing: whether a test fails when a line of the core says something else.
+
+    python -m tests.mutants --areas cursor,quota
+
+Works in a copy of the checkout, so that no mutant is ever where it is run by somebody. What the
+areas are and how they fare is on docs/mutants.md.
+"""
+
+import argparse
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from pathlib import Path
+from tempfile import gettempdir
+from typing import Final
+
+ROOT: Final = Path(__file__).parents[1]
+SITE: Final = Path(sys.prefix) / "mutants"
+FOLDER: Final = Path(gettempdir()) / "resumes-mutants"
+COPIED: Final = ("src", "tests", "sample_data", "docs", "openapi.json", "README.md")
+KILLED: Final = {1, 3, 24, 36, -9, -24, 152, 255}
+"""How a run of tests ends that notices the mutant; the later ones, when it took too long."""
+
+UNTESTED: Final = 33
+"""How a mutant ends that no test runs."""
+
+
+@dataclass(frozen=True, slots=True)
+class Area:
+    """Modules that are mutated together, and the tests that have to notice."""
+
+    modules: Sequence[str]
+    """Below `src`; `*` stands for anything."""
+
+    tests: Sequence[str]
+    """Below `tests`."""
+
+    imported_anew: bool = False
+    """Each mutant has our modules imported after it was made: for tables that are built then."""
+
+    only: Sequence[str] = ()
+    """The mutants, by pattern, if not all."""
+
+    apart: Sequence[str] = ()
+    """Those that do not count here, by pattern, since another area tries them."""
+
+
+_ANALYZER: Final = ("resumes/analyzer",)
+_CORE: Final = tuple(
+    f"resumes/analyzer/{name}.py"
+    for name in (
+        "findings",
+        "json_text",
+        "kinds",
+        "naming",
+        "reading",
+        "resume",
+        "reviewing",
+        "validation",
+        "visibility",
+    )
+)
+_BUILT_AT_IMPORT: Final = (
+    "resumes.analyzer.kinds.*__init__*",
+    "resumes.analyzer.json_text.x__up_to_*",
+)
+
+AREAS: Final[Mapping[str, Area]] = {
+    "cursor": Area(
+        ("resumes/store/listing.py", "resumes/store/identifiers.py", "server/list_route.py"),
+        (
+            "resumes/store/test_listing.py",
+            "resumes/store/test_identifiers.py",
+            "resumes/store/test_search_index.py",
+            "server/test_list_route.py",
+        ),
+    ),
+    "quota": Area(
+        ("resumes/store/creating.py", "resumes/store/earlier.py"),
+        ("resumes/store/test_creating.py", "resumes/store/test_earlier.py"),
+    ),
+    "claim": Area(
+        ("importer/taking.py", "importer/claims.py", "importer/settling.py"),
+        ("importer/test_taking.py", "importer/test_claims.py", "importer/test_settling.py"),
+    ),
+    "analyzer": Area(_CORE, _ANALYZER, apart=_BUILT_AT_IMPORT),
+    "converter": Area(("resumes/analyzer/jsonresume/*.py",), _ANALYZER),
+    "tables": Area(
+        ("resumes/analyzer/kinds.py", "resumes/analyzer/json_text.py"),
+        _ANALYZER,
+        imported_anew=True,
+        only=_BUILT_AT_IMPORT,
+    ),
+}
+
+CHOSEN: Final = "not hypothesis and not campaign"
+"""What is noticed by chance is not always noticed, and takes longest to look for."""
+
+PRELOADED: Final = (
+    "pytest", "hypothesis", "hypothesis.strategies", "sqlalchemy", "orjson", "jiter", "httpx",
+    "psycopg", "pydantic", "jsonschema_rs",
+)  # fmt: skip
+"""Modules of others, which no mutant changes."""
+
+
+def main() -> None:
+    """Ends with 1 when a mutant survived, which is for people to judge."""
+    options = _options()
+    survivors: list[str] = []
+    print("| area | mutants | killed | survived | no test runs it | score |")
+    print("| --- | --- | --- | --- | --- | --- |", flush=True)
+    for name in options.areas:
+        folder = options.folder / name
+        _run(AREAS[name], folder, options)
+        ends = dict(_iter_ends(AREAS[name], folder))
+        print(_row(name, ends), flush=True)
+        survivors += [mutant for mutant, end in ends.items() if end not in KILLED]
+    for mutant in survivors:
+        print(mutant)
+    sys.exit(bool(survivors))
+
+
+def _run(area: Area, folder: Path, options: argparse.Namespace) -> None:
+    if not options.only:
+        shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True, exist_ok=True)
+    # Which test runs what: tests may have been written since.
+    (folder / "mutants" / "mutmut-stats.json").unlink(missing_ok=True)
+    for name in COPIED:
+        _copy(ROOT / name, folder / name)
+    (folder / "preloaded.txt").write_text("\n".join(PRELOADED))
+    (folder / "setup.cfg").write_text(_settings(area))
+    (folder / "pyproject.toml").write_text(_pytest_settings())
+    paths = os.pathsep.join([str(options.site), os.environ.get("PYTHONPATH", "")])
+    subprocess.run(
+        [sys.executable, "-m", "mutmut", "run", "--max-children", str(options.processes),
+         *(options.only or area.only)],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": paths},
+        stdout=(folder / "log").open("wb"),
+        stderr=subprocess.STDOUT,
+        check=False,
+    )  # fmt: skip
+
+
+def _copy(source: Path, target: Path) -> None:
+    if source.is_file():
+        shutil.copy2(source, target)
+        return
+    shutil.rmtree(target, ignore_errors=True)
+    shutil.copytree(source, target, ignore=shutil.ignore_patterns("__pycache__", "corpus"))
+
+
+def _settings(area: Area) -> str:
+    """What mutmut reads from setup.cfg."""
+    lines = {
+        "source_paths": ["src"],
+        "only_mutate": [f"src/{module}" for module in area.modules],
+        "pytest_add_cli_args": ["--engine=sqlite", "-p", "no:cacheprovider", "-m", CHOSEN],
+        "pytest_add_cli_args_test_selection": [f"tests/{test}" for test in area.tests],
+        "also_copy": [name for name in COPIED if name not in ("src", "tests")],
+        "process_isolation": ["forkserver" if area.imported_anew else "fork"],
+        "forkserver_warmup": ["import"],
+        "preload_modules_file": ["preloaded.txt"],
+        # Time on the clock, which others take as well: what is slow should not count as noticed.
+        "timeout_multiplier": ["60"],
+        "timeout_constant": ["60"],
+    }
+    return "[mutmut]\n" + "".join(
+        f"{name} = {values[0]}\n" if len(values) == 1 and name not in _LISTS
+        else f"{name} =\n" + "".join(f"    {value}\n" for value in values)
+        for name, values in lines.items()
+    )  # fmt: skip
+
+
+_LISTS: Final = {
+    "source_paths",
+    "only_mutate",
+    "pytest_add_cli_args",
+    "pytest_add_cli_args_test_selection",
+    "also_copy",
+}
+
+
+def _pytest_settings() -> str:
+    """Those of the checkout, and nothing else of its pyproject.toml."""
+    text = (ROOT / "pyproject.toml").read_text()
+    found = re.search(r"^\[tool\.pytest\.ini_options\]\n.*?(?=^\[)", text, re.DOTALL | re.MULTILINE)
+    assert found is not None
+    return found[0]
+
+
+def _iter_ends(area: Area, folder: Path) -> Iterator[tuple[str, int]]:
+    """How the tests ended for each mutant that was tried."""
+    for path in sorted((folder / "mutants").rglob("*.meta")):
+        for mutant, end in json.loads(path.read_text())["exit_code_by_key"].items():
+            is_asked = not area.only or _fits(mutant, area.only)
+            if is_asked and end is not None and not _fits(mutant, area.apart):
+                yield mutant, end
+
+
+def _fits(mutant: str, patterns: Sequence[str]) -> bool:
+    return any(fnmatchcase(mutant, pattern) for pattern in patterns)
+
+
+def _row(name: str, ends: Mapping[str, int]) -> str:
+    counts = Counter("killed" if end in KILLED else end for end in ends.values())
+    killed, untested = counts["killed"], counts[UNTESTED]
+    survived = len(ends) - killed - untested
+    score = f"{killed / len(ends):.1%}" if ends else "none tried"
+    return f"| {name} | {len(ends)} | {killed} | {survived} | {untested} | {score} |"
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m tests.mutants", description=__doc__)
+    parser.add_argument(
+        "--areas", metavar="NAME,NAME", type=_names, default=[*AREAS],
+        help=f"of {', '.join(AREAS)} [all]",
+    )  # fmt: skip
+    parser.add_argument(
+        "--only", nargs="*", default=[], metavar="MUTANT", help="these again, in the same copy"
+    )
+    parser.add_argument("--processes", type=int, default=os.cpu_count(), help="[%(default)s]")
+    parser.add_argument(
+        "--folder", type=Path, default=FOLDER, metavar="DIR", help="of the copies [%(default)s]"
+    )
+    parser.add_argument(
+        "--site", type=Path, default=SITE, metavar="DIR",
+        help="where requirements/mutants.txt is installed [%(default)s]",
+    )  # fmt: skip
+    options = parser.parse_args()
+    if not (options.site / "mutmut").is_dir():
+        parser.error(f"mutmut is not in {options.site}: run `make mutants`, which installs it")
+    return options
+
+
+def _names(value: str) -> list[str]:
+    names = value.split(",")
+    if unknown := [name for name in names if name not in AREAS]:
+        raise argparse.ArgumentTypeError(f"{unknown[0]} is none of {', '.join(AREAS)}")
+    return names
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,92 @@
+"""Resumes as clients write them, with what is listed and given back of each."""
+
+import json
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+MAX_BYTES = 4_096
+"""The largest resume that the tested service accepts; the setting is its own."""
+
+
+class Look(StrEnum):
+    """What a resume has in it."""
+
+    PLAIN = "plain"
+    UNICODE = "unicode"
+    WITH_HIDDEN_FIELDS = "with hidden fields"
+    WITH_WARNINGS = "with warnings"
+    IN_THREE_COLUMNS = "in three columns"
+    AS_JSON_RESUME = "as JSON Resume"
+
+
+@dataclass(frozen=True, slots=True)
+class Body:
+    """A resume as it is sent. Its number is in its name, so that none has the name of another."""
+
+    number: int
+    raw: bytes
+    name: str
+    title: str
+    """What it is called in a list."""
+
+    view: dict[str, Any] | None
+    """What GET gives back; None for a JSON Resume, which only files may be."""
+
+    warns: bool = False
+
+    def __repr__(self) -> str:
+        return f"<{self.name}>"
+
+
+def a_body(number: int, look: Look) -> Body:
+    """The resume of this number; one of another look has other bytes."""
+    document, hidden = _document(number, look)
+    sent = _with(document, hidden)
+    name = _name(document)
+    is_sendable = look is not Look.AS_JSON_RESUME
+    return Body(
+        number,
+        json.dumps(sent, ensure_ascii=False).encode(),
+        name,
+        title=document.get("title") or f"{name} Resume",
+        view=document if is_sendable else None,
+        warns=look is Look.WITH_WARNINGS,
+    )
+
+
+def _name(document: dict[str, Any]) -> str:
+    return str((document.get("header") or document["basics"])["name"])
+
+
+def _document(number: int, look: Look) -> tuple[dict[str, Any], dict[str, Any]]:
+    """What is shown of the resume, and what is sent besides."""
+    header: dict[str, Any] = {"name": f"Person {number}", "email": "person@example.org"}
+    text = {"column": 0, "items": [{"text": f"What {number} has done."}]}
+    shown: dict[str, Any] = {"header": header, "sections": {"summaries": text}}
+    match look:
+        case Look.PLAIN:
+            return shown, {}
+        case Look.UNICODE:
+            header["name"] = f"Zoë 李雷 عمر 🙂 {number}"
+            skills = {"column": 1, "order": 2.5, "items": [{"title": "Ω", "tags": ["ñ", "\\"]}]}
+            sections = {"skills": skills, "educations": {"column": 0, "items": []}}
+            return shown | {"sections": sections | {"summaries": text}, "title": "Ünï “cv”"}, {}
+        case Look.WITH_HIDDEN_FIELDS:
+            return shown, {"header": {"phone": "", "website": None}, "title": None}
+        case Look.WITH_WARNINGS:
+            return shown, {"header": {"hobby": "chess"}, "isImported": False, "nickname": "P"}
+        case Look.IN_THREE_COLUMNS:
+            style = {"layout": "multicolumn", "colors": ["#112233"], "fontSize": 1.5}
+            third = {"column": 2, "name": "Third", "items": [{"title": "Chess"}]}
+            sections = {"summaries": text, "interests": third}
+            return shown | {"sections": sections, "style": style, "title": f"CV {number}"}, {}
+        case Look.AS_JSON_RESUME:
+            return {"basics": {"name": header["name"], "summary": f"By {number}."}}, {}
+
+
+def _with(document: dict[str, Any], hidden: dict[str, Any]) -> dict[str, Any]:
+    merged = dict(document)
+    for name, value in hidden.items():
+        merged[name] = document[name] | value if isinstance(value, dict) else value
+    return merged

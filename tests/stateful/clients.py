@@ -1,0 +1,147 @@
+"""The rules of those who have a key: they create, list, show and delete over HTTP."""
+
+from hypothesis import strategies as st
+from hypothesis.stateful import rule
+
+from resumes.store.identifiers import RESUME_ID
+from tests.stateful import checks, requests
+from tests.stateful.bodies import Body, Look
+from tests.stateful.model import Chain, Key, Once, Stored
+from tests.stateful.reading import list_entries
+from tests.stateful.requests import REFUSED, Answer
+from tests.stateful.world import BODIES, CHAINS, NAMES, NO_KEY, PLACES, World
+
+ONCE = st.sampled_from([None, "once-1", "once-2"])
+LIMITS = st.sampled_from([1, 2, 3, None])
+USUAL_LIMIT = 20
+
+
+class Clients(World):
+    """Requests, with the newest key of an account that counts unless a key is named."""
+
+    @rule(target=BODIES, look=st.sampled_from(Look))
+    def write(self, look: Look) -> Body:
+        """There is another resume to be sent."""
+        return self.new_body(look)
+
+    @rule(name=NAMES, body=BODIES, once=ONCE)
+    def create(self, name: str, body: Body, once: str | None) -> None:
+        """A create is answered as the account's plan and the resume demand.
+
+        A repeat of an Idempotency-Key has the first answer again.
+        """
+        self._create(self.key_of(name), body, once)
+
+    @rule(name=NAMES, body=BODIES, once=ONCE, is_late=st.booleans())
+    def create_unheard(self, name: str, body: Body, once: str | None, is_late: bool) -> None:
+        """The server is killed in the middle: the resume is stored or not, and never twice."""
+        key = self.key_of(name)
+        since_us = self.reach.now_us()
+        expected = self.model.creates(key, body, once, since_us)
+        self.reach.lose(requests.creating(body.raw, once), key.secret, is_late=is_late)
+        if not expected.is_new:
+            return  # nothing may be stored, which is looked at after each rule
+        entries = list_entries(self.reach.store, key.account)
+        new = [entry for entry in entries if entry.id not in key.account.resumes]
+        assert is_late <= len(new) <= 1
+        for entry in new:
+            self._stored(key, body, once, entry.id, since_us)
+
+    def _create(self, key: Key, body: Body, once: str | None) -> None:
+        since_us = self.reach.now_us()
+        expected = self.model.creates(key, body, once, since_us)
+        answer = self.reach.ask(requests.creating(body.raw, once), key.secret)
+        checks.check(answer, expected)
+        is_replayed = answer.headers.get("idempotent-replayed") == "true"
+        assert is_replayed == (expected.resume_id is not None)
+        if expected.status != 201:
+            return
+        assert ("warnings" in answer.json) == body.warns
+        if is_replayed:
+            assert answer.json["id"] == expected.resume_id
+        else:
+            self._stored(key, body, once, answer.json["id"], since_us)
+
+    def _stored(
+        self, key: Key, body: Body, once: str | None, resume_id: str, since_us: int
+    ) -> None:
+        assert RESUME_ID.fullmatch(resume_id)
+        key.account.add(resume_id, Stored(body, since_us, self.reach.now_us()))
+        if once is not None:
+            key.account.once[once] = Once(body.raw, resume_id, since_us)
+
+    @rule(name=NAMES, how=st.sampled_from(list(REFUSED)))
+    def ask_wrongly(self, name: str, how: str) -> None:
+        """What is wrong is refused, and why is said."""
+        key, refused = self.key_of(name), REFUSED[how]
+        answer = self.reach.ask(refused.request, key.secret)
+        listing = self.model.lists(key, self.reach.now_us())
+        if listing.status == 401 or (refused.needs_listing and listing.status == 403):
+            checks.check(answer, listing)
+        else:
+            checks.check_refused(answer, refused)
+
+    @rule(name=NAMES, place=PLACES)
+    def show(self, name: str, place: int) -> None:
+        """A resume is shown as it was sent."""
+        self._show(self.key_of(name), self.resume_of(name, place))
+
+    @rule(name=NAMES, place=PLACES)
+    def delete(self, name: str, place: int) -> None:
+        """A resume is gone, and its place is free."""
+        self._delete(self.key_of(name), self.resume_of(name, place))
+
+    @rule(name=NAMES, of=NAMES, place=PLACES)
+    def meddle(self, name: str, of: str, place: int) -> None:
+        """Resumes of others there are none."""
+        key, resume_id = self.key_of(name), self.resume_of(of, place)
+        self._show(key, resume_id)
+        self._delete(key, resume_id)
+
+    def _show(self, key: Key, resume_id: str) -> None:
+        answer = self.reach.ask(requests.of_one("GET", resume_id), key.secret)
+        expected = self.model.shows(key, resume_id, self.reach.now_us())
+        checks.check(answer, expected)
+        if expected.status == 200:
+            checks.check_view(answer.json, key.account, resume_id)
+
+    def _delete(self, key: Key, resume_id: str) -> None:
+        expected = self.model.deletes(key, resume_id, self.reach.now_us())
+        checks.check(self.reach.ask(requests.of_one("DELETE", resume_id), key.secret), expected)
+        if expected.status == 200:
+            key.account.remove(resume_id)
+
+    @rule(target=CHAINS, name=NAMES, limit=LIMITS, of=st.none() | NAMES, place=PLACES)
+    def begin_to_list(self, name: str, limit: int | None, of: str | None, place: int) -> Chain:
+        """Somebody has the first page of all, or of what follows a resume, be it another's."""
+        cursor = "" if of is None else self.resume_of(of, place)
+        chain = Chain(self.key_of(name).account, limit, cursor, first=cursor)
+        self._follow(chain)
+        return chain
+
+    @rule(chain=CHAINS, pages=st.integers(1, 3))
+    def follow(self, chain: Chain, pages: int) -> None:
+        """The next pages have what comes next: nothing twice, and nothing left out."""
+        for _ in range(pages):
+            self._follow(chain)
+
+    def _follow(self, chain: Chain) -> None:
+        key = self.find_key(chain.account) or NO_KEY
+        expected = self.model.lists(key, self.reach.now_us())
+        answer = self.reach.ask(requests.listing(chain.cursor, chain.limit), key.secret)
+        checks.check(answer, expected)
+        if expected.status == 200:
+            self._read(chain, answer)
+
+    def _read(self, chain: Chain, answer: Answer) -> None:
+        account = chain.account
+        limit = chain.limit or USUAL_LIMIT
+        ids, cursor = account.after(chain.cursor, limit)
+        assert answer.json["pagination"]["limit"] == limit
+        checks.check_page(answer, account, ids, cursor)
+        chain.seen += ids
+        assert chain.seen == sorted(set(chain.seen)), "a chain is in order and has nothing twice"
+        if cursor is None:
+            there = {one for one in account.resumes if one > chain.first}
+            assert there <= set(chain.seen), "a chain misses nothing"
+        chain.cursor = cursor or (ids[-1] if ids else chain.cursor)

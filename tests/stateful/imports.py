@@ -1,0 +1,226 @@
+"""What importers may do to a watched folder and a store: the model's half that is about files.
+
+    each file comes to one end             each resume made of a file is one part of one file
+    nothing is imported that is stored     what a file has brought once it does not bring again
+    a file is held only for want of room   who was held first is let in first
+    files of no account stay               those of an account that is gone fail
+
+Which file is taken when is the importer's affair; this only says what must be true afterwards.
+"""
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from resumes.store import Store, requests
+from resumes.store.listing import Entry
+from tests.stateful.bodies import Body
+from tests.stateful.ends import End, Ends
+from tests.stateful.files import File, Item, State
+from tests.stateful.model import Account, Model, Stored
+from tests.stateful.reading import list_entries
+from tests.system.importer import oracle
+
+ACCOUNT_DELETED = "account_deleted"
+CRASHED = "crashed"
+KILLS_TO_CRASH = 2
+"""A file that was there when so many importers were killed may be taken for the cause."""
+
+
+class Imports:
+    """All dropped files of one installation."""
+
+    def __init__(self, model: Model, root: Path) -> None:
+        self._model = model
+        self._root = root
+        self.files: list[File] = []
+        self.ignored: set[str] = set()
+        """What lies below the watched folder and is nobody's business."""
+
+    def note(self, store: Store, *, since_us: int, until_us: int, is_drained: bool) -> None:
+        """An importer was at work; what it did is known, and was right.
+
+        `is_drained`: it has come to its end, so nothing is left that it could have done.
+        """
+        queue = sorted((file for file in self.files if file.is_pending), key=_arrival)
+        patient = {file for file in queue if file.state is State.HELD}
+        inherited = {file for file in queue if file.state is State.CLAIMED}
+        favoured = inherited | {file for file in queue if file.is_asked_for}
+        ends = Ends(self._root, store)
+        self._find_owners(queue, ends)
+        for account in self._model.accounts.values():
+            if account.is_open:
+                for entry, body in self._find_new(store, account, queue):
+                    account.add(entry.id, Stored(body, since_us, until_us), is_imported=True)
+        brought = {file: self._note_items(file, ends) for file in queue}
+        for file in queue:
+            file.kills += not is_drained
+            self._note_end(file, ends, is_drained=is_drained)
+        if is_drained:
+            self._check_drained(store)
+            self._check_order(queue, brought, patient, favoured)
+
+    # The owner of a file is whoever has the account's name when it is taken.
+
+    def _find_owners(self, pending: Iterable[File], ends: Ends) -> None:
+        for file in pending:
+            if file.state is State.WAITING and not ends.is_waiting(file):
+                owner = self._model.find_open(file.folder)
+                assert owner is not None, f"{file.name} was taken, and is nobody's"
+                file.owner = owner
+                file.state = State.CLAIMED
+
+    # Resumes
+
+    def _offered(self, queue: Iterable[File], account: Account) -> dict[str, Body]:
+        """By name, what the account's files may bring: what none of them has brought before."""
+        parts = [part for file in queue if file.owner is account for part in file.open_parts]
+        return {part.body.name: part.body for part in parts if part.body is not None}
+
+    def _find_new(
+        self, store: Store, account: Account, queue: Iterable[File]
+    ) -> list[tuple[Entry, Body]]:
+        entries = list_entries(store, account)
+        known = list(account.resumes)
+        assert [entry.id for entry in entries[: len(known)]] == known, "an importer removes nothing"
+        new = entries[len(known) :]
+        offered = self._offered(queue, account)
+        names = [entry.name or "" for entry in new]
+        assert len(set(names)) == len(names), f"imported twice: {names}"
+        for name in names:
+            assert name in offered, f"{name} was imported, and no file is left that has it"
+            assert offered[name].number not in account.contents, f"{name} was imported before"
+        places = self._model.free_places(account)
+        assert places is None or len(new) <= places, f"{len(new)} imported into {places} places"
+        return [(entry, offered[name]) for entry, name in zip(new, names, strict=True)]
+
+    def _note_items(self, file: File, ends: Ends) -> list[str]:
+        """The ids of what the file has brought now."""
+        row = ends.find_row(file)
+        if row is None or file.owner is None or row.account_id != file.owner.id:
+            return []
+        owner = file.owner
+        items = ends.find_items(row)
+        for number, item in file.items.items():
+            assert items.get(number) == item, f"{file.name} forgot what became of item {number}"
+        new = {number: item for number, item in items.items() if number not in file.items}
+        for number, item in new.items():
+            body = file.part(number).body
+            assert owner.imported.get(item.resume_id) is body, f"{file.name}: {number} is {item}"
+        brought = [item.resume_id for item in new.values() if item.outcome == "done"]
+        for resume_id in brought:
+            assert resume_id in owner.unexplained, f"two files brought {resume_id}"
+            owner.unexplained.remove(resume_id)
+        if owner.is_open:
+            self._check_duplicates(file, new)
+        file.items.update(new)
+        return brought
+
+    def _check_duplicates(self, file: File, new: dict[int, Item]) -> None:
+        assert file.owner is not None
+        for item in new.values():
+            if item.outcome == "duplicate":
+                assert item.resume_id in file.owner.resumes, f"{file.name} is no duplicate: {item}"
+
+    # Ends
+
+    def _note_end(self, file: File, ends: Ends, *, is_drained: bool) -> None:
+        end = ends.find(file)
+        if end is None:
+            if file.state is not State.WAITING:
+                file.state = State.CLAIMED
+            return
+        row = ends.find_row(file)
+        if file.owner is not None and file.owner.is_open:
+            assert row is not None, f"{file.name} is {end.outcome}, and not in the ledger"
+            assert row.outcome.value == end.outcome, f"{file.name}: {row} but {end}"
+            self._check_end(file, end)
+        elif is_drained:
+            self._check_end_of_nobody(file, end)
+        file.claim_id = end.claim_id if row is None else row.claim_id
+        file.state = State.HELD if end.outcome == "held" else State.ENDED
+        file.outcome = end.outcome
+        if is_drained:
+            file.is_asked_for = False
+
+    def _check_end(self, file: File, end: End) -> None:
+        """The end follows from what became of the parts."""
+        if end.outcome == "held":
+            # A file to be unpacked waits for its turn, whatever is in it.
+            assert file.open_parts or not file.content.is_single, f"{file.name} needs no place"
+            assert end.reason == "quota_reached"
+            return
+        if end.reason == CRASHED:
+            assert file.kills >= KILLS_TO_CRASH, f"{file.name} did not end {file.kills} importers"
+            return
+        assert not file.open_parts, f"lost of {file.name}: {file.open_parts}"
+        reasons = [file.content.reason, *(part.reason for part in file.content.parts)]
+        failures = [reason for reason in reasons if reason is not None]
+        outcomes = {item.outcome for item in file.items.values()}
+        if failures:
+            assert (end.outcome, end.reason) == ("failed", failures[0]), f"{file.name}: {end}"
+        else:
+            expected = "duplicate" if outcomes == {"duplicate"} else "done"
+            assert end.outcome == expected, f"{file.name}: {end}, of {file.items}"
+
+    def _check_end_of_nobody(self, file: File, end: End) -> None:
+        """Of an account that is gone nothing waits any more."""
+        assert end.outcome != "held", f"{file.name} waits for an account that is gone"
+        if end.outcome == "failed":
+            reasons = [file.content.reason, *(part.reason for part in file.content.parts)]
+            assert end.reason in (ACCOUNT_DELETED, CRASHED, *reasons), f"{file.name}: {end.reason}"
+
+    # What holds when an importer has drained the folder
+
+    def _check_drained(self, store: Store) -> None:
+        waiting = {file for file in self.files if file.state is State.WAITING}
+        left = self.ignored | {file.name for file in waiting}
+        assert oracle.tally(self._root).left == left
+        for file in waiting:
+            assert self._model.find_open(file.folder) is None, f"{file.name} was not taken"
+        for account in self._model.accounts.values():
+            if account.is_open:
+                assert not account.unexplained, f"no file brought {account.unexplained}"
+                self._check_room(account)
+        assert requests.list_requests(store) == []
+        work = oracle.names_in(self._root / ".work")
+        # Journals name files that may have ended an importer, and nobody's are not tried again.
+        assert not [name for name in work if not name.endswith(("lease", ".journal"))], work
+        assert waiting or not work, work
+        oracle.check_reports(self._root)
+
+    def _check_room(self, account: Account) -> None:
+        held = [file for file in self.files if file.owner is account and file.state is State.HELD]
+        assert not held or self._model.free_places(account) == 0, f"held for no reason: {held}"
+
+    def _check_order(
+        self,
+        queue: Sequence[File],
+        brought: dict[File, list[str]],
+        patient: set[File],
+        favoured: set[File],
+    ) -> None:
+        """Nobody got a place before one who came first and wanted one.
+
+        `patient` were held before, `favoured` were asked for, or inherited from an importer that
+        was killed. A file of several resumes that is new may be overtaken: it is unpacked when
+        those of one are stored.
+        """
+        for place, file in enumerate(queue):
+            for later in queue[place + 1 :] if file.state is State.HELD else ():
+                is_before = file in patient or _are_single(file, later)
+                if is_before and file.owner is later.owner and later not in favoured:
+                    assert not brought[later], f"{later.name} overtook {file.name}"
+        singles = [file for file in queue if _are_single(file) and file not in favoured]
+        for account in self._model.accounts.values():
+            mine = [file for file in singles if file.owner is account]
+            ids = [resume_id for file in mine for resume_id in brought[file]]
+            assert ids == sorted(ids), f"not in the order of arrival: {mine}"
+
+
+def _are_single(*files: File) -> bool:
+    return all(file.content.is_single for file in files)
+
+
+def _arrival(file: File) -> tuple[bool, str, int]:
+    """Files that were put away come first, in the order in which they were taken."""
+    return not file.claim_id, file.claim_id, file.number

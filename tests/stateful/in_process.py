@@ -1,0 +1,157 @@
+"""The product in the test's own process: its functions and its ASGI application."""
+
+import contextlib
+import gc
+import os
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+from importer.changes import Changes
+from importer.options import Options
+from importer.rounds import Importer
+from importer.running import Runner
+from importer.service import watch
+from importer.steps import Step
+from importer.telling import Remarks
+from resumes.settings import Settings
+from resumes.store import Store, open_store
+from server.app import create_app
+from tests.importer.builders import Killed
+from tests.server.builders import Client, SteppingClock
+from tests.stateful.bodies import MAX_BYTES
+from tests.stateful.requests import Answer, Request
+
+HOUR_S = 3_600
+START_S = 0.01
+"""What passes while an importer starts; the claims of two are told apart by it."""
+
+TICK_S = 0.001
+
+
+class InProcess:
+    """An installation whose clock stands still unless it is moved."""
+
+    def __init__(self, home: Path, url: str) -> None:
+        self.root = home / "inbox"
+        self.root.mkdir()
+        self._clock = SteppingClock()
+        self._settings = Settings(home=home, port=0, database=url, max_body_bytes=MAX_BYTES)
+        self._url = url
+        self._options = Options(once=True, settle_s=0, workers=0, format=self._settings.format)
+        self._open()
+
+    def _open(self) -> None:
+        self._store = open_store(self._url, clock=self._clock)
+        self._client = Client(create_app(self._settings, self._store), key="")
+
+    @property
+    def store(self) -> Store:
+        """The store, open for the application and for the command line alike."""
+        return self._store
+
+    def now_us(self) -> int:
+        """The time that the clock was set to."""
+        return self._clock()
+
+    def pass_hours(self, hours: int) -> None:
+        """The clock goes forward, or back."""
+        self._clock.advance(hours * HOUR_S)
+
+    def ask(self, request: Request, secret: str) -> Answer:
+        """The answer of the application."""
+        answer = self._client.request(
+            request.method,
+            request.path,
+            content=request.body,
+            headers=request.headers_with(secret),
+        )
+        return Answer(answer.status_code, answer.headers, answer.json())
+
+    def lose(self, request: Request, secret: str, *, is_late: bool) -> None:
+        """The request is answered to nobody if it `is_late`, and never comes otherwise."""
+        if is_late:
+            self.ask(request, secret)
+
+    def drain(self) -> None:
+        """An importer has drained the folder."""
+        self._clock.advance(START_S)
+        watch(
+            self._store,
+            self.root,
+            self._options,
+            stop=threading.Event(),
+            on_file=lambda report: None,
+            on_notice=lambda notice: None,
+        )
+        gc.unfreeze()  # an importer expects to be the only one in its process
+
+    def drain_killed(self, at: int) -> None:
+        """An importer was cut off when it announced its step of this number."""
+        self._clock.advance(START_S)
+        importer = Importer(
+            self._store,
+            self.root,
+            self._options,
+            on_file=lambda report: None,
+            remarks=Remarks(lambda notice: None),
+            observe=_Killer(at),
+            monotonic=_Ticks(),
+        )
+        try:
+            Runner(importer, Changes(), Remarks(lambda notice: None)).drain(threading.Event())
+        except Killed:
+            _close_leases(self.root)
+        else:
+            importer.close()
+
+    def restart(self) -> None:
+        """The store and the application were closed, and are open again."""
+        self.close()
+        self._open()
+
+    def close(self) -> None:
+        """Nothing of it runs any more."""
+        self._client.close()
+
+
+class _Ticks:
+    """A clock by which everything takes as long each time, so that a kill hits the same step."""
+
+    def __init__(self) -> None:
+        self._now_s = 0.0
+
+    def __call__(self) -> float:
+        self._now_s += TICK_S
+        return self._now_s
+
+
+class _Killer:
+    """Kills at the announcement of a number."""
+
+    def __init__(self, at: int) -> None:
+        self._left = at
+
+    def __call__(self, step: Step) -> None:
+        self._left -= 1
+        if self._left == 0:
+            raise Killed
+
+
+def _close_leases(root: Path) -> None:
+    """No lock on a workspace is held any more, as after the end of the process that held it."""
+    for entry in Path("/proc/self/fd").iterdir():
+        with contextlib.suppress(FileNotFoundError):
+            held = entry.readlink()
+            if held.name == "lease" and held.is_relative_to(root):
+                os.close(int(entry.name))
+
+
+@contextlib.contextmanager
+def in_process(home: Path, url: str) -> Iterator[InProcess]:
+    """An installation for the length of a block."""
+    reach = InProcess(home, url)
+    try:
+        yield reach
+    finally:
+        reach.close()

@@ -1,0 +1,45 @@
+"""The state machine: all rules over one installation, and how long it is let run."""
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+
+from hypothesis import HealthCheck, Phase, settings
+from hypothesis.stateful import run_state_machine_as_test
+
+from tests.stateful.admins import Admins
+from tests.stateful.analyzers import Analyzers
+from tests.stateful.clients import Clients
+from tests.stateful.reach import Reach
+
+
+class Service(Clients, Admins, Analyzers):
+    """Everything that anybody does, in any order; what matters most, twice as often."""
+
+    create_again = Clients.create
+    delete_again = Clients.delete
+    follow_again = Clients.follow
+    drop_new_ones_again = Analyzers.drop_new_ones
+    drop_one_of_again = Analyzers.drop_one_of
+    drain_again = Analyzers.drain
+    drain_killed_again = Analyzers.drain_killed
+
+
+def run(make: Callable[[], AbstractContextManager[Reach]], *, examples: int, steps: int) -> None:
+    """So many sequences of rules, each on an installation of its own, went as the model says.
+
+    A sequence that does not is cut down to what matters, and printed as a program.
+    """
+    chosen = settings(
+        max_examples=examples,
+        stateful_step_count=steps,
+        deadline=None,
+        print_blob=True,
+        database=None,
+        suppress_health_check=list(HealthCheck),
+        phases=[Phase.generate, Phase.shrink],
+    )
+
+    def a_service() -> Service:
+        return Service(make)
+
+    run_state_machine_as_test(a_service, settings=chosen)  # type: ignore[arg-type]

@@ -1,0 +1,201 @@
+"""What the service promises, as dictionaries: accounts with what they hold, plans and keys.
+
+The model is asked what a request comes to, and told what was done.
+"""
+
+from dataclasses import dataclass, field
+from datetime import timedelta
+
+from tests.stateful.bodies import Body
+
+ONCE_FOR_US = timedelta(hours=24) // timedelta(microseconds=1)
+"""How long an Idempotency-Key is remembered."""
+
+BAD_KEY = "Invalid API key"
+NO_LISTING = "API access requires a business plan"
+OTHER_BODY = "Idempotency-Key was already used with a different body"
+NOT_FOUND = "Resume not found"
+
+
+@dataclass(slots=True)
+class Plan:
+    """How many resumes an account may hold, None without a limit, and whether it may list them."""
+
+    most: int | None
+    lists: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """A resume that is stored, and the times between which it was created."""
+
+    body: Body
+    since_us: int
+    until_us: int
+
+
+@dataclass(frozen=True, slots=True)
+class Once:
+    """What an Idempotency-Key was used for."""
+
+    raw: bytes
+    resume_id: str
+    at_us: int
+
+
+@dataclass(eq=False, slots=True)
+class Account:
+    """An account from its creation to its end; one of the same name later is another."""
+
+    name: str
+    id: str
+    plan: str
+    is_open: bool = True
+    resumes: dict[str, Stored] = field(default_factory=dict)
+    """By id, in the order in which they were created."""
+
+    last_id: str = ""
+    once: dict[str, Once] = field(default_factory=dict)
+    contents: dict[int, str] = field(default_factory=dict)
+    """Of imported resumes that are stored: their ids, by the numbers of their bodies."""
+
+    imported: dict[str, Body] = field(default_factory=dict)
+    """Every resume that was made of a file, also those that are gone."""
+
+    unexplained: set[str] = field(default_factory=set)
+    """Those of them whose file has not come to its end yet."""
+
+    def add(self, resume_id: str, stored: Stored, *, is_imported: bool = False) -> None:
+        """The resume was created, after all others of the account."""
+        assert resume_id > self.last_id, f"{resume_id} comes after {self.last_id}"
+        self.last_id = resume_id
+        self.resumes[resume_id] = stored
+        if is_imported:
+            self.contents[stored.body.number] = resume_id
+            self.imported[resume_id] = stored.body
+            self.unexplained.add(resume_id)
+
+    def remove(self, resume_id: str) -> None:
+        """The resume is gone; its content may be imported again."""
+        stored = self.resumes.pop(resume_id)
+        if self.contents.get(stored.body.number) == resume_id:
+            del self.contents[stored.body.number]
+
+    def after(self, cursor: str, limit: int) -> tuple[list[str], str | None]:
+        """The ids of the page behind a cursor, and the cursor of the next one."""
+        ids = [one for one in self.resumes if one > cursor]
+        return ids[:limit], ids[limit - 1] if len(ids) > limit else None
+
+    def nth(self, number: int) -> str:
+        """The id of one of its resumes; without any one that no resume has."""
+        ids = list(self.resumes)
+        return ids[number % len(ids)] if ids else "0" * 24
+
+
+@dataclass(eq=False, slots=True)
+class Key:
+    """A key; None as `expires_us` is never."""
+
+    account: Account
+    id: str
+    secret: str
+    expires_us: int | None = None
+    is_revoked: bool = False
+
+    def counts(self, now_us: int) -> bool:
+        """Whether a request with it is let in."""
+        is_expired = self.expires_us is not None and now_us >= self.expires_us
+        return self.account.is_open and not self.is_revoked and not is_expired
+
+
+@dataclass(eq=False, slots=True)
+class Chain:
+    """A client that follows the cursor, and after the last page goes on with the last id it saw."""
+
+    account: Account
+    limit: int | None
+    cursor: str
+    first: str = ""
+    """Where it began."""
+
+    seen: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class Expected:
+    """What a request must come to; the id of a resume is None where it is a new one."""
+
+    status: int
+    error: str | None = None
+    resume_id: str | None = None
+
+    @property
+    def is_new(self) -> bool:
+        """Whether a resume is created."""
+        return self.status == 201 and self.resume_id is None
+
+
+BAD = Expected(401, BAD_KEY)
+
+
+@dataclass(slots=True)
+class Model:
+    """The whole service. `accounts` has those that are open or being deleted, by name."""
+
+    plans: dict[str, Plan] = field(default_factory=dict)
+    accounts: dict[str, Account] = field(default_factory=dict)
+
+    def plan_of(self, account: Account) -> Plan:
+        """The plan that the account is on."""
+        return self.plans[account.plan]
+
+    def free_places(self, account: Account) -> int | None:
+        """How many more resumes the account may have; None without a limit."""
+        most = self.plan_of(account).most
+        return None if most is None else max(0, most - len(account.resumes))
+
+    def find_open(self, name: str) -> Account | None:
+        """The account of this name, unless there is none or it is being deleted."""
+        account = self.accounts.get(name)
+        return account if account is not None and account.is_open else None
+
+    def creates(self, key: Key, body: Body, once: str | None, now_us: int) -> Expected:
+        """What a create comes to."""
+        if not key.counts(now_us):
+            return BAD
+        if body.view is None:
+            return Expected(400, "Missing required field: header (must be an object)")
+        used = None if once is None else key.account.once.get(once)
+        if used is not None and now_us - used.at_us < ONCE_FOR_US:
+            if used.raw != body.raw:
+                return Expected(422, OTHER_BODY)
+            return Expected(201, resume_id=used.resume_id)
+        if self.free_places(key.account) == 0:
+            most = self.plan_of(key.account).most
+            noun = "resume" if most == 1 else "resumes"
+            told = f"Maximum resume limit reached. Your plan allows {most} {noun}"
+            return Expected(403, told)
+        return Expected(201)
+
+    def lists(self, key: Key, now_us: int) -> Expected:
+        """What listing comes to."""
+        if not key.counts(now_us):
+            return BAD
+        if not self.plan_of(key.account).lists:
+            return Expected(403, NO_LISTING)
+        return Expected(200)
+
+    def shows(self, key: Key, resume_id: str, now_us: int) -> Expected:
+        """What showing one resume comes to."""
+        listing = self.lists(key, now_us)
+        if listing.status == 200 and resume_id not in key.account.resumes:
+            return Expected(404, NOT_FOUND)
+        return listing
+
+    def deletes(self, key: Key, resume_id: str, now_us: int) -> Expected:
+        """What deleting one resume comes to, on any plan."""
+        if not key.counts(now_us):
+            return BAD
+        if resume_id not in key.account.resumes:
+            return Expected(404, NOT_FOUND)
+        return Expected(200)

@@ -1,0 +1,42 @@
+"""What the rules need of the product, however it is run."""
+
+from pathlib import Path
+from typing import Protocol
+
+from resumes.store import Store
+from tests.stateful.requests import Answer, Request
+
+
+class Reach(Protocol):
+    """One installation: a store, an API over it, and a watched folder."""
+
+    root: Path
+    """The watched folder."""
+
+    @property
+    def store(self) -> Store:
+        """The store as it is open now, for what people do at the command line."""
+
+    def now_us(self) -> int:
+        """The time as the product has it."""
+
+    def pass_hours(self, hours: int) -> None:
+        """Hours have passed, or the clock was set back; where the clock is real, nothing is done."""
+
+    def ask(self, request: Request, secret: str) -> Answer:
+        """The answer of the API to the holder of this key."""
+
+    def lose(self, request: Request, secret: str, *, is_late: bool) -> None:
+        """The request was sent, and the server ended before anybody had its answer.
+
+        `is_late`: when there was an answer. Another server is there now.
+        """
+
+    def drain(self) -> None:
+        """An importer took all that it could, and ended."""
+
+    def drain_killed(self, at: int) -> None:
+        """An importer was killed on its way, later the larger `at` is; or had ended before."""
+
+    def restart(self) -> None:
+        """The server ended in good order, and is there again."""

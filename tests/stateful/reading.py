@@ -1,0 +1,16 @@
+"""What is in a store, as those read it who look after it."""
+
+from resumes.store import Store, listing
+from resumes.store.listing import Entry
+from tests.stateful.model import Account
+
+
+def list_entries(store: Store, account: Account) -> list[Entry]:
+    """All resumes of the account, in the order of their ids."""
+    entries: list[Entry] = []
+    cursor: str | None = ""
+    while cursor is not None:
+        page = listing.list_page(store, account.id, cursor=cursor, limit=listing.MAX_LIMIT)
+        entries += page.entries
+        cursor = page.cursor
+    return entries

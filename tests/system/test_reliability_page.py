@@ -1,0 +1,61 @@
+"""docs/reliability.md has the rows that the fault campaign has, and none that failed."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.chaos import campaign
+from tests.chaos.campaign import FAILED, HEAD, Row
+
+
+@pytest.fixture(scope="module")
+def page(repository: Path) -> str:
+    return (repository / "docs" / "reliability.md").read_text(encoding="utf-8")
+
+
+def a_row(test: str, number: int = 1, **others: str) -> Row:
+    texts = {"fault": "a fault", "promise": "a promise", "injected": "a signal"}
+    return Row(number, test=test, **(texts | others))
+
+
+def test_the_page_has_the_campaigns_rows_as_they_are(page: str) -> None:
+    assert {row.claim for row in campaign.parse_rows(page)} == {
+        row.claim for row in campaign.iter_rows()
+    }
+
+
+def test_every_row_of_the_page_was_run_and_none_has_failed(page: str) -> None:
+    rows = campaign.parse_rows(page)
+    assert [row.test for row in rows if not row.figures or row.figures == FAILED] == []
+    assert [row.test for row in rows if not row.seed] == []
+
+
+def test_the_rows_of_a_run_take_the_place_of_theirs_and_leave_the_others_alone() -> None:
+    old = [a_row("test_a.py::test_1[x]"), a_row("test_a.py::test_2", 2, figures="3 kills")]
+    page = campaign.merged(f"before\n\n{HEAD}\nafter\n", old, old)
+    new = a_row("test_a.py::test_1[x]", figures="1 | 2", seed="7")
+
+    merged = campaign.merged(page, [new], old)
+
+    assert campaign.parse_rows(merged) == [new, old[1]]
+    assert merged.startswith("before\n\n|")
+    assert merged.endswith("|\n\nafter\n")
+
+
+def test_rows_whose_test_is_gone_or_says_something_else_go() -> None:
+    old = [a_row("test_a.py::test_1"), a_row("test_a.py::test_2"), a_row("test_a.py::test_3")]
+    page = campaign.merged(HEAD, old, old)
+    said = [a_row("test_a.py::test_1"), a_row("test_a.py::test_2", fault="another")]
+
+    assert campaign.parse_rows(campaign.merged(page, [], said)) == [old[0]]
+
+
+def test_a_page_without_the_table_is_an_error() -> None:
+    with pytest.raises(ValueError, match="no table"):
+        campaign.merged("# Reliability\n", [], [])
+
+
+def test_figures_are_written_with_their_units() -> None:
+    figures = {"kills": 1_200, "lost": 0, "recovery_s": 1.2345, "log_at_most_mb": 250.4}
+
+    assert campaign.written(figures) == "1,200 kills, 0 lost, recovery 1.23 s, log at most 250 MB"
