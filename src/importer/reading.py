@@ -36,7 +36,7 @@ def find_signature(path: str | Path) -> Signature | None:
     """The signature of what lies there, links not followed; None when nothing does."""
     try:
         return signature_of(os.lstat(path))
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return None
 
 

@@ -696,7 +696,7 @@ def test_i10_a_claimed_file_that_is_read_among_others_does_not_count_as_deadly(
 # Links in the way, and what else keeps a file from being taken
 
 
-@pytest.mark.parametrize("kind", ["a link", "below a link"])
+@pytest.mark.parametrize("kind", ["a link", "below a link", "a file"])
 def test_what_took_a_folders_place_after_the_look_is_not_followed(
     root: Path, workspace: Workspace, taker: Taker, tmp_path: Path, kind: str
 ) -> None:
@@ -706,6 +706,8 @@ def test_what_took_a_folders_place_after_the_look_is_not_followed(
     (root / "ana").mkdir()
     if kind == "a link":
         (root / "ana/sub").symlink_to(elsewhere / "sub")
+    elif kind == "a file":
+        (root / "ana/sub").touch()
     else:
         (root / "ana").rmdir()
         (root / "ana").symlink_to(elsewhere)

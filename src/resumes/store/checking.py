@@ -9,10 +9,22 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final, NamedTuple
 
-from sqlalchemy import Connection, Executable, Table, and_, func, select, text
+from sqlalchemy import (
+    Connection,
+    Executable,
+    LargeBinary,
+    Table,
+    and_,
+    cast,
+    func,
+    not_,
+    select,
+    text,
+)
 
 from resumes.errors import StoreIncompatible
 from resumes.store import schema
+from resumes.store.columns import Text
 from resumes.store.engine import Store
 from resumes.store.schema import (
     account_usage,
@@ -20,6 +32,7 @@ from resumes.store.schema import (
     api_keys,
     key_directory,
 )
+from resumes.store.statements import driver
 
 TOLD: Final = 20
 """Lines of SQLite's own report that are passed on at most."""
@@ -29,6 +42,7 @@ class Defect(StrEnum):
     """What can be wrong."""
 
     DAMAGED = "damaged"
+    DAMAGED_TEXT = "damaged_text"
     FOREIGN_KEY = "foreign_key"
     ORPHANS = "orphans"
     NO_COUNTER = "no_counter"
@@ -93,17 +107,48 @@ def _iter_sqlite(store: Store) -> Iterator[Flaw]:
         with store.read() as connection:
             report = connection.execute(text(f"PRAGMA integrity_check({TOLD})")).scalars().all()
             broken = _foreign_keys(connection)
+            damaged_texts = _count_damaged_texts(connection)
     except StoreIncompatible as error:
         yield Flaw(Defect.DAMAGED, 1, error.message, BACKUP)
         return
     for line in report:
         if line != "ok":
             yield Flaw(Defect.DAMAGED, 1, f"The file is damaged: {line}", BACKUP)
+    for table, count in damaged_texts.items():
+        if count:
+            what = f"Rows of {table} hold text that is no UTF-8, and cannot be read"
+            yield Flaw(Defect.DAMAGED_TEXT, count, what, BACKUP)
     for (table, parent), count in broken.items():
         yield Flaw(
             Defect.FOREIGN_KEY, count, f"Rows of {table} name rows of {parent} that are not there",
             BACKUP,
         )  # fmt: skip
+
+
+def _count_damaged_texts(connection: Connection) -> dict[str, int]:
+    """By table, how many rows have text that is no UTF-8: the file's own check sees bytes alone."""
+    driver(connection).create_function("is_utf8", 1, _is_utf8, deterministic=True)
+    counts: dict[str, int] = {}
+    for table in schema.metadata.sorted_tables:
+        is_whole = and_(
+            *(
+                func.is_utf8(cast(column, LargeBinary))
+                for column in table.columns
+                if isinstance(column.type, Text)
+            )
+        )
+        counts[table.name] = connection.execute(
+            select(func.count()).select_from(table).where(not_(is_whole))
+        ).scalar_one()
+    return counts
+
+
+def _is_utf8(content: bytes | None) -> bool:
+    try:
+        (content or b"").decode()
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def _foreign_keys(connection: Connection) -> dict[tuple[str, str], int]:

@@ -129,6 +129,20 @@ def root_page(connection: Connection) -> Any:
 
 
 @pytest.mark.sqlite("PostgreSQL checks its own")
+@pytest.mark.sqlite("PostgreSQL looks at what it takes")
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "UPDATE documents SET document = CAST(x'22f622' AS TEXT) WHERE account_id = :id",
+        "UPDATE resumes SET title = CAST(x'f6' AS TEXT) WHERE account_id = :id",
+    ],
+)
+def test_text_that_is_no_text(store: Store, ana: AccountInfo, statement: str) -> None:
+    damage(store, statement, id=ana.id)
+    (flaw,) = [one for one in found(store) if one.defect is Defect.DAMAGED_TEXT]
+    assert flaw.count == 4
+
+
 def test_rows_that_name_what_is_not_there(store: Store, ana: AccountInfo) -> None:
     damage(store, "UPDATE accounts SET plan = 'gone' WHERE id = :id", id=ana.id)
     assert the_one(store) == (Defect.FOREIGN_KEY, None, 1)

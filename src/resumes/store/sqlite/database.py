@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, Final
 
 import sqlalchemy
 from sqlalchemy import Connection, Engine, NullPool
@@ -230,18 +230,29 @@ def _connect(path: Path, pragmas: Iterable[str]) -> Any:
     return connection
 
 
+UNREADABLE: Final = "Could not decode to UTF-8"
+"""So begins what the driver says of a text that a bit was lost of."""
+
+
 def explain(error: Exception, path: Path) -> ResumesError:
     """What the driver's error is to those who use the store."""
     cause = getattr(error, "orig", error)
     text = str(cause)
+    if text.startswith(UNREADABLE):
+        # The rest of what the driver says is the text: somebody's resume.
+        return _damaged(path, "text that is no UTF-8")
     if "not a database" in text or "malformed" in text:
-        return StoreIncompatible(
-            f"The store {path} is damaged or no SQLite database ({text}). Restore a backup, or "
-            "name another file with --database"
-        )
+        return _damaged(path, text)
     if "I/O" in text and _has_no_room(path):
         text = "its disk is full"
     return StoreUnavailable(f"The store {path} cannot be used now: {text}")
+
+
+def _damaged(path: Path, why: str) -> StoreIncompatible:
+    return StoreIncompatible(
+        f"The store {path} is damaged or no SQLite database ({why}). Restore a backup, or "
+        "name another file with --database"
+    )
 
 
 def _has_no_room(path: Path) -> bool:
