@@ -25,7 +25,7 @@ ROOT: Final = Path(__file__).parents[1]
 SITE: Final = Path(sys.prefix) / "mutants"
 FOLDER: Final = Path(gettempdir()) / "resumes-mutants"
 COPIED: Final = ("src", "tests", "sample_data", "docs", "openapi.json", "README.md")
-KILLED: Final = {1, 3, 24, 36, -9, -24, 152, 255}
+KILLED: Final = {1, 3, 24, 36, -24, 152}
 """How a run of tests ends that notices the mutant; the later ones, when it took too long."""
 
 UNTESTED: Final = 33
@@ -42,14 +42,9 @@ class Area:
     tests: Sequence[str]
     """Below `tests`."""
 
-    imported_anew: bool = False
-    """Each mutant has our modules imported after it was made: for tables that are built then."""
-
-    only: Sequence[str] = ()
-    """The mutants, by pattern, if not all."""
-
-    apart: Sequence[str] = ()
-    """Those that do not count here, by pattern, since another area tries them."""
+    at_import: Sequence[str] = ()
+    """Mutants, by pattern, of what runs when a module is imported: each is tried in a process of
+    its own, as the others are in forks of one that has imported everything."""
 
 
 _ANALYZER: Final = ("resumes/analyzer",)
@@ -90,24 +85,14 @@ AREAS: Final[Mapping[str, Area]] = {
         ("importer/taking.py", "importer/claims.py", "importer/settling.py"),
         ("importer/test_taking.py", "importer/test_claims.py", "importer/test_settling.py"),
     ),
-    "analyzer": Area(_CORE, _ANALYZER, apart=_BUILT_AT_IMPORT),
+    "analyzer": Area(_CORE, _ANALYZER, at_import=_BUILT_AT_IMPORT),
     "converter": Area(("resumes/analyzer/jsonresume/*.py",), _ANALYZER),
-    "tables": Area(
-        ("resumes/analyzer/kinds.py", "resumes/analyzer/json_text.py"),
-        _ANALYZER,
-        imported_anew=True,
-        only=_BUILT_AT_IMPORT,
-    ),
 }
 
-CHOSEN: Final = "not hypothesis and not campaign"
-"""What is noticed by chance is not always noticed, and takes longest to look for."""
-
-PRELOADED: Final = (
-    "pytest", "hypothesis", "hypothesis.strategies", "sqlalchemy", "orjson", "jiter", "httpx",
-    "psycopg", "pydantic", "jsonschema_rs",
+PYTEST: Final = (
+    "--engine=sqlite", "-p", "no:cacheprovider", "-m", "not hypothesis and not campaign",
 )  # fmt: skip
-"""Modules of others, which no mutant changes."""
+"""What is noticed by chance is not always noticed, and takes longest to look for."""
 
 
 def main() -> None:
@@ -119,7 +104,7 @@ def main() -> None:
     for name in options.areas:
         folder = options.folder / name
         _run(AREAS[name], folder, options)
-        ends = dict(_iter_ends(AREAS[name], folder))
+        ends = dict(_iter_ends(AREAS[name], folder, options))
         print(_row(name, ends), flush=True)
         survivors += [mutant for mutant, end in ends.items() if end not in KILLED]
     for mutant in survivors:
@@ -135,13 +120,12 @@ def _run(area: Area, folder: Path, options: argparse.Namespace) -> None:
     (folder / "mutants" / "mutmut-stats.json").unlink(missing_ok=True)
     for name in COPIED:
         _copy(ROOT / name, folder / name)
-    (folder / "preloaded.txt").write_text("\n".join(PRELOADED))
     (folder / "setup.cfg").write_text(_settings(area))
     (folder / "pyproject.toml").write_text(_pytest_settings())
     paths = os.pathsep.join([str(options.site), os.environ.get("PYTHONPATH", "")])
     subprocess.run(
         [sys.executable, "-m", "mutmut", "run", "--max-children", str(options.processes),
-         *(options.only or area.only)],
+         *options.only],
         cwd=folder,
         env={**os.environ, "PYTHONPATH": paths},
         stdout=(folder / "log").open("wb"),
@@ -163,12 +147,9 @@ def _settings(area: Area) -> str:
     lines = {
         "source_paths": ["src"],
         "only_mutate": [f"src/{module}" for module in area.modules],
-        "pytest_add_cli_args": ["--engine=sqlite", "-p", "no:cacheprovider", "-m", CHOSEN],
+        "pytest_add_cli_args": PYTEST,
         "pytest_add_cli_args_test_selection": [f"tests/{test}" for test in area.tests],
         "also_copy": [name for name in COPIED if name not in ("src", "tests")],
-        "process_isolation": ["forkserver" if area.imported_anew else "fork"],
-        "forkserver_warmup": ["import"],
-        "preload_modules_file": ["preloaded.txt"],
         # Time on the clock, which others take as well: what is slow should not count as noticed.
         "timeout_multiplier": ["60"],
         "timeout_constant": ["60"],
@@ -197,17 +178,31 @@ def _pytest_settings() -> str:
     return found[0]
 
 
-def _iter_ends(area: Area, folder: Path) -> Iterator[tuple[str, int]]:
+def _iter_ends(area: Area, folder: Path, options: argparse.Namespace) -> Iterator[tuple[str, int]]:
     """How the tests ended for each mutant that was tried."""
     for path in sorted((folder / "mutants").rglob("*.meta")):
         for mutant, end in json.loads(path.read_text())["exit_code_by_key"].items():
-            is_asked = not area.only or _fits(mutant, area.only)
-            if is_asked and end is not None and not _fits(mutant, area.apart):
+            if end is not None and any(fnmatchcase(mutant, one) for one in area.at_import):
+                yield mutant, _try_alone(mutant, area, folder / "mutants", options)
+            elif end is not None:
                 yield mutant, end
 
 
-def _fits(mutant: str, patterns: Sequence[str]) -> bool:
-    return any(fnmatchcase(mutant, pattern) for pattern in patterns)
+def _try_alone(mutant: str, area: Area, folder: Path, options: argparse.Namespace) -> int:
+    """How the tests end in a process that imports everything when the mutant is there already."""
+    return subprocess.run(
+        [sys.executable, "-m", "pytest", "-x", "-q", "--rootdir=.", *PYTEST,
+         *(f"tests/{test}" for test in area.tests)],
+        cwd=folder,
+        env={
+            **os.environ,
+            "MUTANT_UNDER_TEST": mutant,
+            "PYTHONPATH": os.pathsep.join(["src", ".", str(options.site)]),
+        },
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        check=False,
+    ).returncode  # fmt: skip
 
 
 def _row(name: str, ends: Mapping[str, int]) -> str:

@@ -100,15 +100,17 @@ class Poured(NamedTuple):
 def pour(served: Served, head: bytes, block: bytes, size_bytes: int) -> Poured:
     """A client that sends to the end, whatever it is told, unless the connection ends."""
     told_at_bytes, sent_bytes, answer = None, 0, b""
-    with a_connection(served.url) as connection, contextlib.suppress(OSError):
-        connection.sendall(head)
-        while sent_bytes < size_bytes:
-            if told_at_bytes is None and select.select([connection], [], [], 0)[0]:
-                told_at_bytes = sent_bytes
-                answer += connection.recv(65_536)
-            connection.sendall(block)
-            sent_bytes += len(block)
-        answer += read_all(connection)
+    with a_connection(served.url) as connection:
+        with contextlib.suppress(OSError):
+            connection.sendall(head)
+            while sent_bytes < size_bytes:
+                if told_at_bytes is None and select.select([connection], [], [], 0)[0]:
+                    told_at_bytes = sent_bytes
+                connection.sendall(block)
+                sent_bytes += len(block)
+        with contextlib.suppress(OSError):  # reset, behind the answer
+            while chunk := connection.recv(65_536):
+                answer += chunk
     return Poured(statuses(answer), told_at_bytes, sent_bytes)
 
 

@@ -43,20 +43,13 @@ def a_body(number: int, look: Look) -> Body:
     """The resume of this number; one of another look has other bytes."""
     document, hidden = _document(number, look)
     sent = _with(document, hidden)
-    name = _name(document)
-    is_sendable = look is not Look.AS_JSON_RESUME
-    return Body(
-        number,
-        json.dumps(sent, ensure_ascii=False).encode(),
-        name,
-        title=document.get("title") or f"{name} Resume",
-        view=document if is_sendable else None,
-        warns=look is Look.WITH_WARNINGS,
-    )
-
-
-def _name(document: dict[str, Any]) -> str:
-    return str((document.get("header") or document["basics"])["name"])
+    raw = json.dumps(sent, ensure_ascii=False).encode()
+    if look is Look.AS_JSON_RESUME:
+        name = document["basics"]["name"]
+        return Body(number, raw, name, title=name, view=None)
+    name = document["header"]["name"]
+    title = document.get("title", f"{name} Resume")
+    return Body(number, raw, name, title, document, warns=look is Look.WITH_WARNINGS)
 
 
 def _document(number: int, look: Look) -> tuple[dict[str, Any], dict[str, Any]]:

@@ -1,3 +1,5 @@
+from pathlib import Path
+
 import pytest
 
 from tests import engines
@@ -10,7 +12,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     """The older PostgreSQL is left out unless it was asked for."""
     if LEFT_OUT in (config.getoption("--engine") or ()):
         return
-    here = [item for item in items if __package__ == item.path.parent.name]
+    here = [item for item in items if item.path.parent == Path(__file__).parent]
     others = [
         item
         for item in here

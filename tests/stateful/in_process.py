@@ -21,12 +21,15 @@ from tests.importer.builders import Killed
 from tests.server.builders import Client, SteppingClock
 from tests.stateful.bodies import MAX_BYTES
 from tests.stateful.requests import Answer, Request
+from tests.system.importer import oracle
 
 HOUR_S = 3_600
 START_S = 0.01
 """What passes while an importer starts; the claims of two are told apart by it."""
 
 TICK_S = 0.001
+DRAIN_S = 30.0
+"""Much longer than any drain takes."""
 
 
 class InProcess:
@@ -74,17 +77,24 @@ class InProcess:
             self.ask(request, secret)
 
     def drain(self) -> None:
-        """An importer has drained the folder."""
+        """An importer has drained the folder, and ended before long."""
         self._clock.advance(START_S)
-        watch(
-            self._store,
-            self.root,
-            self._options,
-            stop=threading.Event(),
-            on_file=lambda report: None,
-            on_notice=lambda notice: None,
-        )
-        gc.unfreeze()  # an importer expects to be the only one in its process
+        stop = threading.Event()
+        patience = threading.Timer(DRAIN_S, stop.set)
+        patience.start()
+        try:
+            watch(
+                self._store,
+                self.root,
+                self._options,
+                stop=stop,
+                on_file=lambda report: None,
+                on_notice=lambda notice: None,
+            )
+        finally:
+            patience.cancel()
+            gc.unfreeze()  # an importer expects to be the only one in its process
+        assert not stop.is_set(), f"the importer does not end: {oracle.tally(self.root)}"
 
     def drain_killed(self, at: int) -> None:
         """An importer was cut off when it announced its step of this number."""

@@ -90,3 +90,9 @@ def test_what_is_missing_is_named_in_the_path_and_in_the_message() -> None:
     assert findings.issues == [
         Issue("header", "Missing required field: header (must be an object)")
     ]
+
+
+def test_a_problem_of_the_sections_as_a_whole_is_one_of_a_field() -> None:
+    findings = Findings()
+    findings.problem("sections", "must be an object")
+    assert findings.issues == [Issue("sections", "Invalid field sections: must be an object")]

@@ -151,3 +151,16 @@ def test_the_smallest_and_the_largest_integer_can_be_kept() -> None:
         with pytest.raises(InvalidJson) as refusal:
             refuse_unfaithful(b"[1, %b]" % number)
         assert refusal.value.offset == 4
+
+
+def test_arrays_beside_each_other_are_not_one_in_the_other() -> None:
+    with pytest.raises(InvalidJson, match="overflows") as refusal:
+        refuse_unfaithful(b"[" + b"[]," * 40 + b"1e999]")
+    assert refusal.value.offset == 121
+    with pytest.raises(InvalidJson, match="deeper than 32") as refusal:
+        refuse_unfaithful(b"[" * 20 + b"[]," + b"[" * 13)
+    assert refusal.value.offset == 35
+
+
+def test_only_the_beginning_of_a_body_is_looked_through_for_a_place() -> None:
+    refuse_unfaithful(b"[" + b"0," * 20_001 + b"1e999]")

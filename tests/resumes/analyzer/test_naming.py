@@ -67,3 +67,14 @@ def test_filename_is_safe_whatever_the_name_and_title(title: str | None, name: s
         unicodedata.bidirectional(char) in {"LRE", "RLE", "LRO", "RLO", "PDF", "LRI", "RLI", "PDI"}
         for char in made
     )
+
+
+def test_letters_at_the_ends_of_a_name_and_where_it_is_cut_stay() -> None:
+    assert filename(None, "Xavier X") == "XavierXResume.pdf"
+    assert filename("Xerox X", None) == "Xerox X.pdf"
+    assert filename("X" * 200, None) == "X" * 116 + ".pdf"
+    assert filename("x" * 115 + " yyyy", None) == "x" * 115 + ".pdf"
+
+
+def test_a_name_is_not_cut_within_a_letter() -> None:
+    assert filename(None, "a" + "é" * 100) == "a" + "é" * 54 + "Resume.pdf"

@@ -134,3 +134,9 @@ def test_any_bytes_give_a_resume_or_one_of_the_four_errors(body: bytes) -> None:
     except (InvalidJson, InvalidResume, CoverLetter, TooLarge):
         return
     assert json.loads(resume.document)["isImported"] is True
+
+
+def test_what_is_no_object_is_refused_as_a_whole() -> None:
+    with pytest.raises(InvalidResume) as refusal:
+        parse(b"[]")
+    assert refusal.value.issues == (Issue("", "The resume must be a JSON object"),)

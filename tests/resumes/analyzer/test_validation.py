@@ -476,3 +476,14 @@ def test_an_unknown_section_type_is_told_all_that_are_known_in_their_order() -> 
     assert refusal_of(document, admitted) == (
         f'Invalid section "qqqqq": unknown section type (must be one of {known})'
     )
+
+
+def test_as_many_entries_as_a_list_may_have_are_kept() -> None:
+    slices = [{"title": "Sleep", "value": 1}] * 200
+    assert parsed(with_section("mytime", {"data": slices})).warnings == ()
+
+
+def test_an_icon_that_is_no_text_is_refused_at_its_place() -> None:
+    assert refusal_of(with_section("awards", {"icon": 5})) == (
+        'Invalid section "awards": items[0].icon must be a string'
+    )

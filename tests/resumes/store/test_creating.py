@@ -15,7 +15,7 @@ from resumes.errors import (
     ResumesError,
     StoreUnavailable,
 )
-from resumes.store import Store, accounts, counters, creating, ledger, listing, plans
+from resumes.store import Store, accounts, counters, creating, ledger, listing, plans, schema
 from resumes.store.accounts import AccountInfo
 from resumes.store.creating import Created, Creation, Duplicate, NewResume, create
 from resumes.store.engine import WRITE_DEADLINE_S
@@ -578,19 +578,52 @@ def test_every_caller_of_an_account_that_is_gone_is_told_so(
         assert answer.message == "Account not found"
 
 
+def taken(store: Store, account: AccountInfo, counts: Sequence[int], allowed: int) -> list[int]:
+    """Whether so many places were taken, for each count in turn: 1, else 0."""
+
+    def take(connection: Connection, counts: Sequence[int]) -> list[int]:
+        return [
+            creating.TAKE_PLACES.run(
+                connection, account=account.id, places=count, allowed=allowed, last_id=2**60
+            ).rowcount
+            for count in counts
+        ]
+
+    results = store.write_all(take, counts)
+    return [result for result in results if isinstance(result, int)]
+
+
 def test_no_place_beyond_the_plan_is_taken_whatever_was_read_before(
     store: Store, an_account: MakeAccount
 ) -> None:
     account = an_account()
     create(store, account.id, [a_resume()])
-
-    def take(connection: Connection, places: Sequence[int]) -> list[int]:
-        return [
-            creating.TAKE_PLACES.run(
-                connection, account=account.id, places=count, allowed=3, last_id=2**60
-            ).rowcount
-            for count in places
-        ]
-
-    assert store.write_all(take, [3, 2, 1]) == [0, 1, 0]
+    assert taken(store, account, [3, 2, 1], allowed=3) == [0, 1, 0]
     assert accounts.get_account(store, "ana").resume_count == 3
+
+
+def test_places_are_taken_of_one_account_alone(store: Store, an_account: MakeAccount) -> None:
+    ana = an_account("ana")
+    an_account("bo")
+    create(store, ana.id, [a_resume(), a_resume()])
+    assert accounts.get_account(store, "ana").resume_count == 2
+    assert accounts.get_account(store, "bo").resume_count == 0
+
+
+def test_in_an_account_that_is_being_deleted_nothing_is_created_and_nothing_repeated(
+    store: Store, an_account: MakeAccount
+) -> None:
+    account = an_account()
+    create(store, account.id, [a_resume(with_digest=True)])
+
+    def close(connection: Connection, ids: Sequence[str]) -> list[None]:
+        table = schema.accounts
+        closed = table.update().where(table.c.id == ids[0])
+        connection.execute(closed.values(closed_at="2027-01-15T08:00:00.000Z"))
+        return [None]
+
+    store.write(close, account.id)
+    for new in (a_resume("New"), a_resume(with_digest=True)):
+        with pytest.raises(NotFound, match="Account not found"):
+            create(store, account.id, [new])
+    assert taken(store, account, [1], allowed=100) == [0]
