@@ -140,3 +140,22 @@ def test_what_is_no_object_is_refused_as_a_whole() -> None:
     with pytest.raises(InvalidResume) as refusal:
         parse(b"[]")
     assert refusal.value.issues == (Issue("", "The resume must be a JSON object"),)
+
+
+def test_what_cannot_be_kept_is_refused_in_extra_section_types_too() -> None:
+    body = b'{"header":{},"sections":{"hobbies":{"column":0,"items":[9223372036854775808]}}}'
+    with pytest.raises(InvalidJson) as refusal:
+        parse(body, Format(extra_section_types=frozenset({"hobbies"})))
+    assert refusal.value.offset == body.index(b"922")
+
+
+def test_that_it_is_imported_stands_at_the_end_wherever_it_was_sent() -> None:
+    resume = parse(b'{"isImported":false,"header":{},"sections":{}}')
+    assert list(json.loads(resume.document)) == ["header", "sections", "isImported"]
+
+
+def test_far_too_many_odd_fields_are_refused_as_a_whole() -> None:
+    odd = ",".join(f'"x{number}":1' for number in range(10_050))
+    with pytest.raises(InvalidResume, match="more than 10,000 unknown") as refusal:
+        parse(f'{{"header":{{{odd}}},"sections":{{}}}}'.encode())
+    assert [issue.path for issue in refusal.value.issues] == [""]
