@@ -42,9 +42,8 @@ class Imports:
         `is_drained`: it has come to its end, so nothing is left that it could have done.
         """
         queue = sorted((file for file in self.files if file.is_pending), key=_arrival)
-        patient = {file for file in queue if file.state is State.HELD}
-        inherited = {file for file in queue if file.state is State.CLAIMED}
-        favoured = inherited | {file for file in queue if file.is_asked_for}
+        favoured = {file for file in queue if file.is_asked_for}
+        heirs = {file.owner for file in queue if file.state is State.CLAIMED}
         ends = Ends(self._root, store)
         self._find_owners(queue, ends)
         for account in self._model.accounts.values():
@@ -57,7 +56,8 @@ class Imports:
             self._note_end(file, ends, is_drained=is_drained)
         if is_drained:
             self._check_drained(store)
-            self._check_order(queue, brought, patient, favoured)
+            orderly = [file for file in queue if file.owner not in heirs]
+            self._check_order(orderly, brought, favoured)
 
     # The owner of a file is whoever has the account's name when it is taken.
 
@@ -196,19 +196,17 @@ class Imports:
         self,
         queue: Sequence[File],
         brought: dict[File, list[str]],
-        patient: set[File],
         favoured: set[File],
     ) -> None:
         """Nobody got a place before one who came first and wanted one.
 
-        `patient` were held before, `favoured` were asked for, or inherited from an importer that
-        was killed. A file of several resumes that is new may be overtaken: it is unpacked when
-        those of one are stored.
+        `favoured` were asked for. Files of several resumes are not looked at, which are unpacked
+        when those of one are stored, and nothing is where an importer that was killed left a file.
         """
         for place, file in enumerate(queue):
             for later in queue[place + 1 :] if file.state is State.HELD else ():
-                is_before = file in patient or _are_single(file, later)
-                if is_before and file.owner is later.owner and later not in favoured:
+                is_before = file.owner is later.owner and _are_single(file, later)
+                if is_before and later not in favoured:
                     assert not brought[later], f"{later.name} overtook {file.name}"
         singles = [file for file in queue if _are_single(file) and file not in favoured]
         for account in self._model.accounts.values():

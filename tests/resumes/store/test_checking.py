@@ -128,7 +128,6 @@ def root_page(connection: Connection) -> Any:
     ).one()
 
 
-@pytest.mark.sqlite("PostgreSQL checks its own")
 @pytest.mark.sqlite("PostgreSQL looks at what it takes")
 @pytest.mark.parametrize(
     "statement",
@@ -143,6 +142,7 @@ def test_text_that_is_no_text(store: Store, ana: AccountInfo, statement: str) ->
     assert flaw.count == 4
 
 
+@pytest.mark.sqlite("PostgreSQL checks its own")
 def test_rows_that_name_what_is_not_there(store: Store, ana: AccountInfo) -> None:
     damage(store, "UPDATE accounts SET plan = 'gone' WHERE id = :id", id=ana.id)
     assert the_one(store) == (Defect.FOREIGN_KEY, None, 1)
