@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import NamedTuple
 
-from importer import reading, reports
+from importer import contents, reading, reports
 from importer.claims import Claim
 from importer.filing import HELD, report_path
 from importer.names import escaped_before, find_extension
@@ -139,10 +139,15 @@ def split(held: list[Held], free_places: int | None) -> tuple[list[Held], list[H
     """
     count = RELEASE_FILES if free_places is None else min(free_places, RELEASE_FILES)
     first_bundle = next(
-        (place for place, one in enumerate(held[:count]) if not one.path.endswith(".json")), count
+        (place for place, one in enumerate(held[:count]) if _is_of_several(one)), count
     )
     count = min(count, max(1, first_bundle))
     return held[:count], held[count:]
+
+
+def _is_of_several(held: Held) -> bool:
+    """Whether the file may hold several resumes, by its name or by how it begins."""
+    return not held.path.endswith(".json") or contents.is_several(reading.find_head(held.path))
 
 
 def without(held: list[Held], claim_ids: Iterable[str]) -> list[Held]:

@@ -143,6 +143,16 @@ def test_a_file_of_several_is_released_alone() -> None:
     assert holding.split(held[2:], None) == (held[2:3], held[3:])
 
 
+@pytest.mark.parametrize("content", [b' [{"header": {}}]', b'{"header": {}}\n{"header": {}}\n'])
+def test_a_file_of_several_is_known_by_what_it_holds_too(root: Path, content: bytes) -> None:
+    hold(root, 1).write_bytes(b'{"header": {}}\n')
+    hold(root, 2).write_bytes(content)
+    hold(root, 3)
+    (held,) = HeldFiles(root).find().values()
+    assert holding.split(held, None) == (held[:1], held[1:])
+    assert holding.split(held[1:], None) == (held[1:2], held[2:])
+
+
 def test_those_under_way_are_not_among_those_who_wait() -> None:
     held = [Held(f"{number:024x}", ANA, str(number)) for number in range(3)]
     assert holding.without(held, []) == held

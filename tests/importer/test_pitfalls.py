@@ -487,6 +487,28 @@ def test_i7_the_order_outlives_the_importer_and_the_return_of_a_file(
     assert resume_names(store, account.id) == ["0", "1", "2", "late"]
 
 
+def test_i7_a_file_of_several_is_not_overtaken_by_the_next(
+    store: Store,
+    root: Path,
+    monotonic: FakeMonotonic,
+    an_account: MakeAccount,
+    an_importer: MakeImporter,
+) -> None:
+    plans.set_plan_limits(store, PlanChange("small", max_resumes=0))
+    account = an_account(plan="small")
+    importer = an_importer()
+    drop(root, "ana/several.json", b"[%s]" % b",".join(map(a_document, "01")))
+    importer.round()
+    monotonic.advance(6)
+    assert importer.round() == 1
+    drop(root, "ana/one.json", a_document("late"))
+    assert importer.round() == 1
+    plans.set_plan_limits(store, PlanChange("small", max_resumes=2))
+    for _ in range(3):
+        importer.round()
+    assert resume_names(store, account.id) == ["0", "1"]
+
+
 def test_i7_what_a_dead_importer_had_claimed_does_not_overtake_what_it_held(
     store: Store, root: Path, an_account: MakeAccount, an_importer: MakeImporter
 ) -> None:
