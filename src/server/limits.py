@@ -90,12 +90,15 @@ async def run_aside(
     work: Callable[Arguments, Result], *arguments: Arguments.args, **named: Arguments.kwargs
 ) -> Result:
     """What the work returns or raises, done in a thread; beyond two at once it waits its turn."""
-    loop = asyncio.get_running_loop()
+    # In no variable: with the error's traceback, it would keep the error, and all that is in it.
+    return await _begin_aside(functools.partial(work, *arguments, **named))
+
+
+def _begin_aside(work: Callable[[], Result]) -> asyncio.Future[Result]:
     try:
-        result = loop.run_in_executor(ASIDE, functools.partial(work, *arguments, **named))
+        return asyncio.get_running_loop().run_in_executor(ASIDE, work)
     except RuntimeError as error:  # there is no room for a thread
         raise MemoryError from error
-    return await result
 
 
 async def refuse_too_large(exchange: Exchange, error: BodyTooLarge) -> None:

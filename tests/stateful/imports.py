@@ -43,7 +43,7 @@ class Imports:
         """
         queue = sorted((file for file in self.files if file.is_pending), key=_arrival)
         favoured = {file for file in queue if file.is_asked_for}
-        heirs = {file.owner for file in queue if file.state is State.CLAIMED}
+        patient = {file for file in queue if file.state is State.HELD}
         ends = Ends(self._root, store)
         self._find_owners(queue, ends)
         for account in self._model.accounts.values():
@@ -56,8 +56,7 @@ class Imports:
             self._note_end(file, ends, is_drained=is_drained)
         if is_drained:
             self._check_drained(store)
-            orderly = [file for file in queue if file.owner not in heirs]
-            self._check_order(orderly, brought, favoured)
+            self._check_order(queue, brought, patient, favoured)
 
     # The owner of a file is whoever has the account's name when it is taken.
 
@@ -196,17 +195,18 @@ class Imports:
         self,
         queue: Sequence[File],
         brought: dict[File, list[str]],
+        patient: set[File],
         favoured: set[File],
     ) -> None:
         """Nobody got a place before one who came first and wanted one.
 
-        `favoured` were asked for. Files of several resumes are not looked at, which are unpacked
-        when those of one are stored, and nothing is where an importer that was killed left a file.
+        `patient` were held before, `favoured` were asked for. A file of several resumes that is new
+        may be overtaken: it is unpacked when those of one are stored.
         """
         for place, file in enumerate(queue):
             for later in queue[place + 1 :] if file.state is State.HELD else ():
-                is_before = file.owner is later.owner and _are_single(file, later)
-                if is_before and later not in favoured:
+                is_before = file in patient or _are_single(file, later)
+                if is_before and file.owner is later.owner and later not in favoured:
                     assert not brought[later], f"{later.name} overtook {file.name}"
         singles = [file for file in queue if _are_single(file) and file not in favoured]
         for account in self._model.accounts.values():

@@ -40,7 +40,7 @@ def making(
     return make
 
 
-@pytest.mark.parametrize("examples", [30, pytest.param(2_000, marks=pytest.mark.campaign)])
+@pytest.mark.parametrize("examples", [machine.FEW, pytest.param(2_000, marks=pytest.mark.campaign)])
 def test_everything_goes_as_the_model_says_in_process(
     engine: Engine, tmp_path: Path, examples: int
 ) -> None:
