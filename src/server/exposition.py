@@ -82,8 +82,7 @@ class Exposition(Collector):
     """All metrics of a server, whichever of its processes is asked.
 
     `sample` is called before each answer and puts what is so at this moment. What the system knows
-    of a process is told only where there `is_alone` one. `engine` says what
-    keeps the store.
+    of a process is told only where there `is_alone` one. `engine` says what keeps the store.
     """
 
     def __init__(

@@ -23,11 +23,12 @@ from tests.server.serving import wait_until
 from tests.system import programs
 from tests.system.server import load
 from tests.system.server.load import Attempt, Client
+from tests.system.test_postgresql import server, url
 
 if TYPE_CHECKING:
     from tests.chaos.drilling import Drill
 
-__all__ = ["pooled"]  # a fixture
+__all__ = ["pooled", "server", "url"]  # fixtures
 
 TIMES: Final = 8
 ANSWER_S: Final = 30.0
@@ -52,21 +53,6 @@ def drill(repository: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterato
         drilling = importlib.import_module("tests.chaos.drilling")
         with drilling.running(tmp_path_factory.mktemp("drill")) as drill:
             yield drill
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[postgres.Server]:
-    with postgres.running("18") as server:
-        yield server
-
-
-@pytest.fixture
-def url(server: postgres.Server, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    """An empty database, which the environment names."""
-    name = server.make_database()
-    monkeypatch.setenv("RESUMES_DATABASE", server.url(name))
-    yield server.url(name)
-    server.drop_database(name)
 
 
 @pytest.mark.chaos(
