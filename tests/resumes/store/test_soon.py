@@ -5,12 +5,13 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
-from sqlalchemy import Connection
+from sqlalchemy import Connection, text
 
 from resumes.errors import OutcomeUnknown, StoreUnavailable
 from resumes.store import Store, creating, listing, open_store, soon
 from resumes.store.accounts import AccountInfo
 from resumes.store.locks import FileLock
+from resumes.store.plans import list_plans
 from resumes.store.soon import SoonWriter
 from resumes.store.sqlite import lane
 from resumes.store.sqlite.driver import dbapi
@@ -108,15 +109,27 @@ def test_where_another_process_has_the_lock_the_thread_waits_for_it(store: Store
     other.close()
 
 
+def add_plan(connection: Connection, names: Sequence[str]) -> list[str]:
+    """A write that no other one waits for, whatever the machine is doing."""
+    for name in names:
+        connection.execute(
+            text("INSERT INTO plans (name, api_listing) VALUES (:name, false)"), {"name": name}
+        )
+    return [name.upper() for name in names]
+
+
 def test_writes_of_threads_and_loops_meet(store: Store) -> None:
+    of_threads = [f"t{number}" for number in range(40)]
+    of_loops = [f"l{number}" for number in range(40)]
+
     async def scenario() -> list[Any]:
-        threads = [asyncio.to_thread(store.write, rename, f"t{number}") for number in range(40)]
-        loops = [store.write_soon(rename, f"l{number}") for number in range(40)]
+        threads = [asyncio.to_thread(store.write, add_plan, name) for name in of_threads]
+        loops = [store.write_soon(add_plan, name) for name in of_loops]
         async with asyncio.timeout(20):
             return await asyncio.gather(*threads, *loops)
 
-    wanted = [f"T{number}" for number in range(40)] + [f"L{number}" for number in range(40)]
-    assert asyncio.run(scenario()) == wanted
+    assert asyncio.run(scenario()) == [name.upper() for name in of_threads + of_loops]
+    assert {plan.name for plan in list_plans(store)} >= {*of_threads, *of_loops}
 
 
 def test_s7_one_bad_row_of_a_loop_does_not_fail_the_rest_of_its_batch(store: Store) -> None:
