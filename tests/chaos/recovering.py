@@ -1,7 +1,7 @@
 """How soon a server is itself again once what it lacked is there."""
 
 from tests.chaos.campaign import Figures
-from tests.system.server import load, test_disk_full
+from tests.system.server import full_disks, load
 from tests.system.server.load import Client
 
 
@@ -21,6 +21,6 @@ class Watch:
 def note(figures: Figures, writers: list[Client], watch: Watch) -> None:
     """What the clients saw."""
     figures["acknowledged"] = load.acknowledged(writers)
-    figures["refused_with_503"] = len(test_disk_full._refused(writers))
+    figures["refused_with_503"] = len(full_disks.refusals(writers))
     figures["recovery_s"] = watch.recovery_s(writers)
     figures["lost"] = 0

@@ -14,7 +14,7 @@ from resumes.store.plans import PlanChange
 from tests.chaos import checker
 from tests.chaos.campaign import Figures
 from tests.resumes.builders import a_resume
-from tests.system.importer.test_acceptance_faults import HOUR_US, JumpingClock
+from tests.system.importer.clocks import HOUR_US, JumpingClock
 
 JUMPS = 400
 CREATES_A_JUMP = 5

@@ -15,8 +15,8 @@ from tests.chaos import checker
 from tests.chaos.campaign import Figures
 from tests.engines import Engine
 from tests.server.serving import wait_until
-from tests.system import programs, test_last_place
-from tests.system.server import load, test_disk_full
+from tests.system import last_place, programs
+from tests.system.server import full_disks, load
 from tests.system.server.load import Attempt, Client
 from tests.system.server.scenes import Scene
 
@@ -72,8 +72,7 @@ def test_many_writers_in_many_processes_wait_and_never_fail(
     with ExitStack() as stack:
         urls = [stack.enter_context(scene.served()).url for _ in range(SERVERS)]
         writers = [
-            test_disk_full._writer(scene, urls[number % SERVERS], number)
-            for number in range(WRITERS)
+            full_disks.a_writer(scene, urls[number % SERVERS], number) for number in range(WRITERS)
         ]
         with load.running(writers):
             ends_s = time.monotonic() + WRITING_S
@@ -101,7 +100,7 @@ def test_a_long_reading_holds_nobody_up_and_the_log_is_cut_afterwards(
     log = scene.home / "resumes.db-wal"
     with scene.served() as server:
         writers = [
-            Client(server.url, test_disk_full._writer(scene, server.url, n).make, pause_s=0.005)
+            Client(server.url, full_disks.a_writer(scene, server.url, n).make, pause_s=0.005)
             for n in range(4)
         ]
         with load.running(writers):
@@ -153,11 +152,11 @@ def test_the_last_place_goes_to_one(
     """In each round a place of a full account is freed, and 100 clients of two servers ask for it
     at the same moment, on SQLite, PostgreSQL 16 and 18."""
     monkeypatch.setenv("RESUMES_DATABASE", url)
-    test_last_place.last_place_goes_to_one(tmp_path, rounds=LAST_PLACES)
+    last_place.last_place_goes_to_one(tmp_path, rounds=LAST_PLACES)
     with open_store(url) as store:
         checker.check_soundness(store)
     figures["rounds"] = LAST_PLACES
-    figures["clients"] = test_last_place.CLIENTS
+    figures["clients"] = last_place.CLIENTS
     figures["over_the_limit"] = 0
 
 

@@ -17,7 +17,7 @@ from tests.chaos.campaign import Figures
 from tests.resumes.builders import a_resume
 from tests.server.serving import wait_until
 from tests.system import programs
-from tests.system.server import load, test_disk_full
+from tests.system.server import full_disks, load
 from tests.system.server.load import Client
 from tests.system.server.scenes import Scene
 
@@ -185,7 +185,7 @@ def test_backups_under_load_are_each_of_one_moment(tmp_path: Path, figures: Figu
     with scene.served() as server:
         writers = [
             Client(server.url, writer.make, pause_s=0.02)
-            for writer in test_disk_full._writers(scene, server.url)
+            for writer in full_disks.make_writers(scene, server.url)
         ]
         with load.running(writers):
             for _ in range(BACKUPS):

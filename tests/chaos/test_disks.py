@@ -14,16 +14,16 @@ from tests.chaos import checker
 from tests.chaos.campaign import Figures
 from tests.chaos.recovering import Watch, note
 from tests.system import programs
-from tests.system.importer import test_acceptance_places
 from tests.system.importer.mounts import a_disk
-from tests.system.server import load, test_disk_full
+from tests.system.importer.permissions import bounded
+from tests.system.server import full_disks, load
 from tests.system.server.scenes import Scene, Server
 
 MIB = 1024 * 1024
 DISK_BYTES = 16 * MIB
 SHARES = ["nfs4", "cifs", "ceph", "lustre", "fuse.sshfs"]
 
-bounded = test_acceptance_places.bounded
+__all__ = ["bounded"]  # a fixture
 
 
 @pytest.mark.parametrize("floor_bytes", [0, 8 * MIB], ids=["to the last byte", "to the floor"])
@@ -44,7 +44,7 @@ def test_a_full_disk_loses_nothing_and_heals(
 
         @contextlib.contextmanager
         def fill(_: Server) -> Iterator[None]:
-            with test_disk_full._filled(seen, leave_bytes=floor_bytes * 3 // 4):
+            with full_disks.filled(seen, leave_bytes=floor_bytes * 3 // 4):
                 yield
             watch.ended_s = time.monotonic()
 
@@ -52,12 +52,12 @@ def test_a_full_disk_loses_nothing_and_heals(
         scene.home = home
         floor = {"RESUMES_DISK_FLOOR_BYTES": str(floor_bytes)}
         with scene.served(within=tuple(disk.enter), **floor) as server:
-            writers = test_disk_full._writers(scene, server.url)
-            test_disk_full._live_through(server, writers, scene.key, fill)
+            writers = full_disks.make_writers(scene, server.url)
+            full_disks.live_through(server, writers, scene.key, fill)
             listed = scene.walk(server.url)
         scene.home = tmp_path / "after"
         shutil.copytree(disk.seen(home), scene.home)
-    test_disk_full._check(scene, load.attempts_of(writers), listed)
+    full_disks.check(scene, load.attempts_of(writers), listed)
     checker.check_by_program(scene.home)
     note(figures, writers, watch)
 

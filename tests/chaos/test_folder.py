@@ -11,45 +11,42 @@ import pytest
 from tests.chaos import checker
 from tests.chaos.campaign import Figures
 from tests.resumes.builders import a_document
-from tests.system.importer import (
-    test_acceptance_names,
-    test_acceptance_places,
-    test_acceptance_sizes,
-    test_acceptance_writing,
-)
+from tests.system.importer import sizes, strangers
+from tests.system.importer.permissions import bounded
 from tests.system.importer.scenes import Scene
+from tests.system.importer.slow_writers import Pace, write_slowly
+
+__all__ = ["bounded"]  # a fixture
 
 FLOOD = 400
 DUPLICATES = 20
 SLOW = 8
 HALVES = 8
 SETTLE_S = 1.5
-PACE = test_acceptance_writing.Pace(settle_s=SETTLE_S, gap_s=0.03, pause_s=0.6)
+PACE = Pace(settle_s=SETTLE_S, gap_s=0.03, pause_s=0.6)
 UNANNOUNCED = 20_000
 """Files that come while nobody takes the events, of which the system keeps 16,384 at most."""
 QUEUE = Path("/proc/sys/fs/inotify/max_queued_events")
 
-bounded = test_acceptance_places.bounded
-
 
 def drop_what_fails(scene: Scene) -> int:
     """Too large, bombs, empty, half for ever and unreadable; how many."""
-    for name, (content, _) in test_acceptance_sizes.REFUSED.items():
+    for name, (content, _) in sizes.REFUSED.items():
         scene.drop(f"ana/{name}", content)
-    for name, size_bytes in test_acceptance_sizes.SPARSE.items():
+    for name, size_bytes in sizes.SPARSE.items():
         with (scene.root / "ana" / name).open("wb") as file:
             file.truncate(size_bytes)
     for number in range(HALVES):
         scene.drop(f"ana/half {number}.json", a_document(f"half {number}")[: 20 + number])
     scene.drop("ana/unreadable.json", a_document("unreadable")).chmod(0)
-    refused = len(test_acceptance_sizes.REFUSED) + len(test_acceptance_sizes.SPARSE)
+    refused = len(sizes.REFUSED) + len(sizes.SPARSE)
     return refused + HALVES + 1
 
 
 def drop_what_is_imported(scene: Scene, chance: random.Random) -> list[str]:
     """Names of every kind, a flood in folders and by rename, slow writers; the resumes' names."""
     names = []
-    for number, name in enumerate(test_acceptance_names.NAMES):
+    for number, name in enumerate(strangers.NAMES):
         scene.drop(b"ana/" + name, a_document(f"owner {number}"))
         names.append(f"owner {number}")
     writers = []
@@ -57,9 +54,7 @@ def drop_what_is_imported(scene: Scene, chance: random.Random) -> list[str]:
         body = a_document(f"slow {number}", filler="x" * 2_000)
         path = scene.drop(f"ana/slow {number}.json", b"")
         arguments = (path, body, PACE)
-        writers.append(
-            threading.Thread(target=test_acceptance_writing.write_slowly, args=arguments)
-        )
+        writers.append(threading.Thread(target=write_slowly, args=arguments))
         writers[-1].start()
         names.append(f"slow {number}")
     for number in range(FLOOD):
@@ -84,7 +79,7 @@ def test_whatever_comes_into_the_folder_comes_to_its_end(
     that are no text, and a flood, all while `resumes watch` is at work."""
     scene = Scene(tmp_path / "home")
     scene.account("ana")
-    left = test_acceptance_names._drop_strangers(scene.root / "ana", tmp_path)
+    left = strangers.drop_strangers(scene.root / "ana", tmp_path)
     with scene.watched(settle_s=SETTLE_S, before=bounded) as importer:
         failed = drop_what_fails(scene)
         names = drop_what_is_imported(scene, seed)

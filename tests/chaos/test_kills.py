@@ -12,16 +12,18 @@ import pytest
 from tests.chaos import checker, strace
 from tests.chaos.campaign import Figures
 from tests.chaos.strace import Fault
-from tests.importer import test_killed as importer_killed
+from tests.importer import homes
+from tests.importer.homes import Drain, Fresh, drain, fresh
 from tests.importer.killed_importer import Task
-from tests.importer.test_killed import Drain, Fresh
 from tests.server.serving import wait_until
-from tests.system.importer import test_acceptance_killed
+from tests.system.importer import havoc
 from tests.system.importer.scenes import Scene as Folder
-from tests.system.server import test_killed as server_killed
+from tests.system.server import killed_servers
+from tests.system.server.killed_servers import History
 from tests.system.server.load import Client
 from tests.system.server.scenes import Scene, Server
-from tests.system.server.test_killed import History
+
+__all__ = ["drain", "fresh"]  # fixtures
 
 UNDER_LOAD = 40
 """Kills of a server. `make campaign` does 200."""
@@ -32,9 +34,6 @@ HAVOC = 8
 BURST = 2_500
 """Files that wait for an importer before it is killed."""
 
-drain = importer_killed.drain
-fresh = importer_killed.fresh
-
 Kill = Callable[[Server, list[Client]], None]
 
 
@@ -42,20 +41,20 @@ def through(folder: Path, kills: list[Kill], chance: random.Random) -> History:
     """What is left of a store whose server was killed in each of these ways, one after the other."""
     history = History(Scene(folder / "home", folder / "logs"))
     for number, kill in enumerate(kills):
-        server_killed._run_round(history, number, kill, chance)
+        killed_servers.run_round(history, number, kill, chance)
     with history.scene.served() as server:
-        server_killed._send_again(history, server)
+        killed_servers.send_again(history, server)
         history.listed = history.scene.walk(server.url)
     return history
 
 
 def check(history: History, figures: Figures) -> None:
     """Nothing is lost, doubled or out of order, and no client saw an error."""
-    server_killed.test_what_was_acknowledged_is_there_and_whole(history)
-    server_killed.test_no_answer_was_an_error(history)
-    server_killed.test_the_counter_is_the_rows_and_all_pages_show_each_once_in_order(history)
-    server_killed.test_a_reader_that_goes_on_with_its_last_id_has_missed_nothing(history)
-    server_killed.test_what_was_sent_again_was_done_once(history)
+    killed_servers.check_acknowledged(history)
+    killed_servers.check_statuses(history)
+    killed_servers.check_pages(history)
+    killed_servers.check_reader(history)
+    killed_servers.check_repeats(history)
     checker.check_by_program(history.scene.home)
     figures["acknowledged"] = len(history.acknowledged)
     figures["sent_again"] = len(history.repeats)
@@ -74,10 +73,10 @@ def test_servers_killed_under_load_lose_nothing(
     """SIGKILL to the server, its supervisor or one of two workers, at a random moment while four
     clients create and one follows."""
     kinds: list[Kill] = [
-        server_killed._kill_all,
-        server_killed._kill_supervisor,
-        server_killed._kill_all,
-        server_killed._kill_worker,
+        killed_servers.kill_all,
+        killed_servers.kill_supervisor,
+        killed_servers.kill_all,
+        killed_servers.kill_worker,
     ]
     history = through(tmp_path, [kinds[n % 4] for n in range(UNDER_LOAD)], seed)
     figures["kills"] = UNDER_LOAD
@@ -132,9 +131,9 @@ def test_importers_killed_at_every_step_import_each_file_once(
         ends[status] += 1
         return status
 
-    importer_killed.kill_at_every_step(counted, fresh, kills=1, stride=1)
+    homes.kill_at_every_step(counted, fresh, kills=1, stride=1)
     figures["kills"] = ends[signal.SIGKILL]
-    figures["files"] = sum(importer_killed.OUTCOMES.values()) * ends[signal.SIGKILL]
+    figures["files"] = sum(homes.OUTCOMES.values()) * ends[signal.SIGKILL]
     figures["doubled"] = figures["missing"] = 0
 
 
@@ -149,10 +148,8 @@ def test_importers_killed_at_random_moments_import_each_file_once(
     """SIGKILL at random moments to `resumes watch`, its helpers or both, while files of every kind
     come in, thousands at a time."""
     folder = Folder(tmp_path)
-    monkeypatch.setenv(test_acceptance_killed.SEED, str(seed.randrange(1, 10**9)))
-    test_acceptance_killed.test_importers_killed_at_random_moments_lose_nothing_and_double_nothing(
-        folder, lambda line: None, HAVOC, BURST
-    )
+    monkeypatch.setenv(havoc.SEED, str(seed.randrange(1, 10**9)))
+    havoc.wreak_havoc(folder, lambda line: None, HAVOC, BURST)
     checker.check_by_program(folder.home)
     figures["kills"] = HAVOC
     figures["files"] = folder.tally().files

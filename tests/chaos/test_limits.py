@@ -14,7 +14,7 @@ from tests.chaos.campaign import Figures
 from tests.chaos.recovering import Watch, note
 from tests.resumes.builders import a_document
 from tests.server.serving import wait_until
-from tests.system.server import load, test_disk_full
+from tests.system.server import full_disks, load
 from tests.system.server.load import Client
 from tests.system.server.scenes import Scene, Server
 
@@ -34,22 +34,22 @@ def test_files_that_may_not_grow_are_lived_through(tmp_path: Path, figures: Figu
 
     @contextlib.contextmanager
     def limit(server: Server) -> Iterator[None]:
-        with test_disk_full._no_file_grows(server):
+        with full_disks.no_file_grows(server):
             yield
         watch.ended_s = time.monotonic()
 
     with scene.served() as server:
-        writers = test_disk_full._writers(scene, server.url)
+        writers = full_disks.make_writers(scene, server.url)
         with load.running(writers):
             wait_until(lambda: load.acknowledged(writers) >= 50, within_s=30)
             with limit(server):
-                wait_until(lambda: len(test_disk_full._refused(writers)) >= 50, within_s=30)
+                wait_until(lambda: len(full_disks.refusals(writers)) >= 50, within_s=30)
                 assert load.call(server.url, load.a_request(scene.key)).status == 200
             before = load.acknowledged(writers)
             wait_until(lambda: load.acknowledged(writers) >= before + 50, within_s=30)
         assert server.process.poll() is None
         listed = scene.walk(server.url)
-    test_disk_full._check(scene, load.attempts_of(writers), listed)
+    full_disks.check(scene, load.attempts_of(writers), listed)
     checker.check_by_program(scene.home)
     note(figures, writers, watch)
 
@@ -82,7 +82,7 @@ def test_a_process_without_a_file_to_open_goes_on_with_who_is_there(
     want to connect; then it is lifted."""
     scene = Scene(tmp_path / "home", tmp_path / "logs")
     with scene.served() as server:
-        writers = test_disk_full._writers(scene, server.url)
+        writers = full_disks.make_writers(scene, server.url)
         pid = server.process.pid
         with load.running(writers):
             wait_until(lambda: load.acknowledged(writers) >= 50, within_s=30)
@@ -98,7 +98,7 @@ def test_a_process_without_a_file_to_open_goes_on_with_who_is_there(
                 one.close()
         assert server.process.poll() is None
         listed = scene.walk(server.url)
-    test_disk_full._check(scene, load.attempts_of(writers), listed)
+    full_disks.check(scene, load.attempts_of(writers), listed)
     statuses = {one.answer.status for one in load.attempts_of(writers) if one.answer}
     assert statuses == {201}
     figures["acknowledged_meanwhile"] = served

@@ -13,16 +13,15 @@ import pytest
 from tests.chaos.campaign import Figures
 from tests.server.builders import RESUMES, a_resume
 from tests.server.serving import wait_until
-from tests.system import programs
+from tests.system import outputs, programs
 from tests.system.importer.scenes import Scene
-from tests.system.server import test_operations as operations
 
 CREATES: Final = 200
 FILES: Final = 50
 
 LOGS: Final[dict[str, Callable[[], int]]] = {
-    "closed": operations.closed_pipe,
-    "stuck": operations.full_pipe,
+    "closed": outputs.closed_pipe,
+    "stuck": outputs.full_pipe,
     "full": lambda: os.open("/dev/full", os.O_WRONLY),
 }
 
@@ -40,7 +39,7 @@ def test_a_log_that_cannot_be_written_stops_no_create(
     key = an_account(tmp_path)
     errors = LOGS[log]()
     flags = ["--log-format", "json", "--access-log"]
-    with operations.serving(tmp_path, *flags, stderr=errors) as (url, program):
+    with outputs.serving(tmp_path, *flags, stderr=errors) as (url, program):
         with httpx.Client(headers={"Authorization": f"Bearer {key}"}, timeout=5) as client:
             created = [client.post(url + RESUMES, json=a_resume()) for _ in range(CREATES)]
         program.terminate()

@@ -18,12 +18,12 @@ from tests.chaos import checker, stores
 from tests.chaos.campaign import Figures
 from tests.chaos.latencies import p99_ms
 from tests.chaos.proxy import Cut, Fault, Proxy
-from tests.resumes.store.postgresql.test_pooler import PGBOUNCER, pooled
+from tests.resumes.store.postgresql.pooler import PGBOUNCER, pooled
 from tests.server.serving import wait_until
 from tests.system import programs
+from tests.system.databases import server, url
 from tests.system.server import load
 from tests.system.server.load import Attempt, Client
-from tests.system.test_postgresql import server, url
 
 if TYPE_CHECKING:
     from tests.chaos.drilling import Drill

@@ -16,9 +16,8 @@ from tests.chaos.campaign import Figures
 from tests.chaos.latencies import lister, took_ms
 from tests.server.serving import Served, a_connection, read_all, serve
 from tests.system.server import load
-from tests.system.server.bombs import BOMBS, KEPT, MIB
-from tests.system.server.scenes import Scene
-from tests.system.server.test_hostile_bytes import (
+from tests.system.server.bombs import BOMBS, BUSY, KEPT, MIB, OTHERS_WAIT_S, TARGETS_S, TRIES
+from tests.system.server.hostile_bytes import (
     FIELDS,
     HOST,
     LENGTH,
@@ -28,7 +27,7 @@ from tests.system.server.test_hostile_bytes import (
     send,
     statuses,
 )
-from tests.system.server.test_json_bombs import BUSY, OTHERS_WAIT_S, TARGETS_S, TRIES
+from tests.system.server.scenes import Scene
 
 TOGETHER: Final = 8
 """So many bombs come at the same time,"""

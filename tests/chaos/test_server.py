@@ -8,9 +8,7 @@ import pytest
 
 from tests.chaos.campaign import Figures
 from tests.server.serving import wait_until
-from tests.system.server import load
-from tests.system.server import test_revoked_everywhere as revoking
-from tests.system.server import test_stopped_under_load as stopping
+from tests.system.server import ended_keys, load, stopping
 from tests.system.server.load import Attempt
 from tests.system.server.scenes import Scene
 
@@ -27,15 +25,15 @@ STOPS: Final = 5
 def test_a_key_that_ended_is_accepted_nowhere(tmp_path: Path, figures: Figures) -> None:
     """Keys that several connections to each of two workers use, ended by commands one by one."""
     scene = Scene(tmp_path / "home", tmp_path / "logs")
-    ends = [revoking.revoke] * REVOKED + [revoking.rotate, revoking.close_account]
+    ends = [ended_keys.revoke] * REVOKED + [ended_keys.rotate, ended_keys.close_account]
     before = after = accepted = 0
     with scene.served("--workers", "2") as server:
         for number, end in enumerate(ends):
             account = f"account-{number}"
             _, key = scene.add_account(account)
-            with revoking._sending(server, key) as clients:
+            with ended_keys.sending(server, key) as clients:
                 ended = end(scene, account)
-                revoking._wait_for_requests_after(clients, ended.at_s)
+                ended_keys.wait_for_requests_after(clients, ended.at_s)
             answered = [one for one in load.attempts_of(clients) if one.answer]
             late = [one for one in answered if one.began_s > ended.at_s]
             before += len(answered) - len(late)
@@ -83,7 +81,7 @@ class Stop(NamedTuple):
 def stop_under_load(scene: Scene, workers: str) -> Stop:
     """SIGTERM, as soon as the clients are at work."""
     with scene.served("--workers", workers) as server:
-        clients = stopping._clients(scene, server.url)
+        clients = stopping.make_clients(scene, server.url)
         with load.running(clients):
             wait_until(lambda: load.acknowledged(clients) >= 100, within_s=30)
             began_s = time.monotonic()

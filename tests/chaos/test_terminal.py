@@ -10,7 +10,7 @@ from resumes.store import open_store
 from resumes.text import is_harmless
 from tests.chaos.campaign import Figures
 from tests.tui.hostility import WORST, fill
-from tests.tui.test_hostile import looked_at
+from tests.tui.wire import looked_at
 
 HONEST: Final = ["Ada", "Bo"]
 ROUNDS: Final = 2

@@ -6,7 +6,7 @@ import pytest
 
 from resumes.store import migrations
 from tests.chaos.campaign import Figures
-from tests.system import programs, test_upgrades
+from tests.system import programs, versions
 
 COMMANDS = [
     ["serve", "--port", "0"],
@@ -29,7 +29,7 @@ COMMANDS = [
 )
 def test_a_newer_store_is_refused_by_every_program(tmp_path: Path, figures: Figures) -> None:
     """The schema's number in the file is one that does not exist yet; ten commands try it."""
-    database = test_upgrades.a_newer_store(tmp_path)
+    database = versions.a_newer_store(tmp_path)
     before = database.read_bytes()
     for arguments in COMMANDS:
         done = programs.run(tmp_path, *arguments)
@@ -47,6 +47,6 @@ def test_a_newer_store_is_refused_by_every_program(tmp_path: Path, figures: Figu
 )
 def test_an_older_store_is_upgraded_when_asked(tmp_path: Path, figures: Figures) -> None:
     """A store of the first schema, with rows in every table that upgrades touch."""
-    test_upgrades.test_an_older_store_is_left_alone_until_it_is_upgraded(tmp_path)
+    versions.upgrade_an_older_store(tmp_path)
     figures["upgrades"] = len(migrations.revisions()) - 1
     figures["missing"] = 0

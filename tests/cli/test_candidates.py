@@ -11,7 +11,7 @@ from cli import candidates
 from cli.main import resumes
 from resumes.store.ledger import FileOutcome
 from tests.cli.conftest import CommandLine, a_resume, store_resumes
-from tests.cli.test_imports import record_file
+from tests.cli.ledger import record_file
 
 Completer = Callable[[click.Context, click.Parameter, str], list[CompletionItem]]
 

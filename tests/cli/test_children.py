@@ -3,8 +3,7 @@
 import os
 import signal
 import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -13,6 +12,7 @@ from cli import children
 from cli.children import Child, Household, household, start_api
 from resumes.errors import StoreUnavailable
 from tests.cli.conftest import CommandLine
+from tests.cli.processes import is_alive, wait_until
 
 
 class SetClock:
@@ -24,23 +24,6 @@ class SetClock:
     def __call__(self) -> float:
         """What it shows."""
         return self.now_s
-
-
-def wait_until(is_so: Callable[[], bool], *, within_s: float = 20) -> None:
-    """It is so, or the test fails."""
-    deadline = time.monotonic() + within_s
-    while not is_so():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
-
-
-def is_alive(process_id: int) -> bool:
-    """Whether the process runs; one that has ended and was not waited for does not."""
-    try:
-        stat = Path(f"/proc/{process_id}/stat").read_text(encoding="ascii")
-    except OSError:
-        return False
-    return stat.rpartition(")")[2].split()[0] != "Z"
 
 
 @pytest.fixture

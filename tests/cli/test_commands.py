@@ -8,8 +8,8 @@ import pytest
 from cli.commands import Group
 from cli.main import CHAPTERS, resumes
 from cli.session import Session
+from tests.cli.commands import iter_commands
 from tests.cli.conftest import CommandLine, a_resume, store_resumes
-from tests.cli.test_main import iter_commands
 
 LISTINGS = [
     ("accounts", "list"),

@@ -8,12 +8,12 @@ import sys
 import time
 from pathlib import Path
 
-import click
 import pytest
 from click.testing import CliRunner
 
 from cli.main import resumes
 from resumes.store.sqlite.driver import dbapi
+from tests.cli.commands import iter_commands
 from tests.cli.conftest import CommandLine, a_resume, finish, start, store_resumes
 
 HEAVY = (
@@ -34,22 +34,6 @@ try:
 finally:
     print(*sys.modules, file=sys.stderr)
 """
-
-
-def iter_commands(
-    group: click.Group, words: tuple[str, ...] = ()
-) -> list[tuple[tuple[str, ...], click.Command]]:
-    """Every command with the words that it is called by, groups too."""
-    found: list[tuple[tuple[str, ...], click.Command]] = [(words, group)]
-    context = click.Context(group)
-    for name in group.list_commands(context):
-        command = group.get_command(context, name)
-        assert command is not None
-        if isinstance(command, click.Group):
-            found += iter_commands(command, (*words, name))
-        else:
-            found.append(((*words, name), command))
-    return found
 
 
 ALL = [words for words, _ in iter_commands(resumes)]

@@ -12,7 +12,7 @@ from cli.progress import QUIET_S, Meter, describe, metered
 from cli.status_line import StatusLine
 from cli.text import width
 from importer.telling import Progress
-from tests.cli.test_status_line import screen
+from tests.cli.screens import screen
 
 NOTHING = Progress(
     done=0, failed=0, duplicate=0, held=0, waiting=0, waiting_bytes=0, is_complete=True

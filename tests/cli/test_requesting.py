@@ -7,7 +7,7 @@ import pytest
 from resumes.store import counters, importers, ledger, requests
 from resumes.store.ledger import FileOutcome
 from tests.cli.conftest import CommandLine, a_resume, open_home, store_resumes
-from tests.cli.test_imports import ledger_id, record_file
+from tests.cli.ledger import ledger_id, record_file
 from tests.resumes.store.builders import an_importer
 
 

@@ -13,20 +13,8 @@ from typing import TextIO
 
 import pytest
 
-from cli.status_line import REWRITE, StatusLine, can_rewrite
-
-
-def screen(written: str) -> list[str]:
-    """The lines that a terminal shows after this was written to it."""
-    lines = [""]
-    for part in written.replace(REWRITE, "\0").replace("\r\n", "\n"):
-        if part == "\0":
-            lines[-1] = ""
-        elif part == "\n":
-            lines.append("")
-        else:
-            lines[-1] += part
-    return lines
+from cli.status_line import StatusLine, can_rewrite
+from tests.cli.screens import screen
 
 
 def shown(stream: io.StringIO) -> list[str]:

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 from resumes.store import keys
 from tests.cli.conftest import CommandLine, a_resume, finish, open_home, start
-from tests.cli.test_children import is_alive, wait_until
+from tests.cli.processes import is_alive, wait_until
 
 
 def started(run: CommandLine) -> "tuple[subprocess.Popen[str], dict[str, Any]]":

@@ -11,7 +11,7 @@ from resumes.store import Store, asking, ledger, requests
 from resumes.store.ledger import FileOutcome, FileRow
 from resumes.store.requests import Action
 from tests.cli.conftest import CommandLine, open_home
-from tests.cli.test_imports import ledger_id, record_file
+from tests.cli.ledger import ledger_id, record_file
 
 LONG_S = 20.0
 

@@ -17,8 +17,8 @@ from cli.flood import FEW
 from cli.status_line import REWRITE
 from resumes.store import accounts, search
 from tests.cli.conftest import CommandLine, a_resume, finish, open_home, start
-from tests.cli.test_children import wait_until
-from tests.cli.test_status_line import screen
+from tests.cli.processes import wait_until
+from tests.cli.screens import screen
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from importer import hooks
 from importer.hooks import Hook
 from resumes.store.ledger import FileOutcome
 from tests.importer.builders import wait_until
-from tests.importer.test_hook_batches import a_report
+from tests.importer.hook_reports import a_report
 
 MakeHook = Callable[..., Hook]
 

@@ -14,6 +14,7 @@ from typing import Any
 import httpx
 
 from resumes.store import accounts, keys, open_store
+from tests.server.builders import RESUMES
 
 
 def wait_until(condition: Callable[[], Any], *, within_s: float = 10) -> None:
@@ -87,3 +88,10 @@ def serve(home: Path, **settings: Any) -> Iterator[Served]:
             yield Served(url, key, process)
         finally:
             process.terminate()
+
+
+def a_head(served: Served, length: int, *more: str) -> bytes:
+    """The head of a create with a body of this length."""
+    lines = [f"POST {RESUMES} HTTP/1.1", "Host: resumes.test", f"Content-Length: {length}"]
+    lines += [f"Authorization: Bearer {served.key}", "Content-Type: application/json", *more]
+    return "\r\n".join([*lines, "", ""]).encode()

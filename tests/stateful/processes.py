@@ -88,10 +88,15 @@ class Processes:
     def _wait_for(self, program: "subprocess.Popen[str]", *, leaving: int) -> None:
         pause = threading.Event()
         while program.poll() is None:
-            has_begun = any((self.root / ".work").glob("*/*.journal"))
-            if has_begun and self._count_waiting() <= leaving:
+            if self._has_begun() and self._count_waiting() <= leaving:
                 return
             pause.wait(LOOK_AGAIN_S)
+
+    def _has_begun(self) -> bool:
+        try:
+            return any((self.root / ".work").glob("*/*.journal"))
+        except FileNotFoundError:  # a workspace was tidied away in the middle of the look
+            return False
 
     def _count_waiting(self) -> int:
         return len(oracle.tally(self.root).left)

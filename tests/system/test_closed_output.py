@@ -12,7 +12,7 @@ from resumes.store import keys, open_store
 from tests.importer.builders import filed, wait_until
 from tests.resumes.builders import a_document
 from tests.system import programs
-from tests.system.server.test_operations import full_pipe
+from tests.system.outputs import full_pipe
 
 
 @pytest.mark.parametrize("words", [["accounts", "list"], ["keys", "create", "ana"]])

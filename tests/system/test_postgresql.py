@@ -5,7 +5,6 @@ import json
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -16,27 +15,14 @@ from resumes.store import accounts, counters, open_store
 from tests import postgres
 from tests.resumes.builders import a_document
 from tests.system import programs
+from tests.system.databases import server, url
+
+__all__ = ["server", "url"]  # fixtures
 
 QUOTA = 100
 POSTS = 130
 FILES = 60
 """In each of two inboxes."""
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[postgres.Server]:
-    """A server that these tests may stop, if they start it again."""
-    with postgres.running("18") as server:
-        yield server
-
-
-@pytest.fixture
-def url(server: postgres.Server, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    """An empty database, which the environment names."""
-    name = server.make_database()
-    monkeypatch.setenv("RESUMES_DATABASE", server.url(name))
-    yield server.url(name)
-    server.drop_database(name)
 
 
 @pytest.fixture

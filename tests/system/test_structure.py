@@ -1,6 +1,8 @@
 """The shape of the checkout, so that a newcomer's guess is right."""
 
+import ast
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -26,6 +28,64 @@ def modules() -> list[Path]:
 @pytest.mark.parametrize("module", modules(), ids=str)
 def test_every_module_has_its_test_module(module: Path) -> None:
     assert (TESTS / module.parent / f"test_{module.name}").is_file()
+
+
+def bindings(tree: ast.Module) -> Iterator[tuple[str, str]]:
+    """The names by which a module knows what it imports from tests, and their full names."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                # Without `as` only the first part becomes a name; the rest is said where it is used.
+                yield alias.asname or alias.name, alias.name
+        elif isinstance(node, ast.ImportFrom) and node.module is not None:
+            for alias in node.names:
+                yield alias.asname or alias.name, f"{node.module}.{alias.name}"
+
+
+def is_module(name: str) -> bool:
+    path = TESTS.parent / name.replace(".", "/")
+    return path.is_dir() or path.with_suffix(".py").is_file()
+
+
+def is_kept_back(part: str) -> bool:
+    """Whether it is a test module, a test, or private; `__file__` is not."""
+    return part.startswith("test_") or (part.startswith("_") and not part.endswith("__"))
+
+
+def reaching(tree: ast.Module) -> set[str]:
+    """What a module of tests takes from another one that is not meant for others."""
+    imported = [names for names in bindings(tree) if names[1].split(".")[0] == "tests"]
+    known, reached = dict(imported), {name for _, name in imported}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute):
+            of = known.get(ast.unparse(node.value))
+            if of is not None and is_module(of):
+                reached.add(f"{of}.{node.attr}")
+    return {name for name in reached if any(map(is_kept_back, name.split(".")))}
+
+
+def test_no_module_of_tests_takes_from_a_test_module_or_what_is_private_elsewhere() -> None:
+    found = {
+        str(path.relative_to(TESTS)): names
+        for path in sorted(TESTS.rglob("*.py"))
+        if (names := reaching(ast.parse(path.read_text(encoding="utf-8"))))
+    }
+    assert found == {}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "import tests.tui.test_hostile",
+        "from tests.tui import test_hostile as hostile",
+        "from tests.tui.test_hostile import click_on",
+        "from tests.system.server.bombs import _filled",
+        "def f(): from tests.system.server import bombs as b; b._filled()",
+        "import tests.system.server.bombs; tests.system.server.bombs._filled()",
+    ],
+)
+def test_what_is_not_meant_for_others_is_told(text: str) -> None:
+    assert reaching(ast.parse(text))
 
 
 def packages() -> list[Path]:

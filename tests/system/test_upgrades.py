@@ -1,6 +1,5 @@
 """What programs make of a store that is not of their own version."""
 
-import json
 import os
 import pty
 import select
@@ -9,29 +8,10 @@ import time
 from pathlib import Path
 
 import pytest
-from sqlalchemy import text
 
-from resumes.store import accounts, migrations, open_store
-from resumes.store.sqlite.database import sqlite_engine
-from tests.resumes.store import older_stores
+from resumes.store import accounts, open_store
 from tests.system import programs
-
-
-def an_empty_store(home: Path) -> Path:
-    """A database file that has nothing in it yet."""
-    path = home / "resumes.db"
-    path.touch(mode=0o600)
-    (home / "inbox").mkdir()
-    return path
-
-
-def a_newer_store(home: Path) -> Path:
-    path = an_empty_store(home)
-    with open_store(f"sqlite:///{path}"):
-        pass
-    with sqlite_engine(path, transactions=True).begin() as connection:
-        connection.execute(text("UPDATE alembic_version SET version_num = '0917'"))
-    return path
+from tests.system.versions import a_newer_store, an_empty_store, upgrade_an_older_store
 
 
 def on_a_terminal(home: Path, *arguments: str, until: bytes) -> int:
@@ -85,12 +65,7 @@ def test_the_terminal_ui_makes_an_empty_store_current(tmp_path: Path) -> None:
 
 
 def test_an_older_store_is_left_alone_until_it_is_upgraded(tmp_path: Path) -> None:
-    older_stores.a_store_of_0001(tmp_path / "resumes.db", tmp_path)
-    assert "Run `resumes db upgrade`" in programs.run(tmp_path, "imports", "list").stderr
-    programs.succeed(tmp_path, "db", "upgrade")
-    listed = json.loads(programs.succeed(tmp_path, "imports", "list", "--json"))["files"]
-    assert [file["outcome"] for file in listed] == ["held", "failed", "done"]
-    assert (tmp_path / f"resumes.db.before-{migrations.revisions()[-1]}").is_file()
+    upgrade_an_older_store(tmp_path)
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from typing import Final
 
 from rich.cells import cell_len
 
-from tests.tui.test_terminal import Terminal, take_terminal
+from tests.tui.terminals import Terminal, take_terminal
 
 LIMIT_S: Final = 20.0
 SEQUENCES: Final = re.compile(

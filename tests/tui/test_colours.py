@@ -16,7 +16,7 @@ from tests.tui.driving import SMALL, until
 from tests.tui.outages import Outage
 from tests.tui.scenes import an_app, standing_still
 from tests.tui.snapshot import a_snapshot, seen, still
-from tests.tui.test_terminal import Terminal, terminal
+from tests.tui.terminals import Terminal, terminal
 from tui.modes import MODES
 from tui.screens.list_screen import ListScreen
 

@@ -1,6 +1,5 @@
 """What strangers wrote, clicked upon, in errors, and over the wire of a real terminal."""
 
-import re
 import sys
 from pathlib import Path
 
@@ -11,11 +10,12 @@ from resumes.errors import StoreUnavailable
 from resumes.store.engine import Store, open_store
 from resumes.text import is_harmless
 from tests.tui.builders import HOSTILE, a_hostile_document, stored
-from tests.tui.console import SEQUENCES, console
+from tests.tui.console import console
 from tests.tui.driving import LARGE, SMALL, lines, presses, running, shows
 from tests.tui.hostility import CLICK, WORST, assert_harmless, fill
-from tests.tui.test_terminal import PROGRAM
+from tests.tui.terminals import PROGRAM
 from tests.tui.walking import walk
+from tests.tui.wire import looked_at, taken_apart
 from tui.app import ResumesApp
 from tui.modes import MODES
 from tui.screens.list_screen import ListScreen
@@ -105,26 +105,6 @@ async def test_a_hostile_error_of_whatever_writes_is_harmless(
 
 # Over the wire.
 
-KEYS = (
-    (b"\r", "created "),
-    (b"\t", '"header"'),
-    (b"\t", "This resume did not come"),
-    (b"\t", "Created in ana"),
-    (b"\x1b", "enter Open"),
-    (b"2", "OUTCOME"),
-    (b"\r", "esc Back"),
-    (b"\x1b", "enter Open"),
-    (b"5", "LAST USED"),
-    (b"\r", "A key"),
-    (b"\x1b", "enter Open"),
-    (b"D", "Revoke this key?"),
-    (b"\x1b", "enter Open"),
-    (b"6", "importer"),
-    (b"1", "CREATED (UTC)"),
-    (b"d", "will be deleted"),
-)
-"""What is typed, and what is then seen. Once all the screens, and a dialog or message of each."""
-
 
 def test_over_the_wire_goes_no_sequence_that_an_honest_store_does_not_cause(
     empty_store: Store, tmp_path: Path
@@ -150,42 +130,3 @@ async def test_a_hostile_crash_too_is_harmless(store: Store) -> None:
         kinds, text = taken_apart(screen.wire)
         assert "OSC 52" not in kinds
         assert not [char for char in text if not is_harmless(char)]
-
-
-def looked_at(store: Store) -> tuple[set[str], str]:
-    """What kinds of sequences, and which text, were sent while everything was looked at."""
-    with console([sys.executable, "-c", PROGRAM, store.url], size=(120, 40)) as screen:
-        screen.shows("CREATED (UTC)", "▏")
-        for keys, text in KEYS:
-            screen.types(keys)
-            screen.shows(text)
-        screen.types(b"uq")
-        assert screen.ends() == 0
-        return taken_apart(screen.wire)
-
-
-def taken_apart(wire: bytes) -> tuple[set[str], str]:
-    """The kinds of sequences, and the text that is left without them and without line ends."""
-    kinds, text = set(), ""
-    sent, at = wire.decode("utf-8"), 0
-    while at < len(sent):
-        found = SEQUENCES.match(sent, at)
-        assert found is not None, sent[at : at + 40]
-        at = found.end()
-        if found["text"]:
-            text += found["text"]
-        elif found["control"]:
-            kinds.add(repr(found["control"]))
-        elif found["final"]:
-            kinds.add(kind_of(found))
-        else:
-            command = found["command"]
-            kinds.add(found[0][:2] if command is None else f"OSC {command.partition(';')[0]}")
-    return kinds, text
-
-
-def kind_of(found: re.Match[str]) -> str:
-    """A control sequence without its numbers; those that set a mode with them."""
-    parameters = found["parameters"]
-    is_plain = found["final"] in "mH"
-    return f"CSI {re.sub('[0-9;]', '', parameters) if is_plain else parameters} {found['final']}"

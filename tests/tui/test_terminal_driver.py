@@ -7,7 +7,7 @@ from textual.drivers.linux_driver import LinuxDriver
 
 from resumes.store.engine import Store
 from tests.tui.builders import a_document, stored
-from tests.tui.test_terminal import terminal
+from tests.tui.terminals import terminal
 from tui.terminal_driver import TerminalDriver, tolerant
 
 

@@ -2,7 +2,7 @@
 and writes that show what the lane does."""
 
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -20,6 +20,9 @@ from resumes.store.postgresql.lanes import WRITERS, AccountLanes
 from resumes.store.schema import metadata
 from resumes.store.sqlite.database import SqliteDatabase, sqlite_engine
 from tests.resumes.builders import a_claim, a_document
+
+MakeAccount = Callable[..., AccountInfo]
+"""What the fixture `an_account` is."""
 
 
 def sqlite_of(store: Store) -> SqliteDatabase:

@@ -1,18 +1,15 @@
 """What each account is checked for: each damage is really made, below the store, and found."""
 
-from collections.abc import Callable
-
 import pytest
 
 from resumes.store import Store, account_checking, accounts, checking, creating, listing
 from resumes.store.accounts import AccountInfo
 from resumes.store.checking import Defect
 from tests.resumes.builders import a_claim, a_resume
-from tests.resumes.store.test_checking import ana, damage, found, the_one
+from tests.resumes.store.builders import MakeAccount
+from tests.resumes.store.damages import ana, damage, found, the_one
 
-__all__ = ["ana"]
-
-MakeAccount = Callable[..., AccountInfo]
+__all__ = ["ana"]  # a fixture
 
 
 def test_every_account_is_looked_at(

@@ -15,20 +15,9 @@ from resumes.store.account_file_reader import Reader
 from resumes.store.accounts import AccountInfo
 from tests.resumes.builders import a_claim, a_resume
 from tests.resumes.store.builders import a_file
+from tests.resumes.store.exports import exported, fill
 
 MakeAccount = Callable[..., AccountInfo]
-
-
-def fill(store: Store, account: AccountInfo, count: int) -> list[str]:
-    """The ids of so many resumes that an importer brought in."""
-    new = [a_resume(f"Ada {number}", item=number, with_digest=True) for number in range(count)]
-    outcomes = creating.create(store, account.id, new, claim=a_claim())
-    return [outcome.id for outcome in outcomes if isinstance(outcome, creating.Created)]
-
-
-def exported(store: Store, name: str = "ana", *, with_keys: bool = False) -> bytes:
-    account = accounts.get_account(store, name)
-    return b"".join(iter_lines(store, account, with_keys=with_keys))
 
 
 def rows_of(export: bytes) -> dict[Kind, list[Row]]:

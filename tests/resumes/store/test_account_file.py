@@ -2,29 +2,12 @@
 
 import io
 import json
-from typing import Any
 
 import pytest
 
-from resumes.store.account_file import COLUMNS, Header, Kind, Row, Writer
+from resumes.store.account_file import COLUMNS, Kind, Row
 from resumes.store.account_file_reader import Reader
-
-HEADER = Header("ana", "pro", "2027-01-15T08:00:00.000Z", "2027-01-15T09:00:00.000Z", 16, 1)
-NOW = "2027-01-15T08:00:00.000Z"
-
-
-def a_row(resume_id: str = "0" * 23 + "1", **values: Any) -> Row:
-    """A resume whose title looks like the place where documents begin."""
-    row = {
-        "id": resume_id, "title": 'a","document":{"b', "name": None, "filename": "a.pdf",
-        "created_at": NOW, "updated_at": NOW,
-    }  # fmt: skip
-    return Row(Kind.RESUME, row | values, b'{ "z": 1e2,"document":{"a":"\xc3\xa9"} }')
-
-
-def an_export(*rows: Row) -> list[bytes]:
-    writer = Writer()
-    return [writer.header(HEADER), *map(writer.row, rows), writer.end()]
+from tests.resumes.store.exports import HEADER, NOW, a_row, an_export
 
 
 def test_what_was_written_is_read_byte_for_byte() -> None:

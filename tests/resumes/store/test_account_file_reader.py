@@ -7,7 +7,7 @@ import pytest
 from resumes.errors import InvalidJson
 from resumes.store.account_file import Row
 from resumes.store.account_file_reader import Reader
-from tests.resumes.store.test_account_file import a_row, an_export
+from tests.resumes.store.exports import a_row, an_export
 
 
 def read(lines: list[bytes]) -> list[Row]:

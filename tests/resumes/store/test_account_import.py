@@ -27,7 +27,7 @@ from resumes.store.accounts import AccountInfo
 from tests.resumes.builders import a_claim, a_resume
 from tests.resumes.store.builders import a_file
 from tests.resumes.store.conftest import SteppingClock
-from tests.resumes.store.test_account_export import exported, fill
+from tests.resumes.store.exports import exported, fill
 
 MakeAccount = Callable[..., AccountInfo]
 

@@ -12,10 +12,10 @@ import pytest
 
 from importer.options import Options
 from importer.service import watch
-from resumes.clock import system_clock
 from resumes.store import open_store
 from tests.resumes.builders import a_document
 from tests.system import programs
+from tests.system.importer.clocks import HOUR_US, JumpingClock
 from tests.system.importer.mounts import a_disk
 from tests.system.importer.oracle import reports_of
 from tests.system.importer.scenes import Scene
@@ -164,19 +164,6 @@ def test_a_full_disk_below_the_folder_delays_what_needs_a_report_and_counts_noth
         names = ["twice", *map(str, range(20))]
         found = scene.check(files=22, resumes={"ana": names})
         assert (found.done, found.duplicate) == (21, 1)
-
-
-class JumpingClock:
-    """Now, and off by as much as somebody sets it. Microseconds."""
-
-    def __init__(self) -> None:
-        self.off_us = 0
-
-    def __call__(self) -> int:
-        return system_clock() + self.off_us
-
-
-HOUR_US = 3_600 * 1_000_000
 
 
 @pytest.mark.parametrize("off_us", [-HOUR_US, 24 * HOUR_US], ids=["an hour back", "a day on"])

@@ -1,45 +1,13 @@
 """Names that break programs, and names of what is no file to import."""
 
-import contextlib
 import os
-import socket
 import threading
 from pathlib import Path
 
 from tests.resumes.builders import a_document
 from tests.system.importer.oracle import Tally, files_of, reports_of
 from tests.system.importer.scenes import Scene
-
-NAMES = [
-    b"line\nend.json",
-    "smile \N{GRINNING FACE}.json".encode(),
-    b"l" * 250 + b".json",
-    "\N{HIRAGANA LETTER A}".encode() * 83 + b".json",
-    b"-rf.json",
-    b";$(touch evil).json",
-    "right \N{RIGHT-TO-LEFT OVERRIDE}nosj.json".encode(),
-    b"bad\xff.json",
-    b"back\\slash.json",
-    b"esc\x1b[31m.json",
-    b"quote'\".json",
-    b"UPPER.JSON",
-    b" .json",
-    b"%s%n.json",
-]
-
-IN_A_SYSTEM_FOLDER = "@eaDir/cv.json"
-NOT_FOR_US = [
-    ".hidden.json",
-    "._x.json",
-    "x.json.tmp",
-    "x.json.part",
-    "x.json.crdownload",
-    "x.json~",
-    "x.json.filepart",
-    "notes.txt",
-    "no ending",
-    IN_A_SYSTEM_FOLDER,
-]
+from tests.system.importer.strangers import NAMES, drop_strangers
 
 
 def escaped(name: bytes) -> str:
@@ -92,7 +60,7 @@ def test_what_is_no_file_or_not_for_us_is_left_and_never_opened(
     scene: Scene, tmp_path: Path
 ) -> None:
     scene.account("ana")
-    left = _drop_strangers(scene.root / "ana", tmp_path)
+    left = drop_strangers(scene.root / "ana", tmp_path)
     reader = threading.Thread(
         target=_wait_for_reader, args=[scene.root / "ana" / "pipe.json"], daemon=True
     )
@@ -113,28 +81,6 @@ def test_what_is_no_file_or_not_for_us_is_left_and_never_opened(
 
 def _wait_for_reader(pipe: Path) -> None:
     os.close(os.open(pipe, os.O_WRONLY))
-
-
-def _drop_strangers(inbox: Path, outside: Path) -> set[str]:
-    """Lays down what must not be imported; the names of it below ROOT."""
-    secret = outside / "secret.json"
-    secret.write_bytes(a_document("of somebody else"))
-    (inbox / "link.json").symlink_to(secret)
-    (inbox / "passwd.json").symlink_to("/etc/passwd")
-    (inbox / "dangling.json").symlink_to(outside / "nothing")
-    (inbox / "loop.json").symlink_to(inbox / "loop.json")
-    (inbox / "folder").symlink_to(outside)
-    os.mkfifo(inbox / "pipe.json")
-    with contextlib.chdir(inbox), socket.socket(socket.AF_UNIX) as listener:
-        listener.bind("socket.json")  # a path from the root may be too long for one
-    names = {path.name for path in inbox.iterdir()}
-    for name in NOT_FOR_US:
-        path = inbox / name
-        path.parent.mkdir(exist_ok=True)
-        path.write_bytes(a_document(f"left in {name}"))
-        names.add(name)
-    (inbox / "posing.json").mkdir()
-    return {f"{inbox.name}/{name}" for name in names}
 
 
 def test_links_that_turn_in_a_circle_and_names_of_ours_in_an_inbox_are_no_trouble(

@@ -3,7 +3,6 @@
 import json
 import os
 import shutil
-import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -12,21 +11,12 @@ import pytest
 from tests.resumes.builders import a_document
 from tests.system import programs
 from tests.system.importer.mounts import a_disk
+from tests.system.importer.permissions import bounded
 from tests.system.importer.scenes import Scene
 
+__all__ = ["bounded"]  # a fixture
+
 MEGABYTE = 1024 * 1024
-
-
-@pytest.fixture
-def bounded() -> list[str]:
-    """What goes before a command that is to be bound by permissions, also when root gives it."""
-    if os.geteuid() != 0:
-        return []
-    drop = "-dac_override,-dac_read_search,-fowner,-lease"
-    bound = ["setpriv", f"--bounding-set={drop}", f"--inh-caps={drop}"]
-    if shutil.which("setpriv") is None or subprocess.run([*bound, "true"], check=False).returncode:
-        pytest.skip("root ignores permissions, and setpriv cannot take that from a process here")
-    return bound
 
 
 @pytest.fixture

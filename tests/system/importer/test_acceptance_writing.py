@@ -4,7 +4,6 @@ import os
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -12,38 +11,13 @@ import pytest
 from tests.resumes.builders import a_document
 from tests.system.importer.oracle import iter_names
 from tests.system.importer.scenes import Scene
-
-
-@dataclass(frozen=True, slots=True)
-class Pace:
-    """How a writer writes, and how long the importer wants quiet. Seconds."""
-
-    settle_s: float
-    gap_s: float
-    pause_s: float
-    chunks: int = 20
-
+from tests.system.importer.slow_writers import Pace, pause, write_slowly
 
 # The pause is shorter than the settling time; in the short form by more, for slow machines.
 PACES = [
     pytest.param(Pace(settle_s=2.0, gap_s=0.04, pause_s=0.8), id="scaled"),
     pytest.param(Pace(settle_s=5.0, gap_s=0.4, pause_s=4.0), id="full", marks=pytest.mark.campaign),
 ]
-
-
-def pause(seconds: float) -> None:
-    """Nothing happens for so long, since the scenario says so."""
-    threading.Event().wait(seconds)
-
-
-def write_slowly(path: Path, content: bytes, pace: Pace, *, begins_with: int = 0) -> None:
-    """The content is appended piece by piece, with one long pause in the middle."""
-    size = -(-len(content) // pace.chunks)
-    pieces = [content[at : at + size] for at in range(0, len(content), size)]
-    with path.open("ab", buffering=0) as file:
-        for number, piece in enumerate(pieces[begins_with:], begins_with):
-            file.write(piece)
-            pause(pace.pause_s if number == len(pieces) // 2 else pace.gap_s)
 
 
 def lines(prefix: str, count: int) -> bytes:

@@ -7,6 +7,16 @@ MIB = 1024 * 1024
 HEAD = '{"header":{"name":"Ada"},"sections":{'
 SUMMARY = '"summaries":{"column":0,"items":['
 
+TARGETS_S = {MIB: 0.05, 2 * MIB: 0.2}
+"""In this time a body of that size has its answer on an idle machine,"""
+
+BUSY = 4
+"""and in so many times that on a busy one."""
+
+TRIES = 2
+OTHERS_WAIT_S = 2.0
+"""No small request waits longer while bombs come in, one after the other."""
+
 
 def _filled(start: str, unit: str, end: str, size_bytes: int) -> bytes:
     """`unit` as often as fits, separated by commas, between `start` and `end`."""

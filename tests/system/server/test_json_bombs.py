@@ -10,19 +10,9 @@ import pytest
 
 from resumes.store import search_filler
 from tests.system.server import bombs, load
-from tests.system.server.bombs import BOMBS, KEPT, MIB
+from tests.system.server.bombs import BOMBS, BUSY, KEPT, MIB, OTHERS_WAIT_S, TARGETS_S, TRIES
 from tests.system.server.load import Answer, Client, Wire
 from tests.system.server.scenes import Scene, Server
-
-TARGETS_S = {MIB: 0.05, 2 * MIB: 0.2}
-"""In this time a body of that size has its answer on an idle machine,"""
-
-BUSY = 4
-"""and in so many times that on a busy one."""
-
-TRIES = 2
-OTHERS_WAIT_S = 2.0
-"""No small request waits longer while bombs come in, one after the other."""
 
 FULL_CACHES = 10
 """So many large resumes fill the page caches of SQLite, which then stay as they are."""

@@ -7,16 +7,15 @@ import shutil
 import signal
 import ssl
 import subprocess
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import httpx
 import pytest
 
 from tests.server.builders import RESUMES, a_resume
 from tests.server.serving import Served, serve, wait_until
+from tests.system.outputs import closed_pipe, full_pipe, serving
 from tests.system.programs import command, succeed
 
 
@@ -83,25 +82,6 @@ def test_a_server_is_alive_and_ready_and_counts_its_connections(tmp_path: Path) 
         assert "\nresumes_connections 2.0\n" in text
 
 
-@contextmanager
-def serving(
-    home: Path, *flags: str, **options: Any
-) -> Iterator[tuple[str, "subprocess.Popen[str]"]]:
-    """`resumes serve` with its address; its standard error is as the options say."""
-    with subprocess.Popen(
-        command(home, "serve", "--json", "--port", "0", *flags),
-        stdout=subprocess.PIPE,
-        text=True,
-        **options,
-    ) as program:
-        try:
-            assert program.stdout is not None
-            yield json.loads(program.stdout.readline())["url"], program
-        finally:
-            program.terminate()
-            program.wait(20)
-
-
 @pytest.mark.parametrize("flags", [[], ["--workers", "2"]])
 def test_with_json_every_line_of_the_log_is_json(tmp_path: Path, flags: list[str]) -> None:
     log = tmp_path / "log"
@@ -128,25 +108,6 @@ def test_text_has_no_line_for_each_request_unless_asked_for(tmp_path: Path) -> N
 
     assert said["--no-access-log"] == ""
     assert "INFO resumes.access: request mine: GET other, status 401," in said["--access-log"]
-
-
-def closed_pipe() -> int:
-    reading, writing = os.pipe()
-    os.close(reading)
-    return writing
-
-
-def full_pipe() -> int:
-    """The writing end of a pipe that is full and that nobody reads; its other end stays open."""
-    reading, writing = os.pipe()
-    os.set_blocking(writing, False)
-    try:
-        while True:
-            os.write(writing, b"x" * 65536)
-    except BlockingIOError:
-        os.set_blocking(writing, True)
-    os.set_inheritable(reading, False)
-    return writing
 
 
 @pytest.mark.parametrize(

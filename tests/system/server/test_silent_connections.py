@@ -13,18 +13,11 @@ from pathlib import Path
 import httpx
 import pytest
 
-from tests.server.serving import Served, a_connection, read_all, serve, wait_until
+from tests.server.builders import RESUMES
+from tests.server.serving import Served, a_connection, a_head, read_all, serve, wait_until
 
-RESUMES = "/api/v1/resumes"
 BODY = json.dumps({"header": {}, "sections": {}}).encode()
 TIMEOUT_S = 1.0
-
-
-def a_head(served: Served, length: int, *more: str) -> bytes:
-    """The head of a create with a body of this length."""
-    lines = [f"POST {RESUMES} HTTP/1.1", "Host: resumes.test", f"Content-Length: {length}"]
-    lines += [f"Authorization: Bearer {served.key}", "Content-Type: application/json", *more]
-    return "\r\n".join([*lines, "", ""]).encode()
 
 
 def a_get(served: Served, path: str = RESUMES) -> bytes:

@@ -9,14 +9,11 @@ import pytest
 
 from tests.server.serving import wait_until
 from tests.system.server import load
-from tests.system.server.load import Answer, Attempt, Client, Wire
+from tests.system.server.load import Answer, Attempt, Wire
 from tests.system.server.scenes import Scene
+from tests.system.server.stopping import GRACE_S, READERS, WRITERS, make_clients
 
 LONG = 50
-WRITERS = 4
-READERS = 2
-GRACE_S = 6
-"""A stop takes no longer than this while every client goes on; half a body is given 2 s."""
 
 ONE_AND_TWO_WORKERS = pytest.mark.parametrize(
     "workers", ["1", pytest.param("2", marks=pytest.mark.campaign)]
@@ -57,23 +54,10 @@ def scene(tmp_path: Path) -> Scene:
     return Scene(tmp_path / "home", tmp_path / "logs")
 
 
-def _clients(scene: Scene, url: str) -> list[Client]:
-    def write(number: int) -> tuple[str, bytes]:
-        title = f"resume {number}"
-        return title, load.a_request(scene.key, "POST", body=load.a_body(title))
-
-    def read(number: int) -> tuple[str, bytes]:
-        return "", load.a_request(scene.key)
-
-    return [Client(url, write) for _ in range(WRITERS)] + [
-        Client(url, read) for _ in range(READERS)
-    ]
-
-
 def _stop_under_load(scene: Scene, *flags: str) -> list[Attempt]:
     """What the clients sent to a server that ended in order, in time, with 0."""
     with scene.served(*flags) as server:
-        clients = _clients(scene, server.url)
+        clients = make_clients(scene, server.url)
         with load.running(clients):
             wait_until(lambda: load.acknowledged(clients) >= 100, within_s=30)
             assert server.stop(within_s=GRACE_S) == 0

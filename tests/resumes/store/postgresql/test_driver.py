@@ -20,7 +20,7 @@ from resumes.store.postgresql.driver import ServerSilent, is_usable, postgres_en
 from resumes.store.statements import driver
 from tests.postgres import Server
 from tests.resumes.builders import a_resume
-from tests.resumes.store.postgresql.test_lanes import MakeAccount
+from tests.resumes.store.builders import MakeAccount
 
 
 @contextmanager

@@ -3,7 +3,7 @@
 import contextlib
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -17,9 +17,8 @@ from resumes.store.accounts import AccountInfo
 from resumes.store.creating import Created
 from resumes.store.plans import PlanChange
 from tests.resumes.builders import a_resume
+from tests.resumes.store.builders import MakeAccount
 from tests.resumes.store.postgresql.builders import Of, wait_until
-
-MakeAccount = Callable[..., AccountInfo]
 
 
 class Seen:

@@ -7,7 +7,7 @@ import pytest
 
 from resumes.store import accounts, open_store
 from resumes.store.sqlite import driver
-from tests.resumes.store.sqlite.test_lane import run_python
+from tests.resumes.store.sqlite.processes import run_python
 
 pytestmark = pytest.mark.sqlite("its library")
 

@@ -5,7 +5,6 @@ import sys
 import textwrap
 import threading
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -19,6 +18,7 @@ from resumes.store.engine import each
 from resumes.store.writes import Write
 from tests.resumes.builders import a_resume
 from tests.resumes.store.builders import free_maximum, hold_lane, rename, sqlite_of
+from tests.resumes.store.sqlite.processes import run_python
 
 pytestmark = pytest.mark.sqlite("its lane")
 
@@ -158,19 +158,6 @@ FULL_DISK = """
             import os
             os._exit(1)
 """
-
-
-def run_python(code: str, *arguments: str) -> "subprocess.CompletedProcess[str]":
-    root = Path(__file__).parents[4]
-    return subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(code), *arguments],
-        env={**os.environ, "PYTHONPATH": str(root)},
-        cwd=root,
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
 
 
 def test_s2_a_commit_that_failed_for_want_of_space_is_unknown_and_the_store_goes_on(
