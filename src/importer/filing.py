@@ -1,6 +1,8 @@
 """Putting concluded files away: the report first, then the move, both beside the inbox.
 
-    ROOT/_done/YYYY-MM-DD/    ROOT/_failed/<reason>/    ROOT/_duplicate/    ROOT/_held/<account>/
+    ROOT/_done/YYYY-MM-DD/<account>/    ROOT/_held/<account>/    ROOT/_failed/<reason>/    ROOT/_duplicate/
+
+Done files have no report, so it is their folder that says whose they are (docs/decisions/0011).
 
 Cut off anywhere and begun again it comes to the same end. Where it could not be finished, the
 file stays where it was claimed.
@@ -205,7 +207,7 @@ def folder_of(conclusion: Conclusion, account: str, claimed_at: str) -> str:
     """The folder below ROOT for files of this conclusion."""
     match conclusion.outcome:
         case FileOutcome.DONE:
-            return f"{DONE}/{claimed_at[:10]}"
+            return f"{DONE}/{claimed_at[:10]}/{account}"
         case FileOutcome.DUPLICATE:
             return DUPLICATE
         case FileOutcome.HELD:

@@ -18,6 +18,7 @@ from importer.names import EXTENSIONS
 from importer.reports import SUFFIX
 from importer.telling import Remark
 from resumes.clock import timestamp
+from resumes.store.accounts import NAME
 
 FILES_AT_ONCE = 1_000
 """How many may go in one call, so that the importer soon goes on."""
@@ -65,9 +66,13 @@ def _opened(path: str | Path, parent: int | None = None) -> Iterator[int]:
 
 def _days_before(first_kept: str, done: int) -> list[str]:
     """Names of folders of past days, the oldest first. As text they sort as days do."""
-    with os.scandir(done) as entries:
-        folders = [entry.name for entry in entries if entry.is_dir(follow_symlinks=False)]
-    return sorted(name for name in folders if _is_day(name) and name < first_kept)
+    return [name for name in _folders(done) if _is_day(name) and name < first_kept]
+
+
+def _folders(folder: int) -> list[str]:
+    """Names of the folders in it, sorted."""
+    with os.scandir(folder) as entries:
+        return sorted(entry.name for entry in entries if entry.is_dir(follow_symlinks=False))
 
 
 def _is_day(name: str) -> bool:
@@ -84,9 +89,11 @@ def _prune_day(done: int, day: str, at_most: int, remark: Remark) -> int:
     removed = 0
     try:
         with _opened(day, done) as folder:
-            # Listed before any is removed: what a listing shows that is changed meanwhile is open.
-            for name in list(itertools.islice(_iter_ours(folder), at_most)):
-                removed += _remove(folder, name, day, remark)
+            for account in filter(NAME.fullmatch, _folders(folder)):
+                place = f"{DONE}/{day}/{account}"
+                removed += _prune_folder(folder, account, at_most - removed, place, remark)
+            # Before accounts had folders of their own their files lay here.
+            removed += _remove_ours(folder, at_most - removed, f"{DONE}/{day}", remark)
     except FileNotFoundError:
         pass
     except OSError as error:
@@ -94,6 +101,27 @@ def _prune_day(done: int, day: str, at_most: int, remark: Remark) -> int:
     with contextlib.suppress(OSError):
         os.rmdir(day, dir_fd=done)  # refuses a folder that is not empty
     return removed
+
+
+def _prune_folder(parent: int, name: str, at_most: int, place: str, remark: Remark) -> int:
+    """How many files of an account's folder went; it goes with the last, as the day's does."""
+    removed = 0
+    try:
+        with _opened(name, parent) as folder:
+            removed = _remove_ours(folder, at_most, place, remark)
+    except FileNotFoundError:
+        pass
+    except OSError as error:
+        _tell(remark, place, error)
+    with contextlib.suppress(OSError):
+        os.rmdir(name, dir_fd=parent)
+    return removed
+
+
+def _remove_ours(folder: int, at_most: int, place: str, remark: Remark) -> int:
+    # Listed before any is removed: what a listing shows that is changed meanwhile is open.
+    names = list(itertools.islice(_iter_ours(folder), at_most))
+    return sum(_remove(folder, name, place, remark) for name in names)
 
 
 def _iter_ours(folder: int) -> Iterator[str]:
@@ -104,14 +132,14 @@ def _iter_ours(folder: int) -> Iterator[str]:
                 yield entry.name
 
 
-def _remove(folder: int, name: str, day: str, remark: Remark) -> bool:
+def _remove(folder: int, name: str, place: str, remark: Remark) -> bool:
     """Whether the file went; another importer may have been quicker."""
     try:
         os.unlink(name, dir_fd=folder)
     except FileNotFoundError:
         return False
     except OSError as error:
-        _tell(remark, f"{DONE}/{day}", error)
+        _tell(remark, place, error)
         return False
     return True
 

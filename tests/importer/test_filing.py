@@ -95,7 +95,7 @@ def journaled(workspace: Workspace) -> list[Claim]:
 @pytest.mark.parametrize(
     ("conclusion", "place"),
     [
-        (DONE, "_done/2027-01-15/cv-abcdef01.json"),
+        (DONE, "_done/2027-01-15/ana/cv-abcdef01.json"),
         (FAILED, "_failed/invalid_json/cv-abcdef01.json"),
         (DUPLICATE, "_duplicate/cv-abcdef01.json"),
         (HELD, f"_held/ana/{CLAIM_ID}-{AN_ID}-cv.json"),
@@ -117,7 +117,7 @@ def test_each_outcome_has_its_folder(
 
 
 def test_the_folder_of_an_outcome_is_known_without_a_claim() -> None:
-    assert folder_of(DONE, "ana", "2027-01-15T08:00:00.000Z") == f"{DONE_FOLDER}/2027-01-15"
+    assert folder_of(DONE, "ana", "2027-01-15T08:00:00.000Z") == f"{DONE_FOLDER}/2027-01-15/ana"
     assert folder_of(HELD, "ana", "") == "_held/ana"
     unexplained = Conclusion(FileOutcome.FAILED)
     assert folder_of(unexplained, "ana", "") == "_failed/internal_error"
@@ -328,9 +328,9 @@ def test_no_report_is_put_beside_a_file_of_somebody_else(
 def test_a_done_file_whose_name_is_taken_has_its_longer_name(
     root: Path, filer: Filer, claim: Claim
 ) -> None:
-    drop(root, "_done/2027-01-15/cv-abcdef01.json", b"mine")
+    drop(root, "_done/2027-01-15/ana/cv-abcdef01.json", b"mine")
     assert put_away(filer, claim, DONE).name == f"cv-{CLAIM_ID}.json"
-    assert (root / "_done/2027-01-15/cv-abcdef01.json").read_bytes() == b"mine"
+    assert (root / "_done/2027-01-15/ana/cv-abcdef01.json").read_bytes() == b"mine"
 
 
 def test_a_file_with_every_name_taken_waits_for_one(root: Path, filer: Filer, claim: Claim) -> None:

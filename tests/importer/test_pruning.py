@@ -97,6 +97,21 @@ STRANGERS = [
 ]
 
 
+def test_each_accounts_folder_goes_with_its_files_and_those_of_others_stay(root: Path) -> None:
+    put(root, "2025-01-01/ana/cv-0123abcd.json", "2025-01-01/bo/cv-0123abcd.json")
+    put(root, "2025-01-01/bo/notes.txt", "2025-01-01/No account/cv-0123abcd.json")
+    put(root, "2025-01-02/ana/cv-0123abcd.json", "2025-01-02/cv-0123abcd.json")
+    (root / DONE / "2025-01-02" / "ana" / "deeper").mkdir()
+
+    assert prune(root, 0) == (4, [])
+
+    assert names_below(root / DONE) == [
+        "2025-01-01/No account/cv-0123abcd.json",
+        "2025-01-01/bo/notes.txt",
+    ]
+    assert (root / DONE / "2025-01-02" / "ana" / "deeper").is_dir()
+
+
 def test_a_strangers_file_stays_and_keeps_its_folder(root: Path) -> None:
     put(root, *(f"2025-01-01/{name}" for name in [*OURS, *STRANGERS]))
 
@@ -161,7 +176,7 @@ def test_a_linked_folder_of_done_files_is_left_alone_and_told_once(
 
 def test_a_call_does_a_bounded_part_and_the_next_goes_on(root: Path) -> None:
     put(root, *(f"2025-01-01/cv-{number:08x}.json" for number in range(5)))
-    put(root, *(f"2025-01-02/cv-{number:08x}.json" for number in range(5)))
+    put(root, *(f"2025-01-02/ana/cv-{number:08x}.json" for number in range(5)))
 
     assert [prune(root, 0, at_most=4)[0] for _ in range(4)] == [4, 4, 2, 0]
 

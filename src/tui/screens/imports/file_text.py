@@ -95,7 +95,7 @@ def filed_in(file: FileRow) -> str:
         case FileOutcome.DUPLICATE:
             return f"_duplicate, {named}"
         case FileOutcome.DONE:
-            return f"_done/{file.claimed_at[:10]}, {named}"
+            return f"_done/{file.claimed_at[:10]}/{file.account}, {named}"
 
 
 def _several(items: Items | None) -> Iterator[Paragraph]:

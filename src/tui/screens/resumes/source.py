@@ -1,7 +1,9 @@
 """The file that a resume came from, as the analyzer wrote it."""
 
+import contextlib
 import os
 import stat
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
@@ -45,13 +47,18 @@ def find_filed(file: FileRow) -> Path | None:
     """Where an imported file lies now, if that is on this machine and it was not moved."""
     if file.root is None:
         return None
-    folder = Path(file.root, DONE, file.claimed_at[:10])
-    try:
-        filed = [path for path in folder.iterdir() if f"-{file.claim_id[-8:]}." in path.name]
-    except OSError:
-        return None
-    found = [path for path in filed if not path.name.endswith(REPORT)]
-    return found[0] if len(found) == 1 else None
+    day = Path(file.root, DONE, file.claimed_at[:10])
+    # Before accounts had folders of their own their files lay in the day's.
+    filed = [path for folder in (day / file.account, day) for path in _iter_named(folder, file)]
+    return filed[0] if len(filed) == 1 else None
+
+
+def _iter_named(folder: Path, file: FileRow) -> Iterator[Path]:
+    """What lies in the folder under the file's name; nothing if there is no such folder."""
+    with contextlib.suppress(OSError):
+        for path in folder.iterdir():
+            if f"-{file.claim_id[-8:]}." in path.name and not path.name.endswith(REPORT):
+                yield path
 
 
 def read_start(path: Path) -> tuple[str, bool]:

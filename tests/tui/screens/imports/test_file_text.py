@@ -98,7 +98,7 @@ def test_a_done_file_lies_under_the_day_that_it_was_taken(store: Store) -> None:
         claimed_at="2027-01-15T23:59:59.000Z",
         finished_at="2027-01-16T00:00:01.000Z",
     )
-    assert filed_in(file).startswith("_done/2027-01-15, as")
+    assert filed_in(file).startswith("_done/2027-01-15/ana, as")
 
 
 def test_a_done_file_says_what_it_became(store: Store) -> None:

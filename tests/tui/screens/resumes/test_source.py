@@ -74,7 +74,7 @@ async def test_a_file_that_was_moved_away_is_told(
 ) -> None:
     importer.drop("ana/cv.json", FILE)
     await importer.round()
-    for file in root.glob("_done/*/*"):
+    for file in root.glob("_done/*/*/*"):
         file.unlink()
 
     told = text(source_paragraphs(store, accounts.get_account(store, "ana"), newest(store)))
