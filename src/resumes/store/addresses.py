@@ -1,5 +1,6 @@
 """Where a store is: a file, or a database that a server keeps."""
 
+import os
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,7 +18,8 @@ _BAD_PERCENT: Final = re.compile("%(?![0-9A-Fa-f]{2})|%00")
 
 @dataclass(frozen=True, slots=True)
 class SqliteAddress:
-    """A file, absolute."""
+    """A file: its absolute path, links followed, so that all who use it share one set of locks and
+    are told on which file system it lies."""
 
     path: Path
 
@@ -65,7 +67,10 @@ def parse_address(url: str) -> Address:
     scheme, separator, rest = url.partition("://")
     engine = scheme.partition("+")[0]
     if separator and engine == "sqlite" and rest.startswith("/") and len(rest) > 1:
-        return SqliteAddress(Path(rest[1:]).absolute())
+        if "\0" in rest:
+            raise InvalidArgument(f"Invalid database {rest[1:]!a}: no path holds a NUL byte")
+        # By os.path: Path.resolve fails for links that lead to one another, and none is opened here.
+        return SqliteAddress(Path(os.path.realpath(rest[1:])))
     if separator and engine in POSTGRES:
         return _postgres_address(f"postgresql://{rest}")
     raise InvalidArgument(f'Invalid database "{_harmless(url)}": {FORMS}')

@@ -29,6 +29,27 @@ def test_a_file_may_be_named_from_where_one_stands() -> None:
     assert parse_address("sqlite:///r.db") == SqliteAddress(Path.cwd() / "r.db")
 
 
+def test_a_file_is_where_links_lead(tmp_path: Path) -> None:
+    (tmp_path / "folder").symlink_to("real")
+    (tmp_path / "real").mkdir()
+    (tmp_path / "real" / "r.db").symlink_to(tmp_path / "disk" / "resumes.db")
+    found = parse_address(f"sqlite:///{tmp_path}/folder/r.db")
+    assert found == SqliteAddress(tmp_path / "disk" / "resumes.db")
+
+
+def test_links_that_lead_to_one_another_name_a_file_that_is_not_there(tmp_path: Path) -> None:
+    (tmp_path / "a.db").symlink_to("b.db")
+    (tmp_path / "b.db").symlink_to("a.db")
+    found = parse_address(f"sqlite:///{tmp_path}/a.db")
+    assert isinstance(found, SqliteAddress)
+    assert not found.path.exists()
+
+
+def test_a_path_with_a_nul_byte_is_refused() -> None:
+    with pytest.raises(InvalidArgument, match="NUL"):
+        parse_address("sqlite:////srv/\0.db")
+
+
 @pytest.mark.parametrize("scheme", ["postgres", "postgresql", "postgresql+asyncpg"])
 def test_the_way_to_a_server_is_not_the_addresss_to_say(scheme: str) -> None:
     assert parse_address(f"{scheme}://ana@host/db") == PostgresAddress("postgresql://ana@host/db")

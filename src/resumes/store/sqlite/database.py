@@ -16,8 +16,11 @@ from sqlalchemy import Connection, Engine, NullPool
 from resumes.errors import ResumesError, StoreIncompatible, StoreUnavailable
 from resumes.store.database import Size, not_text
 from resumes.store.locks import FileLock
+from resumes.store.sqlite.complaints import Complaints
 from resumes.store.sqlite.driver import dbapi
+from resumes.store.sqlite.identity import LOGS, Identity
 from resumes.store.sqlite.lane import DRIVER_ERRORS, SqliteLane
+from resumes.store.statements import driver
 
 APPLICATION_ID = 0x52534D45
 """Stamped into the file's header ("RSME"), so that a stranger's database is told from ours."""
@@ -26,7 +29,7 @@ CHECKPOINT_BYTES = 4 * 1024 * 1024
 """A log that has grown to this is copied into the store,"""
 
 CHECKPOINT_EVERY_S = 0.5
-"""at most this often: its file keeps its size, so size alone would ask for it every time."""
+"""looked at so often: its file keeps its size, so size alone would ask for it every time."""
 
 LEAST_ROOM_BYTES = 64 * 1024
 """With less, a store cannot even be opened: its log and index have no room."""
@@ -42,12 +45,17 @@ CACHE_BYTES = 16_000 * 1024
 
 
 class SqliteDatabase:
-    """An open file. `life` is held shared as long as it is open."""
+    """An open file. `life` is held shared as long as it is open.
+
+    Once the file turns out to have been removed or replaced, all reads and writes are refused with
+    StoreUnavailable.
+    """
 
     waits_for_network = False
 
     def __init__(self, path: Path, *, life: FileLock, read_cache_bytes: int = CACHE_BYTES) -> None:
         self.path = path
+        self._log = path.with_name(path.name + LOGS[0])
         self._life = life
         self._readers = threading.local()
         # Weak, so that a thread that ends takes its connection along.
@@ -58,9 +66,16 @@ class SqliteDatabase:
         # The lane waits for others itself, and an event loop that begins a turn must not.
         self._write_engine = sqlite_engine(path, transactions=True, waits=False)
         self._lane_connection = self._write_engine.connect()
+        self._identity = Identity(path)
         self._lane_file = FileLock(path.with_name(path.name + ".lane"))
-        self._last_checkpoint = self._last_truncate = 0.0
-        self.lane = SqliteLane(self._lane_connection, self._lane_file, maintain=self._bound_log)
+        self._last_look = self._last_truncate = 0.0
+        self._complaints = Complaints("The store's log is copied into it again")
+        self.lane = SqliteLane(
+            self._lane_connection,
+            self._lane_file,
+            check=self._identity.check,
+            maintain=self._maintain,
+        )
 
     @property
     def url(self) -> str:
@@ -87,45 +102,55 @@ class SqliteDatabase:
 
     def reader(self) -> Connection:
         """This thread's reading connection, opened when first asked for."""
+        self._identity.check_known()
         connection: Connection | None = getattr(self._readers, "connection", None)
         if connection is None:
+            # Another file under the name is not even opened: it would be given this one's log.
+            self._identity.check()
             connection = self._read_engine.connect()
             self._readers.connection = connection
             self._connections.add(connection)
         return connection
 
-    def _bound_log(self) -> None:
-        """The write-ahead log is kept short (pitfalls S10). Runs in the lane.
+    def _maintain(self) -> None:
+        """The log is kept short. Runs in the lane, and raises nothing: what cannot be done now is
+        done after another batch."""
+        now = time.monotonic()
+        if now - self._last_look < CHECKPOINT_EVERY_S:
+            return
+        self._last_look = now
+        try:
+            self._identity.check_all()
+            size_bytes = _size_bytes(self._log)
+            if size_bytes >= CHECKPOINT_BYTES:
+                self._checkpoint(size_bytes)
+                self._complaints.end()
+        except DRIVER_ERRORS as error:
+            self._complaints.tell("The store's log cannot be copied into it", error)
+        except StoreUnavailable:
+            return  # the log of the program has it, and the next write is refused
+
+    def _checkpoint(self, size_bytes: int) -> None:
+        """The log is copied into the store (pitfalls S10).
 
         A passive checkpoint never resets the log while readers overlap, so above a limit it is
         truncated: that waits for readers, briefly and not often.
         """
+        connection = driver(self._lane_connection)
         now = time.monotonic()
-        if now - self._last_checkpoint < CHECKPOINT_EVERY_S:
+        if size_bytes <= TRUNCATE_BYTES or now - self._last_truncate <= TRUNCATE_EVERY_S:
+            connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
             return
+        self._last_truncate = now
+        connection.execute("PRAGMA busy_timeout=50")
         try:
-            size_bytes = self.path.with_name(self.path.name + "-wal").stat().st_size
-        except FileNotFoundError:
-            return
-        if size_bytes < CHECKPOINT_BYTES:
-            return
-        self._last_checkpoint = now
-        driver_connection: Any = self._lane_connection.connection.driver_connection
-        if size_bytes > TRUNCATE_BYTES and now - self._last_truncate > TRUNCATE_EVERY_S:
-            self._last_truncate = now
-            driver_connection.execute("PRAGMA busy_timeout=50")
-            try:
-                driver_connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
-            finally:
-                driver_connection.execute("PRAGMA busy_timeout=0")
-        else:
-            driver_connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
+            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+        finally:
+            connection.execute("PRAGMA busy_timeout=0")
 
     def measure(self) -> Size:
         """The sizes of the files. None is opened: closing it would drop this process's locks."""
-        return Size(
-            _size_bytes(self.path), _size_bytes(self.path.with_name(self.path.name + "-wal"))
-        )
+        return Size(_size_bytes(self.path), _size_bytes(self._log))
 
     def close(self) -> None:
         """Waiting writes are done, connections and locks are free."""
@@ -181,8 +206,9 @@ def sqlite_engine(
     waits: bool = True,
     cache_bytes: int = CACHE_BYTES,
 ) -> Engine:
-    """Without `transactions` each statement stands for itself, as readers want it. Unless it
-    `waits`, SQLite says at once that somebody else is writing; only opening always waits."""
+    """To the file, which is there, if empty. Without `transactions` each statement stands for
+    itself, as readers want it. Unless it `waits`, SQLite says at once that somebody else is
+    writing; only opening always waits."""
     pragmas = (
         "synchronous=FULL",
         "foreign_keys=ON",
@@ -191,6 +217,8 @@ def sqlite_engine(
         f"cache_size=-{cache_bytes // 1024}",
         "wal_autocheckpoint=0",
         "journal_size_limit=67108864",
+        # It reads, so the log is there from now on, whatever the others did.
+        "schema_version",
         *(("query_only=ON",) if query_only else ()),
         # Last: opening may meet somebody who recovers the log of a process that was killed.
         *(() if waits else ("busy_timeout=0",)),
@@ -215,9 +243,14 @@ def sqlite_engine(
 
 
 def _connect(path: Path, pragmas: Iterable[str]) -> Any:
-    # isolation_level None: the driver never begins a transaction of its own accord.
+    # isolation_level None: the driver never begins a transaction of its own accord. rw: a file that
+    # is not there is not made, which SQLite would do by the umask, and of something that was lost.
     connection = dbapi.connect(
-        path, isolation_level=None, check_same_thread=False, timeout=BUSY_TIMEOUT_MS / 1_000
+        f"{path.absolute().as_uri()}?mode=rw",
+        uri=True,
+        isolation_level=None,
+        check_same_thread=False,
+        timeout=BUSY_TIMEOUT_MS / 1_000,
     )
     try:
         for pragma in pragmas:

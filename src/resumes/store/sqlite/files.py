@@ -6,13 +6,14 @@ None is opened as a file while this process has it open as a database: that woul
 
 import contextlib
 import os
+import resource
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Final
 
-from resumes.errors import Conflict, StoreIncompatible, StoreUnavailable
+from resumes.errors import Conflict, ResumesError, StoreIncompatible, StoreUnavailable
 from resumes.store import migrations
 from resumes.store.sqlite.database import (
     APPLICATION_ID,
@@ -20,13 +21,10 @@ from resumes.store.sqlite.database import (
     explain,
     sqlite_engine,
 )
+from resumes.store.sqlite.identity import LOGS
 from resumes.store.sqlite.lane import DRIVER_ERRORS
 from resumes.store.sqlite.private import make_private
 from resumes.store.statements import driver
-
-LOGS: Final = ("-wal", "-shm")
-"""A database's log and its index: one with the file (a log that is left alone would be taken for that
-of the next file of its name)."""
 
 MAGIC: Final = b"SQLite format 3\0"
 
@@ -35,9 +33,19 @@ LOOK_STEPS: Final = 20_000
 
 
 @contextlib.contextmanager
-def scratch_beside(path: Path) -> Iterator[Path]:
-    """A folder on the disk of the path, for its owner alone, which is gone afterwards."""
-    folder = Path(tempfile.mkdtemp(prefix=f".{path.name}.", dir=path.parent))
+def scratch_beside(
+    path: Path, *, refused: Callable[[str], ResumesError] = StoreUnavailable
+) -> Iterator[Path]:
+    """A folder on the disk of the path, for its owner alone, which is gone afterwards.
+
+    Where none can be made, raises what `refused` makes of the sentence.
+    """
+    try:
+        folder = Path(tempfile.mkdtemp(prefix=f".{path.name}.", dir=path.parent))
+    except OSError as error:
+        raise refused(
+            f"Cannot write in {path.parent}: {error.strerror}. Name another folder"
+        ) from error
     try:
         yield folder
     finally:
@@ -45,9 +53,15 @@ def scratch_beside(path: Path) -> Iterator[Path]:
 
 
 def check_room(folder: Path, needed_bytes: int) -> None:
-    """There is room for so much. Raises StoreUnavailable."""
-    free_bytes = shutil.disk_usage(folder).free
+    """There is room for a file of so much. Raises StoreUnavailable."""
     needed_bytes += LEAST_ROOM_BYTES
+    most_bytes, _ = resource.getrlimit(resource.RLIMIT_FSIZE)
+    if most_bytes != resource.RLIM_INFINITY and most_bytes < needed_bytes:
+        raise StoreUnavailable(
+            f"A file may have {most_bytes / 1e6:,.1f} MB here (`ulimit -f`), and "
+            f"{needed_bytes / 1e6:,.1f} MB are needed. Raise the limit"
+        )
+    free_bytes = shutil.disk_usage(folder).free
     if free_bytes < needed_bytes:
         raise StoreUnavailable(
             f"{folder} has {free_bytes / 1e6:,.0f} MB of free space, and {needed_bytes / 1e6:,.0f} MB "
@@ -92,7 +106,8 @@ def examine(path: Path, shown: Path) -> None:
                 raise StoreIncompatible(f"{shown} is an empty store")
             result = connection.exec_driver_sql("PRAGMA integrity_check(1)").scalar_one()
             if result != "ok":
-                raise StoreIncompatible(f"{shown} is damaged: {result}. Use another backup")
+                found = result.splitlines()[-1]  # the first may say which database
+                raise StoreIncompatible(f"{shown} is damaged: {found}. Use another backup")
             if connection.exec_driver_sql("PRAGMA foreign_key_check").first() is not None:
                 raise StoreIncompatible(
                     f"{shown} is damaged: rows refer to others that are not there"

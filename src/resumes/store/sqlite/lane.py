@@ -12,6 +12,7 @@ What the lane promises each caller:
 - What was taken gets its true outcome. A batch that is known to be rolled back is run again,
   request by request, so that one of them cannot fail the others (pitfalls S7).
 - A failed COMMIT is proved gone by a later successful one, or reported as unknown (pitfalls S2).
+- What was committed to a file that is not the store's any more is not reported as done.
 """
 
 import contextlib
@@ -28,6 +29,7 @@ from sqlalchemy.exc import DBAPIError
 from resumes.errors import OutcomeUnknown, ResumesError, StoreUnavailable
 from resumes.store.locks import FileLock
 from resumes.store.patience import keep_trying
+from resumes.store.sqlite.complaints import Complaints
 from resumes.store.sqlite.driver import dbapi
 from resumes.store.transit import refuse_in_transit
 from resumes.store.writes import BATCH_LIMIT, BUSY, PENDING, Listener, Write, apply_all, deliver
@@ -67,7 +69,9 @@ class _Begun(NamedTuple):
 class SqliteLane:
     """The thread that writes. `connection` is used by it, and who begins turns, alone from now on.
 
-    `maintain` is called after each batch, inside the file lock, and bounds the write-ahead log.
+    `check` raises StoreUnavailable where what is committed would not be in the store's file.
+    `maintain` is called after each batch, inside the file lock, and bounds the write-ahead log;
+    neither raises anything else.
     """
 
     def __init__(
@@ -75,11 +79,14 @@ class SqliteLane:
         connection: Connection,
         file_lock: FileLock,
         *,
+        check: Callable[[], None],
         maintain: Callable[[], None],
     ) -> None:
         self._connection = connection
         self._file_lock = file_lock
+        self._check = check
         self._maintain = maintain
+        self._complaints = Complaints("Writes to the store succeed again")
         self.observe: Callable[[int, float], None] = lambda writes, took_s: None
         """Called after each batch with its writes and the seconds from its beginning to the end
         of its commit, in the lane's thread; must not raise or block."""
@@ -271,11 +278,7 @@ class SqliteLane:
 
     def _look_after(self, batch: list[Write], began_s: float) -> None:
         self.observe(len(batch), time.monotonic() - began_s)
-        try:
-            self._maintain()
-        except DRIVER_ERRORS:
-            # The log stays longer until the next batch; nothing is lost by that.
-            logger.warning("Could not checkpoint the store", exc_info=True)
+        self._maintain()
 
     @staticmethod
     def _answer(batch: list[Write]) -> None:
@@ -320,7 +323,7 @@ class SqliteLane:
             if len(batch) == 1:
                 batch[0].outcome = self._explain(error)
                 return
-            logger.warning("A batch of %d writes was rolled back; one by one", len(batch))
+            self._tell("A batch of writes was rolled back, and is done one by one", error)
             for write in batch:
                 self._commit([write])
         else:
@@ -332,8 +335,8 @@ class SqliteLane:
             self._settle(batch, applied)
         except StoreUnavailable as error:
             self._refuse(batch, error)
-        except _CommitFailed:
-            self._commit_again(batch)
+        except _CommitFailed as failed:
+            self._commit_again(batch, failed.reason)
 
     @staticmethod
     def _refuse(batch: list[Write], error: StoreUnavailable) -> None:
@@ -355,18 +358,29 @@ class SqliteLane:
         """The transaction is committed, and only now its writes have their outcomes. Otherwise it
         is rolled back: raises StoreUnavailable when that is certain, and _CommitFailed."""
         try:
+            self._check()
             applied.transaction.commit()
-        except Exception as error:
+        except BaseException as error:
             self._roll_back(applied.transaction)
             if is_full(error):
                 # The log had no room for its pages, of which the one that commits is the last.
                 raise StoreUnavailable(FULL) from error
-            raise _CommitFailed from error
-        except BaseException:
-            self._roll_back(applied.transaction)
-            raise
+            if isinstance(error, StoreUnavailable) or not isinstance(error, Exception):
+                raise
+            raise _CommitFailed(error) from error
+        is_stored = self._is_stored()
         for write, outcome in zip(batch, applied.outcomes, strict=True):
-            write.outcome = outcome
+            write.outcome = outcome if is_stored else OutcomeUnknown()
+        if is_stored:
+            self._complaints.end()
+
+    def _is_stored(self) -> bool:
+        """Whether the commit went to the store's file; if not, nobody knows who will see it."""
+        try:
+            self._check()
+        except StoreUnavailable:
+            return False
+        return True
 
     def _roll_back(self, transaction: RootTransaction) -> None:
         with contextlib.suppress(*DRIVER_ERRORS):  # SQLite may have rolled back by itself
@@ -389,19 +403,27 @@ class SqliteLane:
                 f"The store could not be written to ({getattr(error, 'orig', error)}); nothing was done, try again"
             ) from error
 
-    def _commit_again(self, batch: list[Write]) -> None:
+    def _commit_again(self, batch: list[Write], reason: BaseException) -> None:
         """The batch after a COMMIT that failed.
 
         The failed commit's pages may have reached the disk and would count after a crash. A
         commit that succeeds now takes their place in the log: it proves them gone.
         """
-        logger.warning("A commit failed; trying once more", exc_info=True)
+        self._tell("A commit failed, and is tried once more", reason)
         try:
             self._settle(batch, self._apply(batch, wait_s=BUSY_S))
-        except Exception:
-            logger.exception("The outcome of %d writes is unknown", len(batch))
+        except Exception as error:  # noqa: BLE001  (whatever it is, it proves nothing)
             for write in batch:
                 write.outcome = OutcomeUnknown()
+            again = error.reason if isinstance(error, _CommitFailed) else error
+            self._tell("Whether the writes of a batch are stored is unknown", again)
+
+    def _tell(self, what: str, error: BaseException) -> None:
+        """The log has it: in a line where the words of the error say it all."""
+        if isinstance(error, (*DRIVER_ERRORS, StoreUnavailable)):
+            self._complaints.tell(what, error)
+        else:
+            logger.warning("%s", what, exc_info=error)
 
     @staticmethod
     def _explain(error: BaseException) -> ResumesError | BaseException:
@@ -428,4 +450,8 @@ def _name_of(error: BaseException) -> str:
 
 
 class _CommitFailed(Exception):
-    """COMMIT itself failed; its cause is the driver's error."""
+    """COMMIT itself failed."""
+
+    def __init__(self, reason: BaseException) -> None:
+        super().__init__()
+        self.reason = reason

@@ -1,6 +1,5 @@
 """Opening a SQLite store: made, or brought up to date, by one of those who want it."""
 
-import contextlib
 import time
 from pathlib import Path
 
@@ -41,7 +40,7 @@ def open_file(path: Path, *, upgrade: bool, read_cache_bytes: int | None = None)
         raise StoreUnavailable(f"The database {path} is a folder; name a file")
     if not upgrade and not path.exists():
         raise StoreUnavailable(f"Database not found: {path}. `resumes up` makes one")
-    _refuse_shared(path)
+    refuse_shared(path)
     _refuse_strangers(path)
     try:
         life = FileLock(path.with_name(path.name + ".lock"))
@@ -61,19 +60,20 @@ def open_file(path: Path, *, upgrade: bool, read_cache_bytes: int | None = None)
         raise
 
 
-def _refuse_shared(path: Path) -> None:
-    """Raises StoreUnavailable where other machines can open the file too.
+def refuse_shared(path: Path) -> None:
+    """Raises StoreUnavailable where other machines can open the file, or its log, too.
 
     Those who use a file find each other by memory that they share, which is one machine's: two
     machines would damage it (SQLite's "Write-Ahead Logging", 1). What a host shares with us is let
     pass, though doctor says so: containers may have nothing else, and the host does not use it.
     """
-    kind = find_kind(path.parent)
-    if kind is not None and SHARED.get(kind, HOST) is not HOST:
-        raise StoreUnavailable(
-            f"The database {path} lies on {kind}, {SHARED[kind].nature}, where SQLite can damage "
-            "it. Name a file on a disk of this machine, or a PostgreSQL database"
-        )
+    for place in (path, path.parent):
+        kind = find_kind(place)
+        if kind is not None and SHARED.get(kind, HOST) is not HOST:
+            raise StoreUnavailable(
+                f"The database {path} lies on {kind}, {SHARED[kind].nature}, where SQLite can "
+                "damage it. Name a file on a disk of this machine, or a PostgreSQL database"
+            )
 
 
 def _refuse_strangers(path: Path) -> None:
@@ -127,8 +127,8 @@ def _is_prepared(path: Path, life: FileLock, *, upgrade: bool) -> bool:
             raise StoreIncompatible(f"The store {path} is {what}. Run `resumes db upgrade`")
         if not life.acquire(wait_s=0):
             return False
-        with contextlib.suppress(FileExistsError):
-            make_private(path)
+        if state == "empty":
+            _own(path)
         if _state(engine, path) != "current":
             _stamp(engine)
             upgrading.upgrade(sqlite_engine(path, transactions=True), path)
@@ -136,6 +136,14 @@ def _is_prepared(path: Path, life: FileLock, *, upgrade: bool) -> bool:
         return True
     finally:
         engine.dispose()
+
+
+def _own(path: Path) -> None:
+    """The file is there, and its owner's alone, whoever made it: it becomes a store."""
+    try:
+        make_private(path)
+    except FileExistsError:
+        path.chmod(0o600)
 
 
 def _state(engine: Engine, path: Path) -> str:

@@ -5,6 +5,7 @@ import pytest
 from resumes.errors import Conflict, StoreIncompatible, StoreUnavailable
 from resumes.store import Store, accounts, open_store
 from resumes.store.sqlite import files
+from resumes.store.sqlite.database import sqlite_engine
 from tests.resumes.store.moving.builders import names_in
 
 
@@ -49,9 +50,57 @@ def test_what_is_damaged_is_told_from_what_is_no_store(source: Store, tmp_path: 
         assert "/shown.db" in refused.value.message
 
 
+def a_copy(source: Store, path: Path) -> Path:
+    """Of the store, to be damaged."""
+    assert source.path is not None
+    files.vacuum_into(source.path, path, lambda _: None)
+    return path
+
+
+def test_what_only_a_look_at_all_of_it_finds_is_found(source: Store, tmp_path: Path) -> None:
+    copy = a_copy(source, tmp_path / "copy.db")
+    with sqlite_engine(copy, transactions=False).connect() as connection:
+        # One index has the pages of another: each page by itself is as it should be.
+        connection.exec_driver_sql("PRAGMA writable_schema=ON")
+        first, second = connection.exec_driver_sql(
+            "SELECT name, rootpage FROM sqlite_schema"
+            " WHERE type = 'index' AND sql IS NOT NULL ORDER BY name LIMIT 2"
+        ).all()
+        connection.exec_driver_sql(
+            "UPDATE sqlite_schema SET rootpage = ? WHERE name = ?", (second.rootpage, first.name)
+        )
+    with pytest.raises(StoreIncompatible, match=r"/shown\.db is damaged: .*Use another backup"):
+        files.examine(copy, Path("/shown.db"))
+
+
+def test_rows_that_refer_to_others_that_are_gone_are_found(source: Store, tmp_path: Path) -> None:
+    copy = a_copy(source, tmp_path / "copy.db")
+    with sqlite_engine(copy, transactions=False).connect() as connection:
+        connection.exec_driver_sql("PRAGMA foreign_keys=OFF")
+        connection.exec_driver_sql("DELETE FROM accounts WHERE name = 'ana'")
+    with pytest.raises(StoreIncompatible, match=r"/shown\.db is damaged: rows refer to others"):
+        files.examine(copy, Path("/shown.db"))
+
+
+def test_what_was_examined_keeps_a_log_as_ours_do(source: Store, tmp_path: Path) -> None:
+    copy = a_copy(source, tmp_path / "copy.db")
+    files.examine(copy, copy)
+    with sqlite_engine(copy, transactions=False).connect() as connection:
+        assert connection.exec_driver_sql("PRAGMA journal_mode").scalar_one() == "wal"
+
+
 def test_a_disk_without_room_is_refused_with_both_figures(tmp_path: Path) -> None:
     with pytest.raises(StoreUnavailable, match="free space, and 1,000,000,"):
         files.check_room(tmp_path, 10**18)
+
+
+def test_what_a_store_needs_beside_its_data_is_room_that_is_needed_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files.check_room(tmp_path, 0)
+    monkeypatch.setattr(files, "LEAST_ROOM_BYTES", 10**18)
+    with pytest.raises(StoreUnavailable, match=r"1,000,000,000,000 MB are needed"):
+        files.check_room(tmp_path, 0)
 
 
 def test_a_name_that_is_taken_is_left_alone(tmp_path: Path) -> None:
@@ -70,13 +119,15 @@ def test_an_exchange_keeps_what_was_there_with_its_log(tmp_path: Path) -> None:
     new.write_text("new")
     path.write_text("old")
     (tmp_path / "r.db-wal").write_text("old log")
+    (tmp_path / "r.db-shm").write_text("old index")
 
     assert files.exchange(new, path, kept)
 
-    assert names_in(tmp_path) == ["kept", "kept-wal", "r.db"]
+    assert names_in(tmp_path) == ["kept", "kept-shm", "kept-wal", "r.db"]
     assert path.read_text() == "new"
     assert kept.read_text() == "old"
     assert (tmp_path / "kept-wal").read_text() == "old log"
+    assert (tmp_path / "kept-shm").read_text() == "old index"
 
 
 def test_a_log_without_its_store_is_not_taken_for_the_new_ones(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from resumes.errors import StoreIncompatible, StoreUnavailable
 from resumes.store import accounts, open_store
 from resumes.store.sqlite.driver import dbapi
 from tests.resumes.builders import a_mount, mountinfo
+from tests.resumes.store.moving.builders import names_in
 
 pytestmark = pytest.mark.sqlite("its files")
 
@@ -49,6 +50,52 @@ def test_a_file_that_other_machines_can_open_is_refused(
     with pytest.raises(StoreUnavailable, match=f"lies on {kind}, a .*PostgreSQL"):
         open_store(f"sqlite:///{tmp_path}/resumes.db")
     assert [path.name for path in tmp_path.iterdir()] == ["mountinfo"]
+
+
+def test_a_link_to_such_a_file_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    share, home = tmp_path / "share", tmp_path / "home"
+    share.mkdir()
+    home.mkdir()
+    (home / "resumes.db").symlink_to(share / "resumes.db")
+    lie_on("nfs4", share, monkeypatch)
+    with pytest.raises(StoreUnavailable, match=f"{share}/resumes.db lies on nfs4"):
+        open_store(f"sqlite:///{home}/resumes.db")
+    assert names_in(home) == ["resumes.db"]
+    assert names_in(share) == ["mountinfo"]
+
+
+def test_a_file_that_is_a_mount_of_its_own_is_refused_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "mountinfo").write_text(mountinfo(a_mount(f"{tmp_path}/resumes.db", "nfs4")))
+    monkeypatch.setattr(mounts, "MOUNTINFO", tmp_path / "mountinfo")
+    (tmp_path / "resumes.db").touch()
+    with pytest.raises(StoreUnavailable, match="lies on nfs4"):
+        open_store(f"sqlite:///{tmp_path}/resumes.db")
+
+
+def test_those_who_come_by_a_link_share_the_locks_of_the_others(tmp_path: Path) -> None:
+    (tmp_path / "store").mkdir()
+    (tmp_path / "home").mkdir()
+    link = tmp_path / "home" / "resumes.db"
+    link.symlink_to("../store/resumes.db")  # to what is not there yet
+    with open_store(f"sqlite:///{link}") as first:
+        accounts.create_account(first, "ana")
+        with open_store(f"sqlite:///{tmp_path}/store/resumes.db") as second:
+            assert first.url == second.url
+            assert accounts.get_account(second, "ana").name == "ana"
+            assert names_in(tmp_path / "home") == ["resumes.db"]
+    assert link.is_symlink()
+
+
+def test_an_empty_file_that_becomes_a_store_becomes_its_owners_alone(tmp_path: Path) -> None:
+    path = tmp_path / "resumes.db"
+    path.touch()
+    path.chmod(0o644)
+    with open_store(f"sqlite:///{path}") as store:
+        accounts.create_account(store, "ana")
+        modes = {file.stat().st_mode & 0o777 for file in tmp_path.iterdir()}
+    assert modes == {0o600}
 
 
 @pytest.mark.parametrize("kind", ["ext4", "9p", "fuse.unknown"])

@@ -213,6 +213,7 @@ def test_the_migrations_make_the_tables_of_the_schema(url: str, tmp_path: Path) 
         only=lambda name, _: not name.startswith("search_pieces") and name != "alembic_version",
     )
     declared = tmp_path / "declared.db"
+    declared.touch()
     engine = sqlite_engine(declared, transactions=False)
     schema.metadata.create_all(engine)
     expected = MetaData()
