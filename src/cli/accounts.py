@@ -160,14 +160,14 @@ accounts.add_command(account_files.import_)
 
 
 def _say_is_going(session: Session, account: "AccountInfo") -> None:
+    delete = session.command_line("accounts", "delete", account.name, "--with-resumes", "--yes")
     if account.is_arriving:
         say(
             f'Account "{account.name.partition("~")[0]}" is being imported, '
             f"{counted(account.resume_count, 'resume')} so far. Should nothing go on with that, "
-            "import it again"
+            f"import it again, or let go of it: {delete}"
         )
         return
-    delete = session.command_line("accounts", "delete", account.name, "--with-resumes", "--yes")
     say(
         f'Account "{account.name}" is being deleted, {counted(account.resume_count, "resume")} left. '
         f"Should nothing go on with that: {delete}"

@@ -12,10 +12,12 @@ from cli.lookup import get_resume
 from cli.output import put_json_line, say
 from cli.session import Session, choose_account, pass_session
 from cli.text import safe_text
+from resumes.errors import InvalidArgument
 from resumes.export_kinds import Kind
 from resumes.text import counted
 
 if TYPE_CHECKING:
+    from resumes.exporting import Exported
     from resumes.store import Store
     from resumes.store.accounts import AccountInfo
     from resumes.store.listing import StoredResume
@@ -67,19 +69,30 @@ def export(
             if is_all
             else _iter_named(session, store, chosen, resume_ids)
         )
-        count = 0
+        count = replaced = 0
         for resume in resumes:
             view = exporting.export_view(resume, Kind(kind), accepted)
             left_out |= dict.fromkeys(view.left_out)
             if folder is None:
                 put_json_line(view.content)
             else:
-                exporting.write(folder, resume.entry, view)
+                replaced += _write(folder, resume, view)
             count += 1
     where = "" if folder is None else f" to {safe_text(str(folder))}"
-    say(f"Exported {counted(count, 'resume')}{where}.")
+    earlier = f", in place of {counted(replaced, 'earlier file')}" if replaced else ""
+    say(f"Exported {counted(count, 'resume')}{where}{earlier}.")
     if left_out:
         say(safe_text(f"Left out, as JSON Resume has no place for it: {', '.join(left_out)}."))
+
+
+def _write(folder: Path, resume: "StoredResume", view: "Exported") -> bool:
+    """Whether its file is in the place of an earlier one. Raises InvalidArgument."""
+    from resumes import exporting
+
+    try:
+        return exporting.write(folder, resume.entry, view).is_replacing
+    except OSError as error:
+        raise InvalidArgument(f"Cannot write to {folder}: {error.strerror}") from error
 
 
 def _iter_named(

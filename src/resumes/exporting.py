@@ -2,13 +2,20 @@
 
 import contextlib
 import json
+import os
 import secrets
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from resumes.analyzer import Format, public_view, sections_left_out, to_jsonresume
+from resumes.analyzer import (
+    Format,
+    filename,
+    public_view,
+    sections_left_out,
+    to_jsonresume,
+)
 from resumes.errors import NotFound
 from resumes.export_kinds import Kind
 from resumes.store import listing
@@ -45,11 +52,26 @@ def iter_resumes(store: Store, account_id: str) -> Iterator[StoredResume]:
 
 
 def file_name(entry: Entry, kind: Kind) -> str:
-    """`AdaLovelaceResume-<id>.json`: what its file is called, in any folder its own."""
-    return f"{entry.filename.removesuffix('.pdf')}-{entry.id}{kind.suffix}"
+    """`AdaLovelaceResume-<id>.json`: what its file is called, in any folder its own.
+
+    It stays in that folder, whatever the store holds: a file name, not a path.
+    """
+    return f"{_stem(entry.filename)}-{_stem(entry.id)}{kind.suffix}"
 
 
-def write(folder: Path, entry: Entry, exported: Exported) -> Path:
+def _stem(text: str) -> str:
+    """What a file name may be made of, of the text; all of it where the service made it."""
+    return filename(text.removesuffix(".pdf"), None).removesuffix(".pdf")
+
+
+class Written(NamedTuple):
+    """The file of a resume, and whether it took the place of something of its name."""
+
+    path: Path
+    is_replacing: bool
+
+
+def write(folder: Path, entry: Entry, exported: Exported) -> Written:
     """The resume is in a file of its own in the folder; an earlier export of it is replaced.
 
     The file is there whole or not at all, and whatever else had its name is gone, unopened: a
@@ -62,7 +84,8 @@ def write(folder: Path, entry: Entry, exported: Exported) -> Path:
     try:
         with part.open("x", encoding="utf-8") as file:
             file.write(f"{text}\n")
+        is_replacing = os.path.lexists(path)
         part.replace(path)
     finally:
         part.unlink(missing_ok=True)
-    return path
+    return Written(path, is_replacing)

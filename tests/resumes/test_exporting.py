@@ -56,8 +56,8 @@ def test_each_kind_has_a_file_of_its_own_and_again_replaces_it(
     folder = tmp_path / "new" / "folder"
     for _ in range(2):
         for kind in Kind:
-            path = write(folder, resume.entry, export_view(resume, kind, DEFAULT_FORMAT))
-            assert path.name == file_name(resume.entry, kind)
+            written = write(folder, resume.entry, export_view(resume, kind, DEFAULT_FORMAT))
+            assert written.path.name == file_name(resume.entry, kind)
 
     assert len(list(folder.iterdir())) == len(Kind)
 
@@ -79,10 +79,57 @@ def test_what_had_its_name_is_replaced_unopened(resume: StoredResume, tmp_path: 
     exported = export_view(resume, Kind.ANALYZER, DEFAULT_FORMAT)
     (tmp_path / file_name(resume.entry, Kind.ANALYZER)).symlink_to(victim)
 
-    path = write(tmp_path, resume.entry, exported)
+    written = write(tmp_path, resume.entry, exported)
 
     assert victim.read_text() == "mine"
-    assert not path.is_symlink()
+    assert not written.path.is_symlink()
+    assert written.is_replacing
+
+
+def test_what_is_replaced_is_told_and_nothing_else(resume: StoredResume, tmp_path: Path) -> None:
+    exported = export_view(resume, Kind.ANALYZER, DEFAULT_FORMAT)
+    assert [write(tmp_path, resume.entry, exported).is_replacing for _ in range(2)] == [False, True]
+
+
+@pytest.mark.parametrize(
+    "filename",
+    [
+        "../../escaped/x.pdf",
+        "/etc/x.pdf",
+        "..",
+        "",
+        ".pdf",
+        "a\nb.pdf",
+        "\u202e.pdf",
+        "x" * 300,
+        "a/../b",
+    ],
+)
+@pytest.mark.parametrize("resume_id", ["0" * 24, "../../x", "/x", ".."])
+def test_whatever_the_store_holds_an_export_stays_in_its_folder(
+    resume: StoredResume, tmp_path: Path, filename: str, resume_id: str
+) -> None:
+    folder = tmp_path / "one" / "two" / "three"
+    entry = resume.entry._replace(filename=filename, id=resume_id)
+    before = set(tmp_path.rglob("*"))
+
+    written = write(folder, entry, export_view(resume, Kind.ANALYZER, DEFAULT_FORMAT))
+
+    assert list(folder.iterdir()) == [written.path]
+    made = set(tmp_path.rglob("*")) - before
+    assert made == {written.path, folder, folder.parent, folder.parent.parent}
+
+
+def test_the_names_that_the_service_made_are_kept(resume: StoredResume) -> None:
+    for filename in (
+        "AdaResume.pdf",
+        "Senior Engineer.pdf",
+        "É" * 55 + "Resume.pdf",
+        "李Resume.pdf",
+    ):
+        entry = resume.entry._replace(filename=filename)
+        stem = filename.removesuffix(".pdf")
+        assert file_name(entry, Kind.ANALYZER) == f"{stem}-{entry.id}.json"
 
 
 def test_a_file_that_cannot_be_written_whole_is_not_there(

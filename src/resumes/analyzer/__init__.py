@@ -2,9 +2,9 @@
 
 from resumes.analyzer.format import DEFAULT_FORMAT, Format
 from resumes.analyzer.jsonresume import sections_left_out, to_jsonresume
-from resumes.analyzer.naming import list_title
+from resumes.analyzer.naming import filename, is_filename, list_title
 from resumes.analyzer.reading import date_range, plain_number
-from resumes.analyzer.resume import Resume, parse, parse_imported
+from resumes.analyzer.resume import Resume, check_stored, parse, parse_imported
 from resumes.analyzer.reviewing import stored_warnings
 from resumes.analyzer.sections import nearest_section_type
 from resumes.analyzer.visibility import ShownSection, iter_sections, public_view
@@ -14,7 +14,10 @@ __all__ = [
     "Format",
     "Resume",
     "ShownSection",
+    "check_stored",
     "date_range",
+    "filename",
+    "is_filename",
     "iter_sections",
     "list_title",
     "nearest_section_type",

@@ -85,6 +85,11 @@ def read_json(body: bytes) -> Any:
         _refuse_many(body, _TOO_MANY_VALUES, f"more than {MAX_VALUES:,} values")
     if body.count(b":") > MAX_FIELDS:
         _refuse_many(body, _TOO_MANY_FIELDS, f"more than {MAX_FIELDS:,} fields")
+    return read_long_json(body)
+
+
+def read_long_json(body: bytes) -> Any:
+    """`read_json` of any number of values and fields."""
     try:
         # The parser's cache outlives the call: keys may stay in it, what people wrote may not.
         value = jiter.from_json(

@@ -39,6 +39,16 @@ def filename(title: str | None, name: str | None) -> str:
     return "Resume.pdf"
 
 
+def is_filename(text: str) -> bool:
+    """Whether `filename` may have made it, so that it is safe everywhere."""
+    return (
+        text.endswith(".pdf")
+        and not text.startswith((".", " "))
+        and len(text.encode()) <= MAX_FILENAME_BYTES
+        and not _UNSAFE.search(text)
+    )
+
+
 def _without(unwanted: re.Pattern[str], text: str) -> str:
     # Leaving characters out can bring a letter and its accent together, hence NFC once more.
     return normalize("NFC", unwanted.sub("", normalize("NFC", text))).strip(" ").lstrip(". ")

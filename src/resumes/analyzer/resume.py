@@ -1,16 +1,25 @@
 """From the bytes of a request or a file to a resume that can be stored."""
 
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import orjson
 
 from resumes.analyzer.findings import Findings
 from resumes.analyzer.format import DEFAULT_FORMAT, Format
-from resumes.analyzer.json_text import is_faithful, read_json, refuse_unfaithful
+from resumes.analyzer.json_text import (
+    is_faithful,
+    read_json,
+    read_long_json,
+    refuse_unfaithful,
+)
 from resumes.analyzer.jsonresume import convert, is_json_resume
 from resumes.analyzer.naming import filename
+from resumes.analyzer.sections import SECTION_TYPES
+from resumes.analyzer.service_fields import take_out
 from resumes.analyzer.validation import is_cover_letter, validate
 from resumes.errors import CoverLetter, InvalidJson, InvalidResume, Issue, TooLarge
+
+FOREIGN: Final = "isImported, record and show* are not as the service sets them"
 
 
 class Resume(NamedTuple):
@@ -31,6 +40,13 @@ class Resume(NamedTuple):
 
     warnings: tuple[Issue, ...]
     """At most 50, in document order, and then one that counts the rest."""
+
+
+class Known(NamedTuple):
+    """What lists show of a stored resume; None when absent or blank."""
+
+    title: str | None
+    name: str | None
 
 
 def parse(body: bytes, format: Format = DEFAULT_FORMAT) -> Resume:  # noqa: A002  (reads best at the caller)
@@ -55,6 +71,28 @@ def parse_imported(body: bytes, format: Format = DEFAULT_FORMAT) -> Resume:  # n
     return _checked(body, document, format)
 
 
+def check_stored(document: bytes) -> Known:
+    """What is known of a stored document, looked at as strictly as what comes in.
+
+    Section types beyond the table are taken as admitted, and its size is not looked at: what the
+    service sets makes it longer than what was sent. Raises InvalidJson, CoverLetter or
+    InvalidResume for a document that the service cannot have made.
+    """
+    stored = read_long_json(document)
+    is_ours = type(stored) is dict and take_out(stored)
+    _check(document, stored, _admitting_all(stored))
+    if not is_ours:
+        raise InvalidResume([Issue("", FOREIGN)])
+    return _known(stored)
+
+
+def _admitting_all(stored: Any) -> Format:
+    sections = stored.get("sections") if type(stored) is dict else None
+    if type(sections) is not dict or sections.keys() <= SECTION_TYPES.keys():
+        return DEFAULT_FORMAT
+    return Format(extra_section_types=frozenset(sections))
+
+
 def _read(body: bytes, accepted: Format) -> Any:
     if len(body) > accepted.max_bytes:
         raise TooLarge(limit_bytes=accepted.max_bytes)
@@ -62,6 +100,10 @@ def _read(body: bytes, accepted: Format) -> Any:
 
 
 def _checked(body: bytes, document: Any, accepted: Format) -> Resume:
+    return _resume(document, _check(body, document, accepted).all_warnings())
+
+
+def _check(body: bytes, document: Any, accepted: Format) -> Findings:
     if type(document) is not dict:
         _check_faithful(body, document)
         raise InvalidResume([Issue("", "The resume must be a JSON object")])
@@ -71,7 +113,7 @@ def _checked(body: bytes, document: Any, accepted: Format) -> Resume:
     findings = validate(document, accepted)
     if findings.is_doubtful or findings.issues:
         _refuse(body, document, findings)
-    return _resume(document, findings.all_warnings())
+    return findings
 
 
 def _converted(body: bytes, document: dict[str, Any], accepted: Format) -> Resume:
@@ -87,14 +129,19 @@ def _converted(body: bytes, document: dict[str, Any], accepted: Format) -> Resum
 
 
 def _resume(document: dict[str, Any], warnings: tuple[Issue, ...]) -> Resume:
-    title = _unless_blank(document.get("title"))
-    name = _unless_blank(document["header"].get("name"))
+    title, name = _known(document)
     return Resume(
         title=title,
         name=name,
         filename=filename(title, name),
         document=orjson.dumps(document),
         warnings=warnings,
+    )
+
+
+def _known(document: dict[str, Any]) -> Known:
+    return Known(
+        _unless_blank(document.get("title")), _unless_blank(document["header"].get("name"))
     )
 
 

@@ -1,11 +1,9 @@
 """What there was to say about a resume that is stored by now."""
 
-from typing import Any
-
 import orjson
 
 from resumes.analyzer.format import Format
-from resumes.analyzer.sections import SECTION_TYPES
+from resumes.analyzer.service_fields import take_out
 from resumes.analyzer.validation import validate
 from resumes.errors import Issue
 
@@ -17,17 +15,6 @@ def stored_warnings(document: str | bytes) -> tuple[Issue, ...]:
     admitted when it was stored are taken as admitted.
     """
     stored = orjson.loads(document)
-    sections = stored["sections"]
-    for name, section in sections.items():
-        _leave_out_service_fields(name, section)
-    stored.pop("isImported", None)
-    return validate(stored, Format(extra_section_types=frozenset(sections))).all_warnings()
-
-
-def _leave_out_service_fields(name: str, section: dict[str, Any]) -> None:
-    section_type = SECTION_TYPES.get(name)
-    if section_type is None:
-        return
-    for item in section.get("items") or []:
-        for field in section_type.set_by_service:
-            item.pop(field, None)
+    take_out(stored)
+    accepted = Format(extra_section_types=frozenset(stored["sections"]))
+    return validate(stored, accepted).all_warnings()

@@ -154,6 +154,7 @@ class SectionType:
         "own_checks",
         "own_fields",
         "set_by_service",
+        "show_flags",
         "text_flags",
     )
 
@@ -169,9 +170,10 @@ class SectionType:
         self.checks: dict[str, tuple[Check, str]] = {
             field: (kind.check, show_flag(field)) for field, kind in fields.items()
         }
+        self.show_flags = tuple(map(show_flag, fields))
         self.set_by_service: dict[str, Any] = {
             "record": name,
-            **dict.fromkeys(map(show_flag, fields), False),
+            **dict.fromkeys(self.show_flags, False),
         }
         self.text_flags: dict[str, str] = {
             field: show_flag(field) for field, kind in fields.items() if type(kind) is Text

@@ -10,16 +10,20 @@ from typing import Any, Final
 
 from sqlalchemy import ColumnElement, Executable, Table, and_, bindparam, func, select
 
+from resumes.store import content_checking
 from resumes.store.checking import BACKUP, STOPPED, Defect, Flaw, Question
 from resumes.store.counters import ResumeCounter, find_counter
 from resumes.store.engine import Store
 from resumes.store.identifiers import POSITION_DIGITS
+from resumes.store.ledger import FileOutcome
 from resumes.store.paging import next_page
 from resumes.store.schema import (
     account_usage,
     accounts,
     documents,
     imported_digests,
+    imported_files,
+    imported_items,
     resumes,
     search_entries,
 )
@@ -47,6 +51,20 @@ def _strays(table: Table, column: ColumnElement[str], other: Table) -> Executabl
     )
 
 
+def _outcomes(table: Table, known: Sequence[FileOutcome]) -> Question:
+    """How many rows of the ledger have an outcome that there is not."""
+    words = ", ".join(f"'{outcome}'" for outcome in known)
+    return Question(
+        Defect.BAD_OUTCOME,
+        select(func.count(), func.min(table.c.claim_id)).where(
+            table.c.account_id == bindparam("account_id"), table.c.outcome.not_in(known)
+        ),
+        f"Rows of {table.name} have an outcome that there is not: lists that they are in fail",
+        STOPPED + f"DELETE FROM {table.name} WHERE account_id = '{{account_id}}' "
+        f"AND outcome NOT IN ({words})",
+    )
+
+
 WHOLE_QUESTIONS: Final = (
     Question(
         Defect.NO_DOCUMENT,
@@ -61,6 +79,8 @@ WHOLE_QUESTIONS: Final = (
         STOPPED + "DELETE FROM documents WHERE account_id = '{account_id}' AND id NOT IN "
         "(SELECT id FROM resumes WHERE account_id = '{account_id}')",
     ),
+    _outcomes(imported_files, list(FileOutcome)),
+    _outcomes(imported_items, [FileOutcome.DONE, FileOutcome.DUPLICATE]),
 )
 OPEN_QUESTIONS: Final = (
     Question(
@@ -123,6 +143,7 @@ def _check(store: Store, account_id: str, name: str, *, is_open: bool) -> Checke
             count, first = connection.execute(question.statement, this).one()
             if count:
                 flaws.append(question.flaw(name, account_id, count, first))
+    flaws += content_checking.iter_flaws(store, account_id, name)
     return Checked(name, counter.rows, flaws)
 
 

@@ -1,12 +1,16 @@
-"""Reading an account's file (resumes.store.account_file), which may have been cut off or changed."""
+"""Reading an account's file (resumes.store.account_file), which a stranger may have written."""
 
 import hashlib
-import json
 from collections.abc import Iterator, Mapping
 from dataclasses import fields
 from typing import Any, BinaryIO, Final, NoReturn
 
-from resumes.errors import InvalidJson
+import orjson
+
+from resumes.analyzer import check_stored
+from resumes.errors import InvalidInput, InvalidJson
+from resumes.store import account_fields
+from resumes.store.account_fields import Rule
 from resumes.store.account_file import (
     COLUMNS,
     DOCUMENT,
@@ -19,33 +23,29 @@ from resumes.store.account_file import (
     Row,
     json_name,
 )
+from resumes.store.identifiers import POSITION_DIGITS
 
 LONGEST_LINE: Final = 64 * 1024 * 1024
 """Bytes. A resume is a small part of it."""
 
-
-def _object(text: bytes) -> dict[str, Any]:
-    content = json.loads(text.decode(), parse_constant=_refuse_constant)
-    if not isinstance(content, dict):
-        raise ValueError("no object")
-    return content
-
-
-def _refuse_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is not JSON")
+SHOWN_CHARS: Final = 60
+"""Of a value that is wrong."""
 
 
 class Reader:
     """An export that is read once, from its first byte. Iterating gives its rows.
 
-    Raises InvalidJson for what is no export, of a newer version, cut off or changed; the last two
-    only when the last row was given.
+    Each field of a row is one that a store may have written, and so is its document, unless these
+    are known from an earlier reading. Raises InvalidJson for what is no export, of a newer version,
+    cut off or changed; the last two only when the last row was given.
     """
 
-    def __init__(self, file: BinaryIO) -> None:
+    def __init__(self, file: BinaryIO, *, are_documents_known: bool = False) -> None:
         self._file = file
+        self._are_documents_known = are_documents_known
         self._sha256 = hashlib.sha256()
-        self._offset = 0
+        self._line = 0
+        self._offset = self._next_offset = 0
         self._last: tuple[int, tuple[Any, ...]] = (0, ())
         self.counts = dict.fromkeys(Kind, 0)
         self.header = self._read_header()
@@ -70,62 +70,81 @@ class Reader:
     def _read(self) -> tuple[dict[str, Any], bytes]:
         """The next line: what it says, and the document at its end, if there is one."""
         line = self._file.readline(LONGEST_LINE)
+        self._line += 1
+        self._offset = self._next_offset
+        self._next_offset += len(line)
         if not line.endswith(b"\n"):
             self._refuse("it ends before its last line")
         self._sha256.update(line)
         head, found, rest = line.rstrip(b"\n").partition(DOCUMENT)
-        document = rest.removesuffix(b"}")
         try:
-            content = _object(head + b"}" if found else head)
-            if found:
-                _object(document)
-        except (ValueError, RecursionError):
+            content = orjson.loads(head + b"}" if found else head)
+        except ValueError:
+            content = None
+        if type(content) is not dict or (found and not rest.endswith(b"}")):
             self._refuse("a line is no JSON object")
-        self._offset += len(line)
-        return content, document
+        return content, rest[:-1]
 
     def _read_header(self) -> Header:
         content, _ = self._read()
         if content.get("format") != FORMAT:
             self._refuse(f'its first line does not say "format":"{FORMAT}"')
         if content.get("version") != VERSION:
-            self._refuse(
-                f"it is of version {content.get('version')!r:.20}, this program reads {VERSION}"
+            version = _shown(content.get("version"))
+            self._refuse(f"it is of version {version}, this program reads {VERSION}")
+        values = {
+            field.name: self._value(
+                content,
+                Column(field.name, json_name(field.name), field.type, is_nullable=False),  # type: ignore[arg-type]  # a dataclass says its types as it was told them
+                account_fields.HEADER[field.name],
             )
-        values = {field.name: content.get(json_name(field.name)) for field in fields(Header)}
-        for field in fields(Header):
-            self._check_value(values[field.name], field.type, json_name(field.name))
-        return Header(**values)  # type: ignore[arg-type]  # they were just checked
+            for field in fields(Header)
+        }
+        return Header(**values)
 
     def _row(self, content: dict[str, Any], document: bytes) -> Row:
-        if content.get("kind") not in set(Kind):
-            self._refuse(f"there are no rows of the kind {content.get('kind')!r:.40}")
-        kind = Kind(content["kind"])
-        values = {one.column: self._value(content, one) for one in COLUMNS[kind]}
+        name = content.get("kind")
+        if type(name) is not str or name not in set(Kind):
+            self._refuse(f"there are no rows of the kind {_shown(name)}")
+        kind = Kind(name)
+        rules = account_fields.ROWS[kind]
+        values = {one.column: self._value(content, one, rules[one.column]) for one in COLUMNS[kind]}
+        row = Row(kind, values, document)
         if bool(document) is not (kind is Kind.RESUME):
             self._refuse("a document stands at the end of each resume's line, and of no other")
-        return Row(kind, values, document)
+        if kind is Kind.RESUME:
+            self._check_resume(row)
+        return row
 
-    def _value(self, content: Mapping[str, Any], column: Column) -> Any:
-        value = content.get(column.name)
-        if value is None and column.is_nullable:
+    def _value(self, content: Mapping[str, Any], column: Column, rule: Rule) -> Any:
+        said = value = content.get(column.name)
+        if value is None:
+            if not column.is_nullable:
+                self._refuse(f'"{column.name}" is missing, which is {rule.words}')
             return None
-        if column.type is bytes and isinstance(value, str):
+        if column.type is bytes and type(value) is str:
             try:
-                return bytes.fromhex(value)
+                value = bytes.fromhex(value)
             except ValueError:
-                self._refuse(f'"{column.name}" is not hexadecimal')
-        self._check_value(value, column.type, column.name)
+                self._refuse(f'"{column.name}" is {_shown(said)}, which is not hexadecimal')
+        if type(value) is not column.type or not rule.allows(value):
+            self._refuse(f'"{column.name}" is {_shown(said)}, and has to be {rule.words}')
         return value
 
-    def _check_value(self, value: object, kind: object, name: str) -> None:
-        is_right = type(value) is kind
-        if type(value) is int:
-            is_right = is_right and 0 <= value < 2**63
-        if type(value) is str:
-            is_right = is_right and "\0" not in value  # PostgreSQL keeps none
-        if not is_right:
-            self._refuse(f'"{name}" is missing, or not what it has to be')
+    def _check_resume(self, row: Row) -> None:
+        values = row.values
+        if int(values["id"][:POSITION_DIGITS], 16) > self.header.last_id_us:
+            self._refuse(f'the resume {values["id"]} is newer than "lastIdUs" of the first line')
+        try:
+            if self._are_documents_known:
+                row.document.decode()
+                return
+            known = check_stored(row.document)
+        except (InvalidInput, UnicodeDecodeError) as error:
+            self._refuse(f'"document" is none that a store has: {error}')
+        for column, said in (("title", known.title), ("name", known.name)):
+            if values[column] != said:
+                self._refuse(f'"{column}" is {_shown(values[column])}, its document says otherwise')
 
     def _check_order(self, row: Row) -> None:
         # Which also says that no row comes twice.
@@ -143,7 +162,17 @@ class Reader:
 
     def _refuse(self, why: str) -> NoReturn:
         raise InvalidJson(
-            f"This is no whole export of an account: {why} (at byte {self._offset:,}). "
-            "`resumes accounts export` writes one",
+            f"This is no whole export of an account: {why} (line {self._line:,}, at byte "
+            f"{self._offset:,}). `resumes accounts export` writes one",
             offset=self._offset,
         )
+
+
+def _shown(value: Any) -> str:
+    """A value of a line, as people are told of it."""
+    if value is None:
+        return "null"
+    if isinstance(value, dict | list):
+        return "an object" if isinstance(value, dict) else "a list"
+    said = repr(value)
+    return said if len(said) <= SHOWN_CHARS else f"{said[:SHOWN_CHARS]}…"

@@ -5,19 +5,33 @@ an account that is closed and has a name that nobody can choose; the last transa
 its own. So it is there whole or not at all, and whoever was cut off begins anew.
 """
 
-import contextlib
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import BinaryIO
 
 from sqlalchemy import Connection, insert, select, update
 
 from resumes.clock import timestamp
-from resumes.errors import Conflict, InvalidJson, NotFound, OutcomeUnknown, ResumesError
+from resumes.errors import (
+    Conflict,
+    InvalidJson,
+    NotFound,
+    OutcomeUnknown,
+    ResumesError,
+    StoreUnavailable,
+)
 from resumes.store import identifiers
 from resumes.store.account_file import Header, Kind, Row
 from resumes.store.account_file_reader import Reader
-from resumes.store.account_rows import DELETED, add_rows, lock_arriving, refuse_known_key
+from resumes.store.account_room import check_room
+from resumes.store.account_rows import (
+    DELETED,
+    add_rows,
+    iter_slices,
+    lock_arriving,
+    refuse_known_keys,
+)
 from resumes.store.accounts import (
     ARRIVING,
     AccountInfo,
@@ -27,7 +41,6 @@ from resumes.store.accounts import (
     get_account,
 )
 from resumes.store.engine import Store, each
-from resumes.store.identifiers import POSITION_DIGITS, RESUME_ID
 from resumes.store.schema import account_usage, accounts, plans
 
 TellStep = Callable[[str, int], None]
@@ -71,6 +84,7 @@ def import_account(
     if find_account(store, chosen + ARRIVING, closed_too=True) is not None:
         delete_account(store, chosen + ARRIVING, with_resumes=True)
     sha256 = _check(store, reader, told)
+    check_room(store, _size_bytes(file, began))
     new = _NewAccount(
         identifiers.account_id(), chosen, plan or header.plan, header, timestamp(store.clock())
     )
@@ -82,24 +96,29 @@ def import_account(
 
 def _check(store: Store, reader: Reader, told: TellStep) -> str:
     """The digest of a file that can be imported as a whole."""
-    for rows, row in enumerate(reader, 1):
-        if row.kind is Kind.RESUME:
-            _check_resume(row, reader.header)
-        elif row.kind is Kind.KEY:
+    hashes: set[bytes] = set()
+    checked = 0
+    for some in iter_slices(reader):
+        if some[0].kind is Kind.KEY:
             with store.read() as connection:
-                refuse_known_key(connection, row)
-        told("checked", rows)
+                refuse_known_keys(connection, some)
+            _refuse_repeated(some, hashes)
+        checked += len(some)
+        told("checked", checked)
     return reader.sha256
 
 
-def _check_resume(row: Row, header: Header) -> None:
-    resume_id = row.values["id"]
-    if not RESUME_ID.fullmatch(resume_id):
-        raise InvalidJson(f'The file has a resume with the id "{resume_id[:80]}", which is none')
-    if int(resume_id[:POSITION_DIGITS], 16) > header.last_id_us:
-        raise InvalidJson(
-            f'The file has the resume {resume_id}, which is newer than its "lastIdUs"'
-        )
+def _refuse_repeated(keys: Sequence[Row], hashes: set[bytes]) -> None:
+    """The keys differ from each other and from those of the hashes, which are theirs as well then."""
+    for row in keys:
+        if row.values["key_hash"] in hashes:
+            raise InvalidJson(f"The file has the key {row.values['id']} under another id as well")
+        hashes.add(row.values["key_hash"])
+
+
+def _size_bytes(file: BinaryIO, began: int) -> int:
+    """How much of the file there is after its beginning."""
+    return file.seek(0, os.SEEK_END) - began
 
 
 def _taken(name: str) -> Conflict:
@@ -146,19 +165,32 @@ def _fill(
 ) -> dict[Kind, int]:
     """How many rows of each kind the account has, which is open; on an error it is gone."""
     try:
-        reader = Reader(file)
+        reader = Reader(file, are_documents_known=True)
         add_rows(store, new.account_id, reader, lambda stored: told("stored", stored))
         if reader.sha256 != sha256:
             raise InvalidJson("The file was changed while it was imported; import it again")
         store.write(_open, new)
     except OutcomeUnknown:
         raise  # it may have arrived
-    except (ResumesError, OSError):
-        # The next call would; where the store is away, only that one can.
-        with contextlib.suppress(ResumesError):
-            delete_account(store, new.name + ARRIVING, with_resumes=True)
+    except (ResumesError, OSError) as error:
+        _remove(store, new, error)
         raise
     return reader.counts
+
+
+def _remove(store: Store, new: _NewAccount, why: ResumesError | OSError) -> None:
+    """Nothing of the account is there. Raises StoreUnavailable where something stays."""
+    arriving = new.name + ARRIVING
+    try:
+        delete_account(store, arriving, with_resumes=True)
+    except NotFound:
+        pass  # somebody else did
+    except ResumesError as error:
+        raise StoreUnavailable(
+            f"{str(why).rstrip('.')}. A part of the account is in the store, where nobody sees it: "
+            f"when that is put right, import it again, or let go of that part by `resumes accounts "
+            f"delete {arriving} --with-resumes --yes`"
+        ) from error
 
 
 @each

@@ -12,6 +12,7 @@ from sqlalchemy import Connection, bindparam, insert, select, update
 
 from resumes.errors import Conflict
 from resumes.store.account_file import Kind, Row
+from resumes.store.account_room import check_room_for_slice
 from resumes.store.accounts import lock_account
 from resumes.store.creating import ADD_DOCUMENT
 from resumes.store.engine import Store, each
@@ -57,6 +58,7 @@ def add_rows(
     """
     added = 0
     for some in iter_slices(rows):
+        check_room_for_slice(store, sum(row.size_bytes for row in some))
         store.write(_add, _Slice(account_id, some))
         added += len(some)
         told(added)
@@ -116,8 +118,7 @@ def _add_documents(connection: Connection, some: _Slice) -> None:
 
 
 def _add_to_directory(connection: Connection, some: _Slice) -> None:
-    for row in some.rows:
-        refuse_known_key(connection, row)
+    refuse_known_keys(connection, some.rows)
     ADD_TO_DIRECTORY.run_many(
         connection,
         (
@@ -127,13 +128,26 @@ def _add_to_directory(connection: Connection, some: _Slice) -> None:
     )
 
 
-def refuse_known_key(connection: Connection, row: Row) -> None:
-    """The key counts nowhere in this store. Raises Conflict."""
-    if OWNER.run(connection, key_hash=row.values["key_hash"]).fetchone() is not None:
-        raise Conflict(
-            f"The key {row.values['id'][:80]} counts in this store already. Revoke it here, or "
-            "export the account without --with-keys"
-        )
+def refuse_known_keys(connection: Connection, rows: Sequence[Row]) -> None:
+    """None of the keys counts in this store, nor another one under the id of one of them.
+
+    Raises Conflict.
+    """
+    for row in rows:
+        if OWNER.run(connection, key_hash=row.values["key_hash"]).fetchone() is not None:
+            raise _known(row.values["id"])
+    # By its id a key is revoked, whoever's it is.
+    ids = [row.values["id"] for row in rows]
+    taken = select(key_directory.c.key_id).where(key_directory.c.key_id.in_(ids))
+    for key_id in connection.execute(taken.limit(1)).scalars():
+        raise _known(key_id)
+
+
+def _known(key_id: str) -> Conflict:
+    return Conflict(
+        f"The key {key_id} counts in this store already. Revoke it here, or export the account "
+        "without --with-keys"
+    )
 
 
 def lock_arriving(connection: Connection, account_id: str) -> None:

@@ -54,6 +54,9 @@ class Defect(StrEnum):
     STRAY_SEARCH_ENTRY = "stray_search_entry"
     STRAY_KEY_HASH = "stray_key_hash"
     NO_KEY_HASH = "no_key_hash"
+    BAD_DOCUMENT = "bad_document"
+    BAD_ITEMS = "bad_items"
+    BAD_OUTCOME = "bad_outcome"
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,12 +10,12 @@ from collections.abc import Sequence
 from datetime import timedelta
 from typing import NamedTuple
 
-from sqlalchemy import Connection, Integer, bindparam, delete, select
+from sqlalchemy import Connection, bindparam, delete, select
 
 from resumes.clock import later
 from resumes.store.engine import Store
 from resumes.store.schema import idempotency
-from resumes.store.statements import Prepared, replacing
+from resumes.store.statements import Prepared, at_most, replacing
 
 KEPT = timedelta(hours=24)
 """How long a key is answered with what it made."""
@@ -37,7 +37,7 @@ _OLDEST = Prepared(
     select(idempotency.c.account_id, idempotency.c.key)
     .where(_TOO_OLD)
     .order_by(idempotency.c.created_at)
-    .limit(bindparam("rows", type_=Integer) + 0)
+    .limit(at_most("rows"))
 )
 # A key that was used anew since it was found stays.
 _PRUNE = Prepared(

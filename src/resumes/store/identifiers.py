@@ -11,6 +11,14 @@ POSITION_DIGITS = 16
 """The first digits of a resume's or a claim's id, which are its time."""
 
 
+LATEST_US = 2**57
+"""An id of a later time, after the year 6500, comes from no clock. In the columns that keep such
+times it leaves room for ids without end."""
+
+KEY_ID = re.compile(r"key_[0-9a-f]{12}")
+"""The form of an API key's id."""
+
+
 def resume_id(position_us: int, tail: str | None = None) -> str:
     """The id at a position of its account: 16 hex digits of microseconds, then 8 random.
 

@@ -4,10 +4,11 @@ The ledger keeps it as JSON text beside the file's own outcome. It is for people
 recovery asks is the ledger's items, one row for each.
 """
 
-import json
-from collections.abc import Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
+
+import orjson
 
 MOST_PROBLEMS = 50
 """How many problems are kept of one file."""
@@ -65,25 +66,56 @@ class Items:
 
 
 def parse_items(text: str) -> Items:
-    """What `as_json` wrote, read back from its text."""
-    fields = json.loads(text)
+    """What `as_json` wrote, read back from its text. Raises ValueError for anything else."""
+    fields = orjson.loads(text)
+    problems = _taken(fields, "problems", lambda value: type(value) is list)
     return Items(
-        total=fields["total"],
-        done=fields["done"],
-        duplicate=fields["duplicate"],
-        held=fields["held"],
-        failed=fields["failed"],
-        problems=tuple(map(_problem, fields["problems"])),
+        total=_taken(fields, "total", _is_count),
+        done=_taken(fields, "done", _is_count),
+        duplicate=_taken(fields, "duplicate", _is_count),
+        held=_taken(fields, "held", _is_count),
+        failed=_taken(fields, "failed", _is_count),
+        problems=tuple(map(_problem, problems)),
     )
 
 
-def _problem(fields: Mapping[str, Any]) -> Problem:
+def _problem(fields: Any) -> Problem:
     return Problem(
-        item=fields["item"],
-        place=fields["place"],
-        outcome=fields["outcome"],
-        reason=fields.get("reason"),
-        message=fields.get("message"),
-        path=fields.get("path"),
-        byte_offset=fields.get("byteOffset"),
+        item=_taken(fields, "item", _is_count),
+        place=_taken(fields, "place", _is_text),
+        outcome=_taken(fields, "outcome", _is_not_done),
+        reason=_taken(fields, "reason", _is_text_or_none),
+        message=_taken(fields, "message", _is_text_or_none),
+        path=_taken(fields, "path", _is_text_or_none),
+        byte_offset=_taken(fields, "byteOffset", _is_count_or_none),
     )
+
+
+NOT_DONE: Final = ("held", "failed", "duplicate")
+"""What a problem's outcome can be."""
+
+
+def _taken(fields: Any, name: str, is_right: Callable[[Any], bool]) -> Any:
+    if type(fields) is not dict or not is_right(value := fields.get(name)):
+        raise ValueError(f"no such {name}")
+    return value
+
+
+def _is_count(value: Any) -> bool:
+    return type(value) is int and 0 <= value < 2**63
+
+
+def _is_count_or_none(value: Any) -> bool:
+    return value is None or _is_count(value)
+
+
+def _is_text(value: Any) -> bool:
+    return type(value) is str
+
+
+def _is_text_or_none(value: Any) -> bool:
+    return value is None or _is_text(value)
+
+
+def _is_not_done(value: Any) -> bool:
+    return value in NOT_DONE

@@ -32,6 +32,8 @@ BASE62 = string.digits + string.ascii_uppercase + string.ascii_lowercase
 RANDOM_CHARACTERS = 58
 CHECKSUM_CHARACTERS = 6
 MASKED_CHARACTERS = 3
+MASKED = re.compile(rf"enh_live_[A-Za-z0-9]{{{MASKED_CHARACTERS}}}…")
+MAX_NAME_CHARS = 100
 DEFAULT_GRACE = timedelta(hours=24)
 MAX_GRACE = timedelta(days=7)
 USED_EVERY = timedelta(minutes=1)
@@ -249,9 +251,9 @@ def import_key(store: Store, account: str, secret: str, *, name: str = "") -> st
 
 
 def _check_key_name(name: str) -> str:
-    if len(name) > 100 or not is_harmless(name):
+    if len(name) > MAX_NAME_CHARS or not is_harmless(name):
         raise InvalidArgument(
-            f"Invalid key name {name[:80]!r}: use at most 100 printable characters"
+            f"Invalid key name {name[:80]!r}: use at most {MAX_NAME_CHARS} printable characters"
         )
     return name
 

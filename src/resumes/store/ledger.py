@@ -13,7 +13,6 @@ from typing import Any, NamedTuple
 from sqlalchemy import (
     ColumnElement,
     Connection,
-    Integer,
     bindparam,
     insert,
     literal,
@@ -27,7 +26,7 @@ from resumes.reasons import Reason
 from resumes.store.engine import WRITE_DEADLINE_S, Store, each
 from resumes.store.items import Items, parse_items
 from resumes.store.schema import accounts, imported_digests, imported_files, imported_items
-from resumes.store.statements import Prepared, replacing
+from resumes.store.statements import Prepared, at_most, replacing
 
 SOURCE_BYTES = 64 * 1024
 """How much of a file that was not imported the ledger keeps."""
@@ -131,7 +130,7 @@ ITEMS_OF_CLAIM = Prepared(
         imported_items.c.claim_id == bindparam("claim_id"),
     )
     .order_by(imported_items.c.item)
-    .limit(bindparam("rows", type_=Integer) + 0)
+    .limit(at_most("rows"))
 )
 ALL_ITEMS = 2**31 - 1
 RESUME_OF_DIGEST = Prepared(
@@ -245,7 +244,7 @@ def _newest_ids(*conditions: ColumnElement[bool]) -> Prepared:
             *conditions,
         )
         .order_by(imported_files.c.claim_id.desc())
-        .limit(bindparam("rows", type_=Integer) + 0)
+        .limit(at_most("rows"))
     )
 
 

@@ -8,7 +8,7 @@ nothing and sees nothing twice.
 
 from typing import Any, NamedTuple
 
-from sqlalchemy import Connection, Integer, bindparam, delete, select, update
+from sqlalchemy import Connection, bindparam, delete, select, update
 
 from resumes.analyzer import list_title
 from resumes.errors import InvalidArgument, NotFound
@@ -16,7 +16,7 @@ from resumes.store import search_index
 from resumes.store.engine import Store, each
 from resumes.store.identifiers import RESUME_ID
 from resumes.store.schema import account_usage, documents, imported_digests, resumes
-from resumes.store.statements import Prepared
+from resumes.store.statements import Prepared, at_most
 
 DEFAULT_LIMIT = 20
 MAX_LIMIT = 100
@@ -81,8 +81,7 @@ PAGE = Prepared(
     select(*COLUMNS)
     .where(resumes.c.account_id == bindparam("account_id"), resumes.c.id > bindparam("after"))
     .order_by(resumes.c.id)
-    # As an expression: SQLite prepares a statement anew whenever a bare LIMIT is bound.
-    .limit(bindparam("rows", type_=Integer) + 0)
+    .limit(at_most("rows"))
 )
 ONE = Prepared(
     select(*COLUMNS, documents.c.document)

@@ -5,12 +5,14 @@ However far a reader has come, no page costs more than another.
 
 from typing import Any
 
-from sqlalchemy import ColumnElement, Integer, Select, bindparam, tuple_
+from sqlalchemy import ColumnElement, Select, bindparam, tuple_
+
+from resumes.store.statements import at_most
 
 
 def first_page(statement: Select[Any], *keys: ColumnElement[Any]) -> Select[Any]:
     """The first of the statement's rows, as many as its parameter `rows` says."""
-    return statement.order_by(*keys).limit(bindparam("rows", type_=Integer) + 0)
+    return statement.order_by(*keys).limit(at_most("rows"))
 
 
 def next_page(statement: Select[Any], *keys: ColumnElement[Any]) -> Select[Any]:

@@ -1,7 +1,8 @@
 """What people ask of an importer for files that it put away: try again, let in.
 
-A request is a row that the importer of the file's folder takes up, wherever it was asked. It
-says nothing of the outcome: that is the file's own row in the ledger, as before.
+A request is a row that the importer of the file's folder takes up, wherever it was asked; and if
+nobody watches that folder, whoever finds the file in another one, into which the folder was moved.
+It says nothing of the outcome: that is the file's own row in the ledger, as before.
 """
 
 from collections.abc import Sequence
@@ -9,7 +10,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from sqlalchemy import Connection, Integer, bindparam, delete, func, select, update
+from sqlalchemy import Connection, bindparam, delete, func, select, update
 
 from resumes.clock import timestamp
 from resumes.store.columns import Text
@@ -17,7 +18,7 @@ from resumes.store.engine import Store, each
 from resumes.store.importers import list_importers
 from resumes.store.ledger import FileOutcome
 from resumes.store.schema import import_requests, imported_files
-from resumes.store.statements import Prepared
+from resumes.store.statements import Prepared, at_most
 
 
 class Action(StrEnum):
@@ -52,7 +53,7 @@ REQUESTS = Prepared(
         | (import_requests.c.root == bindparam("root", type_=Text))
     )
     .order_by(import_requests.c.account_id, import_requests.c.claim_id)
-    .limit(bindparam("rows", type_=Integer) + 0)
+    .limit(at_most("rows"))
 )
 
 REQUEST = Prepared(
@@ -109,6 +110,19 @@ def list_unwatched_roots(store: Store) -> list[str | None]:
         for root in sorted(roots, key=lambda root: root or "")
         if root not in watched and not (root is None and watched)
     ]
+
+
+def list_strays(store: Store, *, root: str, limit: int = 1_000) -> list[Request]:
+    """What is asked for files of folders that are not `root` and that no live importer watches.
+
+    At most `limit` of each such folder, by account, in the order of arrival.
+    """
+    strays: list[Request] = []
+    for other in list_unwatched_roots(store):
+        if other not in (None, root):
+            asked = list_requests(store, root=other, limit=limit)
+            strays += [request for request in asked if request.root == other]
+    return strays
 
 
 def drop_requests(store: Store, requests: Sequence[Request]) -> None:

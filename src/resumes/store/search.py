@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple
 
-from sqlalchemy import Connection, Integer, bindparam, func, literal, select
+from sqlalchemy import Connection, bindparam, func, literal, select
 
 from resumes.errors import InvalidArgument
 from resumes.store import search_index
@@ -21,7 +21,7 @@ from resumes.store.listing import COLUMNS, MAX_LIMIT, Entry, Page, check_cursor
 from resumes.store.schema import documents, resumes
 from resumes.store.search_index import EMAIL, Progress
 from resumes.store.search_words import holds, parse_terms, searched_words
-from resumes.store.statements import Prepared
+from resumes.store.statements import Prepared, at_most
 
 PATIENCE_S: Final = 0.05
 """How long resumes that are not indexed yet are looked through when nobody says otherwise."""
@@ -55,12 +55,12 @@ NOT_INDEXED = Prepared(
     )
     .where(resumes.c.account_id == bindparam("account_id"), resumes.c.id > bindparam("after"))
     .order_by(resumes.c.id)
-    .limit(bindparam("rows", type_=Integer) + 0)
+    .limit(at_most("rows"))
 )
 _REST = (
     select(literal(1).label("one"))
     .where(resumes.c.account_id == bindparam("account_id"), resumes.c.id > bindparam("after"))
-    .limit(bindparam("most", type_=Integer) + 0)
+    .limit(at_most("most"))
     .subquery()
 )
 COUNT_REST = Prepared(select(func.count()).select_from(_REST))

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from types import TracebackType
 from typing import Final, NamedTuple, Self
 
-from sqlalchemy import Connection, Integer, bindparam, func, select
+from sqlalchemy import Connection, bindparam, func, select
 
 from resumes.errors import ResumesError
 from resumes.store import search_index
@@ -21,7 +21,7 @@ from resumes.store.identifiers import POSITION_DIGITS, resume_id
 from resumes.store.schema import account_usage, accounts, documents, resumes, search_progress
 from resumes.store.search_index import EMAIL, Slice
 from resumes.store.search_words import searched_words
-from resumes.store.statements import Prepared
+from resumes.store.statements import Prepared, at_most
 
 logger = logging.getLogger("resumes.store")
 
@@ -61,7 +61,7 @@ BEHIND = Prepared(
     .outerjoin(search_progress, search_progress.c.account_id == account_usage.c.account_id)
     .where(account_usage.c.last_id_us > _INDEXED_US, accounts.c.closed_at.is_(None))
     .order_by(account_usage.c.account_id)
-    .limit(bindparam("accounts", type_=Integer) + 0)
+    .limit(at_most("accounts"))
 )
 NEXT = Prepared(
     select(resumes.c.id, resumes.c.title, resumes.c.name, EMAIL)
@@ -75,7 +75,7 @@ NEXT = Prepared(
         resumes.c.id <= bindparam("last"),
     )
     .order_by(resumes.c.id)
-    .limit(bindparam("rows", type_=Integer) + 0)
+    .limit(at_most("rows"))
 )
 
 

@@ -11,7 +11,6 @@ from typing import Any, Final, NamedTuple
 
 from sqlalchemy import (
     Connection,
-    Integer,
     bindparam,
     delete,
     func,
@@ -37,7 +36,7 @@ from resumes.store.schema import (
 from resumes.store.search_pieces import Pieces, Wanted
 from resumes.store.search_words import pieces_of_terms
 from resumes.store.sqlite import pieces as sqlite_pieces
-from resumes.store.statements import Prepared, driver
+from resumes.store.statements import Prepared, at_most, driver
 
 
 class Progress(NamedTuple):
@@ -98,7 +97,7 @@ OLDEST_ENTRIES = Prepared(
     select(search_entries.c.seq, search_entries.c.words)
     .where(search_entries.c.account_id == bindparam("account_id"))
     .order_by(search_entries.c.seq)
-    .limit(bindparam("rows", type_=Integer) + 0)
+    .limit(at_most("rows"))
 )
 REMOVE_ENTRY = Prepared(
     delete(search_entries).where(

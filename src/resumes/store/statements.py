@@ -8,7 +8,15 @@ this is for statements over text, integers and bytes.
 from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any
 
-from sqlalchemy import Connection, Executable, LargeBinary, Table, bindparam
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Executable,
+    Integer,
+    LargeBinary,
+    Table,
+    bindparam,
+)
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.engine.default import DefaultDialect
 from sqlalchemy.ext.compiler import compiles
@@ -66,6 +74,15 @@ def run_many(connection: Connection, sql: str, rows: list[list[Any]]) -> None:
         driver(connection).execute(sql, rows[0])
     elif rows:
         driver(connection).cursor().executemany(sql, rows)
+
+
+def at_most(name: str) -> ColumnElement[int]:
+    """The parameter of this name as the LIMIT of a statement.
+
+    As a sum: SQLite prepares a statement anew whenever the value of a bare LIMIT is bound.
+    """
+    limit: ColumnElement[int] = bindparam(name, type_=Integer) + 0
+    return limit
 
 
 def replacing(table: Table, names: Collection[str] | None = None) -> Prepared:

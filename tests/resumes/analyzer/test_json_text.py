@@ -63,6 +63,7 @@ def refusal_of(body: bytes) -> InvalidJson:
         (b"{\n\xe2\x82\xac}", "key must be a string", 2),
         (b"{", "the text ends in the middle of an object", 1),
         (b'["a\nb"]', "control character", 3),
+        (b'["\\\n' + b"," * 120_001 + b'"]', "invalid escape", 3),
         (b"[" + b"1," * 120_000 + b"1]", "more than 120,000 values", 240_000),
         (b'["a,b\\",c"' + b",[]" * 120_000, "more than 120,000 values", 10 + 3 * 119_999),
         (b'{"":{' + b'"":1,' * 50_001, "more than 50,000 fields", 250_002),

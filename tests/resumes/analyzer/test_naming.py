@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from resumes.analyzer.naming import filename, list_title
+from resumes.analyzer.naming import filename, is_filename, list_title
 
 
 @pytest.mark.parametrize(
@@ -57,6 +57,7 @@ def test_filename_is_cut_to_120_bytes_between_characters() -> None:
 @given(title=st.none() | st.text(), name=st.none() | st.text())
 def test_filename_is_safe_whatever_the_name_and_title(title: str | None, name: str | None) -> None:
     made = filename(title, name)
+    assert is_filename(made)
     assert made.endswith(".pdf")
     assert not made.startswith((".", " "))
     assert len(made.encode()) <= 120
@@ -78,3 +79,14 @@ def test_letters_at_the_ends_of_a_name_and_where_it_is_cut_stay() -> None:
 
 def test_a_name_is_not_cut_within_a_letter() -> None:
     assert filename(None, "a" + "é" * 100) == "a" + "é" * 54 + "Resume.pdf"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "", ".pdf", "..pdf", "Ada", "Ada.PDF", "../Ada.pdf", "/Ada.pdf", "a\\b.pdf", " Ada.pdf",
+        "a\0.pdf", "a\n.pdf", "a\u202e.pdf", "x" * 117 + ".pdf", "\u00e9" * 59 + ".pdf",
+    ],
+)  # fmt: skip
+def test_what_is_not_safe_everywhere_is_no_filename(text: str) -> None:
+    assert not is_filename(text)

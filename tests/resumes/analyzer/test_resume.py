@@ -4,7 +4,9 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from resumes.analyzer import Format, Resume, parse
+from resumes.analyzer import Format, Resume, check_stored, parse
+from resumes.analyzer.json_text import MAX_FIELDS
+from resumes.analyzer.sections import MAX_ITEMS, SECTION_TYPES
 from resumes.errors import CoverLetter, InvalidJson, InvalidResume, Issue, TooLarge
 from tests.resumes.analyzer.documents import a_document, parsed, with_section
 
@@ -159,3 +161,50 @@ def test_far_too_many_odd_fields_are_refused_as_a_whole() -> None:
     with pytest.raises(InvalidResume, match="more than 10,000 unknown") as refusal:
         parse(f'{{"header":{{{odd}}},"sections":{{}}}}'.encode())
     assert [issue.path for issue in refusal.value.issues] == [""]
+
+
+@pytest.mark.parametrize("body", SHAPES)
+def test_what_was_stored_is_known_by_title_and_name(body: bytes) -> None:
+    resume = parse(body)
+    assert check_stored(resume.document) == (resume.title, resume.name)
+
+
+def test_a_stored_document_may_be_larger_than_what_can_be_sent() -> None:
+    section = {"column": 0, "items": [{}] * MAX_ITEMS}
+    accepted = Format(extra_section_types=frozenset({"patents"}))
+    sections = dict.fromkeys([*SECTION_TYPES, *accepted.extra_section_types], section)
+    document = parsed({"header": {"name": "Ada"}, "sections": sections}, accepted).document
+    assert document.count(b":") > MAX_FIELDS
+    assert check_stored(document).name == "Ada"
+
+
+def _with(**members: object) -> bytes:
+    return json.dumps(json.loads(parse(SHAPES[1]).document) | members).encode()
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        b"",
+        b"[]",
+        b"{}",
+        SHAPES[1],
+        _with(isImported="yes"),
+        _with(header=[]),
+        _with(sections=7),
+        _with(title="\ud800"),
+        _with(title="\0"),
+        _with(type="coverLetter"),
+        _with(sections={"awards": 7}),
+        _with(sections={"awards": {"column": 0, "items": {}}}),
+        _with(sections={"awards": {"column": 0, "items": [5, None]}}),
+        parse(SHAPES[1]).document.replace(b'"record":"experiences"', b'"record":"awards"'),
+        parse(SHAPES[1]).document.replace(b'"showLink":false', b'"showLink":1e999'),
+        parse(SHAPES[1]).document.replace(b"2020", b"1e999"),
+        parse(SHAPES[1]).document.replace(b"2020", b"9" * 4_000),
+        b'{"a":' * 900 + b"1" + b"}" * 900,
+    ],
+)
+def test_what_the_service_cannot_have_stored_is_refused(document: bytes) -> None:
+    with pytest.raises((InvalidJson, InvalidResume, CoverLetter)):
+        check_stored(document)

@@ -6,20 +6,8 @@ import pytest
 from resumes.store import Store, accounts, open_store
 from resumes.store.accounts import AccountInfo
 from tests import tenants
+from tests.clocks import SteppingClock as SteppingClock
 from tests.resumes.store.moving.builders import fill_store
-
-
-class SteppingClock:
-    """A clock that stands still until it is moved. Microseconds."""
-
-    def __init__(self, now_us: int = 1_800_000_000_000_000) -> None:
-        self.now_us = now_us
-
-    def __call__(self) -> int:
-        return self.now_us
-
-    def advance(self, seconds: float) -> None:
-        self.now_us += int(seconds * 1_000_000)
 
 
 @pytest.fixture

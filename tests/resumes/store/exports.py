@@ -10,6 +10,11 @@ from tests.resumes.builders import a_claim, a_resume
 
 HEADER = Header("ana", "pro", "2027-01-15T08:00:00.000Z", "2027-01-15T09:00:00.000Z", 16, 1)
 NOW = "2027-01-15T08:00:00.000Z"
+TITLE = 'a","document":{"b'
+DOCUMENT = (
+    b'{ "z": 1e2,"header":{},"sections":{},"document":{"a":"\xc3\xa9"},'
+    b'"title":"a\\",\\"document\\":{\\"b","isImported":true }'
+)
 
 
 def fill(store: Store, account: AccountInfo, count: int) -> list[str]:
@@ -28,10 +33,10 @@ def exported(store: Store, name: str = "ana", *, with_keys: bool = False) -> byt
 def a_row(resume_id: str = "0" * 23 + "1", **values: Any) -> Row:
     """A resume whose title looks like the place where documents begin."""
     row = {
-        "id": resume_id, "title": 'a","document":{"b', "name": None, "filename": "a.pdf",
+        "id": resume_id, "title": TITLE, "name": None, "filename": "a.pdf",
         "created_at": NOW, "updated_at": NOW,
     }  # fmt: skip
-    return Row(Kind.RESUME, row | values, b'{ "z": 1e2,"document":{"a":"\xc3\xa9"} }')
+    return Row(Kind.RESUME, row | values, DOCUMENT)
 
 
 def an_export(*rows: Row) -> list[bytes]:

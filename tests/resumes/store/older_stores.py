@@ -22,6 +22,7 @@ def a_store_of_0001(path: Path, scratch: Path) -> None:
     for revision in migrations.revisions(folder)[1:]:
         for file in (folder / "versions").glob(f"{revision}_*.py"):
             file.unlink()
+    path.touch(mode=0o600)
     engine = sqlite_engine(path, transactions=False)
     with engine.connect() as connection:
         connection.exec_driver_sql(f"PRAGMA application_id={APPLICATION_ID}")
@@ -47,6 +48,7 @@ def _fill(connection: Connection) -> None:
             },
         ),
         ("documents", {"account_id": ACCOUNT, "id": RESUME, "document": "{}"}),
+        ("idempotency", _key()),
         ("imported_items", _item()),
         ("imported_digests", {"account_id": ACCOUNT, "digest": b"d" * 32, "resume_id": RESUME}),
         ("imported_files", _file(DONE, "done")),
@@ -56,6 +58,16 @@ def _fill(connection: Connection) -> None:
         names = ", ".join(row)
         values = ", ".join(f":{name}" for name in row)
         connection.execute(text(f"INSERT INTO {table} ({names}) VALUES ({values})"), row)
+
+
+def _key() -> dict[str, object]:
+    return {
+        "account_id": ACCOUNT,
+        "key": "once",
+        "body_sha256": b"s" * 32,
+        "resume_id": RESUME,
+        "created_at": WHEN,
+    }
 
 
 def _item() -> dict[str, object]:

@@ -11,9 +11,10 @@ from tests.resumes.store.exports import HEADER, NOW, a_row, an_export
 
 
 def test_what_was_written_is_read_byte_for_byte() -> None:
-    item = Row(Kind.ITEM, {"claim_id": "c", "item": 3, "outcome": "done", "resume_id": "r"})
-    digest = Row(Kind.DIGEST, {"digest": b"\x00\xff", "resume_id": "r"})
-    rows = [a_row(), item, digest]
+    resume_id, claim_id = "0" * 23 + "1", "c" * 24
+    item = {"claim_id": claim_id, "item": 3, "outcome": "done", "resume_id": resume_id}
+    digest = {"digest": b"\x00\xff" * 16, "resume_id": resume_id}
+    rows = [a_row(), Row(Kind.ITEM, item), Row(Kind.DIGEST, digest)]
 
     reader = Reader(io.BytesIO(b"".join(an_export(*rows))))
 

@@ -1,19 +1,23 @@
 """An account on its way in."""
 
 import io
+import shutil
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
 from resumes.errors import Conflict, InvalidArgument, InvalidJson, NotFound, StoreUnavailable
 from resumes.store import (
     Store,
+    account_room,
     account_rows,
     accounts,
     counters,
     creating,
+    identifiers,
     keys,
     ledger,
     listing,
@@ -27,7 +31,7 @@ from resumes.store.accounts import AccountInfo
 from tests.resumes.builders import a_claim, a_resume
 from tests.resumes.store.builders import a_file
 from tests.resumes.store.conftest import SteppingClock
-from tests.resumes.store.exports import exported, fill
+from tests.resumes.store.exports import HEADER, NOW, a_row, an_export, exported, fill
 
 MakeAccount = Callable[..., AccountInfo]
 
@@ -260,13 +264,112 @@ def test_a_file_that_changes_while_it_is_imported_is_refused_and_leaves_nothing(
 
 @pytest.mark.parametrize("resume_id", ["x" * 24, "f" * 24])
 def test_an_id_that_no_store_gave_is_refused(store: Store, resume_id: str) -> None:
+    with pytest.raises(InvalidJson, match="line 2"):
+        take(store, b"".join(an_export(a_row(resume_id))), plan="free")
+    assert names(store) == []
+
+
+def a_key(number: int, *, key_hash: bytes | None = None) -> Row:
+    return Row(
+        Kind.KEY,
+        {
+            "id": f"key_{number:012x}", "name": "", "masked": "enh_live_abc…", "created_at": NOW,
+            "shown_at": None, "last_used_at": None, "expires_at": None, "revoked_at": None,
+            "key_hash": key_hash or bytes([number]) * 32,
+        },
+    )  # fmt: skip
+
+
+def test_one_key_under_two_ids_is_refused(
+    store: Store, an_account: MakeAccount, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(account_rows, "SLICE_ROWS", 2)
+    export = an_export(a_key(1), a_key(2), a_key(3, key_hash=bytes([1]) * 32))
+    with pytest.raises(InvalidJson, match="key_000000000003 under another id"):
+        take(store, b"".join(export))
+    assert names(store) == []
+
+
+def test_a_key_with_the_id_of_one_that_counts_here_is_refused(
+    store: Store, an_account: MakeAccount
+) -> None:
+    an_account("bo")
+    new = keys.create_key(store, "bo")
+    export = an_export(a_key(int(new.id.removeprefix("key_"), 16), key_hash=b"z" * 32))
+    with pytest.raises(Conflict, match="--with-keys"):
+        take(store, b"".join(export), name="again")
+    keys.revoke_key(store, new.id)
+    assert take(store, b"".join(export), name="again").name == "again"
+
+
+def test_resumes_can_be_created_after_the_latest_id_that_a_file_can_have(
+    store: Store, clock: SteppingClock
+) -> None:
+    header = replace(HEADER, last_id_us=identifiers.LATEST_US)
     writer = Writer()
-    now = "2027-01-15T08:00:00.000Z"
-    values = {"id": resume_id, "title": None, "name": None, "filename": "a.pdf"}
-    row = Row(Kind.RESUME, values | {"created_at": now, "updated_at": now}, b"{}")
-    lines = [writer.header(Header("ana", "free", now, now, 1, 1)), writer.row(row), writer.end()]
-    with pytest.raises(InvalidJson, match="The file has"):
-        take(store, b"".join(lines))
+    back = take(store, writer.header(header) + writer.end())
+    first, second = creating.create(store, back.id, [a_resume("Ada"), a_resume("Bo")])
+    assert isinstance(first, creating.Created)
+    assert isinstance(second, creating.Created)
+    assert identifiers.resume_id(identifiers.LATEST_US, "f" * 8) < first.id < second.id
+    assert accounts.get_account(store, "ana").last_resume_at is not None
+
+
+@pytest.mark.sqlite("a server's disk is not known")
+def test_without_room_for_it_nothing_is_stored(
+    store: Store, an_account: MakeAccount, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fill(store, an_account(), 3)
+    export = exported(store)
+    free = [2 * len(export) + account_room.LEAST_BYTES - 1]
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: Disk(free[0]))
+    with pytest.raises(StoreUnavailable, match=r"MB of free space, .* MB are needed"):
+        take(store, export, name="again")
+    assert names(store) == ["ana"]
+    free[0] += 1
+    assert take(store, export, name="again").resume_count == 3
+
+
+class Disk(NamedTuple):
+    free: int
+
+
+@pytest.mark.sqlite("a server's disk is not known")
+def test_a_disk_that_others_fill_meanwhile_ends_the_import_and_nothing_stays(
+    store: Store, an_account: MakeAccount, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(account_rows, "SLICE_ROWS", 2)
+    fill(store, an_account(), 5)
+    export = exported(store)
+    free = [10**9]
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: Disk(free[0]))
+
+    def others(step: str, rows: int) -> None:
+        if step == "stored" and rows == 4:
+            free[0] = account_room.LEAST_BYTES
+
+    with pytest.raises(StoreUnavailable, match="of free space"):
+        take(store, export, name="again", told=others)
+    assert names(store) == ["ana"]
+
+
+def test_what_stays_of_an_import_that_failed_is_told_with_how_to_go_on(
+    store: Store, an_account: MakeAccount, url: str
+) -> None:
+    fill(store, an_account(), 2)
+    export = exported(store)
+
+    def cut(step: str, rows: int) -> None:
+        if step == "stored":
+            store.lane.close()
+
+    with pytest.raises(StoreUnavailable) as failure:
+        take(store, export, name="again", told=cut)
+    assert "import it again" in failure.value.message
+    assert "`resumes accounts delete again~import --with-resumes --yes`" in failure.value.message
+    with open_store(url) as other:
+        accounts.delete_account(other, "again~import", with_resumes=True)
+        assert names(other) == ["ana"]
 
 
 def test_an_account_that_somebody_else_has_begun_to_delete_does_not_arrive(

@@ -30,6 +30,13 @@ def test_a_counter_that_is_wrong_is_found(store: Store, an_account: MakeAccount)
     assert counters.list_wrong(store) == [ResumeCounter("ana", 9, 1)]
 
 
+def test_wrong_counters_are_in_the_order_of_names(store: Store, an_account: MakeAccount) -> None:
+    names = ["dan", "ana", "eve", "cy", "bo"]
+    for account in [an_account(name) for name in names]:
+        lie(store, account)
+    assert [one.account for one in counters.list_wrong(store)] == sorted(names)
+
+
 def test_the_counter_of_one_account_is_held_against_its_own_resumes(
     store: Store, an_account: MakeAccount
 ) -> None:

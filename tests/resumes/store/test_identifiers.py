@@ -18,7 +18,7 @@ def test_ids_compare_as_their_positions_do() -> None:
 
 def test_account_and_key_ids_are_random() -> None:
     assert len({identifiers.account_id() for _ in range(100)}) == 100
-    assert all(identifiers.key_id().startswith("key_") for _ in range(3))
+    assert all(identifiers.KEY_ID.fullmatch(identifiers.key_id()) for _ in range(3))
 
 
 def test_random_ends_are_as_many_as_asked_for_and_differ() -> None:

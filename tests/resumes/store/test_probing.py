@@ -74,3 +74,19 @@ def test_a_disk_that_takes_no_more_fails_writing_and_not_reading(store: Store) -
     probe_reading(store)
 
     probe_writing(store)
+
+
+@pytest.mark.sqlite("its file")
+def test_a_file_that_was_removed_or_replaced_fails_both_for_good(store: Store) -> None:
+    path = sqlite_of(store).path
+    content = path.read_bytes()
+    path.unlink()
+
+    with pytest.raises(StoreUnavailable):
+        probe_writing(store)
+    path.write_bytes(content)
+
+    with pytest.raises(StoreUnavailable):
+        probe_reading(store)
+    with pytest.raises(StoreUnavailable):
+        probe_writing(store)

@@ -114,3 +114,22 @@ def test_folders_that_no_live_importer_watches_are_known(
     assert requests.list_unwatched_roots(store) == ["/srv/other"]
     clock.advance(60)
     assert requests.list_unwatched_roots(store) == [None, "/srv/inbox", "/srv/other"]
+
+
+def test_strays_are_of_folders_that_nobody_watches(
+    store: Store, an_account: MakeAccount, clock: SteppingClock
+) -> None:
+    account = an_account()
+    for digit, root in (("1", "/srv/inbox"), ("2", "/srv/moved"), ("3", None), ("4", "/srv/live")):
+        a_file(store, account, digit * 24, root=root)
+    asking.ask_all(store, Action.RETRY)
+    importers.announce(store, an_importer("a" * 24, root="/srv/live"))
+
+    def strays(**more: int) -> list[str]:
+        found = requests.list_strays(store, root="/srv/inbox", **more)
+        return [one.claim_id[0] for one in found]
+
+    assert strays() == ["2"]
+    assert strays(limit=0) == []
+    clock.advance(60)
+    assert strays() == ["4", "2"]

@@ -1,7 +1,6 @@
 import contextlib
 import logging
 import threading
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
@@ -29,6 +28,7 @@ from resumes.store.search_filler import (
 from resumes.store.search_index import Slice
 from tests.resumes.builders import a_resume
 from tests.resumes.store.builders import Busy, sqlite_of
+from tests.waiting import wait_until
 
 MakeAccount = Callable[..., AccountInfo]
 LOOK_S = 0.01
@@ -42,13 +42,6 @@ def fill(store: Store, account: AccountInfo, count: int) -> list[str]:
 def indexed(store: Store) -> int:
     with store.read() as connection:
         return int(connection.execute(text("SELECT count(*) FROM search_entries")).scalar_one())
-
-
-def wait_until(is_so: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 20
-    while not is_so():
-        assert time.monotonic() < deadline
-        time.sleep(0.005)
 
 
 @contextmanager

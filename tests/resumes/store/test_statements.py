@@ -3,7 +3,7 @@ from sqlalchemy import BindParameter, Connection, LargeBinary, bindparam, func, 
 
 from resumes.store import Store
 from resumes.store.schema import plans
-from resumes.store.statements import Prepared, blob
+from resumes.store.statements import Prepared, at_most, blob
 
 
 def test_a_prepared_statement_takes_its_values_by_name(store: Store) -> None:
@@ -15,6 +15,17 @@ def test_a_prepared_statement_takes_its_values_by_name(store: Store) -> None:
     with store.read() as connection:
         found = statement.run(connection, name="business", listing=True, rows=5).fetchall()
     assert found == [(1000,)]
+
+
+def test_at_most_so_many_rows_are_found_and_their_number_is_no_bare_parameter(
+    store: Store,
+) -> None:
+    statement = select(plans.c.name).order_by(plans.c.name).limit(at_most("most"))
+    with store.read() as connection:
+        sql = str(statement.compile(dialect=connection.dialect))
+        found = Prepared(statement).run(connection, most=2).fetchall()
+    assert "+" in sql.partition("LIMIT")[2]
+    assert found == [("business",), ("free",)]
 
 
 def test_a_missing_value_is_an_error_not_a_null(store: Store) -> None:

@@ -5,21 +5,26 @@ engine.
 """
 
 import re
+import stat
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from resumes.clock import Clock, system_clock, timestamp
-from resumes.errors import Conflict, InvalidArgument, StoreUnavailable
+from resumes.errors import Conflict, InvalidArgument
 from resumes.store.engine import Store, open_store
 from resumes.store.moving import filling, marking
 from resumes.store.moving.marking import Move
 from resumes.store.moving.transferring import Progress, Stage, Watcher, nobody, transfer
 from resumes.store.sqlite.files import check_room, examine, place, scratch_beside, vacuum_into
+from resumes.store.sqlite.identity import LOGS
 
 OUR_NAME: Final = re.compile(r"resumes-\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d\.\d{3}Z\.db")
 """How backups in a folder are called; in the order of their names they are in that of time."""
+
+BESIDE: Final = (".lane", ".lock", *LOGS)
+"""How the names of files end that lie beside a backup once it was read in its place."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,8 +52,9 @@ def back_up(
     """The store of one moment is in a new file; in a folder, it is named by the time.
 
     `keep` so many of the folder's newest backups, this one included, when it is verified; None
-    keeps all. Raises Conflict for a file that exists, InvalidArgument for `keep` without a folder,
-    StoreIncompatible for a store that turns out to be damaged, StoreUnavailable, and OSError.
+    keeps all. Raises Conflict for a file that exists, and for an older one that cannot be removed;
+    InvalidArgument for `keep` without a folder, and for a folder that is not there or cannot be
+    written in; StoreIncompatible for a store that turns out to be damaged; StoreUnavailable.
     """
     path = _path_in(destination, clock)
     if keep is not None and not destination.is_dir():
@@ -56,17 +62,17 @@ def back_up(
     if path.exists():
         raise Conflict(f"{path} exists already: name another file, or a folder")
     if not path.parent.is_dir():
-        raise StoreUnavailable(f"Folder not found: {path.parent}. Create it, or name another")
+        raise InvalidArgument(f"Folder not found: {path.parent}. Create it, or name another")
     with store.read() as connection:
         if origin := marking.read_marks(connection).filled_from:
             raise Conflict(f"The store is still being filled from {origin}: let that end first")
-    with scratch_beside(path) as folder:
+    with scratch_beside(path, refused=InvalidArgument) as folder:
         new = folder / "resumes.db"
         _take(store, new, watcher)
         examine(new, path)
         size_bytes = new.stat().st_size
         place(new, path)
-    removed = [] if keep is None else _prune(destination, keep)
+    removed = [] if keep is None else _prune(path, keep)
     return Backup(path, size_bytes, removed)
 
 
@@ -82,7 +88,7 @@ def _take(store: Store, new: Path, watcher: Watcher) -> None:
         return
     size = store.database.measure()
     total = size.data_bytes + (size.log_bytes or 0)
-    check_room(new.parent, total)
+    check_room(new.parent.parent, total)  # the folder that people know, on the same disk
     vacuum_into(
         store.path,
         new,
@@ -101,9 +107,35 @@ def _take_rows(store: Store, new: Path, watcher: Watcher) -> None:
         filling.finish(target)
 
 
-def _prune(folder: Path, keep: int) -> list[Path]:
-    ours = sorted(path for path in folder.iterdir() if OUR_NAME.fullmatch(path.name))
-    old = ours[:-keep]
+def find_newest(folder: Path) -> Path | None:
+    """The backup in the folder whose name is of the latest time; None where there is none."""
+    return max(filter(_is_ours, folder.iterdir()), default=None)
+
+
+def _prune(made: Path, keep: int) -> list[Path]:
+    """Older backups that are too many are gone, with what lies beside them; which those were.
+
+    What is named by a time to come, after a clock that was ahead, may be of any age: it is left, and
+    takes no place.
+    """
+    older = sorted(path for path in made.parent.iterdir() if path < made and _is_ours(path))
+    old = older[: max(0, len(older) - keep + 1)]
     for path in old:
-        path.unlink()
+        try:
+            path.unlink(missing_ok=True)
+            for ending in BESIDE:
+                path.with_name(path.name + ending).unlink(missing_ok=True)
+        except OSError as error:
+            raise Conflict(
+                f"{made} is there and verified, but {path} cannot be removed: {error.strerror}. "
+                "Remove it yourself"
+            ) from error
     return old
+
+
+def _is_ours(path: Path) -> bool:
+    """Whether it is a file that a backup can be: neither a folder or a link of such a name, nor empty."""
+    if OUR_NAME.fullmatch(path.name) is None:
+        return False
+    status = path.lstat()
+    return stat.S_ISREG(status.st_mode) and status.st_size > 0

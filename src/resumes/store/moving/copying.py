@@ -8,11 +8,32 @@ goes on when it is called again. One that failed gives the source back.
 import contextlib
 
 from resumes.errors import InvalidArgument, OutcomeUnknown, ResumesError
+from resumes.store.addresses import SqliteAddress, parse_address
 from resumes.store.engine import Store
 from resumes.store.moving import filling, marking
 from resumes.store.moving.marking import Move
 from resumes.store.moving.proving import TableDigest
 from resumes.store.moving.transferring import Watcher, nobody, transfer
+from resumes.store.sqlite.database import TRUNCATE_BYTES
+from resumes.store.sqlite.files import check_room
+
+
+def check_target(source: Store, url: str) -> None:
+    """There is room at the address for what the store holds, as far as that can be known.
+
+    Known is how large a file becomes that is copied to a file: PostgreSQL keeps the same rows in
+    another space, and its machine's disk is not ours to look at. Raises StoreUnavailable.
+    """
+    address = parse_address(url)
+    if source.path is None or not isinstance(address, SqliteAddress):
+        return
+    if not address.path.parent.is_dir():
+        return  # opening it says so
+    size = source.database.measure()
+    there_bytes = address.path.stat().st_size if address.path.exists() else 0
+    missing_bytes = max(0, size.data_bytes + (size.log_bytes or 0) - there_bytes)
+    # What is written passes through the new store's log, which is cut when it is so long.
+    check_room(address.path.parent, missing_bytes + min(missing_bytes, TRUNCATE_BYTES))
 
 
 def copy(source: Store, target: Store, *, watcher: Watcher = nobody) -> list[TableDigest]:

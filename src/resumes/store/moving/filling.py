@@ -157,12 +157,22 @@ class Batch(NamedTuple):
 
 
 def _add_patiently(target: Store, batch: Batch) -> None:
-    keep_trying(
-        lambda: target.write(add_rows, batch, deadline_s=DEADLINE_S),
-        within_s=PATIENCE_S,
-        pauses_s=PAUSES_S,
-        is_passing=lambda error: isinstance(error, (StoreUnavailable, OutcomeUnknown)),
-    )
+    try:
+        keep_trying(
+            lambda: target.write(add_rows, batch, deadline_s=DEADLINE_S),
+            within_s=PATIENCE_S,
+            pauses_s=PAUSES_S,
+            is_passing=lambda error: isinstance(error, (StoreUnavailable, OutcomeUnknown)),
+        )
+    except (StoreUnavailable, OutcomeUnknown) as error:
+        # Two stores are in use: which of them it was has to be said. Rows of which nobody knows
+        # whether they are there are looked for when it goes on.
+        why = (
+            "Its disk or server fails: see to that, then do it again"
+            if isinstance(error, OutcomeUnknown)
+            else error.message
+        )
+        raise StoreUnavailable(f"{target.label} was not filled to the end. {why}") from error
 
 
 def _were_added(connection: Connection, requests: Iterable[Batch], _: Any) -> bool:

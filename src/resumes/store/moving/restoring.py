@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from sqlalchemy import Connection, bindparam, select, update
+from sqlalchemy import Connection, bindparam, delete, select, update
 
 from resumes.clock import Clock, system_clock
 from resumes.errors import InvalidArgument, StoreIncompatible, StoreUnavailable
@@ -20,11 +20,12 @@ from resumes.store.addresses import PostgresAddress, SqliteAddress, parse_addres
 from resumes.store.engine import Store, each, open_store
 from resumes.store.locks import FileLock
 from resumes.store.moving import filling
-from resumes.store.moving.backups import stamp
+from resumes.store.moving.backups import find_newest, stamp
 from resumes.store.moving.marking import Move, new_name, set_marks
 from resumes.store.moving.tables import READERS
 from resumes.store.moving.transferring import Watcher, nobody, transfer
-from resumes.store.schema import account_usage
+from resumes.store.processes import name_processes
+from resumes.store.schema import account_usage, import_requests, importers
 from resumes.store.sqlite.database import sqlite_engine
 from resumes.store.sqlite.files import (
     check_room,
@@ -35,6 +36,7 @@ from resumes.store.sqlite.files import (
     scratch_beside,
 )
 from resumes.store.sqlite.lane import DRIVER_ERRORS
+from resumes.store.sqlite.opening import refuse_shared
 from resumes.store.sqlite.private import make_private
 from resumes.store.statements import Prepared
 from resumes.store.transit import allowed_in_transit
@@ -68,9 +70,11 @@ def restore(
 ) -> Restored:
     """The store at the address holds what the backup holds.
 
-    On an error a file is as it was; a database stays marked as being filled, refuses to be used,
-    and the same call begins anew. A file that is replaced is kept beside it. Raises
-    InvalidArgument, StoreIncompatible for what is no backup, is damaged or newer than this program,
+    What was alive where the backup was made is not in it: its importers, and what was asked of
+    them. On an error a file is as it was, and nothing new lies beside it; a database stays marked
+    as being filled, refuses to be used, and the same call begins anew. A file that is replaced is
+    kept beside it. Raises InvalidArgument for a backup that is not there or cannot be read,
+    StoreIncompatible for what is no backup, is damaged or newer than this program,
     StoreUnavailable when the store is in use, and Conflict for a database that is not empty.
     """
     address = parse_address(url)
@@ -81,8 +85,16 @@ def restore(
 
 
 def _check_backup(backup: Path) -> None:
-    if not backup.is_file():
-        raise InvalidArgument(f"Backup not found: {backup}")
+    try:
+        if backup.is_dir():
+            newest = find_newest(backup)
+            which = "" if newest is None else f", such as {newest}"
+            raise InvalidArgument(f"{backup} is a folder: name one file{which}")
+        if not backup.is_file():
+            raise InvalidArgument(f"Backup not found: {backup}")
+        backup.open("rb").close()
+    except OSError as error:
+        raise InvalidArgument(f"Cannot read {backup}: {error.strerror}") from error
     if not is_closed(backup):
         raise StoreIncompatible(
             f"{backup} is a store in use, or one that was not closed: {backup.name}-wal belongs to "
@@ -94,28 +106,38 @@ def _check_backup(backup: Path) -> None:
 def _opened_copy(backup: Path, folder: Path) -> Iterator[Store]:
     """A copy of the backup, verified and brought up to date: the backup itself is not touched."""
     copy = folder / "resumes.db"
-    check_room(folder, backup.stat().st_size)
+    check_room(folder.parent, backup.stat().st_size)  # which people know, on the same disk
     make_private(copy)
     shutil.copyfile(backup, copy)
     examine(copy, backup)
     with open_store(f"sqlite:///{copy}") as store:
-        store.write(_clear_marks, None)
+        store.write(_let_go, None)
         yield store
 
 
 @allowed_in_transit
 @each
-def _clear_marks(connection: Connection, _: None) -> None:
-    # A store that was being moved when it was backed up is not, once it is restored.
+def _let_go(connection: Connection, _: None) -> None:
+    # The backup's store may be in use elsewhere: that it was being moved, which importers ran on
+    # it, and what they were asked to do with files of its folders, is nothing of the new one.
     set_marks(connection, moving_to="", move="")
+    for table in (importers, import_requests):
+        connection.execute(delete(table))
 
 
 def _restore_file(backup: Path, address: SqliteAddress, clock: Clock) -> Restored:
     path = address.path
     if path.exists() and path.samefile(backup):
         raise InvalidArgument(f"{backup} is the store itself: name a backup")
-    with _alone(path), scratch_beside(path) as folder:
+    _check_place(path)
+    with contextlib.ExitStack() as alone, scratch_beside(path) as folder:
+        # A lock file is made only for a backup that is one: what is refused leaves nothing behind.
+        was_there = _lock_path(path).exists()
+        if was_there:
+            alone.enter_context(_alone(path))
         with _opened_copy(backup, folder) as store:
+            if not was_there:
+                alone.enter_context(_alone(path))
             replaced = _read_last_ids(path)
             store.write(_lift, _Floor(clock(), replaced or {}))
             resumes = _count_resumes(store)
@@ -125,17 +147,31 @@ def _restore_file(backup: Path, address: SqliteAddress, clock: Clock) -> Restore
     return Restored(f"sqlite:///{path}", resumes, kept if had_one else None, replaced is not None)
 
 
+def _check_place(path: Path) -> None:
+    """A store can be in this place. Raises StoreUnavailable."""
+    if not path.parent.is_dir():
+        raise StoreUnavailable(f"Folder not found: {path.parent}. Create it, or name another")
+    if path.is_dir():
+        raise StoreUnavailable(f"The database {path} is a folder; name a file")
+    refuse_shared(path)
+
+
+def _lock_path(path: Path) -> Path:
+    return path.with_name(path.name + ".lock")
+
+
 @contextlib.contextmanager
 def _alone(path: Path) -> Iterator[None]:
     """Nobody else has the store open, or can open it. Raises StoreUnavailable, naming who has."""
-    if not path.parent.is_dir():
-        raise StoreUnavailable(f"Folder not found: {path.parent}. Create it, or name another")
-    life = FileLock(path.with_name(path.name + ".lock"))
+    try:
+        life = FileLock(_lock_path(path))
+    except OSError as error:
+        raise StoreUnavailable(f"Cannot write in {path.parent}: {error.strerror}") from error
     try:
         if not life.acquire(wait_s=0):
-            pids = ", ".join(map(str, life.holders())) or "unknown"
+            users = name_processes(life.holders())
             raise StoreUnavailable(
-                f"The store {path} is in use by process {pids}. Stop it, then restore"
+                f"The store {path} is in use by process {users}. Stop it, then restore"
             )
         yield
     finally:

@@ -2,8 +2,8 @@
 
 All keys are compared by their bytes on every engine, so the order is the same everywhere: the last
 key that a store holds says how far it was filled. Tables that begin with an account's id come account
-after account. What is made from other tables (the search index) is left out, and so are the facts of
-one store.
+after account. What is made from other tables (the search index) is left out, and so is what one store
+alone can say: its facts, and the importers that are running on it.
 """
 
 from collections.abc import Callable, Iterator
@@ -15,6 +15,7 @@ from resumes.store.paging import first_page, next_page
 from resumes.store.schema import (
     documents,
     imported_files,
+    importers,
     metadata,
     search_entries,
     search_progress,
@@ -30,7 +31,7 @@ Key = tuple[Any, ...]
 Told = Callable[[str, int], None]
 """Is told a table's name, and how many of its rows were handled since the last time."""
 
-LEFT_OUT: Final = (store_facts, search_progress, search_entries)
+LEFT_OUT: Final = (store_facts, importers, search_progress, search_entries)
 
 TABLES: Final = tuple(table for table in metadata.sorted_tables if table not in LEFT_OUT)
 """What is moved, in an order in which no row refers to one that is not there yet."""

@@ -21,6 +21,8 @@ SCHEMA = "https://raw.example/jsonresume/resume-schema/v1.0.0/schema.json"
         {"basics": {}},
         {"basics": {"name": "Ada"}, "unknown": 1},
         {"$schema": SCHEMA, "skills": []},
+        {"$schema": "https://jsonresume.example/v1.json", "skills": []},
+        {"$schema": "https://raw.example/resume-schema/v1.json", "skills": []},
         {"$schema": SCHEMA, "basics": None},
         {"work": [{"company": "Engines"}]},
         {"education": [{"institution": "School"}], "skills": [], "meta": {}},

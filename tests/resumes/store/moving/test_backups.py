@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from resumes.errors import Conflict, InvalidArgument, StoreUnavailable
+from resumes.errors import Conflict, InvalidArgument
 from resumes.store import Store, accounts, counters, open_store
 from resumes.store.creating import Created, create
 from resumes.store.moving import backups, filling
@@ -83,6 +83,80 @@ def test_backups_in_a_folder_are_named_by_the_time_and_the_oldest_go(
     assert [path.name for path in made.removed] == ["resumes-2027-01-15T08-00-00.000Z.db"]
 
 
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A folder for backups."""
+    made = tmp_path / "backups"
+    made.mkdir()
+    return made
+
+
+def test_a_backup_named_by_a_time_to_come_pushes_none_out(
+    store: Store, folder: Path, clock: SteppingClock
+) -> None:
+    first = backups.back_up(store, folder, clock=clock)
+    ahead = backups.back_up(store, folder, clock=lambda: clock() + 10**15)
+    clock.advance(60)
+
+    made = backups.back_up(store, folder, keep=2, clock=clock)
+
+    assert made.removed == []
+    assert sorted(folder.iterdir()) == [first.path, made.path, ahead.path]
+
+
+def test_what_is_no_backup_but_is_called_so_is_neither_counted_nor_removed(
+    store: Store, folder: Path, clock: SteppingClock
+) -> None:
+    (folder / "resumes-2020-01-01T00-00-00.000Z.db").touch()
+    (folder / "resumes-2020-01-02T00-00-00.000Z.db").mkdir()
+    (folder / "resumes-2020-01-03T00-00-00.000Z.db").symlink_to("/etc/hostname")
+    before = names_in(folder)
+    first = backups.back_up(store, folder, keep=2, clock=clock)
+    clock.advance(1)
+
+    second = backups.back_up(store, folder, keep=2, clock=clock)
+    clock.advance(1)
+    third = backups.back_up(store, folder, keep=1, clock=clock)
+
+    assert (second.removed, third.removed) == ([], [first.path, second.path])
+    assert names_in(folder) == [*before, third.path.name]
+
+
+def test_what_reading_a_backup_in_its_place_has_left_goes_with_it(
+    store: Store, folder: Path, clock: SteppingClock
+) -> None:
+    first = backups.back_up(store, folder, clock=clock)
+    with open_store(f"sqlite:///{first.path}", upgrade=False) as opened:
+        accounts.list_accounts(opened)
+    assert len(names_in(folder)) > 1
+    clock.advance(1)
+
+    made = backups.back_up(store, folder, keep=1, clock=clock)
+
+    assert names_in(folder) == [made.path.name]
+
+
+def test_an_older_backup_that_cannot_be_removed_is_named_with_the_new_one(
+    store: Store, folder: Path, clock: SteppingClock
+) -> None:
+    first = backups.back_up(store, folder, clock=clock)
+    first.path.with_name(f"{first.path.name}.lock").mkdir()
+    clock.advance(1)
+    with pytest.raises(Conflict, match=r"01\.000Z\.db is there and verified, but .*00\.000Z\.db"):
+        backups.back_up(store, folder, keep=1, clock=clock)
+
+
+def test_the_newest_backup_of_a_folder_is_found(
+    store: Store, folder: Path, clock: SteppingClock
+) -> None:
+    assert backups.find_newest(folder) is None
+    for _ in range(2):
+        made = backups.back_up(store, folder, clock=clock)
+        clock.advance(1)
+    (folder / "resumes-mine.db").touch()
+    assert backups.find_newest(folder) == made.path
+
+
 def test_a_file_that_exists_is_not_written_over(store: Store, tmp_path: Path) -> None:
     taken = tmp_path / "taken.db"
     taken.write_text("mine")
@@ -103,8 +177,10 @@ def test_nothing_is_left_of_a_backup_that_failed(
 
 
 def test_where_a_backup_cannot_go_is_said(store: Store, tmp_path: Path) -> None:
-    with pytest.raises(StoreUnavailable, match="Folder not found"):
+    with pytest.raises(InvalidArgument, match="Folder not found"):
         backups.back_up(store, tmp_path / "nowhere" / "backup.db")
+    with pytest.raises(InvalidArgument, match=r"Cannot write in /proc: .*Name another folder"):
+        backups.back_up(store, Path("/proc/backup.db"))
     with pytest.raises(InvalidArgument, match="no folder"):
         backups.back_up(store, tmp_path / "backup.db", keep=3)
 

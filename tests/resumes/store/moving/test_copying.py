@@ -1,3 +1,4 @@
+import resource
 import signal
 import subprocess
 import sys
@@ -143,6 +144,32 @@ def test_a_store_with_content_is_refused_and_both_are_as_they_were(
         copying.copy(source, store)
     accounts.create_account(source, "late")
     accounts.create_account(store, "late")
+
+
+def test_a_target_without_room_is_refused_before_it_is_made(
+    source: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(resource, "getrlimit", lambda _: (100_000, 100_000))
+    place = tmp_path / "new.db"
+    with pytest.raises(StoreUnavailable, match=r"A file may have 0\.1 MB here .* are needed"):
+        copying.check_target(source, f"sqlite:///{place}")
+    assert not place.exists()
+
+
+def test_room_is_asked_only_for_what_is_missing(
+    source: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(resource, "getrlimit", lambda _: (100_000, 100_000))
+    half_done = tmp_path / "half.db"
+    half_done.write_bytes(bytes(10**7))
+    copying.check_target(source, f"sqlite:///{half_done}")
+
+
+def test_no_room_is_asked_for_that_cannot_be_known(
+    source: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(resource, "getrlimit", lambda _: (100_000, 100_000))
+    copying.check_target(source, "postgresql://resumes@db.example/resumes")
 
 
 def test_a_store_is_not_copied_to_itself(store: Store, url: str) -> None:

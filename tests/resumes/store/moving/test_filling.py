@@ -1,10 +1,12 @@
+import resource
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from sqlalchemy import text
 
 from resumes.errors import Conflict, StoreUnavailable
-from resumes.store import Store, accounts, plans
+from resumes.store import Store, accounts, open_store, plans
 from resumes.store.moving import filling
 from resumes.store.moving.filling import BATCH_CHARACTERS, BATCH_ROWS, Batch
 from resumes.store.moving.marking import Move
@@ -74,6 +76,22 @@ def test_a_batch_that_is_there_is_not_added_again(source: Store, store: Store) -
     store.write(filling.add_rows, batch)
     store.write(filling.add_rows, batch)
     assert count_rows(store, "plans") == len(batch.rows)
+
+
+def test_a_store_that_cannot_grow_is_named_with_the_reason(
+    source: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(filling, "PATIENCE_S", 0.0)
+    with open_store(f"sqlite:///{tmp_path / 'small.db'}") as small:
+        filling.begin(small, HERE)
+        size_bytes = (tmp_path / "small.db-wal").stat().st_size
+        before = resource.getrlimit(resource.RLIMIT_FSIZE)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (size_bytes, before[1]))
+        try:
+            with pytest.raises(StoreUnavailable, match=r"^sqlite:.*/small\.db was not filled to"):
+                fill(source, small)
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
 
 def test_postgresql_knows_how_its_tables_are_filled(source: Store, store: Store) -> None:

@@ -3,8 +3,9 @@ from pathlib import Path
 import pytest
 from sqlalchemy import text
 
+from resumes import mounts
 from resumes.errors import Conflict, InvalidArgument, StoreIncompatible, StoreUnavailable
-from resumes.store import Store, accounts, open_store
+from resumes.store import Store, accounts, importers, open_store, requests
 from resumes.store.creating import Created, create
 from resumes.store.moving import backups, marking, restoring
 from resumes.store.moving.marking import Move
@@ -37,9 +38,23 @@ def test_a_backup_restored_to_an_empty_place_holds_the_same(
             for ours, theirs in zip(held_by(source), held_by(store), strict=True)
             if ours != theirs
         }
-        assert changed == {"account_usage"}  # whose last ids were lifted
+        # Whose last ids were lifted; and nobody is asked for files of another store's folders.
+        assert changed == {"account_usage", "import_requests"}
         assert ids_of(store, "ana") == ids_of(source, "ana")
         accounts.create_account(store, "new")
+
+
+def test_what_was_alive_on_the_store_is_not_in_what_is_restored(
+    backup: Path, source: Store, place: str
+) -> None:
+    assert importers.list_importers(source)
+    assert requests.list_requests(source)
+
+    restoring.restore(backup, place)
+
+    with open_store(place, upgrade=False) as store, store.read() as connection:
+        for table in ("importers", "import_requests"):
+            assert connection.execute(text(f"SELECT count(*) FROM {table}")).scalar_one() == 0
 
 
 def test_s4_ids_go_on_above_all_that_were_ever_given(
@@ -94,6 +109,28 @@ def test_s4_a_store_in_use_is_not_replaced_and_its_process_is_named(
     assert held_by(source) == before
 
 
+def test_a_store_is_one_whatever_links_lead_to_it(
+    backup: Path, source: Store, tmp_path: Path
+) -> None:
+    assert source.path is not None
+    linked = tmp_path / "linked" / "resumes.db"
+    linked.parent.mkdir()
+    linked.symlink_to(source.path)
+    with pytest.raises(StoreUnavailable, match=r"source\.db is in use by process"):
+        restoring.restore(backup, f"sqlite:///{linked}")
+    accounts.create_account(source, "late")
+    source.close()
+
+    restored = restoring.restore(backup, f"sqlite:///{linked}")
+
+    assert linked.is_symlink()
+    assert restored.kept is not None
+    assert restored.kept.parent == tmp_path
+    for path, names in ((restored.kept, ["ana", "bob", "late"]), (linked, ["ana", "bob"])):
+        with open_store(f"sqlite:///{path}", upgrade=False) as store:
+            assert [one.name for one in accounts.list_accounts(store)] == names
+
+
 def test_a_store_that_is_damaged_is_replaced_all_the_same(backup: Path, tmp_path: Path) -> None:
     path = tmp_path / "damaged.db"
     path.write_bytes(b"this was a store once " * 1_000)
@@ -130,6 +167,55 @@ def test_a_backup_of_a_newer_version_is_refused(backup: Path, tmp_path: Path) ->
     with pytest.raises(StoreIncompatible, match="newer version"):
         restoring.restore(backup, f"sqlite:///{tmp_path / 'new.db'}")
     assert not (tmp_path / "new.db").exists()
+
+
+def test_what_is_refused_leaves_nothing_in_an_empty_place(backup: Path, tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    home.mkdir()
+    content = bytearray(backup.read_bytes())
+    content[8192:12288] = bytes(4096)
+    backup.write_bytes(content)
+    with pytest.raises(StoreIncompatible, match="damaged"):
+        restoring.restore(backup, f"sqlite:///{home / 'new.db'}")
+    assert names_in(home) == []
+
+
+def test_a_backup_that_cannot_be_used_is_named_with_the_reason(
+    backup: Path, tmp_path: Path
+) -> None:
+    place = f"sqlite:///{tmp_path / 'new.db'}"
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    with pytest.raises(InvalidArgument, match=r"folder is a folder: name one file$"):
+        restoring.restore(folder, place)
+    newest = backup.rename(folder / "resumes-2026-01-31T09-00-00.000Z.db")
+    with pytest.raises(InvalidArgument, match=f"name one file, such as {newest}$"):
+        restoring.restore(folder, place)
+    with pytest.raises(InvalidArgument, match=r"Cannot read|Backup not found"):
+        restoring.restore(tmp_path / ("x" * 300), place)
+
+
+def test_a_place_where_no_store_can_be_is_refused(backup: Path, tmp_path: Path) -> None:
+    for place, why in (
+        (tmp_path / "absent" / "new.db", "Folder not found"),
+        (tmp_path, "is a folder; name a file"),
+        (Path("/proc/new.db"), "Cannot write in /proc: "),
+    ):
+        with pytest.raises(StoreUnavailable, match=why):
+            restoring.restore(backup, f"sqlite:///{place}")
+
+
+def test_a_share_is_refused_by_its_own_name(
+    backup: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home = tmp_path / "home"
+    home.mkdir()
+    mountinfo = tmp_path / "mountinfo"
+    mountinfo.write_text(f"1 0 0:1 / / rw - ext4 none rw\n2 1 0:2 / {home} rw - nfs4 none rw\n")
+    monkeypatch.setattr(mounts, "MOUNTINFO", mountinfo)
+    with pytest.raises(StoreUnavailable, match=rf"^The database {home}/new\.db lies on nfs4"):
+        restoring.restore(backup, f"sqlite:///{home / 'new.db'}")
+    assert names_in(home) == []
 
 
 def test_a_store_in_use_is_no_backup(source: Store, tmp_path: Path) -> None:

@@ -1,8 +1,8 @@
-"""Requests of accounts, and waiting for what threads and servers come to."""
+"""Requests of accounts, and waiting for what becomes of them."""
 
-import time
-from collections.abc import Callable
 from dataclasses import dataclass
+
+from tests.waiting import wait_until as wait_until
 
 
 @dataclass(frozen=True)
@@ -11,11 +11,3 @@ class Of:
 
     account_id: str
     number: int = 0
-
-
-def wait_until(condition: Callable[[], object]) -> None:
-    """The condition has come true. Raises AssertionError when it does not within 20 seconds."""
-    ends_at = time.monotonic() + 20
-    while not condition():
-        assert time.monotonic() < ends_at
-        time.sleep(0.005)

@@ -1,0 +1,65 @@
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from resumes.store.processes import name_processes
+
+PYTHON = "/srv/.venv/bin/python3.11"
+
+
+def a_process(proc: Path, pid: int, *words: str, parent: int = 1, name: str = "resumes") -> None:
+    folder = proc / str(pid)
+    folder.mkdir()
+    (folder / "cmdline").write_bytes(b"".join(word.encode() + b"\0" for word in words))
+    (folder / "stat").write_text(f"{pid} ({name}) S {parent} {pid} {pid} 0 -1 4194560\n")
+
+
+def test_who_was_started_by_another_of_ours_is_named_by_the_one_that_was_typed(
+    tmp_path: Path,
+) -> None:
+    a_process(tmp_path, 10, "/bin/bash")
+    a_process(tmp_path, 20, PYTHON, "/usr/bin/resumes", "up", parent=10)
+    a_process(tmp_path, 30, PYTHON, "-P", "-m", "cli", "serve", "--workers", "2", parent=20)
+    a_process(tmp_path, 31, PYTHON, "-c", "spawn", parent=30, name="a (bad) name) 7 8")
+    a_process(tmp_path, 32, PYTHON, "-P", "-m", "cli", "watch", "/resumes", parent=20)
+    a_process(tmp_path, 40, PYTHON, "/usr/bin/resumes", "tui", parent=10)
+    assert name_processes([40, 32, 31], proc=tmp_path) == "20 (resumes up), 40 (resumes tui)"
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ([PYTHON, "/usr/bin/resumes", "--home", "/srv/h", "db", "check"], "7 (resumes db)"),
+        (["resumes", "--database", "postgresql://a:pw@h/n", "tui"], "7 (resumes tui)"),
+        (["/usr/bin/resumes", "--json", "--home=/srv/h", "list"], "7 (resumes list)"),
+        ([PYTHON, "-m", "cli"], "7 (resumes)"),
+        ([PYTHON, "other.py", "resumes"], "7"),
+        (["runuser", "-u", "resumes", "--", "bash"], "7"),
+        ([], "7"),
+    ],
+)
+def test_a_process_is_named_by_its_command_alone(
+    words: list[str], said: str, tmp_path: Path
+) -> None:
+    a_process(tmp_path, 7, *words)
+    assert name_processes([7], proc=tmp_path) == said
+
+
+def test_where_the_system_tells_nothing_the_numbers_stand(tmp_path: Path) -> None:
+    assert name_processes([9, 8], proc=tmp_path) == "8, 9"
+    assert name_processes([], proc=tmp_path) == "unknown"
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="no table of processes")
+def test_a_process_of_ours_that_runs_is_named() -> None:
+    running = subprocess.Popen(
+        [sys.executable, "-P", "-m", "cli", "validate", "-"],
+        stdin=subprocess.PIPE,
+    )
+    try:
+        assert name_processes([running.pid]) == f"{running.pid} (resumes validate)"
+    finally:
+        running.kill()
+        running.communicate()
