@@ -22,6 +22,7 @@ from cli.handover import hand_over
 from cli.output import say
 from cli.samples import drop, find_samples
 from cli.services import (
+    check_address,
     find_or_make_account,
     serve_arguments,
     store_environment,
@@ -30,12 +31,15 @@ from cli.services import (
 from cli.session import Session, pass_session
 from cli.signals import stop_event
 from cli.text import safe_text
+from resumes.errors import Conflict
 
 if TYPE_CHECKING:
+    from resumes.settings import Settings
     from resumes.store import Store
     from resumes.store.accounts import AccountInfo
 
 KEY_FILE = "demo-key"
+DATABASE_FILE = "resumes.db"
 SETTLE_S = 0.1
 """Samples are dropped whole, so one that does not parse need not be waited for."""
 
@@ -60,10 +64,13 @@ def demo(
 
     It makes an account on the business plan with a key, drops the sample files into the inbox,
     imports them, and serves the API until Ctrl-C. Begun again in the same home it changes
-    nothing that is there.
+    nothing that is there; a home with other accounts is refused.
     """
     with stop_event() as stop, _scratch(session, home or session.home, keeps=once) as own:
         demo = Demo(own, own.settings(port=port))
+        if port is not None and not once:
+            check_address(demo.settings)
+        _refuse_others(own, demo.settings)
         _import(demo, stop)
         if stop.is_set():
             context.exit(ExitCode.INTERRUPTED)
@@ -91,6 +98,25 @@ def _scratch(session: Session, home: Path | None, *, keeps: bool) -> Iterator[Se
         if is_temporary and not keeps:
             shutil.rmtree(home, ignore_errors=True)
             say("The demo's home is removed; `resumes demo --home DIR` keeps one.")
+        elif is_temporary:
+            say(f"The demo's home {safe_text(str(home))} is kept: remove it when you are done.")
+
+
+def _refuse_others(session: Session, settings: "Settings") -> None:
+    """The home is a demo's, or has no account yet. Raises Conflict for somebody's own."""
+    from resumes.store import accounts
+
+    if not (settings.home / DATABASE_FILE).exists():
+        return
+    # Nothing is changed by looking, not even a store of an older version.
+    with session.store() as store:
+        others = [one.name for one in accounts.list_accounts(store) if one.name != ACCOUNT]
+    if others:
+        shown = ", ".join(others[:3]) + (f" and {len(others) - 3} more" if others[3:] else "")
+        raise Conflict(
+            f"{settings.home} is not a demo's home: it has the accounts {shown}. Name a new folder "
+            "with --home, or none"
+        )
 
 
 def _import(demo: Demo, stop: threading.Event) -> None:

@@ -1,6 +1,7 @@
 """`resumes up`: the API and the importer together, the usual way to run on one machine."""
 
 import contextlib
+import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,6 +16,7 @@ from cli.handover import hand_over
 from cli.logs import set_up_logs
 from cli.output import put, put_json_line, say
 from cli.services import (
+    check_address,
     find_or_make_account,
     serve_arguments,
     store_environment,
@@ -23,7 +25,7 @@ from cli.services import (
 from cli.session import Session, make_home, pass_session
 from cli.signals import stop_event
 from cli.text import safe_text
-from resumes.errors import Conflict
+from resumes.errors import Conflict, StoreUnavailable
 
 if TYPE_CHECKING:
     from resumes.settings import Settings
@@ -46,8 +48,11 @@ def up(session: Session, port: int | None, log_format: str | None, access_log: b
     settings = session.settings(port=port, log_format=log_format, access_log=access_log)
     if settings.log_format == "json":
         set_up_logs(as_json=True)
+    if not os.access(settings.home, os.F_OK):
+        check_address(settings)
     make_home(settings.home)
     with alone(settings.home), stop_event() as stop, household() as house:
+        check_address(settings)
         key_file = _prepare(session, settings)
         environment = store_environment(settings.database)
         url = start_api(house, serve_arguments(settings), stop, environment=environment)
@@ -61,10 +66,16 @@ def up(session: Session, port: int | None, log_format: str | None, access_log: b
 
 @contextlib.contextmanager
 def alone(home: Path) -> Iterator[None]:
-    """No other `up` runs on this home during the block. Raises Conflict when one does."""
+    """No other `up` runs on this home during the block. Raises Conflict when one does, and
+    StoreUnavailable when the home cannot be written."""
     from resumes.store.locks import FileLock
 
-    lock = FileLock(home / "up.lock")
+    try:
+        lock = FileLock(home / "up.lock")
+    except OSError as error:
+        raise StoreUnavailable(
+            f"Cannot write in the home {home}: {error.strerror}. Name another with --home"
+        ) from error
     try:
         if not lock.acquire(wait_s=0):
             pids = ", ".join(map(str, lock.holders())) or "unknown"
@@ -75,17 +86,17 @@ def alone(home: Path) -> Iterator[None]:
 
 
 def _prepare(session: Session, settings: "Settings") -> Path | None:
-    """Home, store, account, inbox and key are there; where the key was put, if in a file."""
+    """Home, store, account, inbox and key are there; where the key lies, if still in a file."""
     with session.store(makes=True) as store:
         find_or_make_account(store, settings.inbox, ACCOUNT)
+        path = settings.home / KEY_FILE
         new = make_first_key(store, ACCOUNT)
         if new is None:
-            return None
+            return path if path.is_file() else None
         if sys.stdout.isatty() and not session.as_json:
             hand_over(store, new, _show)
             return None
         # Where standard output is a journal, the key must not end up in it.
-        path = settings.home / KEY_FILE
         hand_over(store, new, lambda secret: write_key(path, secret))
         return path
 

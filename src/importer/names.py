@@ -7,22 +7,10 @@ UTF-8 (`os.fsdecode`); such text must reach neither the store, nor a report, nor
 import os
 import re
 
+from resumes.file_names import EXTENSIONS as EXTENSIONS
+from resumes.file_names import WORK as WORK
+from resumes.file_names import find_extension as find_extension
 from resumes.text import replaced
-
-EXTENSIONS = (
-    ".json",
-    ".ndjson",
-    ".jsonl",
-    ".json.gz",
-    ".ndjson.gz",
-    ".jsonl.gz",
-    ".gz",
-    ".zip",
-)
-"""What the names of files to import end in, longer ones before those that they end in."""
-
-WORK = ".work"
-"""The folder below ROOT where claimed files are while they are worked on."""
 
 MAX_STEM_BYTES = 120
 """Leaves room in 255 bytes for a claim, an account and `.report.json`."""
@@ -54,16 +42,6 @@ def _byte_by_byte(char: str) -> str:
     if code < 0x80:
         return f"\\x{code:02x}"
     return f"\\u{code:04x}" if code <= 0xFFFF else f"\\U{code:08x}"
-
-
-def find_extension(name: str) -> str | None:
-    """What the name ends in, in lower case, if a file of this name is to be imported."""
-    lowered = name.lower()
-    if lowered.endswith(EXTENSIONS):
-        for ending in EXTENSIONS:
-            if lowered.endswith(ending):
-                return ending
-    return None
 
 
 def safe_stem(name: str) -> str:

@@ -17,6 +17,9 @@ from resumes.store.requests import Request
 
 QUEUED = "Earlier files of the account are taken first"
 
+FOREIGN_FILES = 1_000
+"""Files of one folder that nobody watches, looked for at a time."""
+
 
 class Returns:
     """The files of one ROOT that return."""
@@ -29,6 +32,8 @@ class Returns:
         self._under_way: dict[str, Candidate] = {}
         self._asked: dict[str, Request] = {}
         self._answered: list[Request] = []
+        self._not_here: set[Request] = set()
+        """Of folders that nobody watches, those that were looked for here and not found."""
         self._next: deque[Candidate] = deque()
         self._renamed: dict[str, str] = {}
         self.has_released = False
@@ -82,7 +87,8 @@ class Returns:
         self.answer()
         root = escaped(str(self._root))
         asked = requests.list_requests(self._store, root=root)
-        new = [one for one in asked if one.claim_id not in self._under_way]
+        strays = self._find_strays(root)
+        new = [one for one in (*asked, *strays) if one.claim_id not in self._under_way]
         found = retrying.find_candidates(self._root, new, self._held, now_us=self._store.clock())
         self._add(found.values())
         for one in asked:
@@ -94,6 +100,21 @@ class Returns:
                     "report is not beside it"
                 )
                 requests.refuse_request(self._store, one.account_id, one.claim_id, message)
+        for one in strays:
+            if one.claim_id in self._under_way:
+                self._asked[one.claim_id] = one
+            else:
+                self._not_here.add(one)
+
+    def _find_strays(self, root: str) -> list[Request]:
+        """What is asked for files of folders that nobody watches, and was not looked for yet.
+
+        If such a folder was moved here, its files are here, and known by their claims.
+        """
+        most = FOREIGN_FILES + len(self._not_here)
+        strays = requests.list_strays(self._store, root=root, limit=most)
+        self._not_here.intersection_update(strays)
+        return [one for one in strays if one not in self._not_here]
 
     def answer(self) -> None:
         """Nobody asks any more for what was taken up. Raises StoreError.

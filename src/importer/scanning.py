@@ -7,12 +7,13 @@ import os
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from importer.names import WORK, escaped, find_extension
+from importer.names import escaped, find_extension
 from importer.reading import Signature, signature_of
 from importer.telling import Remark
-
-TEMPORARY = (".part", ".tmp", "~", ".crdownload", ".filepart", ".download", ".uploading")
-SYSTEM_FOLDERS = frozenset({"@eaDir", "__MACOSX"})
+from resumes.file_names import SYSTEM_FOLDERS as SYSTEM_FOLDERS
+from resumes.file_names import TEMPORARY as TEMPORARY
+from resumes.file_names import is_outcome as is_outcome
+from resumes.file_names import is_passed_over as is_passed_over
 
 
 class Seen(NamedTuple):
@@ -24,16 +25,6 @@ class Seen(NamedTuple):
     path: str
     name: str
     signature: Signature | None
-
-
-def is_passed_over(name: str) -> bool:
-    """Whether a file or folder of this name is hidden, temporary, or some system's own."""
-    return name.startswith(".") or name.lower().endswith(TEMPORARY) or name in SYSTEM_FOLDERS
-
-
-def is_outcome(name: str) -> bool:
-    """Whether a name directly in ROOT is one of ours, now or in a later version."""
-    return name.startswith("_") or name == WORK
 
 
 def iter_inbox(folder: str, *, below: str, remark: Remark) -> Iterator[Seen]:

@@ -4,15 +4,18 @@ import os
 import shlex
 import shutil
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from resumes.errors import InvalidArgument, ResumesError
+from resumes.health import store_files
 from resumes.health.files import check_requests, iter_file_findings, oldest_request_age_s
 from resumes.health.findings import Finding, notice
 from resumes.health.importers import iter_importer_findings
 from resumes.health.inboxes import iter_inbox_findings
 from resumes.health.installation import Installation
 from resumes.health.keys import iter_key_findings
+from resumes.health.permissions import remedy_for
 from resumes.health.postgresql import iter_server_findings, read_facts
 from resumes.health.quotas import iter_quota_findings
 from resumes.health.sizes import check_size
@@ -29,6 +32,7 @@ from resumes.store.addresses import (
 )
 from resumes.store.counters import ResumeCounter
 from resumes.store.engine import Store
+from resumes.store.moving.marking import read_marks
 
 LEAST_FREE_BYTES = 500 * 1024 * 1024
 MANY = 10
@@ -38,7 +42,19 @@ def iter_findings(installation: Installation, slow: SlowAnswers | None = None) -
     """All checks, in the order in which one builds on the other.
 
     `slow` keeps from one look to the next what takes long; without it everything is asked now.
+    Commands that are named lead to this installation.
     """
+    for finding in _iter_findings(installation, slow or SlowAnswers()):
+        yield typeable(installation, finding)
+
+
+def typeable(installation: Installation, finding: Finding) -> Finding:
+    """The finding with the installation's flags in the commands that its sentences name."""
+    remedy = None if finding.remedy is None else installation.typeable(finding.remedy)
+    return replace(finding, text=installation.typeable(finding.text), remedy=remedy)
+
+
+def _iter_findings(installation: Installation, slow: SlowAnswers) -> Iterator[Finding]:
     try:
         settings = installation.settings()
     except ResumesError as error:
@@ -49,16 +65,25 @@ def iter_findings(installation: Installation, slow: SlowAnswers | None = None) -
     yield check_disk(settings.home)
     if isinstance(address := _find_address(settings), SqliteAddress):
         yield check_sqlite(address.path)
-    yield from _iter_store_findings(installation, settings, slow or SlowAnswers())
+        strays = store_files.find_strays(address.path)
+        if strays is not None:
+            yield strays
+        if strays is not None and not address.path.exists():
+            return
+    yield from _iter_store_findings(installation, settings, slow)
 
 
 def check_home(installation: Installation, home: Path) -> Finding:
     """Whether the home is a folder of ours alone that can be written."""
-    if not home.is_dir():
+    try:
+        is_there = home.is_dir()
+    except PermissionError:
+        return Finding("home", f"{home} cannot be seen by this user", remedy_for(home))
+    if not is_there:
         command = installation.command_line("up")
         return Finding("home", f"{home} is not there", "`resumes up` makes it", command)
     if not os.access(home, os.W_OK | os.X_OK):
-        return Finding("home", f"{home} cannot be written", f"chown it to user {os.getuid()}")
+        return Finding("home", f"{home} cannot be written", remedy_for(home))
     if home.stat().st_mode & 0o007:
         command = shlex.join(["chmod", "o-rwx", str(home)])
         return Finding("home", f"{home} is open to every user", f"chmod o-rwx {home}", command)
@@ -67,12 +92,19 @@ def check_home(installation: Installation, home: Path) -> Finding:
 
 def check_disk(home: Path) -> Finding:
     """Whether there is room to go on for a while."""
-    place = next(path for path in (home, *home.absolute().parents) if path.exists())
+    place = next(path for path in (home, *home.absolute().parents) if _is_there(path))
     free = shutil.disk_usage(place).free
     text = f"{free / 1024**3:,.1f} GiB free"
     if free < LEAST_FREE_BYTES:
         return Finding("disk", text, "Make room: below 0.5 GiB the importer may have to stop")
     return Finding("disk", text)
+
+
+def _is_there(path: Path) -> bool:
+    try:
+        return path.exists()
+    except PermissionError:
+        return False
 
 
 def check_sqlite(path: Path) -> Finding:
@@ -102,14 +134,44 @@ def _iter_store_findings(
     try:
         opened = installation.store()
     except ResumesError as error:
-        yield check_error(error, has_server=_has_server(settings))
+        yield _refused(settings, error)
         return
     with opened as store:
-        yield Finding("store", find_without_secrets(settings.database_url) or store.label)
         try:
+            yield check_marks(settings, store)
             yield from _iter_inner_findings(installation, settings, store, slow)
         except ResumesError as error:
-            yield check_error(error, has_server=_has_server(settings))
+            yield _refused(settings, error)
+
+
+def _refused(settings: Settings, error: ResumesError) -> Finding:
+    address = _find_address(settings)
+    if isinstance(address, SqliteAddress):
+        refusal = store_files.find_refusal(address.path)
+        if refusal is not None:
+            return refusal
+    return check_error(error, has_server=isinstance(address, PostgresAddress))
+
+
+def check_marks(settings: Settings, store: Store) -> Finding:
+    """Whether the store takes writes: not once it was copied elsewhere, nor while it is filled."""
+    label = find_without_secrets(settings.database_url) or store.label
+    with store.read() as connection:
+        marks = read_marks(connection)
+    if marks.moving_to:
+        return Finding(
+            "store",
+            f"{label} is closed: it is being moved to {marks.moving_to}, or was, and takes no writes",
+            "Use that one, by the setting `database`, RESUMES_DATABASE or --database; or take this "
+            "one back, without what came to that one since: `resumes db reopen`",
+        )
+    if marks.filled_from:
+        return Finding(
+            "store",
+            f"{label} is still being filled from {marks.filled_from}, and takes no writes",
+            "Let `resumes db copy` or `resumes db restore` end; if it was broken off, begin it again",
+        )
+    return Finding("store", label)
 
 
 def _has_server(settings: Settings) -> bool:

@@ -4,10 +4,13 @@ import os
 from collections.abc import Iterator, Set
 from pathlib import Path
 
-from resumes.health.findings import Finding
+from resumes.file_names import EXTENSIONS, is_hidden, is_outcome
+from resumes.health.findings import Finding, notice
 from resumes.health.installation import Installation
+from resumes.health.passed_over import PassedOver, find_passed_over
+from resumes.health.permissions import remedy_for
 from resumes.store.accounts import NAME
-from resumes.text import counted
+from resumes.text import counted, escaped
 
 SUBJECT = "inbox"
 MANY = 10
@@ -24,35 +27,55 @@ def iter_inbox_findings(
         yield Finding(SUBJECT, f"{inbox} is not there yet; `resumes up` makes it")
         return
     try:
-        folders = [inbox, *sorted(path for path in inbox.iterdir() if path.is_dir())]
+        folders = [inbox, *sorted(path for path in inbox.iterdir() if _is_folder(path))]
     except OSError as error:
-        text, remedy = f"{inbox} cannot be read: {error.strerror}", _chown()
-        yield Finding(SUBJECT, text, remedy, about=str(inbox))
+        text = f"{inbox} cannot be read: {error.strerror}"
+        yield Finding(SUBJECT, text, remedy_for(inbox), about=str(inbox))
         return
     closed = [path for path in folders if not os.access(path, os.R_OK | os.W_OK | os.X_OK)]
     for path in closed[:MANY]:
-        text, remedy = f"{path} cannot be written", _chown()
-        yield Finding(SUBJECT, text, remedy, about=str(path))
-    strange = [
-        path.name for path in folders[1:] if path.name[0] not in "._" and path.name not in accounts
-    ]
+        yield Finding(SUBJECT, f"{path} cannot be written", remedy_for(path), about=str(path))
+    names = [path.name for path in folders[1:]]
+    strange = [name for name in names if not _is_ours(name) and name not in accounts]
     for name in strange[:MANY]:
-        yield _strange(installation, name)
+        yield _strange(installation, name, accounts)
     if not closed and not strange:
         yield Finding(SUBJECT, f"{inbox}, {counted(len(folders), 'folder')}, all writable")
+    for passed_over in find_passed_over(inbox)[:MANY]:
+        yield _passed_over(inbox, passed_over)
 
 
-def _strange(installation: Installation, name: str) -> Finding:
+def _is_folder(path: Path) -> bool:
+    return path.is_dir() and not path.is_symlink()
+
+
+def _is_ours(name: str) -> bool:
+    return is_outcome(name) or is_hidden(name)
+
+
+def _strange(installation: Installation, name: str, accounts: Set[str]) -> Finding:
     # A name that no account can have leaves nothing but to rename the folder.
     can_be = NAME.fullmatch(name) is not None
-    return Finding(
+    command = installation.command_line("accounts", "create", name) if can_be else None
+    if command is not None:
+        remedy = f"{command}, or rename the folder"
+    elif name.lower() in accounts:
+        remedy = f'Rename the folder to "{name.lower()}", or move its files there'
+    else:
+        remedy = "Rename the folder: accounts have names of a-z, 0-9 and dashes, such as ana-2"
+    text = f'the folder "{escaped(name)}" names no account, so its files wait'
+    return Finding(SUBJECT, text, remedy, command, about=name)
+
+
+def _passed_over(inbox: Path, found: PassedOver) -> Finding:
+    named = ", ".join(f'"{escaped(name)}" ({why})' for name, why in found.examples)
+    more = found.files - len(found.examples)
+    endings = ", ".join(ending for ending in EXTENSIONS if ending.count(".") == 1)
+    return notice(
         SUBJECT,
-        f'the folder "{name}" names no account, so its files wait',
-        f"resumes accounts create {name}, or rename the folder",
-        installation.command_line("accounts", "create", name) if can_be else None,
-        about=name,
+        f"no importer takes {counted(found.files, 'file')} in {inbox / found.folder}: {named}"
+        + (f", and {more:,} more" if more else ""),
+        f"Remove, rename or move what should be taken: files of account folders, no links, that "
+        f"end in {endings}",
+        about=f"passed over in {found.folder}",
     )
-
-
-def _chown() -> str:
-    return f"chown it to user {os.getuid()}"

@@ -1,5 +1,6 @@
 """The installation that is looked at."""
 
+import re
 import shlex
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
@@ -14,6 +15,10 @@ if TYPE_CHECKING:  # a command that only names another one should not wait for t
     from resumes.store.engine import Store
 
 
+_COMMAND = re.compile(r"`resumes (?!-)([^`]+)`")
+"""A command as messages name it, without the flags that lead to an installation."""
+
+
 @dataclass(frozen=True, slots=True)
 class Installation:
     """How to come by an installation's settings and store, and how its commands are typed.
@@ -26,11 +31,31 @@ class Installation:
     store: "Callable[[], AbstractContextManager[Store]]"
     command_line: Callable[..., str]
 
-    def start_line(self, root: str | None) -> str:
-        """The command that starts an importer on the folder; on the home's inbox if it is None."""
-        inbox = escaped(str(Path(self.settings().inbox).resolve()))
-        words = ("up",) if root in (None, inbox) else ("watch", root)
-        return self.command_line(*words)
+    def start_line(self) -> str:
+        """The command that starts an importer on the home's inbox."""
+        return self.command_line("up")
+
+    def watches(self, root: str | None) -> bool:
+        """Whether the folder is the home's inbox, which None stands for too.
+
+        No command is named for another one: whose it is cannot be known from here, and whoever
+        watched it would import its files into this store.
+        """
+        return root in (None, escaped(str(Path(self.settings().inbox).resolve())))
+
+    def how_to_watch(self, root: str | None) -> str:
+        """How to come by an importer for files of the folder, as the end of a sentence."""
+        if self.watches(root):
+            return f"`{self.start_line()}` starts one"
+        return (
+            f"start the one of {root} again, or `{self.start_line()}` if that folder has become "
+            f"{self.settings().inbox}"
+        )
+
+    def typeable(self, text: str) -> str:
+        """The text with this installation's flags in the commands that it names."""
+        program = self.command_line().rstrip()
+        return _COMMAND.sub(lambda found: f"`{program} {found[1]}`", text)
 
 
 def installation_of(store: "Store", settings: "Settings", program: str) -> Installation:

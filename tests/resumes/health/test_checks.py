@@ -1,18 +1,24 @@
 """Each check finds what is wrong, and says the remedy."""
 
+import os
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 import pytest
 from sqlalchemy import Connection, update
 
+from cli.session import Session
 from resumes import mounts
+from resumes.errors import StoreUnavailable
 from resumes.health import checks
 from resumes.health.findings import State
-from resumes.health.installation import Installation
+from resumes.health.installation import Installation, installation_of
+from resumes.health.permissions import remedy_for
 from resumes.health.slow import SlowAnswers
 from resumes.settings import Settings, load_settings
 from resumes.store import Store, counters, open_store
 from resumes.store.accounts import AccountInfo
+from resumes.store.moving.marking import Move, depart, reopen, set_marks
 from resumes.store.schema import account_usage
 from resumes.store.sqlite import driver
 from tests.resumes.builders import a_mount, mountinfo
@@ -95,6 +101,92 @@ def test_a_store_that_breaks_off_is_a_finding(installation: Installation, store:
 
     assert (found[-1].subject, found[-1].state) == ("store", State.WRONG)
     assert "cannot be used now" in found[-1].text
+
+
+def test_a_store_that_was_copied_elsewhere_is_wrong_until_it_is_reopened(
+    settings: Settings, store: Store
+) -> None:
+    installation = installation_of(store, settings, "resumes --home moved")
+    depart(store, Move(store.label, "postgresql://db/resumes", "move"))
+
+    closed = {one.subject: one for one in checks.iter_findings(installation)}["store"]
+
+    assert closed.state is State.WRONG
+    assert "is being moved to postgresql://db/resumes, or was, and takes no writes" in closed.text
+    assert (closed.remedy or "").endswith("`resumes --home moved db reopen`")
+    reopen(store)
+    assert checks.check_marks(settings, store).state is State.WELL
+
+
+def test_a_store_that_is_being_filled_is_wrong(settings: Settings, store: Store) -> None:
+    def mark(connection: Connection, requests: object) -> list[None]:
+        set_marks(connection, filled_from="sqlite:////srv/old.db")
+        return [None]
+
+    store.write(mark, None)
+
+    finding = checks.check_marks(settings, store)
+
+    assert finding.state is State.WRONG
+    assert "is still being filled from sqlite:////srv/old.db" in finding.text
+
+
+def test_a_store_that_was_removed_under_its_users_is_not_made_anew(
+    settings: Settings, store: Store
+) -> None:
+    installation = Installation(
+        lambda: settings, lambda: open_store(settings.database_url, upgrade=False), command_line
+    )
+    assert store.path is not None
+    store.path.unlink()
+
+    last = list(checks.iter_findings(installation))[-1]
+
+    assert (last.subject, last.state) == ("store", State.WRONG)
+    assert f"{store.path} was removed while process" in last.text
+
+
+def test_a_store_that_may_not_be_opened_leads_to_its_owner(
+    settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "resumes.db").touch(mode=0o000)
+    monkeypatch.setattr(os, "access", lambda path, _: path != tmp_path / "resumes.db")
+
+    def refuse() -> AbstractContextManager[Store]:
+        raise StoreUnavailable("The store cannot be used now: unable to open database file")
+
+    last = list(checks.iter_findings(Installation(lambda: settings, refuse, command_line)))[-1]
+
+    assert last.text.startswith(f"{tmp_path / 'resumes.db'} of ")
+    assert last.remedy == remedy_for(tmp_path / "resumes.db")
+
+
+def test_all_commands_lead_to_the_installation(settings: Settings, tmp_path: Path) -> None:
+    home = tmp_path / "none"
+    away = settings.model_copy(update={"home": home})
+    session = Session(home=home)
+    installation = Installation(lambda: away, session.store, session.command_line)
+
+    found = list(checks.iter_findings(installation))
+
+    told = [f"{one.text} {one.remedy}" for one in found]
+    assert len([one for one in told if f"--home {home} up`" in one]) == 2
+    assert [one for one in told if "`resumes " in one and "--home" not in one] == []
+
+
+def test_a_home_that_may_not_be_seen_is_a_finding(
+    installation: Installation, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(_: Path) -> bool:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(Path, "is_dir", refuse)
+    monkeypatch.setattr(Path, "exists", lambda path: path == Path("/") or refuse(path))
+
+    finding = checks.check_home(installation, tmp_path / "home")
+
+    assert finding.text == f"{tmp_path / 'home'} cannot be seen by this user"
+    assert checks.check_disk(tmp_path / "home").text.endswith(" GiB free")
 
 
 def test_a_store_of_somebody_else_is_a_finding(tmp_path: Path) -> None:

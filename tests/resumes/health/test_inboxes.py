@@ -5,9 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from resumes.health.findings import Finding
+from resumes.health.findings import Finding, State
 from resumes.health.inboxes import iter_inbox_findings
-from resumes.health.installation import Installation
+from resumes.health.installation import Installation, installation_of
+from resumes.health.permissions import remedy_for
+from resumes.settings import Settings
+from resumes.store import Store
 
 
 @pytest.fixture
@@ -46,14 +49,56 @@ def test_folders_without_an_account_are_named(installation: Installation, inbox:
     assert finding.command == "resumes accounts create acmee"
 
 
-def test_a_name_that_no_account_can_have_has_no_command(
-    installation: Installation, inbox: Path
+@pytest.mark.parametrize(
+    ("name", "remedy"),
+    [
+        ("$(reboot)", "Rename the folder: accounts have names of a-z"),
+        ("Zoe", "Rename the folder: accounts have names of a-z"),
+        ("Acme", 'Rename the folder to "acme", or move its files there'),
+    ],
+)
+def test_a_name_that_no_account_can_have_is_to_be_changed(
+    installation: Installation, inbox: Path, name: str, remedy: str
 ) -> None:
-    (inbox / "$(reboot)").mkdir()
+    (inbox / name).mkdir()
 
     [finding] = found(installation, inbox)
 
     assert finding.command is None
+    assert (finding.remedy or "").startswith(remedy)
+
+
+def test_the_command_for_a_folder_leads_to_the_installation(
+    settings: Settings, store: Store, inbox: Path
+) -> None:
+    (inbox / "bob").mkdir()
+
+    [finding] = found(installation_of(store, settings, "resumes --home moved"), inbox)
+
+    assert finding.remedy == "resumes --home moved accounts create bob, or rename the folder"
+
+
+def test_files_that_nobody_takes_are_named_for_each_folder(
+    installation: Installation, inbox: Path
+) -> None:
+    (inbox / "acme").mkdir()
+    (inbox / "acme" / "cv.json").touch()
+    for name in ("a.pdf", "b.txt", "c", "d"):
+        (inbox / "acme" / name).touch()
+    (inbox / "x\x1b.txt").touch()
+
+    well, *notices = found(installation, inbox)
+
+    assert well.state is State.WELL
+    assert [(one.state, one.text) for one in notices] == [
+        (State.NOTICE, f'no importer takes 1 file in {inbox}: "x\\x1b.txt" (its ending)'),
+        (
+            State.NOTICE,
+            f'no importer takes 4 files in {inbox}/acme: "a.pdf" (its ending), '
+            '"b.txt" (its ending), "c" (its ending), and 1 more',
+        ),
+    ]
+    assert notices[0].about != notices[1].about
 
 
 def test_folders_that_cannot_be_written_are_named(
@@ -77,4 +122,4 @@ def test_an_inbox_that_cannot_be_read_is_named(
     [finding] = found(installation, inbox)
 
     assert finding.text == f"{inbox} cannot be read: Permission denied"
-    assert finding.remedy == f"chown it to user {os.getuid()}"
+    assert finding.remedy == remedy_for(inbox)
