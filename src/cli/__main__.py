@@ -1,6 +1,21 @@
-"""`python -m cli`, which is how `resumes up` starts its processes."""
+"""Where the program begins, as `resumes` and as `python -m cli`, which is how `resumes up` starts
+its processes."""
 
-from cli.main import main
+import sys
+
+INTERRUPTED = 130
+"""As `cli.exits` has it, which is not imported yet."""
+
+
+def main() -> None:
+    """The console script. Ends the process; after Ctrl-C, however early, without a word."""
+    try:
+        from cli import main as command_line
+
+        command_line.main()
+    except KeyboardInterrupt:
+        sys.exit(INTERRUPTED)
+
 
 if __name__ == "__main__":
     main()

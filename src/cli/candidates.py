@@ -134,9 +134,13 @@ def _offer(
 
 
 def _session(context: click.Context) -> Session:
-    # While completing, click parses and calls nothing: the flags are read from the parse.
+    # While completing, click parses and calls nothing: the flags before the command are read from
+    # the parse. Those after it were noted then.
     flags = context.find_root().params
-    return Session(home=flags.get("home"), database=flags.get("database"))
+    noted = context.find_object(Session) or Session()
+    return Session(
+        home=noted.home or flags.get("home"), database=noted.database or flags.get("database")
+    )
 
 
 @contextlib.contextmanager

@@ -1,4 +1,4 @@
-"""The command line's own kinds of command: `--json` on each, and groups that import late.
+"""The command line's own kinds of command: with the flags of all, and groups that import late.
 
 `resumes --help` must be there at once, and the store alone takes a third of a second to import.
 So a group knows its commands by name and summary, and imports a command's module when it is
@@ -7,8 +7,9 @@ and of the shell's completion.
 """
 
 import importlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import click
@@ -66,22 +67,45 @@ class JsonOption(click.Option):
         )
 
 
+def _note(context: click.Context, option: click.Parameter, value: Any) -> None:
+    # What stands behind the command is read later than what stands before it, and wins.
+    session = context.find_object(Session)
+    if value is not None and session is not None:
+        setattr(session, option.human_readable_name, value)
+
+
+class SessionOption(click.Option):
+    """A flag that help shows before the command, and that may stand after it too."""
+
+    def __init__(self, flag: str, kind: click.ParamType[Any] | None = None) -> None:
+        super().__init__([flag], type=kind, expose_value=False, hidden=True, callback=_note)
+
+
+def _iter_common(own: Iterable[click.Parameter]) -> Iterator[click.Option]:
+    """The flags that every command takes, but for those that are its own already."""
+    taken = {flag for param in own for flag in param.opts}
+    folder = click.Path(path_type=Path, file_okay=False)
+    for option in (SessionOption("--home", folder), SessionOption("--database"), JsonOption()):
+        if not taken.intersection(option.opts):
+            yield option
+
+
 class Command(click.Command):
-    """A command that takes `--json`."""
+    """A command that takes `--json`, `--home` and `--database`."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.params.append(JsonOption())
+        self.params.extend([*_iter_common(self.params)])
 
 
 class Group(click.Group):
-    """A group of commands, which takes `--json` for them."""
+    """A group of commands, which takes `--json`, `--home` and `--database` for them."""
 
     command_class = Command
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.params.append(JsonOption())
+        self.params.extend([*_iter_common(self.params)])
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """In the order of definition, which is the order of use."""

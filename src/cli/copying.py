@@ -1,12 +1,13 @@
 """`resumes db copy` and `resumes db reopen`: a store moves to another engine, or does not."""
 
+import shlex
 from typing import TYPE_CHECKING
 
 import click
 
 from cli.commands import command
 from cli.output import Column, put_json, put_table, say
-from cli.session import Session, pass_session
+from cli.session import Session, pass_session, program
 from cli.steps import told_steps
 from cli.text import safe_text
 
@@ -30,17 +31,27 @@ def copy(session: Session, source_url: str, target_url: str) -> None:
     from resumes.store import open_store
     from resumes.store.moving import copying
 
-    with (
-        open_store(source_url, upgrade=False) as source,
-        open_store(target_url) as target,
-        told_steps() as steps,
-    ):
-        digests = copying.copy(source, target, watcher=steps)
-        labels = source.label, target.label
-    _tell(session, labels, digests)
+    with open_store(source_url, upgrade=False) as source:
+        copying.check_target(source, target_url)
+        with open_store(target_url) as target, told_steps() as steps:
+            digests = copying.copy(source, target, watcher=steps)
+            labels = source.label, target.label
+    _tell(session, labels, digests, way_back=reopening(source_url))
 
 
-def _tell(session: Session, labels: tuple[str, str], digests: list["TableDigest"]) -> None:
+def reopening(url: str) -> str:
+    """How to have a store at this address take writes again: a command to type, unless the address
+    holds a secret, which is not repeated."""
+    from resumes.store.addresses import find_without_secrets, parse_address
+
+    if parse_address(url) == parse_address(shown := find_without_secrets(url) or ""):
+        return f"`{shlex.join([program(), '--database', shown, 'db', 'reopen'])}`"
+    return f"`{program()} db reopen`, with RESUMES_DATABASE set to its address and password"
+
+
+def _tell(
+    session: Session, labels: tuple[str, str], digests: list["TableDigest"], *, way_back: str
+) -> None:
     source, target = map(safe_text, labels)
     if session.as_json:
         put_json(
@@ -57,7 +68,7 @@ def _tell(session: Session, labels: tuple[str, str], digests: list["TableDigest"
     say(f"Both hold the same. Use {target} from now on, as --database or RESUMES_DATABASE.")
     say(
         f"{source} takes no more writes. To take it back, and leave what is written to the other "
-        "one behind: `resumes --database FROM db reopen`"
+        f"one behind: {safe_text(way_back)}"
     )
 
 

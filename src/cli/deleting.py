@@ -2,9 +2,10 @@
 
 import click
 
+from cli import questions
 from cli.candidates import account_option, resume_ids
 from cli.commands import command
-from cli.lookup import not_found
+from cli.lookup import get_resume, not_found
 from cli.output import put_json, say
 from cli.session import Session, choose_account, pass_session
 from cli.text import safe_text
@@ -14,16 +15,21 @@ from resumes.errors import NotFound
 @command()
 @click.argument("resume_id", metavar="ID", shell_complete=resume_ids)
 @account_option()
+@click.option("--yes", is_flag=True, help="Do not ask.")
 @pass_session
-def delete(session: Session, resume_id: str, account: str | None) -> None:
+def delete(session: Session, resume_id: str, account: str | None, yes: bool) -> None:
     """Delete a resume.
 
-    Its place in the quota is free again, and a file of the same content can be imported anew.
+    On a terminal it asks first; scripts are not asked. The place in the quota is free again, and
+    a file of the same content can be imported anew.
     """
     from resumes.store import listing
 
     with session.store() as store:
         chosen = choose_account(store, account)
+        if questions.can_ask() and not yes:
+            resume = get_resume(session, store, chosen, resume_id)
+            questions.confirm(f'Delete "{safe_text(resume.entry.shown_title)}" for good?')
         try:
             listing.delete_resume(store, chosen.id, resume_id)
         except NotFound:

@@ -7,6 +7,7 @@ from cli.output import Column, instant, put, put_fields, put_table, say
 from cli.text import safe_text
 
 if TYPE_CHECKING:
+    from cli.whereabouts import Place
     from resumes.store.items import Items
     from resumes.store.ledger import FileRow
     from resumes.store.requests import Request
@@ -17,6 +18,8 @@ COLUMNS = (
     Column("reason"),
     Column("file", is_flexible=True),
 )
+NOT_FOUND = "not found where it was put"
+
 PROBLEM_COLUMNS = (
     Column("item", is_number=True),
     Column("place"),
@@ -30,18 +33,27 @@ def put_files(files: Iterable["FileRow"]) -> None:
     put_table(COLUMNS, ([row.claim_id, row.outcome, row.reason or "-", row.name] for row in files))
 
 
-def put_file(row: "FileRow", request: "Request | None") -> None:
-    """All that is known of the file on standard output, with what went wrong inside it."""
-    put_fields([(name, value) for name, value in _fields(row, request) if value])
+def put_file(
+    row: "FileRow", request: "Request | None", place: "Place | None", *, is_near: bool
+) -> None:
+    """All that is known of the file on standard output, with what went wrong inside it.
+
+    `is_near`: its folder is on this machine, so that without a `place` the file is not in it.
+    """
+    put_fields([(name, value) for name, value in _fields(row, request, place, is_near) if value])
     if row.items is not None and row.items.problems:
         put()
         _put_problems(row.items)
 
 
-def _fields(row: "FileRow", request: "Request | None") -> list[tuple[str, str]]:
+def _fields(
+    row: "FileRow", request: "Request | None", place: "Place | None", is_near: bool
+) -> list[tuple[str, str]]:
+    not_found = NOT_FOUND if is_near else ""
     return [
         ("file", row.name),
         ("folder", row.root or ""),
+        ("lies at", not_found if place is None else _shown(row, place)),
         ("account", row.account),
         ("outcome", row.outcome),
         ("reason", row.reason or ""),
@@ -55,6 +67,10 @@ def _fields(row: "FileRow", request: "Request | None") -> list[tuple[str, str]]:
         ("finished", f"{instant(row.finished_at)} UTC"),
         ("id", row.claim_id),
     ]
+
+
+def _shown(row: "FileRow", place: "Place") -> str:
+    return place.below if str(place.root) == row.root else str(place.path)
 
 
 def _counts(items: "Items") -> str:

@@ -16,7 +16,8 @@ class ExitCode(IntEnum):
     """Something failed: a file, an item, the one thing that was asked for."""
 
     USAGE = 2
-    """The command line or a setting cannot be used."""
+    """The command line or a setting cannot be used; a path given to a command cannot be found, read or
+    written."""
 
     UNAVAILABLE = 3
     """The store or the network cannot be had now."""

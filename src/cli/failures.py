@@ -12,6 +12,7 @@ from pathlib import Path
 
 import click
 
+from cli import usage
 from cli.exits import EXIT_CODES, ExitCode
 from cli.output import say
 from cli.text import safe_text
@@ -49,7 +50,7 @@ def run(call: Callable[[], object], *, log_folder: Callable[[], Path | None]) ->
         error.show()
         code = ExitCode.USAGE
     except click.UsageError as error:
-        code = _tell(_with_hint(error), error.exit_code)
+        code = _tell(usage.describe(error), error.exit_code)
     except click.ClickException as error:
         code = _tell(error.format_message(), error.exit_code)
     except ResumesError as error:
@@ -69,15 +70,6 @@ def _interrupted(error: click.Abort) -> int:
     if isinstance(error.__cause__ or error.__context__, KeyboardInterrupt):
         return ExitCode.INTERRUPTED
     return _tell("Nobody answered; nothing was done", ExitCode.FAILED)
-
-
-def _with_hint(error: click.UsageError) -> str:
-    # Choices come on lines of their own.
-    message = " ".join(error.format_message().split())
-    if error.ctx is None:
-        return message
-    stop = "" if message.endswith((".", "?")) else "."
-    return f"{message}{stop} See `{error.ctx.command_path} --help`"
 
 
 def _explain(error: OSError) -> str:

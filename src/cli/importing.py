@@ -12,10 +12,11 @@ import click
 from cli.candidates import account_option
 from cli.commands import command
 from cli.exits import ExitCode
+from cli.folders import describe, find_sources
 from cli.outcomes import issues_as_json, line, summary
 from cli.output import put_json_line, say
 from cli.session import Session, choose_account, pass_session
-from cli.sources import PATH, Document, Origin, Source, iter_documents, iter_sources, limits_of
+from cli.sources import PATH, Document, Origin, Source, iter_documents, limits_of
 from resumes.errors import InvalidInput, Issue
 from resumes.text import counted
 
@@ -62,20 +63,23 @@ def import_(
 
     PATH is a file, a folder of files, or - for standard input: JSON, NDJSON, either with gzip, or
     zip. Nothing is moved. Content that is stored already is a duplicate; what does not fit the
-    account's plan fails.
+    account's plan fails. In a folder other files are passed over, and counted.
     """
     settings = session.settings()
     accepted = settings.format
     counts = Counter(done=0, failed=0, duplicate=0)
     with session.store() as store:
         chosen = choose_account(store, account)
-        sources = list(iter_sources(paths))
-        documents = iter_documents(sources, limits_of(settings))
+        found = find_sources(paths)
+        found.check()
+        documents = iter_documents(found.sources, limits_of(settings))
         iter_results = iter_judged if dry_run else iter_imported
         results = iter_results(store, chosen, documents, accepted)
-        for result in _told(session, results, total=len(sources)):
+        for result in _told(session, results, total=len(found.sources)):
             counts[result.outcome] += 1
     say(f"{summary(counts)}{' (nothing was stored)' if dry_run else ''}.")
+    if found.ignored:
+        say(describe(found.ignored))
     context.exit(ExitCode.FAILED if counts["failed"] else ExitCode.DONE)
 
 

@@ -124,20 +124,24 @@ def _check(before: str | None) -> str | None:
 @click.option("--source", "is_source", is_flag=True, help="Print how the file began instead.")
 @pass_session
 def show(session: Session, claim_id: str, is_source: bool) -> None:
-    """Show what became of one dropped file, and why."""
+    """Show what became of one dropped file, why, and where it lies now."""
+    from cli.whereabouts import find_place, find_roots
     from resumes.store import ledger, requests
 
     with session.store() as store:
         row = ledger.get_file(store, claim_id)
         request = requests.find_request(store, row.account_id, row.claim_id)
         source = _get_source(store, row) if is_source else None
+    roots = find_roots(row, session.settings().inbox)
+    place = find_place(row, roots)
     if session.as_json:
-        told = as_json(row) | {"request": request_as_json(request)}
+        filed_as = None if place is None else str(place.path)
+        told = as_json(row) | {"filedAs": filed_as, "request": request_as_json(request)}
         put_json(told if source is None else told | {"source": readable(source)})
     elif source is not None:
         put_source(source)
     else:
-        put_file(row, request)
+        put_file(row, request, place, is_near=bool(roots))
 
 
 def _get_source(store: "Store", row: "FileRow") -> bytes:

@@ -25,7 +25,8 @@ def get_resume(
 
 def not_found(session: Session, account: "AccountInfo", resume_id: str) -> NotFound:
     """That the account has no resume of this id."""
-    line = session.command_line("list", "--account", account.name)
+    line = session.command_line("list", "--account", account.name, "--filter", "TEXT")
     return NotFound(
-        f'Resume not found in account "{account.name}": "{resume_id[:80]}". `{line}` shows all'
+        f'Resume not found in account "{account.name}": "{resume_id[:80]}". '
+        f"`{line}` finds resumes by title, name or e-mail address"
     )

@@ -152,6 +152,6 @@ def _tell(session: Session, store: "Store", action: "Action", count: int) -> Non
 
 
 def _missing(session: Session, unwatched: Sequence[str | None]) -> str:
-    start_line = session.installation().start_line
-    lines = ", ".join(f"`{start_line(root)}`" for root in unwatched[:3])
-    return safe_text(f"No importer is running that takes them up: {lines} starts one.")
+    how_to_watch = session.installation().how_to_watch
+    ways = ", ".join(how_to_watch(root) for root in unwatched[:3])
+    return safe_text(f"No importer watches their folder: {ways}.")

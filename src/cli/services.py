@@ -35,6 +35,14 @@ def _make_account(store: "Store", name: str) -> "AccountInfo":
         return accounts.get_account(store, name)
 
 
+def check_address(settings: "Settings") -> None:
+    """The API can listen where the settings say, at present. Raises what a server that cannot would:
+    asked before anything is made, so that what was made is not left without a word about it."""
+    from server.listener import listen
+
+    listen(settings).close()
+
+
 def serve_arguments(settings: "Settings") -> list[str]:
     """The command line of the API's process."""
     access_log = {None: [], True: ["--access-log"], False: ["--no-access-log"]}

@@ -24,7 +24,7 @@ NAME = "resumes"
 
 @dataclass(slots=True)
 class Session:
-    """The flags that stand before the command. None: not given."""
+    """The flags of all commands. None: not given."""
 
     home: Path | None = None
     database: str | None = None

@@ -1,14 +1,12 @@
-"""What `import` and `validate` are given: files, folders, `-` for standard input.
+"""What `import` and `validate` read: files, and standard input for `-`.
 
 A source is a file. It gives one document, or several: arrays, NDJSON, gzip and zip are unpacked
 as the importer does it.
 """
 
-import os
 import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -113,31 +111,3 @@ def _iter_parts(source: Source, parts: "Iterator[Part]") -> Iterator[Document]:
         else:
             refusal = part.refusal
             yield Document(origin, code=refusal.reason, message=refusal.message)
-
-
-def iter_sources(paths: Iterable[str]) -> Iterator[Source]:
-    """The files behind the paths, in the order given; of folders those to be imported, by name.
-
-    In folders hidden names, symbolic links and the importer's own `_…` folders are left out. Files
-    that are named themselves may be called anything.
-    """
-    for path in paths:
-        if path != STANDARD_INPUT and Path(path).is_dir():
-            yield from _iter_folder(path)
-        else:
-            yield Source(path)
-
-
-def _iter_folder(folder: str) -> Iterator[Source]:
-    from importer.names import find_extension
-
-    with os.scandir(folder) as found:
-        entries = sorted(found, key=lambda entry: entry.name)
-    for entry in entries:
-        if entry.name.startswith("."):
-            continue
-        if entry.is_dir(follow_symlinks=False):
-            if not entry.name.startswith("_"):
-                yield from _iter_folder(entry.path)
-        elif entry.is_file(follow_symlinks=False) and find_extension(entry.name):
-            yield Source(entry.path)

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Final
 
 from cli.output import say
 from cli.status_line import StatusLine, last_line
-from cli.text import safe_text
 from resumes.pace import Pace, time_left
 
 if TYPE_CHECKING:
@@ -16,6 +15,9 @@ if TYPE_CHECKING:
 REDRAW_S: Final = 0.1
 LINE_S: Final = 30.0
 """How often it is said anew, on a terminal and elsewhere."""
+
+WORDS: Final = {"copying": "Copying", "proving": "Comparing both"}
+"""What a copy does in its stages, of which each goes once through all rows."""
 
 Count = Callable[[str, int], None]
 """Told what is being done and how many are done."""
@@ -84,11 +86,10 @@ def counting(
 
 
 def describe_move(progress: "Progress", per_s: float | None) -> str:
-    """`Copying documents: 120,000 of 1,000,000 rows, 12,000/s, about 1 min left`."""
-    stage = progress.stage.capitalize()
+    """`Copying: 120,000 of 1,000,000 rows, 12,000/s, about 1 min left`."""
     if progress.stage == "backing up":
-        return f"{stage}: {progress.done / 1e6:,.0f} of about {progress.total / 1e6:,.0f} MB"
-    text = f"{stage} {safe_text(progress.what)}: {progress.done:,} of {progress.total:,} rows"
+        return f"Backing up: {progress.done / 1e6:,.0f} of about {progress.total / 1e6:,.0f} MB"
+    text = f"{WORDS[progress.stage]}: {progress.done:,} of {progress.total:,} rows"
     left = progress.total - progress.done
     if per_s and left > 0:
         text += f", {per_s:,.0f}/s, {time_left(left / per_s)}"

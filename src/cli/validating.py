@@ -8,10 +8,11 @@ import click
 
 from cli.commands import command
 from cli.exits import ExitCode
+from cli.folders import describe, find_sources
 from cli.outcomes import issues_as_json, line, summary
 from cli.output import put, put_json, say
 from cli.session import Session, pass_session
-from cli.sources import PATH, Document, Origin, iter_documents, iter_sources, limits_of
+from cli.sources import PATH, Document, Origin, iter_documents, limits_of
 from cli.text import safe_text
 from resumes.errors import InvalidInput, InvalidResume, Issue
 from resumes.text import counted
@@ -38,13 +39,16 @@ def validate(session: Session, context: click.Context, /, paths: tuple[str, ...]
     """Judge files, without a store.
 
     PATH is a file, a folder of files, or - for standard input: JSON, NDJSON, either with gzip, or
-    zip. The verdicts are those that the importer would give.
+    zip. The verdicts are those that the importer would give. In a folder other files are passed
+    over, and counted.
     """
     settings = session.settings()
     accepted = settings.format
     counts = Counter(valid=0, failed=0)
     verdicts = []
-    for document in iter_documents(iter_sources(paths), limits_of(settings)):
+    found = find_sources(paths)
+    found.check()
+    for document in iter_documents(found.sources, limits_of(settings)):
         verdict = judge(document, accepted)
         counts["failed" if verdict.issues else "valid"] += 1
         if session.as_json:
@@ -54,6 +58,8 @@ def validate(session: Session, context: click.Context, /, paths: tuple[str, ...]
     if session.as_json:
         put_json({"files": verdicts})
     say(f"{summary(counts, always=tuple(counts))}.")
+    if found.ignored:
+        say(describe(found.ignored))
     context.exit(ExitCode.FAILED if counts["failed"] else ExitCode.DONE)
 
 

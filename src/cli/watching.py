@@ -12,6 +12,7 @@ import click
 from cli.candidates import account_option
 from cli.commands import LOG_FORMAT, command
 from cli.exits import ExitCode
+from cli.left_files import LeftFiles
 from cli.logs import is_file_or_pipe, narrating_behind, set_up_logs
 from cli.outcomes import summary
 from cli.output import put_json_line, say
@@ -88,6 +89,7 @@ def watch(
             root = settings.inbox
             if not dry_run:
                 root.mkdir(exist_ok=True)
+        left = LeftFiles(session, meter)
         options = service.Options(
             account=account,
             once=once,
@@ -111,10 +113,14 @@ def watch(
                 on_file=lambda report: tell(session, meter, report),
                 on_notice=lambda notice: say(safe_text(str(notice))),
                 on_progress=meter.progressed,
+                on_ignored=left.tell,
             )
+        left.close()
     if once:
-        say(f"{summary(asdict(ends))}{' (nothing was changed)' if dry_run else ''}.")
-        context.exit(_exit_code(failed=ends.failed, was_interrupted=stop.is_set()))
+        counts = asdict(ends) | {"stuck": 0}  # they are told as they come, and are waiting
+        say(f"{summary(counts)}{' (nothing was changed)' if dry_run else ''}.")
+        failed = ends.failed + ends.stuck
+        context.exit(_exit_code(failed=failed, was_interrupted=stop.is_set()))
 
 
 @contextlib.contextmanager

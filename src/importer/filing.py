@@ -217,6 +217,13 @@ def folder_of(conclusion: Conclusion, account: str, claimed_at: str) -> str:
             return f"{FAILED}/{reason.value}"
 
 
+def iter_places(claim: Claim, conclusion: Conclusion) -> Iterator[str]:
+    """The paths below ROOT that a file of this conclusion may be filed as, likelier ones first."""
+    folder = _folder(claim, conclusion)
+    for name in _names(claim, conclusion):
+        yield f"{folder}/{name}"
+
+
 def _folder(claim: Claim, conclusion: Conclusion) -> str:
     # Journals and reports say whose a file is, and anybody may have edited them.
     account = claim.account if NAME.fullmatch(claim.account) else claim.account_id

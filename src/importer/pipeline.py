@@ -127,6 +127,11 @@ class Pipeline:
         """When the first claimed file should be looked at again, on the monotonic clock."""
         return self._settling.next_due()
 
+    @property
+    def awaited(self) -> list[str]:
+        """The names of claimed files that settle, below ROOT and escaped."""
+        return [one.claim.name for one in self._waiting.values()]
+
     # Take
 
     def inherit(self, hand: Hand, claims: Iterable[Claim]) -> None:

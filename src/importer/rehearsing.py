@@ -12,6 +12,7 @@ from importer import conclusions, judging, reading, scanning
 from importer.bundles import Bundle, Portion
 from importer.filing import folder_of
 from importer.holding import HeldFiles
+from importer.ignored import Ignored, Why, find_why
 from importer.names import escaped
 from importer.options import Options
 from importer.outcomes import Conclusion, Refusal
@@ -59,17 +60,25 @@ def rehearse(
     options: Options,
     *,
     on_file: Callable[[FileReport], None],
+    on_ignored: Callable[[Ignored], None] = lambda one: None,
     remark: Remark,
 ) -> Summary:
-    """Each file is told as it would be; what they would come to, in sum."""
+    """Each file is told as it would be, or why it is left; what they would come to, in sum."""
     summary = Summary()
+
+    def ignore(seen: Seen, why: Why) -> None:
+        summary.ignored += 1
+        on_ignored(Ignored(escaped(seen.name), why))
+
     by_name = {one.name: one for one in accounts.list_accounts(store)}
     held = HeldFiles(root).find()
     for below in scanning.find_inboxes(str(root)):
         info = by_name.get(below or options.account or "")
         folder = f"{root}/{below}" if below else str(root)
         seen = list(scanning.iter_inbox(folder, below=below, remark=remark))
-        summary.ignored += sum(one.signature is None for one in seen)
+        for one in sorted(seen):
+            if one.signature is None and (why := find_why(one.path)) is not None:
+                ignore(one, why)
         files = sorted((one for one in seen if one.signature), key=_by_age)
         if info is None:
             summary.waiting += len(files)
@@ -80,7 +89,9 @@ def rehearse(
         for one in files:
             conclusion = _judge(one, account, options)
             if conclusion is None:
-                summary.ignored += 1
+                continue
+            if isinstance(conclusion, Why):
+                ignore(one, conclusion)
                 continue
             _count(summary, conclusion.outcome)
             on_file(_report(one, info, conclusion, root, timestamp(store.clock())))
@@ -95,8 +106,8 @@ def _count(summary: Summary, outcome: FileOutcome) -> None:
     setattr(summary, outcome.value, getattr(summary, outcome.value) + 1)
 
 
-def _judge(seen: Seen, account: _Account, options: Options) -> Conclusion | None:
-    """What would become of the file; None for one that is passed over."""
+def _judge(seen: Seen, account: _Account, options: Options) -> Conclusion | Why | None:
+    """What would become of the file, or why it would be left; None for one that is gone."""
     name = escaped(seen.name)
     trial = Trial(options.format, settle_s=0)
     try:
@@ -110,7 +121,7 @@ def _judge(seen: Seen, account: _Account, options: Options) -> Conclusion | None
     finally:
         os.close(descriptor)
     if tried.is_report:
-        return None
+        return Why.REPORT
     if isinstance(tried.verdict, Refusal):
         return conclusions.failed(tried.verdict)
     if tried.verdict is not None and tried.digest is not None:

@@ -33,28 +33,30 @@ def find_candidates(
         for one in held.get(request.account_id, []):
             if one.claim_id == request.claim_id:
                 found[one.claim_id] = holding.as_return(one, root, now_us=now_us)
-    for path, claim_id in _iter_failed(root / FAILED, failed.keys()):
-        account_id = failed[claim_id].account_id
+    for path, request in _iter_failed(root / FAILED, failed.values()):
+        claim_id, account_id = request.claim_id, request.account_id
         found[claim_id] = holding.returned(path, claim_id, account_id, root, now_us=now_us)
     return found
 
 
-def _iter_failed(folder: Path, claim_ids: Iterable[str]) -> Iterable[tuple[Path, str]]:
-    """The failed files of these claims."""
-    by_end = {claim_id[-8:]: claim_id for claim_id in claim_ids}
+def _iter_failed(folder: Path, requests: Iterable[Request]) -> Iterable[tuple[Path, Request]]:
+    """The failed files that are asked for, and by whom. Whose they are their reports say, since an
+    account that came from elsewhere may name claims of others."""
+    by_end = {request.claim_id[-8:]: request for request in requests}
     if not by_end:
         return
     for reason in _folders(folder):
         with contextlib.suppress(OSError):
             for name in os.listdir(reason):  # noqa: PTH208  (names are all that is asked for)
                 stem = name[: len(name) - len(find_extension(name) or "")]
-                claim_id = by_end.get(stem[-8:])
-                if claim_id is None or name.endswith(reports.SUFFIX):
+                request = by_end.get(stem[-8:])
+                if request is None or name.endswith(reports.SUFFIX):
                     continue
                 path = reason / name
-                report = reports.find_report(report_path(path))
-                if report is not None and report.get("claim_id") == claim_id:
-                    yield path, claim_id
+                report = reports.find_report(report_path(path)) or {}
+                asked = (request.claim_id, request.account_id)
+                if (report.get("claim_id"), report.get("account_id")) == asked:
+                    yield path, request
 
 
 def _folders(folder: Path) -> list[Path]:

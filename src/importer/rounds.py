@@ -6,6 +6,7 @@ accounts, held files, requests, importers that are gone.
 """
 
 import contextlib
+import os
 import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -198,6 +199,13 @@ class Importer:
         dues = (self._intake.next_due(), self._pipeline.next_due())
         return min((due for due in dues if due is not None), default=None)
 
+    @property
+    def awaited(self) -> list[str]:
+        """The names of the files that somebody waits for, below ROOT and escaped."""
+        paths = [path for inbox in self._intake.inboxes for path in inbox.settling.awaited()]
+        names = [escaped(os.path.relpath(path, self._root)) for path in paths]
+        return sorted([*names, *self._pipeline.awaited])
+
     def mark(self, marked: Marked) -> None:
         """What changed is looked at soon."""
         self._intake.mark(marked)
@@ -373,13 +381,21 @@ class Importer:
     def summary(self) -> Summary:
         """What this importer did so far, and what lies in the inbox now."""
         ignored = waiting = 0
+        unlisted: set[str] = set()
+
+        def remark(key: str, sentence: str) -> None:
+            unlisted.add(name)
+            self._remarks(key, sentence)
+
         with contextlib.suppress(OSError):
             for name in scanning.find_inboxes(str(self._root)):
                 folder = f"{self._root}/{name}" if name else str(self._root)
-                for seen in scanning.iter_inbox(folder, below=name, remark=self._remarks):
+                for seen in scanning.iter_inbox(folder, below=name, remark=remark):
                     ignored += seen.signature is None
                     waiting += seen.signature is not None
         resting = sum(inbox.settling.resting() for inbox in self._intake.inboxes)
+        left = sum(inbox.settling.left() for inbox in self._intake.inboxes)
+        owned = {inbox.below for inbox in self._intake.inboxes if inbox.account is not None}
         return Summary(
             done=self._tally[FileOutcome.DONE],
             failed=self._tally[FileOutcome.FAILED],
@@ -387,6 +403,7 @@ class Importer:
             held=self._tally[FileOutcome.HELD],
             ignored=ignored + resting,
             waiting=waiting - resting + self._claimed,
+            stuck=left + len(unlisted & owned) + self._claimed,
         )
 
     def close(self) -> None:

@@ -18,6 +18,9 @@ ONCE_FAILURES = 3
 WAIT_STEP_S = 0.25
 """How soon a stop is heard of, whatever is waited for."""
 
+SILENT_S = 10.0
+"""A drain that waits for longer than this says for what."""
+
 PROGRESS_S = 0.25
 
 CALM_S = 10.0
@@ -56,11 +59,13 @@ class Runner:
         self._told: Progress | None = None
         self._next_progress = monotonic()
 
-    def drain(self, stop: threading.Event) -> None:
-        """Nothing is left that can be imported now, or `stop` is set.
+    def drain(self, stop: threading.Event) -> bool:
+        """Nothing is left that can be imported now, or `stop` is set; False when it gave up
+        before, as no file could be taken or filed away.
 
         Raises StoreError when the store stays out of reach.
         """
+        idle_since: float | None = None
         while not stop.is_set():
             handled, error = self._try(lambda: self._importer.round())
             self._tell_progress()
@@ -68,13 +73,29 @@ class Runner:
                 if self._back_off.failures >= ONCE_FAILURES:
                     if isinstance(error, StoreError):
                         raise error
-                    return
+                    return False
                 stop.wait(self._back_off.left_s())
             elif not handled and not self._importer.has_work:
                 due = self._importer.next_due
                 if due is None:
-                    return
+                    return True
+                idle_since = self._monotonic() if idle_since is None else idle_since
+                if due - idle_since >= SILENT_S:
+                    self._tell_awaited()
                 stop.wait(max(0.0, due - self._monotonic()))
+                continue
+            idle_since = None
+        return True
+
+    def _tell_awaited(self) -> None:
+        names = self._importer.awaited
+        if names:
+            more = f" and {len(names) - 1} more" if names[1:] else ""
+            self._remarks(
+                "awaited",
+                f"Waiting for {names[0]}{more}: not whole yet, not readable, or still open for "
+                "writing",
+            )
 
     def run(self, stop: threading.Event) -> None:
         """Files are imported as they come, until `stop` is set."""

@@ -12,6 +12,7 @@ from importer import leases
 from importer.changes import Changes
 from importer.health import Finding, Health, HealthState
 from importer.hooks import Hook
+from importer.ignored import Ignored
 from importer.names import escaped
 from importer.options import Options
 from importer.presence import Presence
@@ -25,7 +26,7 @@ from resumes import memory
 from resumes.errors import InvalidArgument
 from resumes.store import Store
 
-__all__ = ["FileReport", "Options", "Progress", "Summary", "watch"]
+__all__ = ["FileReport", "Ignored", "Options", "Progress", "Summary", "watch"]
 
 PRUNE_S = 60.0
 FOLLOW_S = 2.0
@@ -40,19 +41,23 @@ def watch(
     on_file: Callable[[FileReport], None],
     on_notice: Callable[[str], None],
     on_progress: Callable[[Progress], None] = lambda progress: None,
+    on_ignored: Callable[[Ignored], None] = lambda one: None,
 ) -> Summary:
     """Files dropped into ROOT become resumes, until `stop` is set, or with `once` until it is drained.
 
     Raises InvalidArgument when ROOT is no folder that can be written to, and with `once` a
     StoreError when the store stays out of reach. `on_file` and `on_progress` are called from this
-    thread, notices also from those of watchers and hooks.
+    thread, notices also from those of watchers and hooks; `on_ignored` with `dry_run` alone.
     """
     root = check_root(root)
     leases.ignore_breaks()
     memory.collect_seldom()
     remarks = Remarks(on_notice)
     if options.dry_run:
-        return rehearse(store, root, options, on_file=on_file, remark=remarks)
+        return rehearse(
+            store, root, options, on_file=on_file, on_ignored=on_ignored, remark=remarks
+        )
+    is_drained = True
     with contextlib.ExitStack() as stack:
         if options.on_import is not None:
             hook = Hook(options.on_import, root, tell=on_notice)
@@ -66,7 +71,7 @@ def watch(
         stack.callback(importer.close)
         if options.once:
             runner = Runner(importer, changes, remarks, on_progress=on_progress)
-            runner.drain(stop)
+            is_drained = runner.drain(stop)
             if options.done_keep_days is not None:
                 while prune(root, options.done_keep_days, store.clock(), remark=remarks):
                     pass
@@ -79,7 +84,10 @@ def watch(
                 _pruner(store, root, options, remarks),
             )
             Runner(importer, changes, remarks, on_progress=on_progress, beats=beats).run(stop)
-        return importer.summary()
+        summary = importer.summary()
+        if not is_drained:
+            summary.stuck = max(1, summary.waiting)
+        return summary
 
 
 def _follower(watcher: Watcher, importer: Importer) -> Callable[[], None]:

@@ -84,6 +84,15 @@ class Settling:
         """How many files are not looked at again before they change."""
         return sum(file.due == math.inf for file in self._files.values())
 
+    def left(self) -> int:
+        """How many files cannot be taken."""
+        return sum(file.is_left for file in self._files.values())
+
+    def awaited(self) -> list[str]:
+        """The files that somebody waits for, by path."""
+        files = self._files.items()
+        return [path for path, file in files if not file.is_left and file.due != math.inf]
+
     def next_due(self) -> float | None:
         """When the first file will have been quiet long enough; None when none is waiting."""
         return self._first(file for file in self._files.values() if not file.is_left)

@@ -46,7 +46,8 @@ class Summary:
     """How many files came to which end, and how many lie in the inbox at the end.
 
     `held` counts those that this run held and did not release again; `ignored` names that are
-    never imported; `waiting` files that were left, for want of an account or of time.
+    never imported; `waiting` files that were left, for want of an account or of time; `stuck` the
+    files and folders among them that have an owner and could not be taken, looked into or filed.
     """
 
     done: int = 0
@@ -55,6 +56,7 @@ class Summary:
     held: int = 0
     ignored: int = 0
     waiting: int = 0
+    stuck: int = 0
 
 
 @dataclass(frozen=True, slots=True)

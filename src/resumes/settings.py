@@ -7,10 +7,10 @@ default. The file is flat TOML with the names below, but for the table of keys.
 import json
 import os
 import tomllib
-from collections.abc import Iterator, Mapping
-from enum import StrEnum
+from collections.abc import Iterable, Iterator, Mapping
+from enum import EnumType, StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, get_args, get_origin
 
 import platformdirs
 from pydantic import BeforeValidator, Field, ValidationError, field_validator
@@ -24,9 +24,13 @@ from pydantic_settings import (
 
 from resumes.analyzer import Format
 from resumes.errors import InvalidArgument
+from resumes.text import number_words
 
 CONFIG_NAME = "config.toml"
 ENV_PREFIX = "RESUMES_"
+MOST_SHOWN = 80
+"""Characters of a value that a message repeats."""
+
 NO_SETTINGS = ("debug", "import_")
 """What the environment may hold of ours that is no setting: a switch for us, and what a command
 after an import is told."""
@@ -125,7 +129,7 @@ class Settings(BaseSettings):
     """Seconds between scans of the watched folder; longer by itself when a scan takes long."""
 
     poll: bool = False
-    """Whether new files are found by scans alone, for folders whose system tells of no changes."""
+    """Whether new files are found by scans alone: network drives do not report changes."""
 
     done_keep_days: Annotated[int | None, Field(ge=0, le=36_500)] = None
     """Days after which done files are removed; 0 keeps today's. By default they stay for good."""
@@ -206,12 +210,12 @@ def load_settings(**flags: Any) -> Settings:
     try:
         home = Settings(**given).home
     except ValidationError as error:
-        raise _invalid(error) from None
+        raise _invalid(error, given) from None
     file_values = _load_file(home / CONFIG_NAME)
     try:
         return Settings(**given, _file_values=file_values)  # type: ignore[call-arg]  # read by the sources, no field
     except ValidationError as error:
-        raise _invalid(error, file=home / CONFIG_NAME, file_values=file_values) from None
+        raise _invalid(error, given, file=home / CONFIG_NAME) from None
 
 
 def _refuse_unknown(environment: Mapping[str, str]) -> None:
@@ -242,12 +246,49 @@ def _load_file(path: Path) -> dict[str, Any]:
 
 
 def _invalid(
-    error: ValidationError, *, file: Path | None = None, file_values: dict[str, Any] | None = None
+    error: ValidationError, flags: Mapping[str, Any], *, file: Path | None = None
 ) -> InvalidArgument:
     first = error.errors()[0]
     name = str(first["loc"][0])
-    where = f" in {file}" if file and name in (file_values or {}) else ""
+    origin = None if name in flags else _find_variable(name) or file
+    where = "" if origin is None else f" in {origin}"
     if first["type"] == "extra_forbidden":
         return InvalidArgument(f'Unknown setting "{name}"{where}. README lists all settings')
-    given = "…" if name == "database" else first["input"]
-    return InvalidArgument(f'Invalid {name} "{given}"{where}: {first["msg"]}')
+    value = "…" if name == "database" else str(first["input"])[:MOST_SHOWN]
+    is_our_word = first["type"] == "value_error"
+    way_on = first["msg"].removeprefix("Value error, ") if is_our_word else _usable(name)
+    return InvalidArgument(f'Invalid {name} "{value}"{where}: {way_on}')
+
+
+def _find_variable(name: str) -> str | None:
+    """The variable of the environment that a setting comes from, if it comes from one."""
+    wanted = f"{ENV_PREFIX}{name}".upper()
+    return next((one for one, value in os.environ.items() if value and one.upper() == wanted), None)
+
+
+def _usable(name: str) -> str:
+    """What the setting can be."""
+    field = Settings.model_fields[name]
+    kinds = (field.annotation, get_origin(field.annotation), *get_args(field.annotation))
+    if bool in kinds:
+        return "use true or false"
+    if int in kinds or float in kinds:
+        unlimited = " or `unlimited`" if name.startswith("rate_per_") else ""
+        return f"use {_range_words(field.metadata, is_whole=int in kinds)}{unlimited}"
+    if isinstance(field.annotation, EnumType):
+        return f"use one of {', '.join(map(str, field.annotation.__members__.values()))}"
+    if frozenset in kinds:
+        return "use a list of strings"
+    return "use a table of strings" if Mapping in kinds else "use a string"
+
+
+def _range_words(limits: Iterable[object], *, is_whole: bool) -> str:
+    bounds = {
+        bound: getattr(limit, bound)
+        for limit in limits
+        for bound in ("ge", "gt", "le")
+        if hasattr(limit, bound)
+    }
+    above = bounds.get("gt")
+    words = number_words(is_whole=is_whole, least=bounds.get("ge", above), most=bounds.get("le"))
+    return words if above is None else f"{words}, but not {above:g}"

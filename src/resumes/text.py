@@ -65,3 +65,15 @@ def _escape_in_json(char: str) -> str:
 def counted(count: int, noun: str) -> str:
     """`1 resume`, `2 resumes`, `1,000 resumes`."""
     return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
+
+
+def number_words(*, is_whole: bool, least: float | None = None, most: float | None = None) -> str:
+    """`a whole number from 0 to 65535`, `a number of 1 or more`. None is no limit."""
+    number = "a whole number" if is_whole else "a number"
+    if least is None:
+        return number if most is None else f"{number} of at most {most:.15g}"
+    return (
+        f"{number} of {least:.15g} or more"
+        if most is None
+        else f"{number} from {least:.15g} to {most:.15g}"
+    )

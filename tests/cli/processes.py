@@ -1,16 +1,8 @@
 """Processes of a command, while they start and end."""
 
-import time
-from collections.abc import Callable
 from pathlib import Path
 
-
-def wait_until(is_so: Callable[[], bool], *, within_s: float = 20) -> None:
-    """It is so, or the test fails."""
-    deadline = time.monotonic() + within_s
-    while not is_so():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
+from tests.waiting import wait_until as wait_until
 
 
 def is_alive(process_id: int) -> bool:

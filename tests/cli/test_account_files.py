@@ -1,5 +1,6 @@
 """`resumes accounts export` and `resumes accounts import`."""
 
+import hashlib
 import json
 from collections.abc import Sequence
 from pathlib import Path
@@ -77,6 +78,25 @@ def test_a_file_that_cannot_be_imported_says_why(acme: CommandLine, tmp_path: Pa
     assert "exists already" in acme.fails(1, "accounts", "import", str(file))
 
 
+def test_a_file_that_a_stranger_made_is_refused_by_line_field_and_value(
+    acme: CommandLine, tmp_path: Path
+) -> None:
+    store_resumes(acme.home, a_resume())
+    file = tmp_path / "acme.ndjson"
+    header, row, _ = acme.succeeds("accounts", "export", "acme").splitlines(keepends=True)
+    lines = (header + row.replace("AdaLovelaceResume.pdf", "../\\u001b[31mx.pdf")).encode()
+    end = {"kind": "end", "counts": {}, "sha256": hashlib.sha256(lines).hexdigest()}
+    file.write_bytes(lines + json.dumps(end).encode() + b"\n")
+
+    message = acme.fails(1, "accounts", "import", str(file), "--name", "again")
+
+    assert "\"filename\" is '../\\x1b[31mx.pdf'" in message
+    assert "line 2" in message
+    assert [one["name"] for one in acme.answers("accounts", "list", "--json")["accounts"]] == [
+        "acme"
+    ]
+
+
 def test_a_place_that_cannot_be_written_is_named(acme: CommandLine, tmp_path: Path) -> None:
     file = tmp_path / "nowhere" / "acme.ndjson"
     assert f"Cannot write {file}" in acme.fails(2, "accounts", "export", "acme", str(file))
@@ -88,7 +108,10 @@ def test_an_import_that_was_cut_off_is_told_as_such(acme: CommandLine, tmp_path:
         store.write(_leave_arriving, account.id)
     listed = acme("accounts", "list")
     assert 'Account "bo" is being imported, 0 resumes so far.' in listed.stderr
+    assert "accounts delete 'bo~import' --with-resumes --yes" in listed.stderr
     assert "bo" not in listed.stdout
+    acme.succeeds("accounts", "delete", "bo~import", "--with-resumes", "--yes")
+    assert "bo" not in acme("accounts", "list").stderr
 
 
 def _leave_arriving(connection: Connection, requests: Sequence[str]) -> list[None]:

@@ -1,8 +1,16 @@
 """`resumes db backup` and `resumes db restore`."""
 
+import signal
 from pathlib import Path
 
-from tests.cli.conftest import CommandLine, a_resume, open_home, store_resumes
+from tests.cli.conftest import (
+    CommandLine,
+    a_resume,
+    finish,
+    open_home,
+    start,
+    store_resumes,
+)
 
 
 def test_a_backup_in_a_folder_prints_its_path(acme: CommandLine, tmp_path: Path) -> None:
@@ -68,8 +76,28 @@ def test_s4_a_store_in_use_is_not_restored(acme: CommandLine, tmp_path: Path) ->
         assert "is in use by process" in acme.fails(3, "db", "restore", backup)
 
 
+def test_who_is_to_end_is_the_process_that_was_typed(acme: CommandLine, tmp_path: Path) -> None:
+    backup = str(tmp_path / "backup.db")
+    acme.succeeds("db", "backup", backup)
+    up = start("--home", str(acme.home), "up", "--port", "0", "--json")
+    try:
+        assert up.stdout is not None
+        assert up.stdout.readline()
+        said = acme.fails(3, "db", "restore", backup)
+    finally:
+        up.send_signal(signal.SIGTERM)
+        finish(up, within_s=40)
+    assert f"is in use by process {up.pid} (resumes up). Stop it" in said
+
+
 def test_a_file_that_is_no_backup_is_refused(acme: CommandLine, tmp_path: Path) -> None:
     wrong = tmp_path / "wrong.db"
     wrong.write_text("nothing of ours")
     assert str(wrong) in acme.fails(3, "db", "restore", str(wrong))
     assert "Backup not found" in acme.fails(2, "db", "restore", str(tmp_path / "absent.db"))
+    assert "is a folder" in acme.fails(2, "db", "restore", str(tmp_path))
+
+
+def test_a_place_that_cannot_be_used_is_a_usage_error(acme: CommandLine, tmp_path: Path) -> None:
+    assert "Folder not found" in acme.fails(2, "db", "backup", str(tmp_path / "absent" / "one.db"))
+    assert "Cannot write in /proc" in acme.fails(2, "db", "backup", "/proc")

@@ -9,6 +9,7 @@ from click.shell_completion import CompletionItem
 
 from cli import candidates
 from cli.main import resumes
+from cli.session import Session
 from resumes.store.ledger import FileOutcome
 from tests.cli.conftest import CommandLine, a_resume, store_resumes
 from tests.cli.ledger import record_file
@@ -76,3 +77,11 @@ def test_what_begins_no_id_offers_nothing(acme: CommandLine, incomplete: str) ->
     store_resumes(acme.home, a_resume())
 
     assert offered(acme, candidates.resume_ids, incomplete) == []
+
+
+def test_the_home_may_be_named_after_the_command_too(acme: CommandLine) -> None:
+    context = click.Context(resumes, obj=Session(home=acme.home))
+
+    offered = candidates.account_names(context, click.Argument(["x"]), "")
+
+    assert [item.value for item in offered] == ["acme"]

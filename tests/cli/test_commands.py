@@ -1,6 +1,7 @@
 """Commands take --json anywhere, and groups know them without importing them."""
 
 import sys
+from pathlib import Path
 
 import click
 import pytest
@@ -33,6 +34,27 @@ def test_json_may_stand_before_between_or_after(acme: CommandLine, words: tuple[
     assert acme.answers("--json", *words) == after
     if len(words) > 1:
         assert acme.answers(words[0], "--json", *words[1:]) == after
+
+
+@pytest.mark.parametrize("flag", ["--home", "--database"])
+def test_where_the_store_is_may_be_said_after_the_command_too(
+    flag: str, acme: CommandLine, tmp_path: Path
+) -> None:
+    other = CommandLine(tmp_path / "other")
+    other.succeeds("accounts", "create", "beta")
+    value = str(other.home) if flag == "--home" else f"sqlite:///{other.home}/resumes.db"
+
+    for words in (("accounts", "list", flag, value), ("accounts", flag, value, "list")):
+        assert [one["name"] for one in acme.answers(*words, "--json")["accounts"]] == ["beta"]
+
+
+def test_a_flag_of_a_command_s_own_stays_its_own(run: CommandLine) -> None:
+    demo = resumes.get_command(click.Context(resumes), "demo")
+
+    assert demo is not None
+    assert sum("--home" in param.opts for param in demo.params) == 1
+    assert "--home DIR" in run.succeeds("demo", "--help")
+    assert "--home" not in run.succeeds("list", "--help")
 
 
 @pytest.mark.parametrize(

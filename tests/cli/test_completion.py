@@ -23,7 +23,8 @@ def test_each_shell_gets_its_script(run: CommandLine, shell: str) -> None:
 
 
 def test_another_shell_is_a_usage_error(run: CommandLine) -> None:
-    assert "'tcsh' is not one of" in run.fails(2, "completion", "tcsh")
+    told = run.fails(2, "completion", "tcsh")
+    assert told.startswith('Invalid SHELL "tcsh": use bash, zsh or fish.')
 
 
 def complete(shell: str, words: str, incomplete: str = "") -> tuple[list[str], str]:

@@ -130,11 +130,12 @@ def test_a_home_of_nobody_s_is_temporary_and_kept_only_after_once(
 ) -> None:
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     monkeypatch.setenv("RESUMES_DATABASE", f"sqlite:///{tmp_path / 'precious.db'}")
-    code, stdout, _ = finish(start("demo", "--once"))
+    code, stdout, stderr = finish(start("demo", "--once"))
     assert code == 0
     assert not (tmp_path / "precious.db").exists()
     home = re.search(r"The demo's home is (\S+)\.\n", stdout)
     assert home is not None
+    assert stderr.endswith(f"The demo's home {home[1]} is kept: remove it when you are done.\n")
     assert (Path(home[1]) / "resumes.db").exists()
 
     process = start("demo", "--port", "0", "--json")
@@ -153,3 +154,26 @@ def test_without_its_key_a_demo_lists_from_the_store(done: CommandLine) -> None:
     (done.home / "demo-key").unlink()
 
     assert json.loads(done.succeeds("demo", "--once", "--json"))["key"] is None
+
+
+def test_a_home_with_accounts_of_others_is_refused_and_nothing_is_added(acme: CommandLine) -> None:
+    before = acme.answers("accounts", "list", "--json")
+
+    message = acme.fails(1, "demo", "--once")
+
+    assert message == (
+        f"{acme.home} is not a demo's home: it has the accounts acme. Name a new folder with "
+        "--home, or none"
+    )
+    assert acme.answers("accounts", "list", "--json") == before
+
+
+def test_a_port_that_was_asked_for_and_is_taken_ends_it_before_anything_is_made(
+    run: CommandLine,
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = str(other.getsockname()[1])
+        message = run.fails(3, "demo", "--port", port)
+
+    assert message.startswith(f"Port {port} on 127.0.0.1 is in use")
+    assert not run.home.exists()

@@ -38,8 +38,18 @@ def test_something_wrong_is_exit_1_and_has_a_remedy(acme: CommandLine) -> None:
 
     assert result.exit_code == 1
     assert "WRONG  inbox" in result.stdout
-    assert "resumes accounts create nobody, or rename the folder" in result.stdout
+    assert f"--home {acme.home} accounts create nobody, or rename the folder" in result.stdout
     assert result.stderr == "1 thing to put right.\n"
+
+
+def test_files_that_nobody_takes_are_named(acme: CommandLine) -> None:
+    (acme.home / "inbox" / "acme").mkdir(parents=True, exist_ok=True)
+    (acme.home / "inbox" / "acme" / "cv.pdf").touch()
+
+    result = acme("doctor")
+
+    assert result.exit_code == 0
+    assert 'inbox/acme: "cv.pdf" (its ending)' in result.stdout
 
 
 def test_what_wants_a_look_is_told_and_is_no_failure(acme: CommandLine) -> None:

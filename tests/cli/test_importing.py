@@ -248,6 +248,24 @@ def test_a_terminal_gets_a_bar_and_the_failures_below_it(
     assert shown.endswith("failed     b.json, item 2: no\n")
 
 
+def test_files_of_other_names_are_counted_and_without_any_the_import_failed(
+    acme: CommandLine, folder: Path
+) -> None:
+    (folder / "c.json").rename(folder / "c.pdf")
+
+    result = acme("import", str(folder))
+
+    assert result.exit_code == 0
+    assert result.stderr.splitlines()[-2:] == [
+        "2 done, 0 failed.",
+        "1 file was passed over: 1 ends in none of .json, .ndjson, .jsonl, .gz, .zip.",
+    ]
+    for name in ("a.json", "b.json"):
+        (folder / name).unlink()
+    message = acme.fails(1, "import", str(folder))
+    assert message.startswith(f"Nothing to read in {folder}. 1 file was passed over: ")
+
+
 def test_what_is_missing_is_a_usage_error(acme: CommandLine) -> None:
     assert "does not exist" in acme.fails(2, "import", "nowhere")
     assert "Missing argument 'PATH...'" in acme.fails(2, "import")

@@ -1,6 +1,7 @@
 """The command as a whole: what it lists, how early, and how whole programs end."""
 
 import contextlib
+import os
 import signal
 import socket
 import subprocess
@@ -65,7 +66,9 @@ def test_version_is_the_distribution_s(run: CommandLine) -> None:
 
 
 def test_an_unknown_command_names_a_near_one(run: CommandLine) -> None:
-    assert run.fails(2, "acounts") == "No such command 'acounts'. See `resumes --help`"
+    assert run.fails(2, "acounts") == (
+        "No such command 'acounts'. Did you mean 'accounts'? See `resumes --help`"
+    )
 
 
 def test_nothing_at_all_shows_help_and_is_a_usage_error() -> None:
@@ -190,6 +193,17 @@ def test_ctrl_c_is_exit_130_without_a_traceback(acme: CommandLine) -> None:
     assert code in (130, -signal.SIGINT)
     assert "Traceback" not in stderr
     assert "Error" not in stderr
+
+
+def test_ctrl_c_before_the_program_is_loaded_is_exit_130_without_a_word(tmp_path: Path) -> None:
+    # In place of the first package that is imported, one that Ctrl-C falls into.
+    (tmp_path / "click.py").write_text(
+        "import os, signal\nos.kill(os.getpid(), signal.SIGINT)\nsignal.pause()\n"
+    )
+
+    code, stdout, stderr = finish(start("list", env={**os.environ, "PYTHONPATH": str(tmp_path)}))
+
+    assert (code, stdout, stderr) == (130, "", "")
 
 
 def wait_until_open(home: Path, process: "subprocess.Popen[str]") -> None:

@@ -44,13 +44,16 @@ def test_files_are_asked_for_by_id(filled: CommandLine) -> None:
     assert "asked     retry, since" in filled.succeeds("imports", "show", ledger_id("1"))
 
 
-def test_without_an_importer_the_command_that_starts_one_is_said(filled: CommandLine) -> None:
+def test_without_an_importer_it_is_said_how_to_come_by_one(filled: CommandLine) -> None:
     result = filled("imports", "release", ledger_id("3"))
 
-    start = shlex.join(["--home", str(filled.home), "watch", "/srv/inbox"])
+    start = shlex.join(["--home", str(filled.home), "up"])
     assert result.exit_code == 0
-    assert result.stderr.startswith("Asked for 1 file. No importer is running that takes them up:")
-    assert result.stderr.endswith(f" {start}` starts one.\n")
+    # The folder is not this home's: a command that imports it is not for us to name.
+    assert result.stderr.startswith(
+        "Asked for 1 file. No importer watches their folder: start the one of /srv/inbox again, or "
+    )
+    assert result.stderr.endswith(f" {start}` if that folder has become {filled.home}/inbox.\n")
     assert asked(filled) == [("3", "release")]
 
 

@@ -1,17 +1,21 @@
 """What `up` and `demo` both set up."""
 
+import socket
 from pathlib import Path
 
 import pytest
 
 from cli.services import (
+    check_address,
     find_or_make_account,
     serve_arguments,
     store_environment,
     watch_arguments,
 )
 from cli.session import Session
+from resumes.settings import Settings
 from resumes.store import accounts
+from server.listener import CannotListen
 
 
 def test_an_account_is_made_once_with_its_inbox(tmp_path: Path) -> None:
@@ -67,3 +71,13 @@ def test_the_children_log_as_their_parent_was_told(tmp_path: Path) -> None:
     assert serve_arguments(chosen)[-3:] == ["--log-format", "json", "--no-access-log"]
     assert watch_arguments(chosen)[-2:] == ["--log-format", "json"]
     assert serve_arguments(Session(home=tmp_path).settings(access_log=True))[-1] == "--access-log"
+
+
+def test_an_address_that_is_taken_is_refused_and_a_free_one_stays_free(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        settings = Settings(home=tmp_path, port=other.getsockname()[1])
+        with pytest.raises(CannotListen, match="is in use"):
+            check_address(settings)
+
+    check_address(settings)
+    check_address(settings)

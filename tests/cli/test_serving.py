@@ -59,8 +59,8 @@ def test_people_are_told_where_it_listens(run: CommandLine) -> None:
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["--port", "70000"], "70000 is not in the range"),
-        (["--workers", "0"], "0 is not in the range"),
+        (["--port", "70000"], 'Invalid --port "70000": use a whole number'),
+        (["--workers", "0"], 'Invalid --workers "0": use a whole number from 1 to 64'),
         (["--tls-cert", "nowhere.pem"], "'nowhere.pem' does not exist"),
     ],
 )

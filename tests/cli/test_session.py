@@ -38,7 +38,7 @@ def test_health_is_looked_at_where_the_flags_lead(tmp_path: Path) -> None:
     installation = session.installation()
 
     assert installation.settings().home == tmp_path
-    assert installation.start_line(None).endswith(f" --home {tmp_path} up")
+    assert installation.start_line().endswith(f" --home {tmp_path} up")
     with installation.store() as store:
         assert accounts.list_accounts(store) == []
 

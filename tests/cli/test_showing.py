@@ -35,4 +35,6 @@ def test_an_id_that_is_not_there_is_named_with_the_way_on(acme: CommandLine) -> 
     message = acme.fails(1, "show", "no-such-id")
 
     assert message.startswith('Resume not found in account "acme": "no-such-id". `resumes --home ')
-    assert message.endswith("list --account acme` shows all")
+    assert message.endswith(
+        "list --account acme --filter TEXT` finds resumes by title, name or e-mail address"
+    )

@@ -1,11 +1,11 @@
-"""Files, folders, standard input."""
+"""Files and standard input."""
 
 import os
 from pathlib import Path
 
 import pytest
 
-from cli.sources import Document, Source, iter_documents, iter_sources, limits_of
+from cli.sources import Document, Source, iter_documents, limits_of
 from importer.unpacking import Limits
 from resumes.errors import InvalidArgument, TooLarge
 from resumes.settings import load_settings
@@ -18,30 +18,6 @@ def documents(path: Path, content: bytes) -> list[Document]:
     """What a file of this content holds."""
     path.write_bytes(content)
     return list(iter_documents([Source(str(path))], LIMITS))
-
-
-def test_folders_give_the_files_to_import_in_order(tmp_path: Path) -> None:
-    for name in ("b.json", "a.JSON", "notes.txt", ".hidden.json", "sub/c.json", "_done/d.json"):
-        file = tmp_path / name
-        file.parent.mkdir(exist_ok=True)
-        file.write_text("{}", encoding="ascii")
-    (tmp_path / "link.json").symlink_to(tmp_path / "b.json")
-    os.mkfifo(tmp_path / "pipe.json")
-
-    found = [source.path for source in iter_sources([str(tmp_path), "-", "x.txt"])]
-
-    names = [os.path.relpath(path, tmp_path) for path in found[:3]]
-    assert names == ["a.JSON", "b.json", "sub/c.json"]
-    assert found[3:] == ["-", "x.txt"]
-
-
-def test_files_of_several_resumes_are_found_in_folders_too(tmp_path: Path) -> None:
-    for name in ("a.ndjson", "b.jsonl", "c.json.gz", "d.GZ", "e.zip", "f.tar", "g.json.tmp"):
-        (tmp_path / name).touch()
-
-    found = [Path(source.path).name for source in iter_sources([str(tmp_path)])]
-
-    assert found == ["a.ndjson", "b.jsonl", "c.json.gz", "d.GZ", "e.zip"]
 
 
 def test_a_file_of_one_resume_is_one_document_as_it_is(tmp_path: Path) -> None:

@@ -26,14 +26,12 @@ def tell(steps: Steps, done: int, stage: str = "Copying") -> None:
 
 
 def test_rows_are_told_with_their_pace_and_what_is_left() -> None:
-    assert describe_move(a_progress(120_000), None) == (
-        "Copying documents: 120,000 of 1,000,000 rows"
-    )
+    assert describe_move(a_progress(120_000), None) == ("Copying: 120,000 of 1,000,000 rows")
     assert describe_move(a_progress(120_000), 12_000.4) == (
-        "Copying documents: 120,000 of 1,000,000 rows, 12,000/s, about 1 min left"
+        "Copying: 120,000 of 1,000,000 rows, 12,000/s, about 1 min left"
     )
     assert describe_move(a_progress(1_000_000, stage=Stage.PROVING), 12_000.4) == (
-        "Proving documents: 1,000,000 of 1,000,000 rows"
+        "Comparing both: 1,000,000 of 1,000,000 rows"
     )
 
 
@@ -75,7 +73,7 @@ def test_elsewhere_there_is_a_line_for_each_stage_and_now_and_then(
 def test_a_copy_is_told_in_the_words_of_its_stage(capsys: pytest.CaptureFixture[str]) -> None:
     with told_steps() as steps:
         steps(a_progress(0))
-    assert capsys.readouterr().err == "Copying documents: 0 of 1,000,000 rows\n"
+    assert capsys.readouterr().err == "Copying: 0 of 1,000,000 rows\n"
 
 
 class Terminal(io.StringIO):

@@ -76,12 +76,23 @@ def test_a_second_start_changes_nothing_and_a_killed_parent_takes_its_children_a
 
     second, running = started(run)
 
-    assert running["keyFile"] is None
+    assert running["keyFile"] == str(run.home / "first-key")
     assert run.answers("keys", "list", "--json") == before
     family = children_of(second.pid)
     second.kill()
     finish(second)
     wait_until(lambda: not any(map(is_alive, family)), within_s=40)
+
+
+def test_a_key_that_was_taken_from_its_file_is_not_spoken_of_again(run: CommandLine) -> None:
+    run.succeeds("accounts", "create", "default")
+    run.succeeds("keys", "create", "default")
+
+    process, running = started(run)
+    process.terminate()
+    finish(process, within_s=40)
+
+    assert running["keyFile"] is None
 
 
 def test_a_child_that_dies_is_replaced(run: CommandLine) -> None:
@@ -139,7 +150,7 @@ def test_a_key_that_cannot_be_written_is_revoked_and_replaced_next_time(run: Com
     assert sorted(states) == ["active", "revoked"]
 
 
-def test_a_port_in_use_ends_it(run: CommandLine) -> None:
+def test_a_port_in_use_ends_it_before_anything_is_made(run: CommandLine) -> None:
     import socket
 
     with socket.create_server(("127.0.0.1", 0)) as other:
@@ -149,6 +160,20 @@ def test_a_port_in_use_ends_it(run: CommandLine) -> None:
     assert code == 3
     assert f"Error: Port {port} on 127.0.0.1 is in use" in stderr
     assert "Traceback" not in stderr
+    assert not run.home.exists()
+
+
+def test_a_home_that_cannot_be_written_is_refused_like_one_that_cannot_be_made(
+    run: CommandLine,
+) -> None:
+    run.home.mkdir()
+    (run.home / "up.lock").mkdir()  # as whoever tests run, it cannot be opened as a file
+
+    message = run.fails(3, "up", "--port", "0")
+
+    assert message == (
+        f"Cannot write in the home {run.home}: Is a directory. Name another with --home"
+    )
 
 
 def test_a_second_up_on_the_same_home_is_refused_by_name(run: CommandLine) -> None:

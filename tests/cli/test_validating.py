@@ -102,3 +102,18 @@ def test_as_data_a_resume_has_its_number_and_place(run: CommandLine, tmp_path: P
 
 def test_a_json_resume_is_valid(run: CommandLine) -> None:
     assert run.succeeds("validate", "-", stdin=b'{"basics":{"name":"Ada"}}').startswith("valid")
+
+
+def test_files_of_other_names_are_counted_and_without_any_there_is_no_verdict(
+    run: CommandLine, tmp_path: Path
+) -> None:
+    folder = tmp_path / "files"
+    folder.mkdir()
+    (folder / "cv.pdf").touch()
+
+    assert run.fails(1, "validate", str(folder)).startswith(f"Nothing to read in {folder}. 1 file")
+
+    (folder / "a.json").write_bytes(a_resume())
+    result = run("validate", str(folder))
+    assert result.exit_code == 0
+    assert result.stderr.startswith("1 valid, 0 failed.\n1 file was passed over: ")

@@ -133,6 +133,56 @@ def test_a_dry_run_gives_the_verdicts_and_changes_nothing(acme: CommandLine, inb
     assert acme.answers("imports", "list", "--json")["files"] == []
 
 
+def test_a_dry_run_names_what_would_be_left_and_why(acme: CommandLine, inbox: Path) -> None:
+    for path in inbox.iterdir():
+        path.unlink()
+    (inbox / "cv.pdf").touch()
+    (inbox / ".hidden.json").touch()
+    (inbox / "link.json").symlink_to("cv.pdf")
+
+    result = acme("watch", "--dry-run")
+
+    assert result.exit_code == 0
+    assert result.stderr.splitlines() == [
+        "ignored    acme/.hidden.json: Its name is a hidden or temporary one",
+        "ignored    acme/cv.pdf: Its name ends in none of .json, .ndjson, .jsonl, .gz, .zip",
+        "ignored    acme/link.json: It is a link",
+        "0 done, 0 failed, 3 ignored (nothing was changed).",
+    ]
+    told = [json.loads(one) for one in acme("watch", "--dry-run", "--json").stdout.splitlines()]
+    assert [one["reason"] for one in told] == ["hidden", "ending", "link"]
+
+
+def test_files_that_could_not_be_taken_are_a_failure_of_the_drain(
+    acme: CommandLine, inbox: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (inbox / "bad.json").unlink()
+
+    def refuse(source: object, target: object, **_: object) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr("importer.taking.os.rename", refuse)
+
+    result = acme("watch", "--once")
+
+    assert result.exit_code == 1
+    assert result.stderr.splitlines() == [
+        "Cannot take acme/good.json: Permission denied. It stays where it is and is tried again",
+        "0 done, 0 failed, 1 waiting.",
+    ]
+
+
+def test_files_that_nobody_owns_are_no_failure_of_the_drain(acme: CommandLine) -> None:
+    stranger = acme.home / "inbox" / "nobody"
+    stranger.mkdir(parents=True)
+    (stranger / "cv.json").write_bytes(a_resume())
+
+    result = acme("watch", "--once")
+
+    assert result.exit_code == 0
+    assert result.stderr.endswith("0 done, 0 failed, 1 waiting.\n")
+
+
 def test_a_dry_run_makes_no_home(run: CommandLine) -> None:
     assert "No store yet" in run.fails(3, "watch", "--dry-run")
     assert not run.home.exists()

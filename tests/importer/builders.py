@@ -4,8 +4,6 @@ import contextlib
 import json
 import os
 import resource
-import threading
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -26,6 +24,7 @@ from resumes.reasons import Reason
 from resumes.store import Store, listing
 from resumes.store.ledger import FileOutcome
 from tests.resumes.builders import a_document
+from tests.waiting import wait_until as wait_until
 
 WAIT_LIMIT_S = 10.0
 
@@ -182,12 +181,3 @@ HELD = Conclusion(FileOutcome.HELD, refusal=Refusal(Reason.QUOTA_REACHED, "Full"
 DUPLICATE = Conclusion(
     FileOutcome.DUPLICATE, "2" * 24, Refusal(Reason.DUPLICATE, "The same content is stored")
 )
-
-
-def wait_until(is_true: Callable[[], bool]) -> None:
-    """Returns as soon as it is true; fails after ten seconds."""
-    deadline = time.monotonic() + WAIT_LIMIT_S
-    pause = threading.Event()
-    while not is_true():
-        assert time.monotonic() < deadline, "it did not become true"
-        pause.wait(0.01)

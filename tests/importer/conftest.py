@@ -83,10 +83,10 @@ def an_importer(
     """Makes importers on ROOT whose rounds are called by the test: `an_importer(settle_s=5)`."""
     importers: list[Importer] = []
 
-    def make(*, observe: Observer = unobserved, **options: Any) -> Importer:
+    def make(*, at: Path | None = None, observe: Observer = unobserved, **options: Any) -> Importer:
         importer = Importer(
             store,
-            root,
+            at or root,
             Options(**({"settle_s": 5.0, "workers": 0} | options)),
             on_file=told.files.append,
             remarks=Remarks(told.notices.append),

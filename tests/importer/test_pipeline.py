@@ -1,5 +1,6 @@
 """Rules of the recipe, seen through whole rounds."""
 
+import contextlib
 import os
 import socket
 from collections.abc import Callable, Sequence
@@ -21,6 +22,7 @@ from tests.importer.builders import (
     FakeMonotonic,
     MakeImporter,
     Told,
+    a_full_disk,
     drop,
     filed,
     names_below,
@@ -541,11 +543,46 @@ def test_a_held_file_under_the_number_of_another_is_a_file_of_its_own(
     assert len(filed(root, "_done")) == 2
 
 
+def test_what_changed_after_its_commit_and_cannot_be_set_aside_stays_claimed_until_it_can(
+    store: Store,
+    root: Path,
+    told: Told,
+    monotonic: FakeMonotonic,
+    an_account: MakeAccount,
+    an_importer: MakeImporter,
+) -> None:
+    account = an_account()
+    alias = root.parent / "alias"
+    os.link(drop(root, "ana/cv.json", a_document("First")), alias)
+    disk = contextlib.ExitStack()
+
+    def write_on(step: Step) -> None:
+        if step is Step.COMMITTED and "First" in alias.read_text():
+            alias.write_bytes(a_document("Second"))
+            disk.enter_context(a_full_disk())
+
+    importer = an_importer(observe=write_on)
+    with disk:
+        importer.round()
+        was_stuck = importer.is_stuck
+        assert was_stuck
+        assert told.notices == [
+            "ana/cv.json changed after it was imported, and cannot be set aside"
+        ]
+    importer.round()
+    assert not importer.is_stuck
+    for _ in range(2):
+        monotonic.advance(5)
+        importer.round()
+    assert resume_names(store, account.id) == ["First", "Second"]
+    importer.close()
+    assert list((root / ".work").iterdir()) == []
+
+
 def test_a_folder_that_became_a_link_leads_nowhere(
     store: Store,
     root: Path,
     tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
     an_account: MakeAccount,
     an_importer: MakeImporter,
 ) -> None:

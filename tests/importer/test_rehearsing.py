@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from importer import reports
+from importer.ignored import Ignored, Why
 from importer.options import Options
 from importer.reading import Signature
 from importer.rehearsing import rehearse
@@ -30,7 +31,13 @@ MakeAccount = Callable[..., AccountInfo]
 
 
 @pytest.fixture
-def dry_run(store: Store, root: Path, told: Told) -> Callable[..., Summary]:
+def ignored() -> list[Ignored]:
+    """What was told to be left."""
+    return []
+
+
+@pytest.fixture
+def dry_run(store: Store, root: Path, told: Told, ignored: list[Ignored]) -> Callable[..., Summary]:
     """Rehearses the import of ROOT: `dry_run(account="ana")`."""
 
     def run(**options: Any) -> Summary:
@@ -39,6 +46,7 @@ def dry_run(store: Store, root: Path, told: Told) -> Callable[..., Summary]:
             root,
             Options(dry_run=True, **options),
             on_file=told.files.append,
+            on_ignored=ignored.append,
             remark=Remarks(told.notices.append),
         )
 
@@ -124,7 +132,7 @@ def test_it_is_said_where_each_file_would_go(
     drop(root, "ana/2.json", b"{")
     dry_run()
     done, failed = sorted(told.files, key=lambda one: one.name)
-    assert (done.filed_as, done.warnings) == (f"{root}/_done/2027-01-15", 1)
+    assert (done.filed_as, done.warnings) == (f"{root}/_done/2027-01-15/ana", 1)
     assert done.resume_id is None
     assert failed.filed_as == f"{root}/_failed/invalid_json"
 
@@ -154,7 +162,11 @@ def test_behind_held_files_everything_would_be_held(
 
 
 def test_files_that_would_be_left_are_counted_and_told(
-    root: Path, told: Told, dry_run: DryRun, an_account: MakeAccount
+    root: Path,
+    told: Told,
+    ignored: list[Ignored],
+    dry_run: DryRun,
+    an_account: MakeAccount,
 ) -> None:
     an_account()
     claim = a_work_claim(root / ".work" / "i" / ("a" * 16))
@@ -164,6 +176,7 @@ def test_files_that_would_be_left_are_counted_and_told(
     drop(root, "nobody/1.json")
     drop(root, "2.json")
     assert dry_run() == Summary(ignored=2, waiting=2)
+    assert ignored == [("ana/notes.txt", Why.ENDING), ("ana/old.json", Why.REPORT)]
     assert [notice.split(":")[0] for notice in told.notices] == [
         "Files directly in the watched folder are left there",
         'The folder "nobody" names no account, so its files are left where they are. They are '

@@ -64,6 +64,12 @@ def test_a_file_of_another_claim_with_the_same_end_is_not_taken_for_it(root: Pat
     assert find(root, a_request()) == {}
 
 
+def test_another_accounts_file_is_not_taken_for_the_one_that_is_asked_for(root: Path) -> None:
+    fail(root)
+    request = Request("b" * 16, CLAIM_ID, Action.RETRY, "2027-01-15T08:00:00.000Z", None)
+    assert find(root, request) == {}
+
+
 def test_a_held_file_is_found_by_its_name(root: Path) -> None:
     path = drop(root, f"_held/ana/{CLAIM_ID}-{ANA}-cv.json")
     drop(root, f"_held/ana/{'2' * 24}-{ANA}-cv.json")

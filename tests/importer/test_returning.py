@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from importer.returning import QUEUED, Returns
-from resumes.store import Store, accounts, ledger, plans, requests
+from resumes.store import Store, accounts, importers, ledger, plans, requests
 from resumes.store.accounts import AccountInfo
 from resumes.store.asking import ask
 from resumes.store.ledger import FileOutcome
@@ -12,6 +12,7 @@ from resumes.store.plans import PlanChange
 from resumes.store.requests import Action
 from tests.importer.builders import MakeImporter, drop, filed
 from tests.resumes.builders import a_document
+from tests.resumes.store.builders import an_importer as a_row
 
 MakeAccount = Callable[..., AccountInfo]
 
@@ -134,3 +135,79 @@ def test_a_request_for_a_file_that_is_gone_is_answered(
     assert not returns.are_due
     assert requests.list_requests(store) == []
     assert "no longer in" in (ledger.get_file(store, file.claim_id).message or "")
+
+
+def move(root: Path) -> Path:
+    """The whole folder has another path from now on."""
+    return root.rename(root.with_name("moved"))
+
+
+def test_a_held_file_is_released_where_its_folder_was_moved_to(
+    store: Store, root: Path, account: AccountInfo
+) -> None:
+    file = ledger.list_files(store, outcome=FileOutcome.HELD)[0]
+    ask(store, [file], Action.RELEASE)
+    returns = Returns(store, move(root))
+    returns.look()
+
+    returns.take_requests()
+
+    (one,) = returns.next_batch("h" * 24, at_most=100)
+    assert one.claim.id == file.claim_id
+    returns.end(one.claim.id)
+    returns.answer()
+    assert requests.list_requests(store) == []
+
+
+def test_a_failed_file_is_retried_where_its_folder_was_moved_to(
+    store: Store, root: Path, an_account: MakeAccount, an_importer: MakeImporter
+) -> None:
+    an_account()
+    importer = an_importer(settle_s=0)
+    drop(root, "ana/a.json", b"{}")
+    importer.round()
+    importer.close()
+    [failed] = ledger.list_files(store, outcome=FileOutcome.FAILED)
+    moved = move(root)
+    [path] = [one for one in filed(moved, "_failed") if not one.name.endswith(".report.json")]
+    path.write_bytes(a_document("Ada"))
+    ask(store, [failed], Action.RETRY)
+
+    importer = an_importer(settle_s=0, at=moved)
+    importer.round()
+    importer.close()
+
+    again = ledger.get_file(store, failed.claim_id)
+    assert (again.outcome, again.root) == (FileOutcome.DONE, str(moved))
+    assert requests.list_requests(store) == []
+
+
+def test_of_another_folder_s_files_those_that_are_not_here_are_left_to_their_importer(
+    store: Store, root: Path, account: AccountInfo
+) -> None:
+    file = ledger.list_files(store, outcome=FileOutcome.HELD)[0]
+    ask(store, [file], Action.RELEASE)
+    other = root.with_name("other")
+    other.mkdir()
+    returns = Returns(store, other)
+    returns.look()
+
+    returns.take_requests()
+    returns.take_requests()
+
+    assert not returns.are_due
+    assert len(requests.list_requests(store)) == 1
+    assert ledger.get_file(store, file.claim_id) == file
+
+
+def test_a_file_whose_folder_somebody_watches_is_left_to_that_one(
+    store: Store, root: Path, account: AccountInfo
+) -> None:
+    ask(store, [ledger.list_files(store, outcome=FileOutcome.HELD)[0]], Action.RELEASE)
+    importers.announce(store, a_row(root=str(root)))
+    returns = Returns(store, move(root))
+    returns.look()
+
+    returns.take_requests()
+
+    assert not returns.are_due

@@ -1,3 +1,4 @@
+import os
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -64,8 +65,8 @@ def test_a_drain_gives_up_on_what_cannot_be_filed(
     (root / "_done").touch()
     drop(root, "ana/1.json")
     importer = an_importer()
-    a_runner(importer, told).drain(threading.Event())
-    assert importer.summary().waiting == 1
+    assert not a_runner(importer, told).drain(threading.Event())
+    assert (importer.summary().waiting, importer.summary().stuck) == (1, 1)
 
 
 def test_a_drain_does_not_wait_for_files_that_cannot_be_taken(
@@ -81,9 +82,59 @@ def test_a_drain_does_not_wait_for_files_that_cannot_be_taken(
     monkeypatch.setattr("importer.taking.os.rename", refuse)
     an_account()
     path = drop(root, "ana/1.json")
-    a_runner(an_importer(), told).drain(threading.Event())
+    importer = an_importer()
+    assert a_runner(importer, told).drain(threading.Event())
     assert path.exists()
     assert len(told.notices) == 1
+    assert importer.summary().stuck == 1
+
+
+def test_a_folder_that_cannot_be_looked_into_is_stuck_if_somebody_owns_it(
+    root: Path,
+    told: Told,
+    monkeypatch: pytest.MonkeyPatch,
+    an_account: MakeAccount,
+    an_importer: MakeImporter,
+) -> None:
+    an_account()
+    for name in ("ana", "nobody"):
+        drop(root, f"{name}/1.json").unlink()
+    really = os.scandir
+
+    def refuse(path: str | Path) -> object:
+        if str(path) in (f"{root}/ana", f"{root}/nobody"):
+            raise PermissionError(13, "Permission denied", path)
+        return really(path)
+
+    monkeypatch.setattr("importer.scanning.os.scandir", refuse)
+    importer = an_importer()
+    assert a_runner(importer, told).drain(threading.Event())
+    assert importer.summary().stuck == 1
+
+
+def test_a_drain_that_waits_for_long_says_for_what(
+    store: Store,
+    root: Path,
+    told: Told,
+    monkeypatch: pytest.MonkeyPatch,
+    an_account: MakeAccount,
+) -> None:
+    def refuse(path: object, **_: object) -> int:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr("importer.reading.open_file", refuse)
+    monkeypatch.setattr(running, "SILENT_S", 0.08)
+    an_account()
+    drop(root, "ana/\x1b.json")
+    remarks = Remarks(told.notices.append)
+    options = Options(settle_s=0.05, workers=0)
+    importer = Importer(store, root, options, on_file=told.files.append, remarks=remarks)
+    Runner(importer, Changes(), remarks).drain(threading.Event())
+    importer.close()
+    assert told.outcomes() == {"ana/\\x1b.json": "failed"}
+    assert told.notices == [
+        "Waiting for ana/\\x1b.json: not whole yet, not readable, or still open for writing"
+    ]
 
 
 def test_a_drain_waits_for_what_settles(
@@ -94,9 +145,10 @@ def test_a_drain_waits_for_what_settles(
     remarks = Remarks(told.notices.append)
     options = Options(settle_s=0.05, workers=0)
     importer = Importer(store, root, options, on_file=told.files.append, remarks=remarks)
-    Runner(importer, Changes(), remarks).drain(threading.Event())
+    assert Runner(importer, Changes(), remarks).drain(threading.Event())
     importer.close()
     assert told.outcomes() == {"ana/cut.json": "failed"}
+    assert told.notices == []
 
 
 def test_a_folder_that_vanishes_is_trouble_until_it_is_back(

@@ -25,6 +25,17 @@ def test_how_long_a_file_is_quiet_counts_from_when_its_signature_was_first_seen(
     assert settling.find_known("a") == (FIRST, 4)
 
 
+def test_what_is_waited_for_is_told_from_what_cannot_be_taken(monotonic: FakeMonotonic) -> None:
+    settling = Settling(5, monotonic)
+    settling.note("a", FIRST)
+    settling.leave("b", FIRST, again_s=5)
+    settling.rest("c", FIRST)
+    assert settling.awaited() == ["a"]
+    assert settling.left() == 1
+    settling.forget("b")
+    assert settling.left() == 0
+
+
 def test_a_change_starts_the_time_again(monotonic: FakeMonotonic) -> None:
     settling = Settling(5, monotonic)
     settling.note("a", FIRST)

@@ -43,7 +43,7 @@ CONSEQUENCES: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """So many files were asked for. `start` starts the importer that is missing; None for none."""
+    """So many files were asked for. `start` says how to come by an importer; None: there is one."""
 
     files: int
     start: str | None
@@ -117,7 +117,7 @@ class Doing:
         if asked.start is None:
             tell(self.screen, f"{what}; the importer takes {them} up within a second.")
         else:
-            text = f"{what}, but no importer is running for {them}: `{asked.start}` starts one."
+            text = f"{what}, but no importer is running for {them}: {asked.start}."
             tell(self.screen, text, "warning")
         self.asked()
 
@@ -169,4 +169,4 @@ def _asked(store: Store, session: Session, files: int, unwatched: Sequence[str |
     if not unwatched:
         return Asked(files, None)
     installation = installation_of(store, session.settings, session.program)
-    return Asked(files, installation.start_line(unwatched[0]))
+    return Asked(files, installation.how_to_watch(unwatched[0]))

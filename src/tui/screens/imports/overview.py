@@ -136,7 +136,7 @@ class Overview:
 def read_watching(store: Store, *, session: Session) -> Watching:
     """The importers that were heard of within a day, and how to start one."""
     installation = installation_of(store, session.settings, session.program)
-    return Watching(importers.list_importers(store), installation.start_line(None))
+    return Watching(importers.list_importers(store), installation.start_line())
 
 
 def read_tallies(
