@@ -16,11 +16,9 @@ from pathlib import Path
 
 import uvicorn
 from uvicorn.config import STARTUP_FAILURE
-from uvicorn.supervisors import Multiprocess
-from uvicorn.supervisors.multiprocess import Process
 
 from resumes import memory
-from resumes.errors import ErrorCode, InvalidArgument, ResumesError, StoreError
+from resumes.errors import InvalidArgument, ResumesError
 from resumes.log_writer import LogWriter
 from resumes.settings import Settings
 from resumes.store import Store, open_store
@@ -32,6 +30,7 @@ from server.metrics import PLACES
 from server.protocol import Protocol
 from server.rate_limits import is_rate_limited
 from server.readers import PATIENCE_S
+from server.workers import Workers
 
 logger = logging.getLogger("resumes.server")
 
@@ -56,12 +55,6 @@ OpenLog = Callable[[], LogWriter | None]
 
 def no_log() -> None:
     """The log is set up already, and requests have no lines in it."""
-
-
-class WorkersFailed(StoreError):
-    """No worker could start; each has logged why."""
-
-    code = ErrorCode.STORE_UNAVAILABLE
 
 
 def run(
@@ -98,7 +91,7 @@ def run(
             # Each worker opens a store of its own; this one is for what one process does for all.
             with _sharing_counters(settings) as shared, Filler(store):
                 factory = functools.partial(_worker_app, settings, shared, open_log)
-                _Workers(_config(factory, settings, tls_cert, tls_key), listener, announce).run()
+                Workers(_config(factory, settings, tls_cert, tls_key), listener, announce).run()
 
 
 def _open_store(settings: Settings) -> Store:
@@ -173,50 +166,6 @@ class _Server(uvicorn.Server):
             # uvicorn would raise them once more, and the process would die before its caller
             # has cleaned up.
             self._captured_signals.clear()
-
-
-class _Workers(Multiprocess):
-    """uvicorn's supervisor of spawned workers: replaces one that dies, stops all together."""
-
-    def __init__(
-        self, config: uvicorn.Config, listener: socket.socket, announce: Callable[[], None]
-    ) -> None:
-        super().__init__(config, [listener])
-        self._announce = announce
-        self._is_announced = False
-
-    def run(self) -> None:
-        """Workers served until a signal. Raises WorkersFailed when one could not even start."""
-        super().run()
-        if any(process.exitcode == STARTUP_FAILURE for process in self.processes):
-            raise WorkersFailed("The API's workers could not start; see above")
-
-    def keep_subprocess_alive(self) -> None:
-        before = list(self.processes)
-        super().keep_subprocess_alive()
-        for old, new in zip(before, self.processes, strict=True):
-            if old is not new:
-                logger.warning("Worker %s ended (%s) and was replaced", old.pid, _end_of(old))
-        if not self._is_announced and all(process.is_ready() for process in self.processes):
-            self._is_announced = True
-            self._announce()
-
-    def terminate_all(self) -> None:
-        # Workers stop to listen when they are told to end; who connects now is to be refused,
-        # and not left waiting behind a socket that nobody accepts from any more.
-        for listener in self.sockets:
-            listener.close()
-        super().terminate_all()
-
-    def handle_hup(self) -> None:
-        # The terminal is gone. uvicorn would start anew, with the same settings, unseen.
-        self.should_exit.set()
-
-
-def _end_of(worker: Process) -> str:
-    """How a worker ended, for people."""
-    code = worker.exitcode
-    return f"killed by signal {-code}" if code is not None and code < 0 else f"exit code {code}"
 
 
 @contextlib.contextmanager

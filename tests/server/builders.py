@@ -9,6 +9,7 @@ import httpx
 from starlette.types import Message, Scope
 
 from server.app import App
+from tests.clocks import SteppingClock as SteppingClock
 
 RESUMES = "/api/v1/resumes"
 
@@ -32,19 +33,6 @@ def error_of(answer: httpx.Response) -> dict[str, Any]:
     body: dict[str, Any] = answer.json()
     assert body.pop("requestId") == answer.headers["X-Request-Id"]
     return body
-
-
-class SteppingClock:
-    """A clock that stands still until it is moved. Microseconds."""
-
-    def __init__(self, now_us: int = 1_800_000_000_000_000) -> None:
-        self.now_us = now_us
-
-    def __call__(self) -> int:
-        return self.now_us
-
-    def advance(self, seconds: float) -> None:
-        self.now_us += int(seconds * 1_000_000)
 
 
 class Client:

@@ -4,8 +4,7 @@ import json
 import socket
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,14 +14,7 @@ import httpx
 
 from resumes.store import accounts, keys, open_store
 from tests.server.builders import RESUMES
-
-
-def wait_until(condition: Callable[[], Any], *, within_s: float = 10) -> None:
-    """The condition holds, or the test fails."""
-    deadline = time.monotonic() + within_s
-    while not condition():
-        assert time.monotonic() < deadline, "waited in vain"
-        time.sleep(0.005)
+from tests.waiting import wait_until as wait_until
 
 
 @contextmanager
