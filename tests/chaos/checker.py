@@ -4,40 +4,110 @@ acknowledged ⊆ stored ⊆ acknowledged or unknown      counter = rows      ids
 `resumes db check` finds nothing
 """
 
-from collections.abc import Collection, Iterator, Mapping
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from resumes.store import Store, account_checking, accounts, checking, listing, open_store
 from tests.system import programs
+from tests.system.server import full_disks
+from tests.system.server.load import Attempt
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """How many resumes an account has, and how many of them are not as its clients were told."""
+
+    stored: int
+    lost: int
+    """Acknowledged, and not there under that id and with that name."""
+    doubled: int
+    """There once more, beside one of the same name."""
+    uninvited: int
+    """There, though they were refused or never sent."""
+
+
+def compare(
+    stored: Sequence[tuple[str, str]], told: Mapping[str, str], unknown: Collection[str] = ()
+) -> Found:
+    """What is stored, held against what was told. Each name is sent once.
+
+    `stored` are ids and names; `told` the names by the ids that clients got, `unknown` the names of
+    those of which nobody was told anything.
+    """
+    names = [name for _, name in stored]
+    return Found(
+        stored=len(stored),
+        lost=len(told.items() - set(stored)),
+        doubled=len(names) - len(set(names)),
+        uninvited=len(set(names) - {*told.values(), *unknown}),
+    )
 
 
 def check(
     database: Path | str, told: Mapping[str, str], unknown: Collection[str] = (), who: str = "ada"
-) -> int:
-    """All of the above holds of the account; how many resumes it has.
+) -> Found:
+    """Nothing of the account is lost, doubled or uninvited, and its store is sound; what was found.
 
-    `told` are the names on the resumes by the ids that their clients got, `unknown` the names on
-    those of which nobody was told anything. Each name is sent once.
+    As for `compare`. `database` is a file or an address.
     """
-    url = database if isinstance(database, str) else f"sqlite:///{database}"
-    with open_store(url) as store:
+    with open_store(address_of(database)) as store:
         stored = list(iter_stored(store, who))
         assert accounts.get_account(store, who).resume_count == len(stored)
         check_soundness(store)
-    check_told(stored, told, unknown)
-    return len(stored)
-
-
-def check_told(
-    stored: list[tuple[str, str]], told: Mapping[str, str], unknown: Collection[str]
-) -> None:
-    """What is stored is what was told, and of the rest only what may be; in the order of ids."""
     ids = [resume_id for resume_id, _ in stored]
-    names = [name for _, name in stored]
-    assert ids == sorted(set(ids)), "ids do not ascend"
-    assert not (lost := told.items() - set(stored)), f"lost: {lost}"
-    assert len(names) == len(set(names)), "something is stored twice"
-    assert not (more := set(names) - {*told.values(), *unknown}), f"refused, and stored: {more}"
+    assert ids == sorted(set(ids)), "pages do not show each id once and in order"
+    found = compare(stored, told, unknown)
+    assert found == Found(found.stored, lost=0, doubled=0, uninvited=0)
+    return found
+
+
+def check_attempts(database: Path | str, attempts: Sequence[Attempt]) -> Found:
+    """As `check`, of what clients of the API sent to the account "ada"; and their ids ascend."""
+    assert count_out_of_order(attempts) == 0
+    return check(database, told_of(attempts), {one.title for one in attempts if is_unknown(one)})
+
+
+def told_of(attempts: Iterable[Attempt]) -> dict[str, str]:
+    """The titles of what was acknowledged, by ids. No two of them got the same id."""
+    acknowledged = [one for one in attempts if one.id]
+    told = {one.id: one.title for one in acknowledged}
+    assert len(told) == len(acknowledged), "an id was given twice"
+    return told
+
+
+def is_unknown(attempt: Attempt) -> bool:
+    """Whether its client cannot know if it was done: no answer came, or one that says so."""
+    answer = attempt.answer
+    return answer is None or (
+        answer.status == 503 and answer.json["error"].startswith(full_disks.UNKNOWN)
+    )
+
+
+def count_out_of_order(attempts: Iterable[Attempt]) -> int:
+    """How many have an id that is not above each that was told before they were sent: who goes on
+    with the last id that they saw would miss them."""
+    sent = sorted((one for one in attempts if one.id), key=lambda one: one.began_s)
+    told = sorted(sent, key=lambda one: one.ended_s)
+    highest, known, count = "", 0, 0
+    for one in sent:
+        while told[known].ended_s < one.began_s:
+            highest = max(highest, told[known].id)
+            known += 1
+        count += one.id <= highest
+    return count
+
+
+def count_differences(expected: Iterable[str], stored: Iterable[str]) -> tuple[int, int]:
+    """How many names are missing, and how many are there that were not expected, or too often."""
+    wanted, found = Counter(iter(expected)), Counter(iter(stored))  # a mapping would be counts
+    return (wanted - found).total(), (found - wanted).total()
+
+
+def address_of(database: Path | str) -> str:
+    """The address of a store: that of a file, or as it is."""
+    return database if isinstance(database, str) else f"sqlite:///{database}"
 
 
 def check_soundness(store: Store) -> None:

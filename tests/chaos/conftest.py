@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.chaos import campaign
+from resumes.store import open_store
+from tests.chaos import campaign, checker
 from tests.chaos.campaign import FAILED, Figures, Row
 
 ROW = pytest.StashKey[Row]()
@@ -98,6 +99,17 @@ def seed(request: pytest.FixtureRequest) -> random.Random:
     """All chance of a row, which is the same for the same `--seed`."""
     row: Row = request.node.stash[ROW]
     return random.Random(f"{request.config.stash[SEED]}/{row.number}")
+
+
+@pytest.fixture(autouse=True)
+def _sound(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[None]:
+    """`resumes db check` finds nothing in any store that a row leaves behind: those below its folder,
+    and that at `url`. One that is damaged on purpose is gone by then."""
+    urls = {request.getfixturevalue("url")} if "url" in request.fixturenames else set()
+    yield
+    for url in urls | {checker.address_of(path) for path in tmp_path.rglob("resumes.db")}:
+        with open_store(url, upgrade=False) as store:
+            checker.check_soundness(store)
 
 
 @pytest.fixture(autouse=True)

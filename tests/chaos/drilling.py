@@ -19,7 +19,9 @@ from benchmarks.cluster.load import Load
 from benchmarks.cluster.processes import tell, tree, wait_until_ended
 from benchmarks.cluster.service import API_PROCESSES, Service, holdings
 
+from resumes.store import open_store
 from tests import postgres
+from tests.chaos.checker import check_soundness
 from tests.server.serving import wait_until
 
 ENOUGH: Final = 10
@@ -87,6 +89,8 @@ class Drill:
             window = report.Window(begin_s, monotonic())
         self._wait_for_importer(history)
         findings = checker.check(history, holdings(self._url, account))
+        with open_store(self._url) as store:
+            check_soundness(store)
         outages_s = [
             report.outage_s(history.answers, process, window) for process in range(API_PROCESSES)
         ]

@@ -23,6 +23,11 @@ def p99_ms(attempts: Sequence[Attempt]) -> float:
     return sorted_ms[len(sorted_ms) * 99 // 100]
 
 
+def between(attempts: Sequence[Attempt], since_s: float, until_s: float) -> list[Attempt]:
+    """Those that began in that time."""
+    return [one for one in attempts if since_s <= one.began_s < until_s]
+
+
 def iter_windows(attempts: Sequence[Attempt], window_s: float) -> Iterator[list[Attempt]]:
     """The attempts that began in each time of that length, one after the other; none is empty."""
     windows: dict[int, list[Attempt]] = {}

@@ -59,6 +59,8 @@ class Proxy:
         self.port: int = self._listener.getsockname()[1]
         self.count = 0
         """How many connections there were."""
+        self.cut_count = 0
+        """How many of them were cut."""
         self.choose: Callable[[], Fault] = Fault
         """What becomes of the next connection; called in another thread."""
 
@@ -110,6 +112,7 @@ class Proxy:
             try:
                 await self._loop.sock_connect(server, self._target)
                 if await self._pass_both(client, server, fault):
+                    self.cut_count += 1
                     await self._cut(fault.cut, client, server)
             except OSError:  # one side was reset, so the other is
                 _reset(client, server)

@@ -1,7 +1,10 @@
 """Stores of any engine for clients of the campaign."""
 
-from resumes.store import accounts, keys, open_store, plans
+from pathlib import Path
+
+from resumes.store import accounts, creating, keys, open_store, plans
 from resumes.store.plans import PlanChange
+from tests.resumes.builders import a_resume
 
 
 def make_account(url: str) -> str:
@@ -10,3 +13,16 @@ def make_account(url: str) -> str:
         plans.set_plan_limits(store, PlanChange("business", None))
         accounts.create_account(store, "ada", plan="business")
         return keys.create_key(store, "ada").secret
+
+
+def a_full_store(path: Path, count: int) -> dict[str, str]:
+    """In the file is a store, closed, whose account "ada" has so many resumes; their names by ids."""
+    make_account(f"sqlite:///{path}")
+    told = {}
+    with open_store(f"sqlite:///{path}") as store:
+        account_id = accounts.get_account(store, "ada").id
+        for number in range(count):
+            (outcome,) = creating.create(store, account_id, [a_resume(f"number {number}")])
+            assert isinstance(outcome, creating.Created)
+            told[outcome.id] = f"number {number}"
+    return told

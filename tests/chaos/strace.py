@@ -14,7 +14,7 @@ INJECTED = "(INJECTED)"
 
 
 @dataclass(frozen=True, slots=True)
-class Fault:
+class Injection:
     """What befalls a process: in each of its threads, each of these system calls when it comes for
     the `nth` time, and so often after that in all.
 
@@ -29,7 +29,7 @@ class Fault:
 
 
 @contextlib.contextmanager
-def injected(pid: int, fault: Fault, log: Path) -> Iterator[None]:
+def injected(pid: int, fault: Injection, log: Path) -> Iterator[None]:
     """From the block's beginning the fault waits for the process; it is over when the block ends,
     by when the process has to have ended. `log` has the calls then.
 

@@ -55,26 +55,33 @@ def test_a_connection_may_break_at_any_byte(
         answer_bytes = len_of(load.call(server.url, request))
         before = sockets(server)
         told: dict[str, str] = {}
+        told_otherwise = most = 0
         for number, fault in enumerate(faults(len(request), answer_bytes, seed), 1):
             title = f"resume {number:04}"
             first = send_through(proxy, fault, a_create(scene, title))
             again = load.call(server.url, a_create(scene, title))
             assert again.status == 201, (fault, again)
-            assert first is None or first.json["id"] == again.json["id"], fault
+            told_otherwise += first is not None and first.json["id"] != again.json["id"]
             told[again.json["id"]] = title
-        most, began_s = sockets(server), time.monotonic()
+            most = max(most, sockets(server))
+        began_s = time.monotonic()
         wait_until(lambda: sockets(server) <= before, within_s=GONE_WITHIN_S)
         gone_s = time.monotonic() - began_s
+        left = sockets(server) - before
         listed = scene.walk(server.url)
-    assert {one: title for one, title in listed if title != FIRST} == told
     with scene.store() as store:
-        assert all(scene.is_whole(store, *entry) for entry in listed)
-    assert checker.check(scene.home / "resumes.db", dict(listed)) == len(told) + 1
-    figures["connections_broken"] = len(told)
-    figures["lost"] = figures["doubled"] = figures["partial"] = 0
+        partial = sum(not scene.is_whole(store, *entry) for entry in listed)
+    others = {one: title for one, title in listed if title == FIRST}
+    found = checker.check(scene.home / "resumes.db", told | others)
+    figures["connections_broken"] = proxy.cut_count
+    figures["lost"], figures["doubled"] = found.lost, found.doubled + told_otherwise
+    figures["partial"] = partial
     figures["open_at_most"] = most - before
-    figures["left_open"] = 0
+    figures["left_open"] = max(0, left)
     figures["last_let_go_s"] = gone_s
+    assert proxy.cut_count > len(told) // 2
+    assert told_otherwise == partial == 0
+    assert len(told) + 1 == len(listed)
 
 
 def a_create(scene: Scene, title: str) -> bytes:

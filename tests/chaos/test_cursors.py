@@ -4,8 +4,8 @@ import random
 import re
 from collections import Counter
 from pathlib import Path
-from typing import Final
-from urllib.parse import quote
+from typing import Any, Final
+from urllib.parse import parse_qs, quote
 
 import pytest
 
@@ -24,7 +24,7 @@ ENTRIES: Final = 30
 @pytest.mark.chaos(
     28,
     fault="cursors that are forged, foreign or broken",
-    promise="400, or the account's own entries; not one of another account's",
+    promise="400, or the account's own entries behind the cursor; not one of another account's",
 )
 def test_a_forged_cursor_shows_nothing_foreign(
     tmp_path: Path, figures: Figures, seed: random.Random
@@ -38,7 +38,7 @@ def test_a_forged_cursor_shows_nothing_foreign(
         foreign += create(wire, scene.key)
         shown = re.compile("|".join(foreign).encode())
         statuses: Counter[int] = Counter()
-        leaks = 0
+        leaks = shown_entries = 0
         for _ in range(FORGED // AT_ONCE):
             queries = [forged(seed, foreign, mine) for _ in range(AT_ONCE)]
             wire.send(b"".join(a_list(eve, query) for query in queries))
@@ -46,12 +46,15 @@ def test_a_forged_cursor_shows_nothing_foreign(
                 answer = wire.read_answer()
                 statuses[answer.status] += 1
                 leaks += shown.search(answer.body) is not None
-                assert is_in_order(answer, mine), (query, answer)
+                assert ids_in(answer) == expected(query, answer, mine), (query, answer)
+                shown_entries += len(ids_in(answer))
 
     figures["forged"] = statuses.total()
     figures["refused"] = statuses[400]
+    figures["own_entries"] = shown_entries
     figures["foreign_entries"] = leaks
     assert leaks == 0
+    assert shown_entries > FORGED // 10
     assert statuses.keys() == {200, 400}
 
 
@@ -93,8 +96,19 @@ def forged(chance: random.Random, foreign: list[str], mine: list[str]) -> str:
     return "&".join(fields[: chance.choice((2, 2, 3))])
 
 
-def is_in_order(answer: Answer, mine: list[str]) -> bool:
-    """Whether it holds nothing but one's own, or is a refusal in the one shape."""
+def ids_in(answer: Answer) -> list[str]:
+    """What a page holds; none on a refusal, which has the one shape."""
+    said: dict[str, Any] = answer.json
     if answer.status != 200:
-        return bool(answer.json["status"] == answer.status == 400)
-    return all(entry["id"] in mine for entry in answer.json["resumes"])
+        assert said["status"] == answer.status == 400
+        return []
+    return [entry["id"] for entry in said["resumes"]]
+
+
+def expected(query: str, answer: Answer, mine: list[str]) -> list[str]:
+    """What the page of a query has to hold, if it is one: the first of one's own behind the cursor."""
+    if answer.status != 200:
+        return []
+    fields = parse_qs(query, keep_blank_values=True)
+    (cursor,), (limit,) = fields["cursor"], fields["limit"]
+    return [resume_id for resume_id in mine if resume_id > cursor][: int(limit)]

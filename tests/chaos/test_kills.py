@@ -9,14 +9,15 @@ from pathlib import Path
 
 import pytest
 
+from resumes.store import open_store
 from tests.chaos import checker, strace
 from tests.chaos.campaign import Figures
-from tests.chaos.strace import Fault
+from tests.chaos.strace import Injection
 from tests.importer import homes
-from tests.importer.homes import Drain, Fresh, drain, fresh
+from tests.importer.homes import RESUMES, Drain, Fresh, drain, fresh
 from tests.importer.killed_importer import Task
 from tests.server.serving import wait_until
-from tests.system.importer import havoc
+from tests.system.importer import havoc, oracle
 from tests.system.importer.scenes import Scene as Folder
 from tests.system.server import killed_servers
 from tests.system.server.killed_servers import History
@@ -55,11 +56,18 @@ def check(history: History, figures: Figures) -> None:
     killed_servers.check_pages(history)
     killed_servers.check_reader(history)
     killed_servers.check_repeats(history)
-    checker.check_by_program(history.scene.home)
-    figures["acknowledged"] = len(history.acknowledged)
-    figures["sent_again"] = len(history.repeats)
-    figures["replayed"] = sum(is_replay for _, _, is_replay in history.repeats)
-    figures["lost"] = figures["doubled"] = figures["out_of_order"] = 0
+    acknowledged = history.acknowledged
+    told = {resume_id: attempt.title for resume_id, attempt in acknowledged.items()}
+    told |= {resume_id: attempt.title for attempt, resume_id, _ in history.repeats}
+    found = checker.check(history.scene.home / "resumes.db", told)
+    again = [is_replay for attempt, _, is_replay in history.repeats if attempt.answer is None]
+    figures["acknowledged"] = len(acknowledged)
+    figures["sent_again_without_an_answer"] = len(again)
+    figures["replayed"] = sum(again)
+    figures["lost"], figures["doubled"] = found.lost, found.doubled
+    figures["out_of_order"] = checker.count_out_of_order(acknowledged.values())
+    assert figures["out_of_order"] == 0
+    assert figures["replayed"] > 0, "nothing was stored and not told"
 
 
 @pytest.mark.chaos(
@@ -97,10 +105,11 @@ def test_servers_killed_before_they_answer_do_nothing_twice(
     tmp_path: Path, figures: Figures, seed: random.Random, calls: str
 ) -> None:
     """strace: SIGKILL when a thread of one of two workers comes to its k-th sync, when the commit is
-    in the log, or to its k-th write to a socket; k at random up to 40, while four clients create."""
+    in the log, or to its k-th write to a file or socket, which may be the answer; k at random up to
+    40, while four clients create."""
 
     def kill(server: Server, clients: list[Client]) -> None:
-        fault = Fault(calls, "signal=KILL", seed.randint(1, 40))
+        fault = Injection(calls, "signal=KILL", seed.randint(1, 40))
         workers = server.workers
         with contextlib.ExitStack() as stack:
             for pid in workers:
@@ -117,24 +126,38 @@ def test_servers_killed_before_they_answer_do_nothing_twice(
 @pytest.mark.chaos(
     2,
     fault="the importer is killed at a step of its work",
-    promise="of each content of a file there is one resume",
+    promise="of each content of a file there is one resume, and no file is left",
 )
 def test_importers_killed_at_every_step_import_each_file_once(
     drain: Drain, fresh: Fresh, figures: Figures
 ) -> None:
     """SIGKILL at each step in turn of an importer with files of every kind and for every outcome;
     another one goes on."""
-    ends: Counter[int] = Counter()
+    counts: Counter[str] = Counter()
 
     def counted(task: Task) -> int:
         status = drain(task)
-        ends[status] += 1
+        if status == signal.SIGKILL:
+            counts["kills"] += 1
+        else:
+            count_home(counts, Path(task.home))
         return status
 
     homes.kill_at_every_step(counted, fresh, kills=1, stride=1)
-    figures["kills"] = ends[signal.SIGKILL]
-    figures["files"] = sum(homes.OUTCOMES.values()) * ends[signal.SIGKILL]
-    figures["doubled"] = figures["missing"] = 0
+    for name in ("kills", "files", "doubled", "missing"):
+        figures[name] = counts[name]
+    assert counts["doubled"] == counts["missing"] == 0
+
+
+def count_home(counts: Counter[str], home: Path) -> None:
+    """What is in a home that is drained is added up, and its store is sound."""
+    counts["files"] += oracle.tally(home / "inbox").ended
+    with open_store(f"sqlite:///{home / 'resumes.db'}") as store:
+        checker.check_soundness(store)
+        for name, expected in RESUMES.items():
+            stored = (title for _, title in checker.iter_stored(store, name))
+            missing, doubled = checker.count_differences(expected, stored)
+            counts.update(missing=missing, doubled=doubled)
 
 
 @pytest.mark.chaos(
@@ -149,8 +172,9 @@ def test_importers_killed_at_random_moments_import_each_file_once(
     come in, thousands at a time."""
     folder = Folder(tmp_path)
     monkeypatch.setenv(havoc.SEED, str(seed.randrange(1, 10**9)))
-    havoc.wreak_havoc(folder, lambda line: None, HAVOC, BURST)
-    checker.check_by_program(folder.home)
+    supply = havoc.wreak_havoc(folder, lambda line: None, HAVOC, BURST)
     figures["kills"] = HAVOC
     figures["files"] = folder.tally().files
-    figures["doubled"] = figures["missing"] = 0
+    missing, doubled = checker.count_differences(supply.resumes, folder.names("ana"))
+    figures["doubled"], figures["missing"] = doubled, missing + supply.files - folder.tally().files
+    assert figures["doubled"] == figures["missing"] == 0

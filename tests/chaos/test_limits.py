@@ -6,19 +6,30 @@ import resource
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Final
 
 import pytest
 
 from tests.chaos import checker
 from tests.chaos.campaign import Figures
-from tests.chaos.recovering import Watch, note
+from tests.chaos.pauses import let_pass
+from tests.chaos.recovery import Recovery, note
 from tests.resumes.builders import a_document
 from tests.server.serving import wait_until
 from tests.system.server import full_disks, load
-from tests.system.server.load import Client
+from tests.system.server.load import Attempt, Client, Wire
 from tests.system.server.scenes import Scene, Server
 
-MIB = 1024 * 1024
+MIB: Final = 1024 * 1024
+KNOCKING: Final = 20
+"""Clients that want to connect while nobody can."""
+
+WITHOUT_MEMORY_S: Final = 5.0
+LARGE: Final = 12
+"""Clients whose resumes are large,"""
+
+SMALL: Final = 2
+"""and whose are not."""
 
 
 @pytest.mark.chaos(
@@ -30,40 +41,36 @@ def test_files_that_may_not_grow_are_lived_through(tmp_path: Path, figures: Figu
     """prlimit: RLIMIT_FSIZE of 1 MiB for a server whose log is that long, while four clients
     create; then it is lifted."""
     scene = Scene(tmp_path / "home", tmp_path / "logs")
-    watch = Watch()
-
-    @contextlib.contextmanager
-    def limit(server: Server) -> Iterator[None]:
-        with full_disks.no_file_grows(server):
-            yield
-        watch.ended_s = time.monotonic()
-
+    recovery = Recovery()
     with scene.served() as server:
         writers = full_disks.make_writers(scene, server.url)
         with load.running(writers):
             wait_until(lambda: load.acknowledged(writers) >= 50, within_s=30)
-            with limit(server):
+            with full_disks.no_file_grows(server):
                 wait_until(lambda: len(full_disks.refusals(writers)) >= 50, within_s=30)
                 assert load.call(server.url, load.a_request(scene.key)).status == 200
+            recovery.began_s = time.monotonic()
             before = load.acknowledged(writers)
             wait_until(lambda: load.acknowledged(writers) >= before + 50, within_s=30)
         assert server.process.poll() is None
         listed = scene.walk(server.url)
     full_disks.check(scene, load.attempts_of(writers), listed)
-    checker.check_by_program(scene.home)
-    note(figures, writers, watch)
+    found = checker.check_attempts(scene.home / "resumes.db", load.attempts_of(writers))
+    note(figures, writers, recovery, found)
 
 
 @contextlib.contextmanager
-def limited(pid: int, kind: int, most: int) -> Iterator[None]:
-    """The process may have so much, and no more, during the block."""
-    limits = resource.prlimit(pid, kind)
-    resource.prlimit(pid, kind, (most, limits[1]))
+def limited(pids: list[int], kind: int, most: dict[int, int]) -> Iterator[None]:
+    """Each process may have so much, by its id, and no more, during the block."""
+    limits = {pid: resource.prlimit(pid, kind) for pid in pids}
+    for pid, (_, hard) in limits.items():
+        resource.prlimit(pid, kind, (most[pid], hard))
     try:
         yield
     finally:
-        with contextlib.suppress(ProcessLookupError):
-            resource.prlimit(pid, kind, limits)
+        for pid, before in limits.items():
+            with contextlib.suppress(ProcessLookupError):
+                resource.prlimit(pid, kind, before)
 
 
 def open_files(pid: int) -> int:
@@ -73,48 +80,64 @@ def open_files(pid: int) -> int:
 @pytest.mark.chaos(
     6,
     fault="no file may be opened",
-    promise="who is connected is served, the process lives, and takes others again by itself",
+    promise="who is connected is served, who comes is not, the process lives, and takes others again by itself",
 )
 def test_a_process_without_a_file_to_open_goes_on_with_who_is_there(
     tmp_path: Path, figures: Figures
 ) -> None:
     """prlimit: RLIMIT_NOFILE of what the server has open, while four clients create and 20 others
-    want to connect; then it is lifted."""
+    connect and list; then it is lifted."""
     scene = Scene(tmp_path / "home", tmp_path / "logs")
     with scene.served() as server:
         writers = full_disks.make_writers(scene, server.url)
         pid = server.process.pid
         with load.running(writers):
             wait_until(lambda: load.acknowledged(writers) >= 50, within_s=30)
-            with limited(pid, resource.RLIMIT_NOFILE, open_files(pid)):
+            with limited([pid], resource.RLIMIT_NOFILE, {pid: open_files(pid)}):
                 before = load.acknowledged(writers)
-                knocking = [_knock(server.url) for _ in range(20)]
-                wait_until(lambda: load.acknowledged(writers) >= before + 200, within_s=30)
+                with contextlib.ExitStack() as stack:
+                    knocking = [stack.enter_context(Wire(server.url)) for _ in range(KNOCKING)]
+                    for one in knocking:
+                        one.send(load.a_request(scene.key))
+                    wait_until(lambda: load.acknowledged(writers) >= before + 200, within_s=30)
+                    turned_away = sum(map(is_turned_away, knocking))
                 served = load.acknowledged(writers) - before
-            lifted_s = time.monotonic()
-            wait_until(lambda: _is_served(server.url, scene.key), within_s=30)
-            recovery_s = time.monotonic() - lifted_s
-            for one in knocking:
-                one.close()
+            recovery_s = wait_until_served(server, scene.key)
         assert server.process.poll() is None
         listed = scene.walk(server.url)
-    full_disks.check(scene, load.attempts_of(writers), listed)
-    statuses = {one.answer.status for one in load.attempts_of(writers) if one.answer}
-    assert statuses == {201}
+    attempts = load.attempts_of(writers)
+    full_disks.check(scene, attempts, listed)
     figures["acknowledged_meanwhile"] = served
-    figures["errors"] = 0
+    figures["errors"] = sum(one.answer is None or one.answer.status != 201 for one in attempts)
+    figures["turned_away"] = turned_away
     figures["recovery_s"] = recovery_s
+    figures["lost"] = checker.check_attempts(scene.home / "resumes.db", attempts).lost
+    assert figures["errors"] == 0
+    assert turned_away > KNOCKING // 2
 
 
-def _knock(url: str) -> load.Wire:
-    return load.Wire(url)
-
-
-def _is_served(url: str, key: str) -> bool:
+def is_turned_away(wire: Wire) -> bool:
+    """Whether somebody who asked has no answer, be it that nobody took the connection."""
+    wire.socket.settimeout(0.05)
     try:
-        return load.call(url, load.a_request(key)).status == 200
-    except (OSError, load.Lost):
-        return False
+        wire.read_answer()
+    except load.Lost:
+        return True
+    return False
+
+
+def wait_until_served(server: Server, key: str) -> float:
+    """A new connection has its answer; after how many seconds."""
+    began_s = time.monotonic()
+
+    def is_served() -> bool:
+        try:
+            return load.call(server.url, load.a_request(key)).status == 200
+        except (OSError, load.Lost):
+            return False
+
+    wait_until(is_served, within_s=30)
+    return time.monotonic() - began_s
 
 
 def memory_bytes(pid: int) -> int:
@@ -126,43 +149,45 @@ def memory_bytes(pid: int) -> int:
 @pytest.mark.chaos(
     6,
     fault="there is no memory",
-    promise="nothing acknowledged is lost, and it goes on by itself; a worker that dies is replaced",
+    promise="what needs more gets 503 or no answer, nothing acknowledged is lost, and it goes on by itself",
 )
 def test_without_memory_nothing_acknowledged_is_lost(tmp_path: Path, figures: Figures) -> None:
     """prlimit: RLIMIT_AS of 4 MiB more than each of two workers has, while twelve clients create with
     bodies of 800 KB and two with small ones, for 5 s; then it is lifted."""
     scene = Scene(tmp_path / "home", tmp_path / "logs")
-    large = "x" * 800_000
-
-    def create(name: int) -> Client:
-        def make(number: int) -> tuple[str, bytes]:
-            title = f"resume {name}-{number}"
-            body = a_document(title, filler=large) if name < 12 else load.a_body(title)
-            return title, load.a_request(scene.key, "POST", body=body)
-
-        return Client(server.url, make)
-
     with scene.served("--workers", "2") as server:
-        writers = [create(name) for name in range(14)]
-        before = set(server.workers)
-        with contextlib.ExitStack() as limits:
-            for pid in before:
-                most = memory_bytes(pid) + 4 * MIB
-                limits.enter_context(limited(pid, resource.RLIMIT_AS, most))
-            with load.running(writers):
-                ends_s = time.monotonic() + 5
-                wait_until(lambda: time.monotonic() > ends_s, within_s=30)
-        attempts = load.attempts_of(writers)
-        lifted_s = time.monotonic()
-        wait_until(lambda: _is_served(server.url, scene.key), within_s=30)
-        recovery_s = time.monotonic() - lifted_s
-        replaced = len(before - set(server.workers))
+        writers = [a_writer(scene.key, server.url, name) for name in range(LARGE + SMALL)]
+        workers = server.workers
+        most = {pid: memory_bytes(pid) + 4 * MIB for pid in workers}
+        with limited(workers, resource.RLIMIT_AS, most), load.running(writers):
+            let_pass(WITHOUT_MEMORY_S)
+        recovery_s = wait_until_served(server, scene.key)
+        replaced = len({*workers} - {*server.workers})
         assert server.process.poll() is None
-    told = {one.id: one.title for one in attempts if one.id}
-    unknown = {one.title for one in attempts if not one.id}
-    checker.check(scene.home / "resumes.db", told, unknown)
-    figures["acknowledged"] = len(told)
-    figures["errors_and_lost_connections"] = len(unknown)
+    attempts = load.attempts_of(writers)
+    found = checker.check_attempts(scene.home / "resumes.db", attempts)
+    figures["acknowledged"] = load.acknowledged(writers)
+    figures["refused_with_503"] = len(full_disks.refusals(writers))
+    figures["lost_connections"] = sum(one.answer is None for one in attempts)
     figures["workers_replaced"] = replaced
     figures["recovery_s"] = recovery_s
-    figures["lost"] = 0
+    figures["lost"], figures["refused_and_stored"] = found.lost, found.uninvited
+    assert statuses_of(attempts) <= {201, 503}
+    assert figures["refused_with_503"] + figures["lost_connections"] > 0
+
+
+def a_writer(key: str, url: str, name: int) -> Client:
+    """Creates resumes, large ones or small ones by its number."""
+    filler = "x" * 800_000
+
+    def make(number: int) -> tuple[str, bytes]:
+        title = f"resume {name}-{number}"
+        body = a_document(title, filler=filler) if name < LARGE else load.a_body(title)
+        return title, load.a_request(key, "POST", body=body)
+
+    return Client(url, make)
+
+
+def statuses_of(attempts: list[Attempt]) -> set[int]:
+    """All that was answered."""
+    return {one.answer.status for one in attempts if one.answer is not None}

@@ -10,6 +10,7 @@ from typing import Final
 import httpx
 import pytest
 
+from tests.chaos import checker
 from tests.chaos.campaign import Figures
 from tests.server.builders import RESUMES, a_resume
 from tests.server.serving import wait_until
@@ -41,14 +42,19 @@ def test_a_log_that_cannot_be_written_stops_no_create(
     flags = ["--log-format", "json", "--access-log"]
     with outputs.serving(tmp_path, *flags, stderr=errors) as (url, program):
         with httpx.Client(headers={"Authorization": f"Bearer {key}"}, timeout=5) as client:
-            created = [client.post(url + RESUMES, json=a_resume()) for _ in range(CREATES)]
+            names = [f"resume {number}" for number in range(CREATES)]
+            created = [client.post(url + RESUMES, json=a_resume(name)) for name in names]
         program.terminate()
         code = program.wait(20)
     os.close(errors)
 
-    figures["creates"] = CREATES
-    figures["failed"] = sum(answer.status_code != 201 for answer in created)
-    assert figures["failed"] == 0
+    failed = sum(answer.status_code != 201 for answer in created)
+    figures["creates"] = len(created)
+    figures["failed"] = failed
+    assert failed == 0
+    told = {answer.json()["id"]: name for answer, name in zip(created, names, strict=True)}
+    figures["lost"] = checker.check(tmp_path / "resumes.db", told).lost
+    assert len(told) == CREATES
     assert code == 0
 
 
@@ -72,16 +78,20 @@ def test_a_log_that_cannot_be_written_stops_no_import(
     scene.account("ada")
     errors = LOGS[log]()
     with watching(scene, errors) as program:
-        for number in range(FILES):
-            scene.drop(f"ada/{number}.json")
+        names = [f"{number}.json" for number in range(FILES)]
+        for name in names:
+            scene.drop(f"ada/{name}")
         done = scene.root / "_done"
         wait_until(lambda: len(programs.files_in(done)) == FILES, within_s=60)
         program.terminate()
         code = program.wait(20)
     os.close(errors)
 
-    figures["files"] = FILES
-    figures["not_imported"] = 0
+    assert scene.check(files=FILES, resumes={"ada": names}).done == FILES
+    missing, doubled = checker.count_differences(names, scene.names("ada"))
+    figures["files"] = len(names)
+    figures["not_imported"], figures["doubled"] = missing, doubled
+    assert missing == doubled == 0
     assert code == 0
 
 

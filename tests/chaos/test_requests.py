@@ -45,38 +45,38 @@ CUTS: Final = 3
     promise="refused soon, forgotten again, and no burden to others",
 )
 def test_json_bombs_are_refused_soon(tmp_path: Path, figures: Figures) -> None:
-    """Each kind of bomb, of 1 MiB, while somebody lists; then all of them at once."""
+    """Each kind of bomb, of 1 MiB, twice while somebody lists; then all of them, 8 at a time."""
     scene = Scene(tmp_path / "home", tmp_path / "logs")
     bodies = {name: make(MIB) for name, make in BOMBS.items()}
     requests = {name: load.a_request(scene.key, "POST", body=body) for name, body in bodies.items()}
     with scene.served() as server, ThreadPoolExecutor(TOGETHER) as pool:
         other = lister(server.url, scene.key)
         with load.running([other]):
-            took_s = {name: best_s(server.url, requests[name], name) for name in requests}
+            tries_s = {name: send_bomb(server.url, requests[name], name) for name in requests}
         before = server.resident_bytes()
         together = list(pool.map(lambda data: load.call(server.url, data), requests.values()))
         more_bytes = server.resident_bytes() - before
 
     longest_ms = max(took_ms(other.attempts))
     figures["kinds"] = len(requests)
-    figures["slowest_ms"] = max(took_s.values()) * 1_000
+    figures["slowest_ms"] = max(map(max, tries_s.values())) * 1_000
     figures["others_wait_at_most_ms"] = longest_ms
     figures["memory_more_mb"] = more_bytes / 1_000_000
-    assert max(took_s.values()) < TARGETS_S[MIB] * BUSY, took_s
+    assert max(map(min, tries_s.values())) < TARGETS_S[MIB] * BUSY, tries_s
     assert longest_ms < OTHERS_WAIT_S * 1_000
     assert {answer.status for answer in together} <= {201, 400}
     assert more_bytes < MORE_BYTES
 
 
-def best_s(url: str, request: bytes, name: str) -> float:
-    """How long the answer takes, which is a refusal, or keeps what is one long value."""
+def send_bomb(url: str, request: bytes, name: str) -> list[float]:
+    """How many seconds each answer took, which is a refusal, or keeps what is one long value."""
     tries_s = []
     for _ in range(TRIES):
         began_s = time.perf_counter()
         answer = load.call(url, request)
         tries_s.append(time.perf_counter() - began_s)
         assert answer.status == (201 if name in KEPT else 400), name
-    return min(tries_s)
+    return tries_s
 
 
 @pytest.mark.chaos(

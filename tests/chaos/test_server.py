@@ -6,6 +6,7 @@ from typing import Final, NamedTuple
 
 import pytest
 
+from tests.chaos import checker
 from tests.chaos.campaign import Figures
 from tests.server.serving import wait_until
 from tests.system.server import ended_keys, load, stopping
@@ -64,10 +65,17 @@ def test_a_stop_answers_what_was_accepted(tmp_path: Path, figures: Figures) -> N
     figures["stops"] = len(stops)
     figures["requests"] = len(attempts)
     figures["answers_5xx"] = sum(one.answer.status >= 500 for one in attempts if one.answer)
-    figures["accepted_and_lost"] = sum(one.was_known and one.lost is not None for one in attempts)
+    figures["accepted_and_unanswered"] = sum(
+        one.was_known and one.lost is not None for one in attempts
+    )
+    with scene.store() as store:
+        held = {resume_id for resume_id, _ in checker.iter_stored(store)}
+    figures["lost"] = len(checker.told_of(attempts).keys() - held)
     figures["longest_stop_s"] = max(stop.took_s for stop in stops)
     assert statuses == {200, 201}
-    assert figures["accepted_and_lost"] == 0
+    assert figures["longest_stop_s"] < stopping.GRACE_S
+    assert figures["accepted_and_unanswered"] == figures["lost"] == 0
+    assert checker.count_out_of_order(attempts) == 0
     assert stored <= scene.rows() <= stored + unknown
 
 
