@@ -17,6 +17,7 @@ demo: .venv/runtime  ## a scratch home with the sample resumes, served; ARGS=--o
 	@$(BIN)/resumes demo $(ARGS)
 
 install: .venv/runtime  ## the service alone, as .venv/bin/resumes
+	@echo 'The program is $(BIN)/resumes. In this terminal: export PATH="$$PWD/$(BIN):$$PATH"'
 
 test: .venv/dev  ## all tests; ARGS="tests/server -k create" runs some
 	$(BIN)/pytest $(ARGS)
@@ -56,9 +57,10 @@ pictures: .venv/runtime  ## docs/pictures, the three surfaces with the samples, 
 	$(BIN)/python docs/pictures/draw.py
 	$(BIN)/python docs/pictures/draw_page.py
 
+# A lock is a list and says not which package needs which, so the tool warns that it cannot tell.
 sbom: .venv/audit/made  ## build/sbom.json: the locked packages of the service, as CycloneDX
 	@mkdir -p build
-	.venv/audit/bin/cyclonedx-py requirements --pyproject pyproject.toml --mc-type application --output-reproducible --output-file build/sbom.json requirements/runtime.txt
+	PYTHONWARNINGS="ignore:The Component this BOM is describing" .venv/audit/bin/cyclonedx-py requirements --pyproject pyproject.toml --mc-type application --output-reproducible --output-file build/sbom.json requirements/runtime.txt
 
 audit: .venv/audit/made  ## ask which of the locked packages have a known weakness; no answer is an error
 	.venv/audit/bin/pip-audit --strict --disable-pip --require-hashes --requirement requirements/runtime.txt
@@ -79,11 +81,18 @@ clean:  ## remove the environment and what tools left
 .venv/runtime: requirements/runtime.txt pyproject.toml | .venv/bin/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/runtime.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	@test -e .venv/dev || $(SATISFIED)
 	@touch $@
 
 .venv/dev: requirements/dev.txt .venv/runtime
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/dev.txt
+	@$(SATISFIED)
 	@touch $@
+
+# What is installed without its dependencies does not say by itself that the lock lacks one. Packages
+# of an older dev.txt are looked at when the newer ones are there.
+SATISFIED := { said=$$($(BIN)/python -m pip check --disable-pip-version-check) || { echo "$$said" >&2; \
+	echo "make: requirements/*.txt are not what pyproject.toml asks for: run make lock" >&2; exit 1; }; }
 
 # Beside the environment, not in it: the service needs none of it, and other users have to read it.
 .venv/patroni/made: requirements/cluster.txt | .venv/bin/python

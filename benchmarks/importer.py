@@ -340,7 +340,7 @@ def backlog_limit_s(files: int) -> float:
 
 def check_done(home: Home, files: int) -> None:
     """Ends the program unless so many files lie in _done."""
-    done = sum(1 for _ in (home.path / "inbox" / "_done").glob("*/*.json"))
+    done = sum(1 for _ in (home.path / "inbox" / "_done").rglob("*.json"))
     if done != files:
         raise SystemExit(f"{done:,} of {files:,} files are in _done: this measured something else")
 

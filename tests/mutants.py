@@ -7,6 +7,7 @@ areas are and how they fare is on docs/mutants.md.
 """
 
 import argparse
+import hashlib
 import json
 import os
 import re
@@ -23,13 +24,34 @@ from typing import Final
 
 ROOT: Final = Path(__file__).parents[1]
 SITE: Final = Path(sys.prefix) / "mutants"
-FOLDER: Final = Path(gettempdir()) / "resumes-mutants"
+FOLDER: Final = (
+    Path(gettempdir()) / f"resumes-mutants-{hashlib.sha256(bytes(ROOT)).hexdigest()[:8]}"
+)
+"""Of this checkout alone: another one's run deletes what it finds in its own."""
+
 COPIED: Final = ("src", "tests", "sample_data", "docs", "openapi.json", "README.md")
+LINES_SHOWN: Final = 20
 KILLED: Final = {1, 3, 24, 36, -24, 152}
 """How a run of tests ends that notices the mutant; the later ones, when it took too long."""
 
 UNTESTED: Final = 33
 """How a mutant ends that no test runs."""
+
+FAILED: Final = 1
+NOT_IMPORTED: Final = 2
+"""How pytest ends when a module of tests cannot be imported, which is noticing as well: a mutant
+may fail as soon as it is imported."""
+
+TOO_LONG: Final = 36
+"""How one ends that was still being tested when its time was over."""
+
+PATIENCE_S: Final = 20
+PATIENCE: Final = 3
+"""Tests of a mutant may take so many times what they take without it and so many seconds more:
+time on the clock, which others take as well. One that hangs is over after a minute or two."""
+
+ALONE_S: Final = 120
+"""How long all tests of an area may take for a mutant that is tried in a process of its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +88,10 @@ _BUILT_AT_IMPORT: Final = (
     "resumes.analyzer.kinds.*__init__*",
     "resumes.analyzer.json_text.x__up_to_*",
 )
+_CONVERTER_AT_IMPORT: Final = (
+    "resumes.analyzer.jsonresume.mapping.x__row__*",
+    "resumes.analyzer.jsonresume.parts.*__init__*",
+)
 
 AREAS: Final[Mapping[str, Area]] = {
     "cursor": Area(
@@ -86,7 +112,9 @@ AREAS: Final[Mapping[str, Area]] = {
         ("importer/test_taking.py", "importer/test_claims.py", "importer/test_settling.py"),
     ),
     "analyzer": Area(_CORE, _ANALYZER, at_import=_BUILT_AT_IMPORT),
-    "converter": Area(("resumes/analyzer/jsonresume/*.py",), _ANALYZER),
+    "converter": Area(
+        ("resumes/analyzer/jsonresume/*.py",), _ANALYZER, at_import=_CONVERTER_AT_IMPORT
+    ),
 }
 
 PYTEST: Final = (
@@ -95,21 +123,36 @@ PYTEST: Final = (
 """What is noticed by chance is not always noticed, and takes longest to look for."""
 
 
+class NotTried(Exception):
+    """mutmut did not do its work; the message says why."""
+
+
 def main() -> None:
-    """Ends with 1 when a mutant survived, which is for people to judge."""
+    """Ends with 1 when a mutant survived, which is for people to judge, and with 2 when mutants
+    were not tried."""
     options = _options()
-    survivors: list[str] = []
-    print("| area | mutants | killed | survived | no test runs it | score |")
-    print("| --- | --- | --- | --- | --- | --- |", flush=True)
-    for name in options.areas:
-        folder = options.folder / name
+    print("| area | mutants | killed | survived | no test runs it | not tried | score |")
+    print("| --- | --- | --- | --- | --- | --- | --- |", flush=True)
+    sys.exit(max(_report(name, options) for name in options.areas))
+
+
+def _report(name: str, options: argparse.Namespace) -> int:
+    """The area's row is printed, and below it what survived; what `main` ends with for it."""
+    folder = options.folder / name
+    try:
         _run(AREAS[name], folder, options)
         ends = dict(_iter_ends(AREAS[name], folder, options))
-        print(_row(name, ends), flush=True)
-        survivors += [mutant for mutant, end in ends.items() if end not in KILLED]
-    for mutant in survivors:
-        print(mutant)
-    sys.exit(bool(survivors))
+    except NotTried as error:
+        print(f"{name}: {error}", file=sys.stderr)
+        return 2
+    print(row(name, ends))
+    survivors = [mutant for mutant, end in ends.items() if end not in (*KILLED, None)]
+    print(
+        *(f"  {mutant}" for mutant in survivors), sep="\n", end="\n" * bool(survivors), flush=True
+    )
+    if not ends or (None in ends.values() and not options.only):
+        return 2
+    return 1 if survivors else 0
 
 
 def _run(area: Area, folder: Path, options: argparse.Namespace) -> None:
@@ -123,7 +166,7 @@ def _run(area: Area, folder: Path, options: argparse.Namespace) -> None:
     (folder / "setup.cfg").write_text(_settings(area))
     (folder / "pyproject.toml").write_text(_pytest_settings())
     paths = os.pathsep.join([str(options.site), os.environ.get("PYTHONPATH", "")])
-    subprocess.run(
+    done = subprocess.run(
         [sys.executable, "-m", "mutmut", "run", "--max-children", str(options.processes),
          *options.only],
         cwd=folder,
@@ -132,6 +175,10 @@ def _run(area: Area, folder: Path, options: argparse.Namespace) -> None:
         stderr=subprocess.STDOUT,
         check=False,
     )  # fmt: skip
+    if done.returncode != 0:
+        said = (folder / "log").read_text(encoding="utf-8", errors="replace").splitlines()
+        end = "\n".join(f"  {line}" for line in said[-LINES_SHOWN:])
+        raise NotTried(f"mutmut ended with {done.returncode}; {folder / 'log'} ends so:\n{end}")
 
 
 def _copy(source: Path, target: Path) -> None:
@@ -150,9 +197,9 @@ def _settings(area: Area) -> str:
         "pytest_add_cli_args": PYTEST,
         "pytest_add_cli_args_test_selection": [f"tests/{test}" for test in area.tests],
         "also_copy": [name for name in COPIED if name not in ("src", "tests")],
-        # Time on the clock, which others take as well: what is slow should not count as noticed.
-        "timeout_multiplier": ["60"],
-        "timeout_constant": ["60"],
+        # mutmut adds the seconds first.
+        "timeout_multiplier": [f"{PATIENCE}"],
+        "timeout_constant": [f"{PATIENCE_S}"],
     }
     return "[mutmut]\n" + "".join(
         f"{name} = {values[0]}\n" if len(values) == 1 and name not in _LISTS
@@ -178,39 +225,48 @@ def _pytest_settings() -> str:
     return found[0]
 
 
-def _iter_ends(area: Area, folder: Path, options: argparse.Namespace) -> Iterator[tuple[str, int]]:
-    """How the tests ended for each mutant that was tried."""
+def _iter_ends(
+    area: Area, folder: Path, options: argparse.Namespace
+) -> Iterator[tuple[str, int | None]]:
+    """How the tests ended for each mutant; None: it was not tried."""
     for path in sorted((folder / "mutants").rglob("*.meta")):
         for mutant, end in json.loads(path.read_text())["exit_code_by_key"].items():
             if end is not None and any(fnmatchcase(mutant, one) for one in area.at_import):
                 yield mutant, _try_alone(mutant, area, folder / "mutants", options)
-            elif end is not None:
+            else:
                 yield mutant, end
 
 
 def _try_alone(mutant: str, area: Area, folder: Path, options: argparse.Namespace) -> int:
     """How the tests end in a process that imports everything when the mutant is there already."""
-    return subprocess.run(
-        [sys.executable, "-m", "pytest", "-x", "-q", "--rootdir=.", *PYTEST,
-         *(f"tests/{test}" for test in area.tests)],
-        cwd=folder,
-        env={
-            **os.environ,
-            "MUTANT_UNDER_TEST": mutant,
-            "PYTHONPATH": os.pathsep.join(["src", ".", str(options.site)]),
-        },
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        check=False,
-    ).returncode  # fmt: skip
+    try:
+        end = subprocess.run(
+            [sys.executable, "-m", "pytest", "-x", "-q", "--rootdir=.", *PYTEST,
+             *(f"tests/{test}" for test in area.tests)],
+            cwd=folder,
+            env={
+                **os.environ,
+                "MUTANT_UNDER_TEST": mutant,
+                "PYTHONPATH": os.pathsep.join(["src", ".", str(options.site)]),
+            },
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            check=False,
+            timeout=ALONE_S,
+        ).returncode  # fmt: skip
+    except subprocess.TimeoutExpired:
+        return TOO_LONG
+    return FAILED if end == NOT_IMPORTED else end
 
 
-def _row(name: str, ends: Mapping[str, int]) -> str:
+def row(name: str, ends: Mapping[str, int | None]) -> str:
+    """The area's row. The score is of the mutants that were tried."""
     counts = Counter("killed" if end in KILLED else end for end in ends.values())
-    killed, untested = counts["killed"], counts[UNTESTED]
-    survived = len(ends) - killed - untested
-    score = f"{killed / len(ends):.1%}" if ends else "none tried"
-    return f"| {name} | {len(ends)} | {killed} | {survived} | {untested} | {score} |"
+    killed, untested, untried = counts["killed"], counts[UNTESTED], counts[None]
+    tried = len(ends) - untried
+    survived = tried - killed - untested
+    score = f"{killed / tried:.1%}" if tried else "none tried"
+    return f"| {name} | {len(ends)} | {killed} | {survived} | {untested} | {untried} | {score} |"
 
 
 def _options() -> argparse.Namespace:

@@ -59,7 +59,7 @@ class Service:
     def done_files(self, account: str) -> set[str]:
         """The names, without endings, of the account's files that the importer has put away as done."""
         # It adds a part of its own to each name.
-        done = self.inbox.glob(f"_done/*/{account}-file-*.json")
+        done = self.inbox.glob(f"_done/**/{account}-file-*.json")
         return {path.stem.rpartition("-")[0] for path in done}
 
     def _program(self, home: Path, *arguments: str) -> Program:

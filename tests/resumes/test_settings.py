@@ -141,8 +141,44 @@ def test_a_bad_value_in_the_environment_is_named(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("RESUMES_PORT", "many")
-    with pytest.raises(InvalidArgument, match='Invalid port "many"'):
+    (home / "config.toml").write_text("port = 1\n")
+    with pytest.raises(InvalidArgument) as refused:
         load_settings(home=home)
+    assert refused.value.message == (
+        'Invalid port "many" in RESUMES_PORT: use a whole number from 0 to 65535'
+    )
+
+
+@pytest.mark.parametrize(
+    ("line", "way_on"),
+    [
+        ('port = "x"', "a whole number from 0 to 65535"),
+        ("workers = 0", "a whole number from 1 to 64"),
+        ("done_keep_days = 1.5", "a whole number from 0 to 36500"),
+        ('disk_floor_bytes = "1 GB"', "a whole number of 0 or more"),
+        ("rate_per_day = -1", "a whole number from 0 to 1000000 or `unlimited`"),
+        ('settle_s = "soon"', "a number from 0 to 3600"),
+        ("scan_s = 0", "a number from 0 to 3600, but not 0"),
+        ('poll = "often"', "true or false"),
+        ('rate_limit = "on?"', "true or false"),
+        ('log_format = "xml"', "one of text, json"),
+        ("host = 1", "a string"),
+        ("extra_section_types = 7", "a list of strings"),
+        ('keymap = ["d"]', "a table of strings"),
+    ],
+)
+def test_what_a_setting_can_be_is_said_in_plain_words(home: Path, line: str, way_on: str) -> None:
+    (home / "config.toml").write_text(f"{line}\n")
+    with pytest.raises(InvalidArgument) as refused:
+        load_settings(home=home)
+    assert refused.value.message.endswith(f" in {home / 'config.toml'}: use {way_on}")
+
+
+def test_a_flag_that_cannot_be_used_is_no_fault_of_the_file(home: Path) -> None:
+    (home / "config.toml").write_text("workers = 2\n")
+    with pytest.raises(InvalidArgument) as refused:
+        load_settings(home=home, workers=65)
+    assert refused.value.message == 'Invalid workers "65": use a whole number from 1 to 64'
 
 
 def test_every_setting_has_a_sentence() -> None:

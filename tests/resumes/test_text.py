@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from resumes.text import counted, escaped, escaped_json, is_harmless, replaced
+from resumes.text import counted, escaped, escaped_json, is_harmless, number_words, replaced
 
 ANYTHING = st.text(st.characters(exclude_categories=[]))
 
@@ -100,3 +100,10 @@ def test_nouns_are_counted() -> None:
     assert (counted(1, "file"), counted(0, "file"), counted(1_000, "file")) == (
         "1 file", "0 files", "1,000 files",
     )  # fmt: skip
+
+
+def test_ranges_are_said_in_words() -> None:
+    assert number_words(is_whole=True, least=0, most=65_535) == "a whole number from 0 to 65535"
+    assert number_words(is_whole=False, least=0.5) == "a number of 0.5 or more"
+    assert number_words(is_whole=True, most=3) == "a whole number of at most 3"
+    assert number_words(is_whole=False) == "a number"

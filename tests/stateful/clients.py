@@ -6,7 +6,7 @@ from hypothesis.stateful import rule
 from resumes.store.identifiers import RESUME_ID
 from tests.stateful import checks, requests
 from tests.stateful.bodies import Body, Look
-from tests.stateful.model import Chain, Key, Once, Stored
+from tests.stateful.model import ONCE_FOR, Chain, Key, Once, Stored
 from tests.stateful.reading import list_entries
 from tests.stateful.requests import REFUSED, Answer
 from tests.stateful.world import BODIES, CHAINS, NAMES, NO_KEY, PLACES, World
@@ -14,10 +14,14 @@ from tests.stateful.world import BODIES, CHAINS, NAMES, NO_KEY, PLACES, World
 ONCE = st.sampled_from([None, "once-1", "once-2"])
 LIMITS = st.sampled_from([1, 2, 3, None])
 USUAL_LIMIT = 20
+A_MOMENT_S = 0.001
 
 
 class Clients(World):
     """Requests, with the newest key of an account that counts unless a key is named."""
+
+    _onces = 0
+    """How many Idempotency-Keys were made up that nothing else uses."""
 
     @rule(target=BODIES, look=st.sampled_from(Look))
     def write(self, look: Look) -> Body:
@@ -46,6 +50,16 @@ class Clients(World):
         assert is_late <= len(new) <= 1
         for entry in new:
             self._stored(key, body, once, entry.id, since_us)
+
+    @rule(name=NAMES, body=BODIES, short_of_s=st.sampled_from([0, A_MOMENT_S]))
+    def create_again_at_the_limit(self, name: str, body: Body, short_of_s: float) -> None:
+        """An Idempotency-Key is remembered for all of its time, and no longer."""
+        self._onces += 1
+        once = f"limit-{self._onces}"
+        self._create(self.key_of(name), body, once)
+        self.reach.pass_s(ONCE_FOR.total_seconds() - short_of_s)
+        self.use_all_keys()
+        self._create(self.key_of(name), body, once)
 
     def _create(self, key: Key, body: Body, once: str | None) -> None:
         since_us = self.reach.now_us()

@@ -162,8 +162,12 @@ class Imports:
             assert end.outcome == expected, f"{file.name}: {end}, of {file.items}"
 
     def _check_end_of_nobody(self, file: File, end: End) -> None:
-        """Of an account that is gone nothing waits any more."""
+        """Of an account that is gone nothing waits any more, and what was imported of one that is
+        going is put away as that."""
         assert end.outcome != "held", f"{file.name} waits for an account that is gone"
+        is_going = file.owner is not None and self._model.accounts.get(file.folder) is file.owner
+        if is_going and file.content.is_single and file.items and end.reason != CRASHED:
+            assert end.outcome == file.items[0].outcome, f"{file.name}: {end}, of {file.items}"
         if end.outcome == "failed":
             reasons = [file.content.reason, *(part.reason for part in file.content.parts)]
             assert end.reason in (ACCOUNT_DELETED, CRASHED, *reasons), f"{file.name}: {end.reason}"

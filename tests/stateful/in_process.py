@@ -23,7 +23,6 @@ from tests.stateful.bodies import MAX_BYTES
 from tests.stateful.requests import Answer, Request
 from tests.system.importer import oracle
 
-HOUR_S = 3_600
 START_S = 0.01
 """What passes while an importer starts; the claims of two are told apart by it."""
 
@@ -57,9 +56,9 @@ class InProcess:
         """The time that the clock was set to."""
         return self._clock()
 
-    def pass_hours(self, hours: int) -> None:
+    def pass_s(self, seconds: float) -> None:
         """The clock goes forward, or back."""
-        self._clock.advance(hours * HOUR_S)
+        self._clock.advance(seconds)
 
     def ask(self, request: Request, secret: str) -> Answer:
         """The answer of the application."""

@@ -8,8 +8,10 @@ from datetime import timedelta
 
 from tests.stateful.bodies import Body
 
-ONCE_FOR_US = timedelta(hours=24) // timedelta(microseconds=1)
+ONCE_FOR = timedelta(hours=24)
 """How long an Idempotency-Key is remembered."""
+
+ONCE_FOR_US = ONCE_FOR // timedelta(microseconds=1)
 
 BAD_KEY = "Invalid API key"
 NO_LISTING = "API access requires a business plan"

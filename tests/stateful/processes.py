@@ -48,7 +48,7 @@ class Processes:
         """The system's time."""
         return system_clock()
 
-    def pass_hours(self, hours: int) -> None:
+    def pass_s(self, seconds: float) -> None:
         """Nobody can do that to a real clock."""
 
     def ask(self, request: Request, secret: str) -> Answer:

@@ -20,8 +20,8 @@ class Reach(Protocol):
     def now_us(self) -> int:
         """The time as the product has it."""
 
-    def pass_hours(self, hours: int) -> None:
-        """Hours have passed, or the clock was set back; where the clock is real, nothing is done."""
+    def pass_s(self, seconds: float) -> None:
+        """So much later it is, or the clock was set back; where it is real, nothing is done."""
 
     def ask(self, request: Request, secret: str) -> Answer:
         """The answer of the API to the holder of this key."""

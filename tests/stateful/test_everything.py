@@ -25,6 +25,12 @@ FEWER_STEPS = 25
 """With processes, of which some steps take half a second."""
 
 
+@pytest.fixture
+def is_seeded(pytestconfig: pytest.Config) -> bool:
+    """Whether `--hypothesis-seed` was given."""
+    return pytestconfig.getoption("--hypothesis-seed") is not None
+
+
 def making(
     install: Install, engine: Engine, folder: Path
 ) -> Callable[[], AbstractContextManager[Reach]]:
@@ -42,13 +48,28 @@ def making(
 
 @pytest.mark.parametrize("examples", [machine.FEW, pytest.param(2_000, marks=pytest.mark.campaign)])
 def test_everything_goes_as_the_model_says_in_process(
-    engine: Engine, tmp_path: Path, examples: int
+    engine: Engine, tmp_path: Path, examples: int, is_seeded: bool
 ) -> None:
-    machine.run(making(in_process, engine, tmp_path), examples=examples, steps=STEPS)
+    make = making(in_process, engine, tmp_path)
+    machine.run(make, examples=examples, steps=STEPS, is_seeded=is_seeded)
 
 
 @pytest.mark.parametrize("examples", [1, pytest.param(50, marks=pytest.mark.campaign)])
 def test_everything_goes_as_the_model_says_with_processes(
-    engine: Engine, tmp_path: Path, examples: int
+    engine: Engine, tmp_path: Path, examples: int, is_seeded: bool
 ) -> None:
-    machine.run(making(processes, engine, tmp_path), examples=examples, steps=FEWER_STEPS)
+    make = making(processes, engine, tmp_path)
+    machine.run(make, examples=examples, steps=FEWER_STEPS, is_seeded=is_seeded)
+
+
+def test_an_account_may_begin_to_go_at_each_step_of_an_import(
+    engine: Engine, tmp_path: Path
+) -> None:
+    """Chance seldom comes to the one step between a commit and the filing of its file."""
+    for at in range(1, 9):
+        service = machine.Service(making(in_process, engine, tmp_path))
+        service.begin()
+        service.begin_with_bodies()
+        service.delete_while_importing(name="ana", at=at)
+        service.everything_is_where_it_was_put()
+        service.teardown()

@@ -5,12 +5,13 @@ import json
 import os
 import subprocess
 import sys
-import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+
+from tests.waiting import wait_until as wait_until
 
 Answer = tuple[int, Any]
 """A status and the JSON that came with it."""
@@ -90,14 +91,6 @@ def walk(url: str, key: str, *, limit: int) -> list[str]:
         ids += [entry["id"] for entry in page["resumes"]]
         cursor = page["pagination"]["cursor"]
     return ids
-
-
-def wait_until(condition: Callable[[], bool], *, limit_s: float = 30) -> None:
-    """Returns as soon as the condition holds, and fails if it does not within the limit."""
-    deadline = time.monotonic() + limit_s
-    while not condition():
-        assert time.monotonic() < deadline, "the condition did not come true in time"
-        time.sleep(0.01)
 
 
 def files_in(folder: Path) -> list[Path]:

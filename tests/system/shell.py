@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Final
 
-from tests.system.programs import wait_until
+from tests.waiting import wait_until
 
 LIMIT_S: Final = 60.0
 OVER: Final = re.compile(r"\x1e(\d+)\n\Z")
@@ -61,7 +61,7 @@ class Shell:
         """The exit code of the command, and what it printed on both streams."""
         begins = self._seen.stat().st_size
         self._write(f"{{ {command}\n}} </dev/null\nprintf '\\036%s\\n' $?\n")
-        wait_until(lambda: OVER.search(self._seen_since(begins)) is not None, limit_s=LIMIT_S)
+        wait_until(lambda: OVER.search(self._seen_since(begins)) is not None, within_s=LIMIT_S)
         printed = self._seen_since(begins)
         over = OVER.search(printed)
         assert over is not None
@@ -72,7 +72,7 @@ class Shell:
         command = command.partition("  #")[0]
         self._write(f"{command} >>{self._behind} 2>&1 </dev/null &\n")
         try:
-            wait_until(until, limit_s=LIMIT_S)
+            wait_until(until, within_s=LIMIT_S)
         except AssertionError as error:
             raise AssertionError(self._behind.read_text(encoding="utf-8")) from error
 

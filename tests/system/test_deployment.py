@@ -11,7 +11,12 @@ from click.testing import CliRunner
 
 from cli.main import resumes
 
-UNITS = ("resumes.service", "resumes-backup.service", "resumes-backup.timer")
+UNITS = (
+    "resumes.service",
+    "resumes-watch.service",
+    "resumes-backup.service",
+    "resumes-backup.timer",
+)
 INSTALLED = "/opt/resumes/.venv/bin/resumes"
 
 
@@ -35,7 +40,7 @@ def test_the_units_are_well_formed(repository: Path, tmp_path: Path) -> None:
     assert (done.returncode, done.stderr) == (0, "")
 
 
-@pytest.mark.parametrize("name", UNITS[:2])
+@pytest.mark.parametrize("name", UNITS[:3])
 def test_the_units_run_commands_that_there_are(repository: Path, name: str) -> None:
     unit = (repository / "deploy" / name).read_text()
     (line,) = re.findall(r"^ExecStart=(.+)$", unit, re.MULTILINE)

@@ -178,18 +178,52 @@ def spans() -> Iterator[tuple[str, str]]:
 def test_every_command_within_a_line_is_one_and_has_these_options() -> None:
     found = [(name, span) for name, span in spans() if span.startswith("resumes ")]
     assert len(found) > 100
-    for name, span in found:
-        words = re.split(r"\s+", span.partition(" < ")[0])[1:]
-        command: click.Command = command_line
-        options = known_options(command)
-        for word in words:
-            if word.startswith("--"):
-                assert word.partition("=")[0] in options, f"{name}: {span}"
-            elif isinstance(command, click.Group):
-                inner = command.get_command(click.Context(command), word)
-                if inner is not None:
-                    command = inner
-                    options |= known_options(command)
+    assert [f"{name}: {span}" for name, span in found if find_unknown(span)] == []
+
+
+@pytest.mark.parametrize(
+    ("span", "unknown"),
+    [
+        ("resumes list ana --json", None),
+        ("resumes --home DIR accounts list", None),
+        ("resumes accounts …", None),
+        ("resumes [--home DIR] [--json] COMMAND", None),
+        ("resumes frobnicate", "frobnicate"),
+        ("resumes accounts explode ana --json", "explode"),
+        ("resumes --home DIR frobnicate", "frobnicate"),
+        ("resumes list ana --frobnicate", "--frobnicate"),
+    ],
+)
+def test_a_command_that_is_none_would_be_noticed(span: str, unknown: str | None) -> None:
+    assert find_unknown(span) == unknown
+
+
+def find_unknown(span: str) -> str | None:
+    """The first word that should be a command or an option of ours and is none."""
+    command: click.Command = command_line
+    options = known_options(command)
+    words = iter(re.sub(r"[\[\]]", "", span.partition(" < ")[0]).split()[1:])
+    for word in words:
+        if word.startswith("--"):
+            if word.partition("=")[0] not in options:
+                return word
+            if takes_a_value(command, word):
+                next(words, None)
+        elif isinstance(command, click.Group) and word not in ("…", "COMMAND"):
+            inner = command.get_command(click.Context(command), word)
+            if inner is None:
+                return word
+            command = inner
+            options |= known_options(command)
+    return None
+
+
+def takes_a_value(command: click.Command, flag: str) -> bool:
+    """Whether the word after the flag is what it is set to."""
+    for one in command.get_params(click.Context(command)):
+        if isinstance(one, click.Option) and flag in one.opts:
+            return not one.is_flag and not one.count
+    return False
 
 
 def known_options(command: click.Command) -> set[str]:

@@ -1,6 +1,7 @@
 """What the page of security promises is there, and what it cites as proof is a test."""
 
 import ast
+import asyncio
 import json
 import os
 import re
@@ -10,10 +11,14 @@ from importlib import metadata
 from pathlib import Path
 from typing import Final
 
+import httpx
 import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
+from starlette.applications import Starlette
 
+from resumes.analyzer import DEFAULT_FORMAT
+from server.docs_page import description_routes
 from server.openapi import document_bytes
 from tests.system.programs import call, run, running, succeed
 
@@ -150,8 +155,41 @@ def needed_by(distribution: str) -> set[str]:
 
 def test_the_page_says_where_everything_of_a_home_lies(page: str) -> None:
     table = page.split("| in the home |")[1].split("\n\n")[0]
-    for name in ("resumes.db", "first-key", "demo-key", "config.toml", "logs/", "run/", "inbox/"):
+    for name in (
+        "resumes.db",
+        "resumes.db.lane",
+        "first-key",
+        "demo-key",
+        "config.toml",
+        "logs/",
+        "run/",
+        "inbox/",
+    ):
         assert f"`{name}`" in table
+
+
+def test_no_unit_leaves_what_was_in_memory_or_opens_its_files_to_others(repository: Path) -> None:
+    units = sorted((repository / "deploy").glob("*.service"))
+    assert len(units) > 1
+    for unit in units:
+        settings = unit.read_text(encoding="utf-8").splitlines()
+        assert {"LimitCORE=0", "UMask=0077"} <= set(settings), unit.name
+
+
+def test_what_the_page_says_of_caches_is_so(page: str) -> None:
+    told = page.split("### API8")[1].split("### API9")[0]
+    kept = asyncio.run(cached_how())
+    assert {"no-cache", "immutable"} == kept
+    assert all(f"`{word}`" in told for word in (*kept, "no-store"))
+
+
+async def cached_how() -> set[str]:
+    """What the description and its page tell caches, in a word each."""
+    routes = description_routes(DEFAULT_FORMAT)
+    transport = httpx.ASGITransport(Starlette(routes=routes))
+    async with httpx.AsyncClient(transport=transport, base_url="http://resumes.test") as client:
+        answers = [await client.get(route.path) for route in routes]
+    return {answer.headers["Cache-Control"].split(", ")[-1] for answer in answers}
 
 
 def test_where_to_report_is_said_in_one_place(page: str, repository: Path) -> None:

@@ -2,6 +2,7 @@
 
 import ast
 import re
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -23,6 +24,10 @@ def modules() -> list[Path]:
         for path in sorted(SRC.rglob("*.py"))
         if path.name not in ("__init__.py", "__main__.py") and "migrations" not in path.parts
     ]
+
+
+def modules_of(package: str) -> list[Path]:
+    return [path for path in modules() if path.parts[0] == package]
 
 
 @pytest.mark.parametrize("module", modules(), ids=str)
@@ -120,6 +125,20 @@ def test_what_stands_beside_the_packages_is_on_the_map() -> None:
     assert beside <= paths_on_the_map()
 
 
+def test_every_part_of_the_ground_has_its_layer() -> None:
+    settings = tomllib.loads((TESTS.parent / "pyproject.toml").read_text(encoding="utf-8"))
+    contracts = settings["tool"]["importlinter"]["contracts"]
+    named = {
+        name.strip()
+        for contract in contracts
+        if contract["type"] == "layers"
+        for layer in contract["layers"]
+        for name in layer.split("|")
+    }
+    there = {f"resumes.{path.parts[1].removesuffix('.py')}" for path in modules_of("resumes")}
+    assert there <= named
+
+
 def test_every_module_of_the_store_has_its_place_on_the_map() -> None:
     chapter = architecture().partition("## The store\n")[2].partition("\n## ")[0]
     told = set(re.findall(r"`(\w+)`", chapter))
@@ -137,9 +156,3 @@ def test_every_package_comes_from_this_checkout(package: object) -> None:
 @pytest.mark.parametrize("package", ["cli", "importer", "resumes", "server", "tui"])
 def test_every_package_says_that_it_is_typed(package: str) -> None:
     assert (SRC / package / "py.typed").is_file()
-
-
-def test_no_lock_names_an_index() -> None:
-    for lock in (TESTS.parent / "requirements").glob("*.txt"):
-        assert "://" not in lock.read_text()
-        assert "--index" not in lock.read_text()

@@ -16,7 +16,8 @@ from typing import Final
 
 import pytest
 
-from resumes.store import listing
+from resumes.errors import StoreUnavailable
+from resumes.store import accounts, listing, open_store
 from tests.server.builders import RESUMES, a_resume
 from tests.system.pages import agrees
 from tests.system.programs import command, run, running
@@ -268,6 +269,18 @@ def _(scene: Scene) -> str:
     backup = scene.home / "backup.db"
     scene.says("db", "backup", str(backup))
     return run(scene.home, "db", "restore", str(backup)).stderr
+
+
+@shows(
+    "… was removed or renamed while the store is in use, so nothing is read or written any more. …"
+)
+def _(scene: Scene) -> str:
+    scene.has_account()
+    with open_store(f"sqlite:///{scene.database}") as store:
+        scene.database.rename(scene.home / "elsewhere.db")
+        with pytest.raises(StoreUnavailable) as refused:
+            accounts.create_account(store, "ben")
+    return refused.value.message
 
 
 @shows("The store is being moved to …, or was; nothing was done. …")

@@ -105,10 +105,6 @@ def an_app(store: Store, *, screen: str = "resumes", theme: Theme = Theme.DARK) 
 # What is in the stores.
 
 
-def fill_nothing(store: Store, clock: StandingClock) -> None:
-    """The store is as it was made."""
-
-
 def fill_data(store: Store, clock: StandingClock) -> None:
     """Three accounts; the first of them has something of every kind."""
     plans.set_plan_limits(store, PlanChange("trial", 6))

@@ -44,9 +44,9 @@ class Havoc:
         assert importer.is_running, importer.log
 
 
-def wreak_havoc(scene: Scene, say: Callable[[str], None], kills: int, burst: int) -> None:
+def wreak_havoc(scene: Scene, say: Callable[[str], None], kills: int, burst: int) -> Supply:
     """Files of every kind come in all the time, and before each start there are so many that the
-    importer gets helpers. The seed that is printed has the next run do the same, as far as
+    importer gets helpers. Returns what came in, of which all is in its place. The seed that is printed has the next run do the same, as far as
     processes can be made to: `IMPORTER_CAMPAIGN_SEED=… make campaign`."""
     seed = int(os.environ.get(SEED, "0")) or random.SystemRandom().randrange(1, 10**9)
     say(f"{SEED}={seed}")
@@ -77,3 +77,4 @@ def wreak_havoc(scene: Scene, say: Callable[[str], None], kills: int, burst: int
         scene.wait_until(lambda: len(scene.workspaces()) == 1 + len(importer.children))
     found = supply.check()
     say(f"{found.files} files, killed {dict(havoc.kills)}: nothing lost, nothing doubled")
+    return supply

@@ -219,7 +219,7 @@ class Scene:
     def wait_until(self, condition: Callable[[], bool], *, limit_s: float = 30) -> None:
         """The condition holds."""
         try:
-            programs.wait_until(condition, limit_s=limit_s)
+            programs.wait_until(condition, within_s=limit_s)
         except AssertionError:
             raise AssertionError(f"{self.tally()} after {limit_s} s; {self.notices}") from None
 

@@ -4,14 +4,14 @@ import asyncio
 import os
 import socket
 import sys
-import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
 from aiohttp import ClientSession, ClientWebSocketResponse, CookieJar, web
 
 from tests.tui.driving import LIMIT_S
+from tests.waiting import wait_until as wait_until
 from tui.web.gate import Gate
 from tui.web.server import PageServer
 
@@ -96,11 +96,3 @@ def is_running(pid: int) -> bool:
     except ProcessLookupError:
         return False
     return True
-
-
-def wait_until(condition: Callable[[], object]) -> None:
-    """The condition holds. Fails when it does not within the limit."""
-    deadline = time.monotonic() + LIMIT_S
-    while not condition():
-        assert time.monotonic() < deadline, "the condition never held"
-        time.sleep(0.01)

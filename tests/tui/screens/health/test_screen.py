@@ -69,7 +69,7 @@ async def test_the_worst_comes_first_and_its_remedy_is_read_below(store: Store, 
             "✗ 1 wrong · ! 1 to look at · ✓ 11 well",
             "0 done, 1 failed, 0 held",
             "✗  inbox     the folder",
-            "→ resumes accounts create nobody, or rename the folder",
+            "→ resumes --home /srv accounts create nobody, or rename the folder",
         )
         await presses(pilot, "j")
         await shows(pilot.app, "→ See why: resumes --home /srv imports list --outcome failed")
@@ -82,7 +82,7 @@ async def test_wide_terminals_show_what_to_do_beside_it(store: Store, home: Path
     async with health(store, home, size=LARGE) as pilot:
         await shows(pilot.app, "WHAT TO DO")
         [row] = [line for line in lines(pilot.app) if line.startswith(" ✗  inbox")]
-        assert "resumes accounts create nobody" in row
+        assert "resumes --home /srv accounts create" in row
 
 
 async def test_c_copies_the_command_of_the_remedy(

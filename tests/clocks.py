@@ -1,0 +1,14 @@
+"""Clocks of tests, which go on only when they are told to."""
+
+
+class SteppingClock:
+    """A clock that stands still until it is moved. Microseconds."""
+
+    def __init__(self, now_us: int = 1_800_000_000_000_000) -> None:
+        self.now_us = now_us
+
+    def __call__(self) -> int:
+        return self.now_us
+
+    def advance(self, seconds: float) -> None:
+        self.now_us += int(seconds * 1_000_000)
