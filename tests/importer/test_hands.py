@@ -94,7 +94,7 @@ def test_a_hand_takes_a_file_and_files_it_away_and_leaves_nothing(
     assert isinstance(taken, Taken)
     put_away(hand, one.claim, DONE)
     hand.leave()
-    assert names_below(root) == ["_done/2027-01-15/cv-11111111.json"]
+    assert names_below(root) == ["_done/2027-01-15/ana/cv-11111111.json"]
     assert not (root / WORK / "i").exists()
 
 

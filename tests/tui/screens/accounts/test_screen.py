@@ -138,7 +138,8 @@ async def test_a_plan_that_is_too_small_is_taken_after_a_question(store: Store) 
 
         await presses(pilot, "tab", "enter")
 
-        await shows(pilot.app, "ana is on the plan free.", "6/5 120 % !!")
+        await shows(pilot.app, "ana is on the plan free.")
+        await shows(pilot.app, "6/5 120 % !!")
     assert accounts.get_account(store, "ana").resume_count == 6
 
 
