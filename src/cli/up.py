@@ -49,10 +49,10 @@ def up(session: Session, port: int | None, log_format: str | None, access_log: b
     if settings.log_format == "json":
         set_up_logs(as_json=True)
     if not os.access(settings.home, os.F_OK):
-        check_address(settings)
+        check_address(settings)  # else a home would be left behind where nothing can be served
     make_home(settings.home)
     with alone(settings.home), stop_event() as stop, household() as house:
-        check_address(settings)
+        check_address(settings)  # only now: another `up` on this home has the port, and is named
         key_file = _prepare(session, settings)
         environment = store_environment(settings.database)
         url = start_api(house, serve_arguments(settings), stop, environment=environment)
