@@ -48,7 +48,7 @@ ACROSS: Final = {
     "resumes.store.moving.": "a copy, a backup and a restore are of whole stores",
     "resumes.store.requests.REQUESTS": "an importer takes up what is asked of its folder",
     "resumes.store.requests.find_oldest": "doctor: whether anybody waits for an importer",
-    "resumes.store.requests.list_unwatched_roots": "doctor: folders that no importer watches",
+    "resumes.store.requests.ROOTS": "doctor and importers: folders that no importer watches",
     "resumes.store.search_filler.BEHIND": "the filler finds accounts to index, one by one then",
     "resumes.store.search_index.NEXT_NUMBER": "an account's number in SQLite's index is its own",
     "resumes.store.tallies.": "metrics and the admin's overview count all files",

@@ -74,6 +74,11 @@ class Intake:
         return any(inbox.next_due_s() == 0 for inbox in self.inboxes)
 
     @property
+    def wants_owners(self) -> bool:
+        """Whether to find the inboxes and their owners anew."""
+        return self._owners.is_scan_due
+
+    @property
     def backlog(self) -> int:
         """How many files are known that are to be tried."""
         return sum(len(inbox.queue) for inbox in self.inboxes)

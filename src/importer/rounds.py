@@ -231,7 +231,7 @@ class Importer:
     def turn(self, *, takes_new: bool = True) -> None:
         """One step further with everything. Raises StoreError and OSError; what was claimed is
         gone on with in a later turn."""
-        if self._monotonic() >= self._next_care:
+        if self._monotonic() >= self._next_care or self._intake.wants_owners:
             self._take_care()
             self._next_care = self._monotonic() + CARE_S
         self._hear_workers()

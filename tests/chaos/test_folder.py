@@ -126,6 +126,8 @@ def test_files_that_nobody_announced_are_found(tmp_path: Path, figures: Figures)
     with scene.watched(settle_s=0.5) as importer:
         scene.drop("ana/first.json", a_document("first"))
         scene.wait_for(ended=1)
+        # Its folder is new: until it is listened to, nothing is announced of it.
+        scene.wait_until(lambda: is_listening(importer.pid, scene.root / "ana"))
         os.kill(importer.pid, signal.SIGSTOP)
         try:
             for number in range(UNANNOUNCED):
@@ -143,17 +145,29 @@ def test_files_that_nobody_announced_are_found(tmp_path: Path, figures: Figures)
     assert figures["missing"] == more == 0
 
 
+def find_queues(pid: int) -> list[str]:
+    """The descriptors by which a process hears what the system announces (inotify(7))."""
+    links = Path(f"/proc/{pid}/fd").iterdir()
+    return [link.name for link in links if str(link.readlink()) == "anon_inode:inotify"]
+
+
+def is_listening(pid: int, folder: Path) -> bool:
+    """Whether what happens in the folder is announced to the process (proc(5))."""
+    watch = f" ino:{folder.stat().st_ino:x} "
+    infos = (Path(f"/proc/{pid}/fdinfo/{queue}").read_text() for queue in find_queues(pid))
+    return any(watch in info for info in infos)
+
+
 def queued_bytes(pid: int) -> int:
-    """How much a process has not read yet of what the system announced to it (inotify(7))."""
+    """How much a process has not read yet of what the system announced to it."""
     queued = 0
     with open_process(pid) as process:
-        for link in Path(f"/proc/{pid}/fd").iterdir():
-            if str(link.readlink()) == "anon_inode:inotify":
-                copy = C.syscall(PIDFD_GETFD, process, int(link.name), 0)
-                assert copy >= 0, os.strerror(ctypes.get_errno())
-                length = fcntl.ioctl(copy, termios.FIONREAD, bytes(4))
-                os.close(copy)
-                queued += int.from_bytes(length, sys.byteorder)
+        for queue in find_queues(pid):
+            copy = C.syscall(PIDFD_GETFD, process, int(queue), 0)
+            assert copy >= 0, os.strerror(ctypes.get_errno())
+            length = fcntl.ioctl(copy, termios.FIONREAD, bytes(4))
+            os.close(copy)
+            queued += int.from_bytes(length, sys.byteorder)
     return queued
 
 

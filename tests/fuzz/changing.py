@@ -66,14 +66,19 @@ def changed_file(data: bytes, chosen: random.Random, change_bytes: ChangeBytes) 
     head, _, content = data.partition(b"\n")
     if chosen.random() < BYTES_SHARE / 2:
         return change_bytes(head) + b"\n" + content
-    lines = content.split(b"\n")
     if b"jsonl" not in head and b"ndjson" not in head:
         return head + b"\n" + changed(content, chosen, change_bytes)
+    return head + b"\n" + changed_line(content, chosen, change_bytes)
+
+
+def changed_line(data: bytes, chosen: random.Random, change_bytes: ChangeBytes) -> bytes:
+    """The same of lines, in one of them, which is perhaps there twice then."""
+    lines = data.split(b"\n")
     at = chosen.randrange(len(lines))
     lines[at] = changed(lines[at], chosen, change_bytes)
     if chosen.random() < BYTES_SHARE:
         lines.insert(at, chosen.choice(lines))
-    return head + b"\n" + b"\n".join(lines)
+    return b"\n".join(lines)
 
 
 def changed_bytes(data: bytes, chosen: random.Random) -> bytes:

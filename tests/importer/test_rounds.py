@@ -241,6 +241,25 @@ def test_a_new_account_folder_is_found_by_its_event(
     assert told.outcomes() == {"ana/1.json": "done"}
 
 
+def test_a_folder_that_is_heard_of_is_looked_for_at_once_and_not_by_idle_turns(
+    root: Path,
+    told: Told,
+    monotonic: FakeMonotonic,
+    an_account: MakeAccount,
+    an_importer: MakeImporter,
+) -> None:
+    an_account()
+    importer = an_importer(scan_s=600)
+    importer.turn()
+    drop(root, "ana/1.json")
+    mark(importer, "ana")
+    assert importer.wait_s() == 0
+    importer.turn()
+    importer.turn()
+    assert told.outcomes() == {"ana/1.json": "done"}
+    assert importer.wait_s() > 0
+
+
 def test_a_file_that_settles_is_waited_for(
     root: Path, monotonic: FakeMonotonic, an_account: MakeAccount, an_importer: MakeImporter
 ) -> None:

@@ -8,7 +8,7 @@ each digest that is read later is that of a resume in the file, unless that was 
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
-from sqlalchemy import BindParameter, ColumnElement, Select, bindparam, select
+from sqlalchemy import BindParameter, ColumnElement, Select, bindparam, exists, select
 
 from resumes.clock import timestamp
 from resumes.errors import Conflict
@@ -72,6 +72,11 @@ PAGES: Final = {
         select(*(imported_digests.c[one.column] for one in COLUMNS[Kind.DIGEST])),
         imported_digests.c.account_id == _ACCOUNT,
         imported_digests.c.resume_id <= _LAST,
+        # A store that lost a resume may still have its digest (`db check` says so).
+        exists().where(
+            resumes.c.account_id == imported_digests.c.account_id,
+            resumes.c.id == imported_digests.c.resume_id,
+        ),
     ),
     Kind.KEY: _page(
         Kind.KEY,

@@ -10,7 +10,7 @@ from typing import Final
 
 from sqlalchemy import Connection, bindparam, insert, select, update
 
-from resumes.errors import Conflict
+from resumes.errors import Conflict, InvalidJson
 from resumes.store.account_file import Kind, Row
 from resumes.store.account_room import check_room_for_slice
 from resumes.store.accounts import lock_account
@@ -53,8 +53,8 @@ def add_rows(
 ) -> None:
     """The rows are the account's. `told` is called with how many are so far.
 
-    Raises Conflict when the account has gone meanwhile or a key counts already, and what
-    `Store.write` raises; some of the rows are there then.
+    Raises Conflict when the account has gone meanwhile or a key counts already, InvalidJson for a
+    digest without its resume, and what `Store.write` raises; some of the rows are there then.
     """
     added = 0
     for some in iter_slices(rows):
@@ -89,6 +89,8 @@ class _Slice:
 def _add(connection: Connection, some: _Slice) -> None:
     lock_arriving(connection, some.account_id)
     kind = some.rows[0].kind
+    if kind is Kind.DIGEST:
+        _refuse_strays(connection, some)
     ADD[kind].run_many(
         connection, [row.values | {"account_id": some.account_id} for row in some.rows]
     )
@@ -115,6 +117,19 @@ def _add_documents(connection: Connection, some: _Slice) -> None:
         .where(account_usage.c.account_id == some.account_id)
         .values(resume_count=account_usage.c.resume_count + len(some.rows))
     )
+
+
+def _refuse_strays(connection: Connection, digests: _Slice) -> None:
+    """Each content that counts as stored is: otherwise its files would be put aside as duplicates."""
+    ids = {row.values["resume_id"] for row in digests.rows}
+    mine = select(resumes.c.id).where(
+        resumes.c.account_id == digests.account_id, resumes.c.id.in_(ids)
+    )
+    for stray in sorted(ids - set(connection.execute(mine).scalars())):
+        raise InvalidJson(
+            f"This is no whole export of an account: it has the digest of the resume {stray}, and "
+            "not the resume"
+        )
 
 
 def _add_to_directory(connection: Connection, some: _Slice) -> None:

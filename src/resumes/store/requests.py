@@ -63,6 +63,8 @@ REQUEST = Prepared(
     )
 )
 
+ROOTS = Prepared(select(import_requests.c.root).distinct())
+
 
 def list_requests(store: Store, *, root: str | None = None, limit: int = 1_000) -> list[Request]:
     """What is asked for, by account, in the order of arrival. Cheap when that is nothing.
@@ -101,7 +103,7 @@ def list_unwatched_roots(store: Store) -> list[str | None]:
     None stands for files whose folder is not known, which any live importer looks for.
     """
     with store.read() as connection:
-        roots = connection.execute(select(import_requests.c.root).distinct()).scalars().all()
+        roots = [root for (root,) in ROOTS.run(connection).fetchall()]
     if not roots:
         return []
     watched = {seen.importer.root for seen in list_importers(store) if seen.is_live}

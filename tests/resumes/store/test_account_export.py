@@ -15,6 +15,7 @@ from resumes.store.account_file_reader import Reader
 from resumes.store.accounts import AccountInfo
 from tests.resumes.builders import a_claim, a_resume
 from tests.resumes.store.builders import a_file
+from tests.resumes.store.damages import damage
 from tests.resumes.store.exports import exported, fill
 
 MakeAccount = Callable[..., AccountInfo]
@@ -48,6 +49,16 @@ def test_everything_of_the_account_is_in_its_export_and_nothing_of_others(
     assert [row.values["claim_id"] for row in rows[Kind.FILE]] == ["0" * 24, "9" * 24]
     assert rows[Kind.FILE][1].values["source"] == b"{"
     assert rows[Kind.KEY] == []
+
+
+def test_a_digest_whose_resume_was_lost_is_left_out(store: Store, an_account: MakeAccount) -> None:
+    ana = an_account()
+    lost, kept = fill(store, ana, 2)
+    damage(store, "DELETE FROM resumes WHERE account_id = :id AND id = :lost", id=ana.id, lost=lost)
+
+    digests = rows_of(exported(store))[Kind.DIGEST]
+
+    assert [row.values["resume_id"] for row in digests] == [kept]
 
 
 def test_keys_go_along_when_asked_for_and_only_those_that_count(

@@ -402,3 +402,12 @@ def test_an_account_that_has_arrived_is_not_taken_for_what_was_left_of_it(
         store.write(accounts._close, late)
 
     assert not accounts.get_account(store, "ana").is_closed
+
+
+def test_a_content_that_counts_as_stored_has_to_be(store: Store) -> None:
+    digest = Row(Kind.DIGEST, {"digest": bytes(32), "resume_id": "0" * 23 + "2"})
+
+    with pytest.raises(InvalidJson, match=f"digest of the resume {'0' * 23}2, and not the resume"):
+        take(store, b"".join(an_export(a_row(), digest)))
+
+    assert names(store) == []

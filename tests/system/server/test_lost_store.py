@@ -11,7 +11,7 @@ from tests.system.server.scenes import Scene, is_unavailable, page_of
 
 
 def remove(path: Path) -> None:
-    for file in path.parent.glob("resumes.db*"):
+    for file in sorted(path.parent.glob("resumes.db*")):  # itself first: that is what is told
         file.unlink()
 
 

@@ -76,11 +76,12 @@ def line_of(city: str | None, region: str | None, country: str | None) -> str:
 
 
 def parse_line(line: str) -> Mapping[str, str]:
-    """What of `city`, `region` and `countryCode` the line says."""
-    *words, last = line.split(SEPARATOR)
-    country = _find_country(last, is_third=len(words) > 1)
-    if country is None:
-        words.append(last)
+    """What of `city`, `region` and `countryCode` the line says; nothing between two separators
+    stands for nothing."""
+    words = [word for word in line.split(SEPARATOR) if word and not word.isspace()]
+    country = _find_country(words[-1], is_third=len(words) > 2) if words else None
+    if country is not None:
+        words.pop()
     # Of a single word nobody can tell; a city it is.
     region = words.pop() if len(words) > 1 else ""
     place = {"city": SEPARATOR.join(words), "region": region, "countryCode": country or ""}

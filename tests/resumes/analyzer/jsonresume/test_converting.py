@@ -36,6 +36,7 @@ def test_basics_are_the_header_and_the_title() -> None:
         ({"label": "Analyst"}, "Analyst"),
         ({}, None),
         ({"name": "A" * 150, "label": "B" * 150}, f"{'A' * 150} - {'B' * 47}"),
+        ({"name": "A" * 197, "label": "B"}, f"{'A' * 197} -"),
     ],
 )
 def test_the_title_is_what_there_is_of_name_and_label(basics: Any, title: str | None) -> None:

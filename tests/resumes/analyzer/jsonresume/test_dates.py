@@ -64,3 +64,10 @@ def test_any_other_end_is_none_of_these(end: Any) -> None:
 def test_a_month_is_written_as_far_as_it_can_be(year: Any, month: Any, written: Any) -> None:
     assert find_written(year, month) == written
     assert written is None or WRITTEN.fullmatch(written)
+
+
+@pytest.mark.parametrize(
+    ("year", "written"), [(999, None), (1000, "1000"), (2999, "2999"), (3000, None)]
+)
+def test_years_that_are_written_have_four_digits(year: int, written: str | None) -> None:
+    assert find_written(year, None) == written

@@ -102,3 +102,38 @@ def test_an_inner_object_tells_for_itself_and_what_is_none_is_told() -> None:
         ("a.c", "c has no place in the analyzer format: left out"),
         ("d", "d is no object: left out"),
     ]
+
+
+def test_whatever_is_told_says_why_and_what_comes_behind_it_is_read() -> None:
+    findings = Findings()
+    values = {
+        "a": "x",
+        "b": "y",
+        "c": True,
+        "d": [None, True, "z"],
+        "e": 5,
+        "f": ["", True, {"g": 1}],
+    }
+    with opened(values, findings) as entry:
+        assert entry.find_text("a", "b") == "x"
+        assert entry.texts("c") == []
+        assert entry.texts("d") == ["z"]
+        assert list(entry.iter_objects("e", "name")) == []
+        assert [at for at, inner in entry.iter_objects("f", "name")] == [2]
+        entry.tell("a", "is told")
+    assert [(issue.path, issue.message) for issue in findings.warnings] == [
+        ("b", "b has no place in the analyzer format: left out"),
+        ("c", "c is no list: left out"),
+        ("d[1]", "d[1] is no text: left out"),
+        ("e", "e is no list: left out"),
+        ("f[1]", "f[1] is no object: left out"),
+        ("f[2].g", "g has no place in the analyzer format: left out"),
+        ("a", "a is told"),
+    ]
+
+
+def test_a_text_in_the_place_of_an_object_is_told_of_like_its_field() -> None:
+    findings = Findings()
+    [(_, entry)] = Entry({"a": ["x"]}, findings).iter_objects("a", "name")
+    entry.tell("name", "is told")
+    assert [issue.message for issue in findings.warnings] == ["name is told"]

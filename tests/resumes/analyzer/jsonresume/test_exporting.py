@@ -237,3 +237,10 @@ def test_every_valid_resume_makes_a_valid_json_resume_that_can_be_imported(docum
     written = to_jsonresume(public_view(parse(json.dumps(document).encode()).document))
     assert list(iter_faults(written)) == []
     assert list(iter_faults(there_and_back(written))) == []
+
+
+def test_what_is_not_there_is_no_field() -> None:
+    document = with_section("interests", {"title": "Music"}) | {"header": {"name": "Ada"}}
+    back = to_jsonresume(document)
+    assert back["basics"] == {"name": "Ada"}
+    assert back["interests"] == [{"name": "Music"}]

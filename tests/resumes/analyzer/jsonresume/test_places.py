@@ -1,6 +1,8 @@
 """City, region and country on one line and back."""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from resumes.analyzer.jsonresume.places import line_of, parse_line
 
@@ -49,6 +51,8 @@ def test_a_city_with_whatever_else_comes_back(region: str, country: str) -> None
         ("FR", {"countryCode": "FR"}),
         ("Berlin, Germany", {"city": "Berlin", "countryCode": "DE"}),
         ("Atlanta, Georgia", {"city": "Atlanta", "region": "Georgia"}),
+        ("Paris, , , FR", {"city": "Paris", "countryCode": "FR"}),
+        (", , ", {}),
         ("", {}),
     ],
 )
@@ -56,3 +60,14 @@ def test_a_line_that_somebody_wrote_is_taken_apart_by_position(
     line: str, place: dict[str, str]
 ) -> None:
     assert parse_line(line) == place
+
+
+WORDS = st.sampled_from(["Paris", "CA", "FR", "DE", "Canada", "Germany", ",", " ", "", " ,", "a,"])
+
+
+@given(st.lists(WORDS, max_size=5), st.sampled_from([", ", ",", " "]))
+def test_whatever_was_read_of_a_line_is_read_again(words: list[str], between: str) -> None:
+    place = parse_line(between.join(words))
+
+    known = [place.get(name) for name in ("city", "region", "countryCode")]
+    assert parse_line(line_of(*known)) == place

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from resumes.analyzer.jsonresume import is_json_resume
+from resumes.analyzer.jsonresume.mapping import KEYS
 from resumes.analyzer.sections import SECTION_TYPES
 from tests.resumes.analyzer.documents import a_document
 from tests.resumes.analyzer.jsonresume.samples import COMPLETE
@@ -82,3 +83,11 @@ def test_no_sample_of_the_analyzer_format_is_taken_for_one(repository: Path) -> 
         except ValueError:
             continue
         assert not is_json_resume(document), path.name
+
+
+def test_a_document_with_every_key_is_one() -> None:
+    document: dict[str, Any] = {key: [] for key in KEYS} | {
+        "$schema": None,
+        "basics": {"name": "Ada"},
+    }
+    assert is_json_resume(document)

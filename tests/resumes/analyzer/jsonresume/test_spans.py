@@ -103,3 +103,15 @@ def test_a_release_never_goes_on() -> None:
     ended = {"title": "Notes", "dateRange": {"toYear": 2017}}
     [back] = to_jsonresume(with_section("publications", ended))["publications"]
     assert back["releaseDate"] == "2017"
+
+
+def test_a_release_may_be_known_by_its_end_alone() -> None:
+    span = {"toYear": 2020, "toMonth": 4}
+    document = with_section("publications", {"title": "Engines", "dateRange": span})
+    [entry] = to_jsonresume(document)["publications"]
+    assert entry["releaseDate"] == "2020-05"
+
+
+def test_an_end_that_is_now_is_no_field_without_a_place() -> None:
+    document = with_list("work", {"name": "Engines", "startDate": "2020", "endDate": "Present"})
+    assert warnings_of(document) == {}
