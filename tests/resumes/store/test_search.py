@@ -221,10 +221,13 @@ def test_a_thousand_resumes_in_common_are_searched_in_a_moment(
     names = [f"Common {'rare' if number == 900 else 'often'} {number}" for number in range(1_000)]
     made = fill(store, account, *names)
     search_filler.fill(store)
-    began_s = time.perf_counter()
-    assert ids(search.find_page(store, account.id, "com rare")) == [made[900]]
-    assert len(ids(search.find_page(store, account.id, "common"))) == 100
-    assert time.perf_counter() - began_s < 1.0
+    took_s = []
+    for _ in range(3):  # a machine may stand still for a moment
+        began_s = time.perf_counter()
+        assert ids(search.find_page(store, account.id, "com rare")) == [made[900]]
+        assert len(ids(search.find_page(store, account.id, "common"))) == 100
+        took_s.append(time.perf_counter() - began_s)
+    assert min(took_s) < 1.0
 
 
 LETTERS = st.text(st.sampled_from("abcß éł-.@_1 山"), max_size=8)
