@@ -30,7 +30,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from resumes.store import Store, accounts, importers, listing, open_store, plans
+from resumes.store import Store, accounts, importers, listing, open_store, plans, search_filler
 from resumes.store.accounts import AccountInfo
 from resumes.store.plans import PlanChange
 from resumes.store.sqlite.driver import dbapi
@@ -460,6 +460,11 @@ def measure_idle(watch: Watch, span_s: float, done: int) -> None:
     )
 
 
+def is_indexed(home: Home) -> bool:
+    """Whether everything that is stored can be searched by its index."""
+    return not search_filler.gather(home.store).slices
+
+
 def percentile(values: Sequence[float], share: float) -> float:
     """The smallest value that so large a share of all does not exceed."""
     return sorted(values)[max(0, math.ceil(share * len(values)) - 1)]
@@ -479,7 +484,10 @@ def measure_home(below: Path, files: int, drops_each: int, idle_s: float) -> Non
             measure_fairness(home, watch, drops)
         check_done(home, files + drops.count)
         with watching(home) as watch:
-            time.sleep(QUIET_S)
+            # What was stored is added to the search index for a while yet.
+            watch.wait_until(
+                lambda: is_indexed(home), limit_s=backlog_limit_s(files), step_s=QUIET_S
+            )
             if drops_each:
                 measure_latency(watch, drops, drops.by_rename, drops_each, "rename")
                 measure_latency(watch, drops, drops.by_write, drops_each, "write")

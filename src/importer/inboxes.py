@@ -4,7 +4,6 @@ Each part of ROOT has a rhythm, a settling clock and a queue of its own, so that
 backlog or trouble makes no other wait (pitfalls I12).
 """
 
-import heapq
 from collections import deque
 from collections.abc import Callable, Iterator
 
@@ -17,7 +16,10 @@ from importer.telling import Remark
 from resumes.store.accounts import AccountInfo
 
 QUEUE_FILES = 50_000
-"""Files of an inbox in memory; when there are more, the oldest."""
+"""Files of an inbox in memory; when there are more, the oldest,"""
+
+LOW_FILES = 10_000
+"""and when no more than these are left of them, the others are looked for."""
 
 SLICE_FILES = 2_000
 """Names looked at before other work gets its turn."""
@@ -62,6 +64,12 @@ class Inbox:
         self.waiting = 0
         self.waiting_bytes = 0
         """What the last look saw."""
+        self.found = 0
+        """How many files to try the look has found that is under way."""
+        self._is_cut = False
+        """Whether the last look found more than the queue holds."""
+        self._taken: set[Seen] = set()
+        """What was taken since the look began that is under way, which may have seen it before."""
         self._monotonic = monotonic
         self._remark = remark
         self._look: Iterator[None] | None = None
@@ -74,8 +82,12 @@ class Inbox:
 
     @property
     def wants_look(self) -> bool:
-        """Whether to go on looking, or to begin: not before everything found was tried."""
-        return self._look is not None or (not self.queue and self.rhythm.is_scan_due)
+        """Whether to go on looking, or to begin: not before everything found was tried, or nearly
+        everything where there is more."""
+        if self._look is not None:
+            return True
+        is_low = len(self.queue) <= (LOW_FILES if self._is_cut else 0)
+        return is_low and self.rhythm.is_scan_due
 
     @property
     def is_looking(self) -> bool:
@@ -101,11 +113,13 @@ class Inbox:
         started = self._monotonic()
         found: list[tuple[int, str, Seen]] = []
         seen_in_all = ignored = waiting = waiting_bytes = 0
-        was_cut = False
+        is_cut = False
+        self._taken.clear()
         for seen in scanning.iter_inbox(self.folder, below=self.below, remark=self._remark):
             seen_in_all += 1
             if seen_in_all % SLICE_FILES == 0:
                 took_s += self._monotonic() - started
+                self.found = len(found)
                 yield
                 started = self._monotonic()
             if seen.signature is None:
@@ -116,19 +130,23 @@ class Inbox:
             if self._is_to_try(seen.path, seen.signature):
                 found.append((seen.signature.mtime_ns, seen.name, seen))
                 if len(found) >= 2 * QUEUE_FILES:
-                    found = heapq.nsmallest(QUEUE_FILES, found)
-                    was_cut = True
-        if len(found) > QUEUE_FILES:
-            was_cut = True
-        found.sort()
-        self.queue.extend(seen for _, _, seen in found[:QUEUE_FILES])
+                    is_cut |= _cut(found)
+        is_cut |= _cut(found)
+        self.queue.clear()
         self.ignored, self.waiting, self.waiting_bytes = ignored, waiting, waiting_bytes
+        for _, _, seen in found:
+            if seen in self._taken:
+                self._count(seen, -1)
+            else:
+                self.queue.append(seen)
+        self.found = 0
+        self._is_cut = is_cut
         self.is_blocked = False
         self.is_flooded = len(self.queue) >= BACKLOG_FILES
         self.settling.end_round()
         took_s += self._monotonic() - started
         self.rhythm.scanned(took_s)
-        if was_cut:
+        if is_cut:
             self.rhythm.ask()
 
     def _is_to_try(self, path: str, signature: Signature) -> bool:
@@ -143,6 +161,8 @@ class Inbox:
         if self.is_flooded and not self.queue:
             self.rhythm.ask()
         self.flying.add(seen.path)
+        if self._look is not None:
+            self._taken.add(seen)
         self._count(seen, -1)
         return seen
 
@@ -177,6 +197,14 @@ class Inbox:
         """A look is due if a file has settled."""
         if self.settling.take_due():
             self.rhythm.ask()
+
+
+def _cut(found: list[tuple[int, str, Seen]]) -> bool:
+    """The oldest that there is room for are left, in order; whether there were more."""
+    found.sort()
+    is_cut = len(found) > QUEUE_FILES
+    del found[QUEUE_FILES:]
+    return is_cut
 
 
 _END = object()

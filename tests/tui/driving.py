@@ -45,6 +45,11 @@ async def until(condition: Callable[[], object]) -> None:
         await asyncio.sleep(0.005)
 
 
+async def at_rest(pilot: Pilot[int]) -> None:
+    """Nothing is under way any more, whether it came to its end or was cancelled."""
+    await until(lambda: all(worker.is_finished for worker in pilot.app.workers))
+
+
 def segments(app: App[int]) -> list[Segment]:
     """Everything that is on the screen, as it goes to the terminal."""
     return [segment for strip in app.screen._compositor.render_strips() for segment in list(strip)]

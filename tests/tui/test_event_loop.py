@@ -14,7 +14,7 @@ from resumes.store import plans, search
 from resumes.store.engine import Store, open_store
 from resumes.store.search_filler import Filler
 from tests.tui.builders import an_account, stored_many
-from tests.tui.driving import LARGE, LIMIT_S, SMALL, presses, running, shows
+from tests.tui.driving import LARGE, LIMIT_S, SMALL, at_rest, presses, running, shows
 
 pytestmark = pytest.mark.anyio
 
@@ -56,7 +56,7 @@ async def test_no_key_keeps_the_next_one_waiting(
     for _ in range(TRIES):
         async with running(large_store, size=size) as pilot:
             await shows(pilot.app, " loaded · more…")
-            await pilot.app.workers.wait_for_complete()
+            await at_rest(pilot)
             stalls_s.append(await longest_stall_s(partial(press_all, pilot, pressed)))
         if stalls_s[-1] < STALL_S:
             return
@@ -67,7 +67,7 @@ async def press_all(pilot: Pilot[int], pressed: tuple[str, ...]) -> None:
     """All keys are pressed, as fast as they are taken, and what they ask for is there."""
     for key in pressed:
         await presses(pilot, key)
-    await pilot.app.workers.wait_for_complete()
+    await at_rest(pilot)
 
 
 async def longest_stall_s(work: Callable[[], Any]) -> float:

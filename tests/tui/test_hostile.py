@@ -11,7 +11,7 @@ from resumes.store.engine import Store, open_store
 from resumes.text import is_harmless
 from tests.tui.builders import HOSTILE, a_hostile_document, stored
 from tests.tui.console import console
-from tests.tui.driving import LARGE, SMALL, lines, presses, running, shows
+from tests.tui.driving import LARGE, SMALL, at_rest, lines, presses, running, shows
 from tests.tui.hostility import CLICK, WORST, assert_harmless, fill
 from tests.tui.terminals import PROGRAM
 from tests.tui.walking import walk
@@ -48,7 +48,7 @@ async def test_nothing_that_was_written_does_anything_when_it_is_clicked(
     async with running(empty_store, size=size) as pilot:
         for mode in MODES:
             await presses(pilot, mode.key)
-            await pilot.app.workers.wait_for_complete()
+            await at_rest(pilot)
             clicks += await click_on(pilot, CLICK)
             for _ in range(2):  # a click on a row may have opened it
                 clicks += await click_on(pilot, CLICK)

@@ -14,7 +14,7 @@ from resumes.store import accounts, keys, listing, plans, search
 from resumes.store.engine import Store
 from tests.resumes.builders import a_document as a_resume_file
 from tests.tui.builders import a_document, an_account, stored, stored_many
-from tests.tui.driving import LARGE, LIMIT_S, SMALL, lines, presses, running, shows, until
+from tests.tui.driving import LARGE, LIMIT_S, SMALL, at_rest, lines, presses, running, shows, until
 from tests.tui.outages import AWAY, Outage, held_reads
 from tests.tui.screens.imports.builders import AnImporter, a_file
 from tests.tui.snapshot import still
@@ -80,7 +80,7 @@ async def test_what_was_looked_for_before_does_not_take_the_place_of_what_is_loo
 
         go.set()
         await until(ended.is_set)
-        await pilot.app.workers.wait_for_complete()
+        await at_rest(pilot)
         await pilot.pause()
 
         await shows(pilot.app, '"bak" · 1 of 1', "Baker")
@@ -107,7 +107,7 @@ async def test_the_resume_beside_the_list_is_that_of_the_cursor_whichever_is_rea
         await shows(pilot.app, "▏ Second")
 
         go.set()
-        await pilot.app.workers.wait_for_complete()
+        await at_rest(pilot)
         await pilot.pause()
 
         await shows(pilot.app, "▏ Second")
@@ -126,7 +126,7 @@ async def test_a_screen_can_be_left_while_it_loads(
             await presses(pilot, other.key)
             await until(lambda: pilot.app.screen is not screen)
             go.set()
-            await pilot.app.workers.wait_for_complete()
+            await at_rest(pilot)
             await presses(pilot, mode.key)
 
             await until(lambda: the_list(pilot).pages.is_complete)
@@ -148,7 +148,7 @@ async def test_a_page_and_its_dialogs_can_be_left_while_they_load(
                 await presses(pilot, "escape")
                 await until(lambda: isinstance(pilot.app.screen, ListScreen))
             go.set()
-            await pilot.app.workers.wait_for_complete()
+            await at_rest(pilot)
             await pilot.pause()
 
         await presses(pilot, "enter")
@@ -239,7 +239,7 @@ async def test_five_thousand_resumes_arrive_while_somebody_reads(store: Store, w
 
         await asyncio.to_thread(stored_many, store, MANY)
         await until(lambda: shown.pages.count > 90 and not shown.pages.is_complete)
-        await pilot.app.workers.wait_for_complete()
+        await at_rest(pilot)
 
         assert (shown.cursor, shown.scroll_offset) == was[:2]
         whole = [row for row in was[2] if "Number" in row]
@@ -363,7 +363,7 @@ async def test_what_is_typed_at_once_after_the_slash_is_the_filter(store: Store)
 
         sends(pilot, "/bak")
         await pilot.pause()
-        await pilot.app.workers.wait_for_complete()
+        await at_rest(pilot)
 
         assert pilot.app.screen.query_one(SafeInput).value == "bak"
 

@@ -4,7 +4,7 @@ import pytest
 
 from resumes.store.engine import Store
 from tests.tui.builders import an_account
-from tests.tui.driving import presses, running, shows, until
+from tests.tui.driving import at_rest, presses, running, shows, until
 from tui.screens.accounts.changes import Going, SliceGone
 from tui.screens.accounts.deleting import DeleteAccountDialog
 from tui.screens.accounts.screen import AccountsScreen
@@ -34,7 +34,7 @@ async def test_nothing_is_asked_once_the_reader_is_elsewhere(store: Store) -> No
         pilot.app.screen.action_delete_account()  # type: ignore[attr-defined]
         pilot.app.action_go("plans")  # type: ignore[attr-defined]
         await shows(pilot.app, "3 plans")
-        await pilot.app.workers.wait_for_complete()
+        await at_rest(pilot)
         await pilot.pause()
         await presses(pilot, "3")
         await shows(pilot.app, "2 accounts")

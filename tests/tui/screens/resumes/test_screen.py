@@ -9,7 +9,7 @@ from resumes.store import accounts, listing, plans
 from resumes.store.engine import Store
 from resumes.store.listing import Page
 from tests.tui.builders import a_document, an_account, stored, stored_many
-from tests.tui.driving import LARGE, LIMIT_S, lines, presses, running, shows, until
+from tests.tui.driving import LARGE, LIMIT_S, at_rest, lines, presses, running, shows, until
 from tui.screens.resumes.screen import ResumesScreen
 
 pytestmark = pytest.mark.anyio
@@ -47,7 +47,7 @@ async def test_the_title_says_whether_there_is_more(store: Store) -> None:
         await shows(pilot.app, "ana · 100 loaded · more…")
         for _ in range(3):
             await presses(pilot, "G")
-            await pilot.app.workers.wait_for_complete()
+            await at_rest(pilot)
         await presses(pilot, "G")
 
         await shows(pilot.app, "ana · 250 of 250")
