@@ -140,11 +140,11 @@ def test_where_more_lie_than_fit_in_memory_they_are_looked_for_before_the_last_i
         monkeypatch.setattr(inboxes, name, number)
     drop_aged(root, *(f"{number}.json" for number in range(6)))
     inbox.look_whole()
-    assert not inbox.wants_look
+    wants = [inbox.wants_look]
     gone, flying = inbox.take(), inbox.take()
     assert gone is not None
     assert flying is not None
-    assert inbox.wants_look
+    assert [*wants, inbox.wants_look] == [False, True]
     inbox.look()
     assert inbox.is_looking
     Path(gone.path).unlink()
