@@ -16,10 +16,7 @@ from importer.telling import Remark
 from resumes.store.accounts import AccountInfo
 
 QUEUE_FILES = 50_000
-"""Files of an inbox in memory; when there are more, the oldest,"""
-
-LOW_FILES = 10_000
-"""and when no more than these are left of them, the others are looked for."""
+"""Files of an inbox in memory; when there are more, the oldest."""
 
 SLICE_FILES = 2_000
 """Names looked at before other work gets its turn."""
@@ -65,11 +62,7 @@ class Inbox:
         self.waiting_bytes = 0
         """What the last look saw."""
         self.found = 0
-        """How many files to try the look has found that is under way."""
-        self._is_cut = False
-        """Whether the last look found more than the queue holds."""
-        self._taken: set[Seen] = set()
-        """What was taken since the look began that is under way, which may have seen it before."""
+        """How many files to try the look under way has found so far."""
         self._monotonic = monotonic
         self._remark = remark
         self._look: Iterator[None] | None = None
@@ -82,12 +75,8 @@ class Inbox:
 
     @property
     def wants_look(self) -> bool:
-        """Whether to go on looking, or to begin: not before everything found was tried, or nearly
-        everything where there is more."""
-        if self._look is not None:
-            return True
-        is_low = len(self.queue) <= (LOW_FILES if self._is_cut else 0)
-        return is_low and self.rhythm.is_scan_due
+        """Whether to go on looking, or to begin: not before everything found was tried."""
+        return self._look is not None or (not self.queue and self.rhythm.is_scan_due)
 
     @property
     def is_looking(self) -> bool:
@@ -114,7 +103,6 @@ class Inbox:
         found: list[tuple[int, str, Seen]] = []
         seen_in_all = ignored = waiting = waiting_bytes = 0
         is_cut = False
-        self._taken.clear()
         for seen in scanning.iter_inbox(self.folder, below=self.below, remark=self._remark):
             seen_in_all += 1
             if seen_in_all % SLICE_FILES == 0:
@@ -132,15 +120,9 @@ class Inbox:
                 if len(found) >= 2 * QUEUE_FILES:
                     is_cut |= _cut(found)
         is_cut |= _cut(found)
-        self.queue.clear()
-        self.ignored, self.waiting, self.waiting_bytes = ignored, waiting, waiting_bytes
-        for _, _, seen in found:
-            if seen in self._taken:
-                self._count(seen, -1)
-            else:
-                self.queue.append(seen)
+        self.queue.extend(seen for _, _, seen in found)
         self.found = 0
-        self._is_cut = is_cut
+        self.ignored, self.waiting, self.waiting_bytes = ignored, waiting, waiting_bytes
         self.is_blocked = False
         self.is_flooded = len(self.queue) >= BACKLOG_FILES
         self.settling.end_round()
@@ -161,8 +143,6 @@ class Inbox:
         if self.is_flooded and not self.queue:
             self.rhythm.ask()
         self.flying.add(seen.path)
-        if self._look is not None:
-            self._taken.add(seen)
         self._count(seen, -1)
         return seen
 

@@ -81,7 +81,7 @@ class Intake:
     @property
     def backlog(self) -> int:
         """How many files are known that are to be tried."""
-        return sum(max(len(inbox.queue), inbox.found) for inbox in self.inboxes)
+        return sum(len(inbox.queue) + inbox.found for inbox in self.inboxes)
 
     def wait_s(self) -> float:
         """Seconds until there is something to look at or to try."""

@@ -231,9 +231,11 @@ class Importer:
     def turn(self, *, takes_new: bool = True) -> None:
         """One step further with everything. Raises StoreError and OSError; what was claimed is
         gone on with in a later turn."""
-        if self._monotonic() >= self._next_care or self._intake.wants_owners:
+        if self._monotonic() >= self._next_care:
             self._take_care()
             self._next_care = self._monotonic() + CARE_S
+        elif self._intake.wants_owners:
+            self._find_owners()
         self._hear_workers()
         self._pipeline.go_on()
         self._pipeline.commit()
@@ -261,6 +263,9 @@ class Importer:
         by_id = {one.id: one for one in self._accounts}
         self._pipeline.queues = self._returns.release(by_id, busy=self._pipeline.engaged)
         self._returns.take_requests()
+        self._find_owners()
+
+    def _find_owners(self) -> None:
         self._intake.find_owners({one.name: one for one in self._accounts})
 
     def _keep_workspace(self) -> None:

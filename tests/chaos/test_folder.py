@@ -154,7 +154,10 @@ def find_queues(pid: int) -> list[str]:
 def is_listening(pid: int, folder: Path) -> bool:
     """Whether what happens in the folder is announced to the process (proc(5))."""
     watch = f" ino:{folder.stat().st_ino:x} "
-    infos = (Path(f"/proc/{pid}/fdinfo/{queue}").read_text() for queue in find_queues(pid))
+    try:
+        infos = [Path(f"/proc/{pid}/fdinfo/{queue}").read_text() for queue in find_queues(pid)]
+    except FileNotFoundError:  # it closed one of them meanwhile
+        return False
     return any(watch in info for info in infos)
 
 

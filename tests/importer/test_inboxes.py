@@ -133,46 +133,6 @@ def test_of_more_than_fit_in_memory_the_oldest_come_first_and_the_rest_soon(
     assert not inbox.wants_look
 
 
-def test_where_more_lie_than_fit_in_memory_they_are_looked_for_before_the_last_is_taken(
-    inbox: Inbox, root: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for name, number in (("QUEUE_FILES", 4), ("LOW_FILES", 2), ("SLICE_FILES", 2)):
-        monkeypatch.setattr(inboxes, name, number)
-    drop_aged(root, *(f"{number}.json" for number in range(6)))
-    inbox.look_whole()
-    wants = [inbox.wants_look]
-    gone, flying = inbox.take(), inbox.take()
-    assert gone is not None
-    assert flying is not None
-    assert [*wants, inbox.wants_look] == [False, True]
-    inbox.look()
-    assert inbox.is_looking
-    Path(gone.path).unlink()
-    inbox.land(gone.path)
-    third = inbox.take()
-    assert third is not None
-    inbox.land(third.path)  # and left where it is
-    inbox.look_whole()
-    assert take_all(inbox) == ["3.json", "4.json", "5.json"]
-    assert not inbox.queue
-
-
-def test_a_file_in_the_place_of_one_that_was_taken_during_the_look_is_tried(
-    inbox: Inbox, root: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(inboxes, "SLICE_FILES", 1)
-    drop_aged(root, "1.json", "2.json", "3.json")
-    inbox.look_whole()
-    inbox.look()
-    taken = inbox.take()
-    assert taken is not None
-    Path(taken.path).unlink()
-    inbox.land(taken.path)
-    drop(root, "ana/1.json")
-    inbox.look_whole()
-    assert take_all(inbox) == ["2.json", "3.json", "1.json"]
-
-
 def test_a_backlog_is_known_while_the_look_is_under_way(
     inbox: Inbox, root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

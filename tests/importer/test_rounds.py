@@ -242,11 +242,7 @@ def test_a_new_account_folder_is_found_by_its_event(
 
 
 def test_a_folder_that_is_heard_of_is_looked_for_at_once_and_not_by_idle_turns(
-    root: Path,
-    told: Told,
-    monotonic: FakeMonotonic,
-    an_account: MakeAccount,
-    an_importer: MakeImporter,
+    root: Path, told: Told, an_account: MakeAccount, an_importer: MakeImporter
 ) -> None:
     an_account()
     importer = an_importer(scan_s=600)

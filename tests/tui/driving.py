@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 from rich.segment import Segment
 from textual.app import App
 from textual.pilot import Pilot
+from textual.worker import WorkerState
 
 from resumes.store.engine import Store
 from tui.app import ResumesApp
@@ -46,8 +47,11 @@ async def until(condition: Callable[[], object]) -> None:
 
 
 async def at_rest(pilot: Pilot[int]) -> None:
-    """Nothing is under way any more, whether it came to its end or was cancelled."""
+    """Nothing is waited for any more: each worker has come to its end, or was cancelled, and what
+    it was doing may go on behind. None has failed."""
+    workers = list(pilot.app.workers)
     await until(lambda: all(worker.is_finished for worker in pilot.app.workers))
+    assert [worker for worker in workers if worker.state is WorkerState.ERROR] == []
 
 
 def segments(app: App[int]) -> list[Segment]:

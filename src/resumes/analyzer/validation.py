@@ -166,9 +166,9 @@ def _check_item(item: dict[str, Any], section_type: SectionType, findings: Findi
     text_flags = section_type.text_flags
     for name, value in item.items():
         flag = text_flags.get(name)
-        # Nearly every value is an ordinary text, and this sees it without a call: one that begins
-        # with a letter of English, or beyond U+3000 where China, Japan and Korea write, is not all
-        # white space.
+        # Nearly every value is an ordinary text, and this sees it without a call: what begins with
+        # a sign of ASCII, or beyond U+3000, where China, Japan and Korea write, is not all white
+        # space.
         if (
             flag is not None
             and type(value) is str

@@ -2,7 +2,7 @@
 
 Nothing is held up meanwhile, and what comes in meanwhile is left out: the export ends with the newest
 resume of its beginning. Resumes are read first, and a resume takes its digest along when it goes; so
-each digest that is read later is that of a resume in the file, unless that was there before.
+each digest that is read later is that of a resume in the file.
 """
 
 from collections.abc import Callable, Iterator
@@ -72,10 +72,12 @@ PAGES: Final = {
         select(*(imported_digests.c[one.column] for one in COLUMNS[Kind.DIGEST])),
         imported_digests.c.account_id == _ACCOUNT,
         imported_digests.c.resume_id <= _LAST,
-        # A store that lost a resume may still have its digest (`db check` says so).
+        # A store that lost a resume or its document may still have its digest (`db check` says so).
         exists().where(
             resumes.c.account_id == imported_digests.c.account_id,
             resumes.c.id == imported_digests.c.resume_id,
+            documents.c.account_id == resumes.c.account_id,
+            documents.c.id == resumes.c.id,
         ),
     ),
     Kind.KEY: _page(

@@ -1,8 +1,9 @@
 """An account on its way in, from the lines of a file (resumes.store.account_file).
 
-The file is read whole and checked before anything is stored. Then its rows go, slice by slice, into
-an account that is closed and has a name that nobody can choose; the last transaction opens it under
-its own. So it is there whole or not at all, and whoever was cut off begins anew.
+The file is read whole and checked, line by line, before anything is stored. Then its rows go, slice
+by slice, into an account that is closed and has a name that nobody can choose; the last transaction
+opens it under its own. So it is there whole or not at all, also where a row turns out to contradict
+another, and whoever was cut off begins anew.
 """
 
 import os

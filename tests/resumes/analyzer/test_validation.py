@@ -348,6 +348,7 @@ def test_layout_mode_and_bullet_marker_are_known_on_skills_and_technologies_only
         (a_document(style={"colors": ["#000", "#111", "#222"]}), "style.colors"),
         (a_document(style={"colors": ["#00000080"]}), "style.colors[0]"),
         (with_section("skills", {"title": " "}), "sections.skills.items[0].title"),
+        (with_section("skills", {"title": "\u3000"}), "sections.skills.items[0].title"),
     ],
 )
 def test_out_of_range_values_are_kept_with_a_warning(document: Any, path: str) -> None:

@@ -51,10 +51,15 @@ def test_everything_of_the_account_is_in_its_export_and_nothing_of_others(
     assert rows[Kind.KEY] == []
 
 
-def test_a_digest_whose_resume_was_lost_is_left_out(store: Store, an_account: MakeAccount) -> None:
+@pytest.mark.parametrize("table", ["resumes", "documents"])
+def test_a_digest_whose_resume_was_lost_is_left_out(
+    store: Store, table: str, an_account: MakeAccount
+) -> None:
     ana = an_account()
     lost, kept = fill(store, ana, 2)
-    damage(store, "DELETE FROM resumes WHERE account_id = :id AND id = :lost", id=ana.id, lost=lost)
+    damage(
+        store, f"DELETE FROM {table} WHERE account_id = :id AND id = :lost", id=ana.id, lost=lost
+    )
 
     digests = rows_of(exported(store))[Kind.DIGEST]
 

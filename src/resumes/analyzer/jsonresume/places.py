@@ -78,8 +78,13 @@ def line_of(city: str | None, region: str | None, country: str | None) -> str:
 def parse_line(line: str) -> Mapping[str, str]:
     """What of `city`, `region` and `countryCode` the line says; nothing between two separators
     stands for nothing."""
-    words = [word for word in line.split(SEPARATOR) if word and not word.isspace()]
-    country = _find_country(words[-1], is_third=len(words) > 2) if words else None
+    words: list[str] = []
+    is_third = False
+    for position, word in enumerate(line.split(SEPARATOR)):
+        if word and not word.isspace():
+            words.append(word)
+            is_third = position > 1
+    country = _find_country(words[-1], is_third=is_third) if words else None
     if country is not None:
         words.pop()
     # Of a single word nobody can tell; a city it is.
