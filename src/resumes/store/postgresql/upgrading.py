@@ -22,7 +22,7 @@ MAKE_LOCK: Final = (
     "CREATE TABLE IF NOT EXISTS schema_lock (id integer PRIMARY KEY)",
     "INSERT INTO schema_lock (id) VALUES (1) ON CONFLICT DO NOTHING",
 )
-TOGETHER: Final = ("23505", "42P07", "40001", "40P01", "XX000")
+TOGETHER: Final = ("23505", "42P07", "42710", "40001", "40P01", "XX000")
 """Said to those who make the same table at the same time: looked at again, it is there."""
 
 TRIES: Final = 50

@@ -4,6 +4,8 @@ import shutil
 import subprocess
 import sys
 import textwrap
+from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import TimeoutError as FuturesTimeoutError
 from pathlib import Path
 
 import psycopg
@@ -82,6 +84,19 @@ def test_nodes_that_start_at_once_on_an_empty_database_all_come_up(url: str) -> 
     with open_store(url, upgrade=False) as store:
         assert len(accounts.list_accounts(store)) == NODES
     assert rows(url, "SELECT version_num FROM alembic_version") == [(LAST,)]
+
+
+def test_a_table_that_somebody_is_making_at_the_same_moment_is_waited_for(url: str) -> None:
+    # A table's row type comes first, so of two who make it one may be told of that.
+    with psycopg.connect(url, autocommit=True) as other:
+        other.execute("CREATE DOMAIN schema_lock AS integer")
+        with ThreadPoolExecutor(1) as pool:
+            opened = pool.submit(open_store, url)
+            with pytest.raises(FuturesTimeoutError):
+                opened.result(timeout=0.5)
+            other.execute("DROP DOMAIN schema_lock")
+            with opened.result(timeout=30) as store:
+                assert accounts.list_accounts(store) == []
 
 
 def test_an_older_store_is_upgraded_with_what_it_holds(url: str, tmp_path: Path) -> None:
