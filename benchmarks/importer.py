@@ -488,6 +488,7 @@ def measure_home(below: Path, files: int, drops_each: int, idle_s: float) -> Non
             watch.wait_until(
                 lambda: is_indexed(home), limit_s=backlog_limit_s(files), step_s=QUIET_S
             )
+            time.sleep(QUIET_S)
             if drops_each:
                 measure_latency(watch, drops, drops.by_rename, drops_each, "rename")
                 measure_latency(watch, drops, drops.by_write, drops_each, "write")

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from importer import inboxes
 from importer.changes import Marked
 from importer.claims import ClaimIds
 from importer.health import Finding, Health, HealthState
@@ -84,6 +85,19 @@ def test_accounts_take_turns_and_the_oldest_file_of_each_comes_first(
     batch = names(intake.next_batch(HAND))
     assert sorted(batch[:2]) == ["ana/c.json", "bo/x.json"]
     assert batch[2:] == ["ana/b.json", "ana/a.json"]
+
+
+def test_a_backlog_is_known_before_the_look_that_finds_it_is_over(
+    root: Path, an_intake: MakeIntake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(inboxes, "SLICE_FILES", 3)
+    for number in range(4):
+        drop(root, f"ana/{number}.json")
+    intake = an_intake()
+    look(intake)
+    assert (intake.backlog, intake.next_batch(HAND)) == (2, [])
+    intake.look()
+    assert (intake.backlog, len(intake.next_batch(HAND))) == (4, 4)
 
 
 def test_a_claim_lies_in_the_workspace_of_the_hand_that_takes_it(

@@ -227,7 +227,7 @@ def test_a_thousand_resumes_in_common_are_searched_in_a_moment(
         assert ids(search.find_page(store, account.id, "com rare")) == [made[900]]
         assert len(ids(search.find_page(store, account.id, "common"))) == 100
         took_s.append(time.perf_counter() - began_s)
-    assert min(took_s) < 2.0
+    assert min(took_s) < 1.0
 
 
 LETTERS = st.text(st.sampled_from("abcß éł-.@_1 山"), max_size=8)
