@@ -64,14 +64,30 @@ def find_kind(
     The text of mountinfo is read here unless it is given. None where it cannot be read, and on
     systems without it.
     """
+    mount = _find(path, mountinfo, platform)
+    return None if mount is None else mount.kind
+
+
+def is_mount_point(
+    path: Path, mountinfo: str | None = None, *, platform: str = sys.platform
+) -> bool:
+    """Return whether something is mounted on the path itself, be it a single file.
+
+    `os.path.ismount` does not see a file that is bound from the same file system. False where
+    mountinfo cannot be read, and on systems without it.
+    """
+    mount = _find(path, mountinfo, platform)
+    return mount is not None and mount.point == os.path.realpath(path)
+
+
+def _find(path: Path, mountinfo: str | None, platform: str) -> Mount | None:
     if platform != "linux":
         return None
     try:
         text = os.fsdecode(MOUNTINFO.read_bytes()) if mountinfo is None else mountinfo
     except OSError:
         return None
-    mount = find_mount(os.path.realpath(path), list(iter_mounts(text)))
-    return None if mount is None else mount.kind
+    return find_mount(os.path.realpath(path), list(iter_mounts(text)))
 
 
 def iter_mounts(mountinfo: str) -> Iterator[Mount]:

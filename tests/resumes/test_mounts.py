@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from resumes.mounts import MOUNTINFO, find_kind, find_mount, iter_mounts
+from resumes.mounts import MOUNTINFO, find_kind, find_mount, is_mount_point, iter_mounts
 from tests.resumes.builders import a_mount, mountinfo
 
 
@@ -71,3 +71,13 @@ def test_other_systems_are_not_asked() -> None:
 @pytest.mark.skipif(not MOUNTINFO.exists(), reason="no mountinfo on this system")
 def test_this_systems_own_mounts_are_read() -> None:
     assert find_kind(Path("/proc/self")) == "proc"
+
+
+def test_a_path_that_something_is_mounted_on_is_told_from_one_below() -> None:
+    lines = mountinfo(a_mount("/srv/resumes.db", "ext4"))
+    answers = [
+        is_mount_point(Path(path), lines, platform="linux")
+        for path in ("/srv/resumes.db", "/srv", "/srv/resumes.db-wal")
+    ]
+    assert answers == [True, False, False]
+    assert not is_mount_point(Path("/srv/resumes.db"), lines, platform="darwin")

@@ -18,6 +18,7 @@ import pytest
 
 from resumes.errors import StoreUnavailable
 from resumes.store import accounts, listing, open_store
+from tests.resumes.builders import a_mount, mountinfo
 from tests.server.builders import RESUMES, a_resume
 from tests.system.pages import agrees
 from tests.system.programs import command, run, running
@@ -281,6 +282,22 @@ def _(scene: Scene) -> str:
         with pytest.raises(StoreUnavailable) as refused:
             accounts.create_account(store, "ben")
     return refused.value.message
+
+
+@shows("The database … has another name…")
+def _(scene: Scene) -> str:
+    scene.has_account()
+    os.link(scene.database, scene.home / "snapshot.db")
+    return scene.says("list")
+
+
+@shows("The database … is mounted by itself, so its log lies elsewhere and commits can be lost. …")
+def _(scene: Scene) -> str:
+    scene.has_account()
+    mounts = scene.home / "mountinfo"
+    mounts.write_text(mountinfo(a_mount(str(scene.database), "ext4")))
+    scene.monkeypatch.setattr("resumes.mounts.MOUNTINFO", mounts)
+    return scene.says("list")
 
 
 @shows("The store is being moved to …, or was; nothing was done. …")

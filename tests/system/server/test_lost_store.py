@@ -1,11 +1,16 @@
-"""A store whose file is removed or replaced under a server: nothing is answered as stored there."""
+"""A store whose file is removed, replaced or linked to under a server: nothing is answered as stored
+there."""
 
+import os
 import shutil
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from tests.system import programs
+from tests.system.importer.mounts import a_disk
 from tests.system.server import load
 from tests.system.server.scenes import Scene, is_unavailable, page_of
 
@@ -52,3 +57,66 @@ def test_a_server_whose_store_went_stores_nothing_more_and_says_so(
         log = server.log
     assert log.read_text().count(f"ERROR resumes.store: {database} was {WAYS[lose]}") == 1
     assert "Traceback" not in log.read_text()
+
+
+def test_a_server_whose_store_has_another_name_stores_nothing_until_it_is_gone(
+    tmp_path: Path,
+) -> None:
+    scene = Scene(tmp_path / "home", tmp_path / "logs")
+    database, other = scene.home / "resumes.db", scene.home / "snapshot.db"
+    create = load.a_request(scene.key, "POST", body=load.a_body("resume"))
+    with scene.served() as server:
+        assert load.call(server.url, create).status == 201
+        os.link(database, other)
+        assert all(is_unavailable(load.call(server.url, create)) for _ in range(5))
+        page = load.call(server.url, load.a_request(scene.key, path=page_of("")))
+        assert (page.status, len(page.json["resumes"])) == (200, 1)
+        other.unlink()
+        assert load.call(server.url, create).status == 201
+        log = server.log
+    said = f"ERROR resumes.store: The database {database} has another name, {other}: "
+    assert log.read_text().count(said) == 1
+
+
+LINKS = {
+    "a hard link": ["ln", "{home}/resumes.db", "{other}/resumes.db"],
+    "a snapshot": ["cp", "-al", "{home}/.", "{other}"],
+}
+
+
+@pytest.mark.parametrize("link", LINKS)
+def test_a_store_that_has_another_name_is_opened_under_neither(tmp_path: Path, link: str) -> None:
+    scene = Scene(tmp_path / "home", tmp_path / "logs")
+    other = tmp_path / "other"
+    other.mkdir(mode=0o700)
+    line = [word.format(home=scene.home, other=other) for word in LINKS[link]]
+    subprocess.run(line, check=True, timeout=30)
+    for home in (scene.home, other):
+        for command in (("serve", "--port", "0"), ("watch", "--once"), ("list",), ("db", "check")):
+            done = programs.run(home, *command)
+            assert done.returncode == 3
+            assert done.stderr.startswith(f"Error: The database {home}/resumes.db has another name")
+            assert "Remove the other hard link" in done.stderr
+        (finding,) = [
+            line
+            for line in programs.run(home, "doctor").stdout.splitlines()
+            if "another name" in line
+        ]
+        assert finding.startswith("WRONG  store")
+    (other / "resumes.db").unlink()
+    assert programs.run(scene.home, "db", "check").returncode == 0
+
+
+def test_a_store_that_is_mounted_as_a_single_file_is_refused(tmp_path: Path) -> None:
+    scene = Scene(tmp_path / "home", tmp_path / "logs")
+    with a_disk(tmp_path / "disk", 1 << 20) as disk:  # for its mount namespace
+        inside = tmp_path / "disk" / "resumes.db"
+        disk.seen(inside).touch()
+        bind = ["mount", "--bind", str(scene.home / "resumes.db"), str(inside)]
+        subprocess.run([*disk.enter, *bind], check=True, timeout=30)
+        command = [*disk.enter, *programs.command(inside.parent, "serve", "--port", "0")]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 3
+    assert f"The database {inside} is mounted by itself" in done.stderr
+    assert "Mount the folder that holds the file" in done.stderr
+    assert len(done.stderr.splitlines()) == 1

@@ -17,6 +17,7 @@ from resumes.store.sqlite.database import (
     explain,
     sqlite_engine,
 )
+from resumes.store.sqlite.identity import refuse_second_name
 from resumes.store.sqlite.lane import DRIVER_ERRORS
 from resumes.store.sqlite.private import make_private
 
@@ -41,6 +42,7 @@ def open_file(path: Path, *, upgrade: bool, read_cache_bytes: int | None = None)
     if not upgrade and not path.exists():
         raise StoreUnavailable(f"Database not found: {path}. `resumes up` makes one")
     refuse_shared(path)
+    refuse_second_name(path)
     _refuse_strangers(path)
     try:
         life = FileLock(path.with_name(path.name + ".lock"))
