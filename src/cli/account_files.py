@@ -2,9 +2,9 @@
 
 import contextlib
 import os
-import secrets
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
@@ -14,6 +14,7 @@ from cli.candidates import account_names, plan_names
 from cli.commands import command
 from cli.output import put_json, say
 from cli.session import Session, pass_session
+from cli.signals import tidied_up
 from cli.steps import counting
 from cli.text import safe_text
 from resumes.errors import InvalidArgument
@@ -22,29 +23,34 @@ from resumes.text import counted
 if TYPE_CHECKING:
     from resumes.store.account_import import Arrived
 
-FILE = click.Path(dir_okay=False, path_type=Path, allow_dash=True)
+FILE = click.Path(dir_okay=False, readable=False, path_type=Path, allow_dash=True)
 
 
 @command()
 @click.argument("name", shell_complete=account_names)
 @click.argument("file", type=FILE, default="-")
 @click.option("--with-keys", is_flag=True, help="Its keys too, as their SHA-256.")
+@click.option("--overwrite", is_flag=True, help="Replace FILE, if it is an account export.")
 @pass_session
-def export(session: Session, name: str, file: Path, with_keys: bool) -> None:
+def export(session: Session, name: str, file: Path, with_keys: bool, overwrite: bool) -> None:
     """Write the account NAME whole, as NDJSON, to FILE or standard output.
 
+    FILE is a file that is not there yet, or a pipe or a device, which is written to.
     Its resumes as they are stored, its history of imports, and with --with-keys its keys, which
     count then wherever it is imported. What comes in meanwhile is left out.
     """
     from resumes.store import account_export, accounts
 
-    with session.store() as store:
+    opened = _output(file, overwrite=overwrite)
+    with tidied_up(), session.store() as store:
         account = accounts.get_account(store, name)
-        with counting("resumes", account.resume_count) as count:
-            lines = account_export.iter_lines(
-                store, account, with_keys=with_keys, told=lambda done: count("wrote", done)
+        with counting("resumes", account.resume_count) as count, opened() as out:
+            out.writelines(
+                account_export.iter_lines(
+                    store, account, with_keys=with_keys, told=lambda done: count("wrote", done)
+                )
             )
-            _write(file, lines)
+            out.flush()
     where = "" if str(file) == "-" else f" to {safe_text(str(file))}"
     say(f'Exported the account "{account.name}"{where}.')
 
@@ -90,31 +96,26 @@ def as_json(arrived: "Arrived") -> dict[str, Any]:
     }
 
 
-def _write(file: Path, lines: Iterable[bytes]) -> None:
-    if str(file) == "-":
-        for line in lines:
-            sys.stdout.buffer.write(line)
-        sys.stdout.buffer.flush()
-        return
-    try:
-        with _replacing(file) as out:
-            out.writelines(lines)
-    except OSError as error:
-        raise InvalidArgument(f"Cannot write {file}: {error.strerror}") from error
+def _output(file: Path, *, overwrite: bool) -> Callable[[], AbstractContextManager[BinaryIO]]:
+    """How to open what is written to. Raises Conflict for a file that stays as it is."""
+    from resumes.output_files import OutputFile
+    from resumes.store.account_file import is_account_file
+
+    if str(file) == "-" or _is_standard_output(file):
+        return lambda: contextlib.nullcontext(sys.stdout.buffer)
+    if overwrite:
+        remedy = "--overwrite replaces account exports alone. Name another file"
+        return OutputFile(file, remedy=remedy, may_replace=is_account_file).open
+    remedy = "name another file, or replace an earlier export with --overwrite"
+    return OutputFile(file, remedy=remedy).open
 
 
-@contextlib.contextmanager
-def _replacing(file: Path) -> Iterator[BinaryIO]:
-    """A file that is there whole or not at all, and its owner's alone: it holds personal data."""
-    part = file.with_name(f".{secrets.token_hex(8)}.part")
+def _is_standard_output(file: Path) -> bool:
+    """Whether it is another name of it, such as /dev/stdout."""
     try:
-        with os.fdopen(os.open(part, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "wb") as out:
-            yield out
-            out.flush()
-            os.fsync(out.fileno())
-        part.replace(file)
-    finally:
-        part.unlink(missing_ok=True)
+        return os.path.samestat(file.stat(), os.fstat(1))
+    except OSError:
+        return False
 
 
 def _opened(file: Path) -> BinaryIO:

@@ -7,6 +7,7 @@ import click
 from cli.commands import command
 from cli.output import put, put_json, say
 from cli.session import Session, make_home, pass_session
+from cli.signals import tidied_up
 from cli.steps import told_steps
 from cli.text import safe_text
 from resumes.text import counted
@@ -29,7 +30,7 @@ def backup(session: Session, destination: Path, keep: int | None) -> None:
     """
     from resumes.store.moving import backups
 
-    with session.store() as store, told_steps() as steps:
+    with tidied_up(), session.store() as store, told_steps() as steps:
         made = backups.back_up(store, destination, keep=keep, watcher=steps)
     if session.as_json:
         put_json(
@@ -59,7 +60,7 @@ def restore(session: Session, file: Path) -> None:
     settings = session.settings()
     if settings.database is None:
         make_home(settings.home)
-    with told_steps() as steps:
+    with tidied_up(), told_steps() as steps:
         restored = restoring.restore(file, settings.database_url, watcher=steps)
     if session.as_json:
         kept = restored.kept

@@ -1,9 +1,9 @@
 """An account's first key, made for somebody who has not asked for one (pitfalls S16)."""
 
-import contextlib
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from resumes import output_files
 
 if TYPE_CHECKING:
     from resumes.store import Store
@@ -32,12 +32,5 @@ def make_first_key(store: "Store", account: str) -> "NewKey | None":
 
 def write_key(path: Path, secret: str) -> None:
     """The key is in a file that only its owner can read, in place of an earlier one."""
-    draft = path.with_name(f".{path.name}.part")
-    with contextlib.suppress(FileNotFoundError):
-        draft.unlink()
-    descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    with os.fdopen(descriptor, "w", encoding="ascii") as file:
-        file.write(f"{secret}\n")
-        file.flush()
-        os.fsync(descriptor)
-    draft.replace(path)
+    with output_files.drafted(path, output_files.replace) as file:
+        file.write(f"{secret}\n".encode("ascii"))

@@ -49,6 +49,34 @@ def stop_event() -> Iterator[threading.Event]:
         setter.join()
 
 
+@contextlib.contextmanager
+def tidied_up() -> Iterator[None]:
+    """The first SIGTERM during the block raises KeyboardInterrupt, as Ctrl-C does, so that what was
+    half written is removed; the process then ends by the signal.
+
+    Only for the main thread, where Python runs handlers.
+    """
+    before = signal.getsignal(signal.SIGTERM)
+    is_told = False
+
+    def interrupt(number: int, _: FrameType | None) -> None:
+        nonlocal is_told
+        is_told = True
+        signal.signal(number, before)
+        raise KeyboardInterrupt
+
+    if before is not signal.SIG_DFL:  # somebody waits for it, or wants it ignored
+        yield
+        return
+    signal.signal(signal.SIGTERM, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+        if is_told:
+            signal.raise_signal(signal.SIGTERM)
+
+
 def end_with_standard_input() -> None:
     """From now on this process gets SIGTERM when its standard input ends.
 

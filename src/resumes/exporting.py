@@ -3,7 +3,6 @@
 import contextlib
 import json
 import os
-import secrets
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +17,7 @@ from resumes.analyzer import (
 )
 from resumes.errors import NotFound
 from resumes.export_kinds import Kind
+from resumes.output_files import drafted
 from resumes.store import listing
 from resumes.store.engine import Store
 from resumes.store.listing import Entry, StoredResume
@@ -80,12 +80,8 @@ def write(folder: Path, entry: Entry, exported: Exported) -> Written:
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / file_name(entry, exported.kind)
     text = json.dumps(exported.content, ensure_ascii=False, indent=2)
-    part = folder / f".{secrets.token_hex(8)}.part"
-    try:
-        with part.open("x", encoding="utf-8") as file:
-            file.write(f"{text}\n")
+    # What can be exported again need not be on the disk before the next one is.
+    with drafted(path, Path.replace, mode=0o666) as file:
+        file.write(f"{text}\n".encode())
         is_replacing = os.path.lexists(path)
-        part.replace(path)
-    finally:
-        part.unlink(missing_ok=True)
     return Written(path, is_replacing)

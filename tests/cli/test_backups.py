@@ -1,8 +1,13 @@
 """`resumes db backup` and `resumes db restore`."""
 
+import os
 import signal
+import stat
 from pathlib import Path
 
+import pytest
+
+from resumes.store import accounts
 from tests.cli.conftest import (
     CommandLine,
     a_resume,
@@ -11,6 +16,8 @@ from tests.cli.conftest import (
     start,
     store_resumes,
 )
+from tests.system.outputs import a_stuck_terminal
+from tests.waiting import wait_until
 
 
 def test_a_backup_in_a_folder_prints_its_path(acme: CommandLine, tmp_path: Path) -> None:
@@ -39,6 +46,64 @@ def test_a_backup_needs_a_store(run: CommandLine, tmp_path: Path) -> None:
 def test_to_keep_some_a_folder_is_needed(acme: CommandLine, tmp_path: Path) -> None:
     assert "no folder" in acme.fails(2, "db", "backup", str(tmp_path / "one.db"), "--keep", "2")
     assert acme("db", "backup", str(tmp_path), "--keep", "0").exit_code == 2
+
+
+@pytest.mark.parametrize("ending", ["-wal", "-shm", "-journal", ".lane", ".lock"])
+def test_a_backup_is_not_named_as_a_part_of_a_database(
+    acme: CommandLine, tmp_path: Path, ending: str
+) -> None:
+    # SQLite plays such a file back into the database, or removes it.
+    first, second = tmp_path / "first.db", tmp_path / f"first.db{ending}"
+    acme.succeeds("db", "backup", str(first))
+    said = acme.fails(1, "db", "backup", str(second))
+    assert said == f"{second} would be taken for a part of the database first.db: name another file"
+    assert "acme" in acme.succeeds("--database", f"sqlite:///{first}", "accounts", "list")
+
+
+@pytest.mark.parametrize("ending", ["-wal", "-shm", "-journal"])
+def test_a_log_that_was_left_behind_gets_no_backup(
+    acme: CommandLine, tmp_path: Path, ending: str
+) -> None:
+    log = tmp_path / f"backup.db{ending}"
+    with open_home(acme.home) as store:
+        accounts.create_account(store, "only-in-the-log")
+        log.write_bytes((acme.home / "resumes.db-wal").read_bytes())
+    said = acme.fails(1, "db", "backup", str(tmp_path / "backup.db"))
+    assert said == (
+        f"{log} would be taken for a part of {tmp_path / 'backup.db'}: remove it, or name another file"
+    )
+    assert not (tmp_path / "backup.db").exists()
+
+
+def test_a_backup_follows_no_link_that_leads_nowhere(acme: CommandLine, tmp_path: Path) -> None:
+    link = tmp_path / "link"
+    link.symlink_to(tmp_path / "nowhere")
+    assert "name another file, or a folder" in acme.fails(1, "db", "backup", str(link))
+    assert link.is_symlink()
+    assert not (tmp_path / "nowhere").exists()
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_backup_that_is_ended_half_way_leaves_nothing_behind(
+    acme: CommandLine, tmp_path: Path, number: signal.Signals
+) -> None:
+    acme.succeeds("accounts", "set-plan", "acme", "business")
+    store_resumes(acme.home, *[a_resume(f"Ada {number}") for number in range(500)])
+    folder = tmp_path / "backups"
+    folder.mkdir()
+    with a_stuck_terminal() as (terminal, drain):
+        words = ("--home", str(acme.home), "db", "backup", str(folder))
+        backing_up = start(*words, stderr=terminal, env={**os.environ, "TERM": "xterm"})
+        try:
+            # It has begun, and cannot go on: nobody reads how far it is.
+            wait_until(lambda: list(folder.iterdir()))
+            backing_up.send_signal(number)
+            drain()
+            code, _, _ = finish(backing_up)
+        finally:
+            backing_up.kill()
+    assert code != 0
+    assert list(folder.iterdir()) == []
 
 
 def test_what_is_restored_takes_the_place_of_the_store(acme: CommandLine, tmp_path: Path) -> None:
@@ -88,6 +153,49 @@ def test_who_is_to_end_is_the_process_that_was_typed(acme: CommandLine, tmp_path
         up.send_signal(signal.SIGTERM)
         finish(up, within_s=40)
     assert f"is in use by process {up.pid} (resumes up). Stop it" in said
+
+
+@pytest.mark.parametrize("kind", ["pipe", "device"])
+def test_a_pipe_or_a_device_is_no_place_for_a_store(
+    acme: CommandLine, tmp_path: Path, kind: str
+) -> None:
+    backup, folder = str(tmp_path / "backup.db"), tmp_path / "folder"
+    acme.succeeds("db", "backup", backup)
+    folder.mkdir()
+    path = folder / kind
+    if kind == "pipe":
+        os.mkfifo(path)
+    else:
+        try:
+            os.mknod(path, stat.S_IFCHR | 0o666, os.makedev(1, 7))
+        except PermissionError:
+            pytest.skip("only root makes devices")
+    before = path.stat().st_mode
+    url = f"sqlite:///{path}"
+
+    for words in (
+        ("db", "restore", backup),
+        ("db", "copy", f"sqlite:///{backup}", url),
+        ("accounts", "create", "acme"),
+        ("accounts", "list"),
+    ):
+        code, _, said = finish(start("--database", url, *words))
+        assert code == 3, said
+        assert f"The database {path} is a pipe or a device; name a file" in said
+
+    assert path.stat().st_mode == before
+    assert list(folder.iterdir()) == [path]
+
+
+def test_a_store_is_not_made_as_a_part_of_another(acme: CommandLine, tmp_path: Path) -> None:
+    backup = str(tmp_path / "backup.db")
+    acme.succeeds("db", "backup", backup)
+    place = acme.home / "resumes.db-journal"
+    for words in (("db", "restore", backup), ("accounts", "create", "bo")):
+        said = acme.fails(1, "--database", f"sqlite:///{place}", *words)
+        assert "would be taken for a part of the database resumes.db" in said
+    assert not place.exists()
+    assert "acme" in acme.succeeds("accounts", "list")
 
 
 def test_a_file_that_is_no_backup_is_refused(acme: CommandLine, tmp_path: Path) -> None:

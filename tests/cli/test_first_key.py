@@ -36,7 +36,6 @@ def test_the_file_is_its_owner_s_alone_and_replaced_whole(tmp_path: Path) -> Non
     path = tmp_path / "first-key"
     path.write_text("old", encoding="ascii")
     path.chmod(0o644)
-    (tmp_path / ".first-key.part").write_text("left by a crash", encoding="ascii")
 
     write_key(path, "enh_live_x")
 

@@ -184,3 +184,13 @@ def test_a_second_up_on_the_same_home_is_refused_by_name(run: CommandLine) -> No
     assert f"already (process {process.pid})" in stderr
     process.send_signal(signal.SIGTERM)
     assert finish(process, within_s=40)[0] == 0
+
+
+def test_a_first_key_that_cannot_be_written_is_left_nowhere(run: CommandLine) -> None:
+    (run.home / "first-key").mkdir(parents=True)
+    code, _, errors = finish(start("--home", str(run.home), "up", "--port", "0"))
+    assert code == 1
+    assert "The new key could not be shown (Is a directory), so it was revoked" in errors
+    assert [path.name for path in run.home.iterdir() if path.name.startswith(".")] == []
+    with open_home(run.home) as store:
+        assert [key.state for key in keys.list_keys(store)] == ["revoked"]

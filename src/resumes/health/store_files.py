@@ -7,20 +7,18 @@ from typing import Final
 
 from resumes.health.findings import Finding
 from resumes.health.permissions import find_owner, remedy_for
+from resumes.output_files import SIDE_FILES
 from resumes.store.locks import find_holders
 from resumes.store.processes import name_processes
 
 SUBJECT: Final = "store"
-BESIDE: Final = ("", "-wal", "-shm", ".lock", ".lane")
-"""What lies under the file's own name, and what is added to it for the files that go with it."""
-
 PROCESSES: Final = Path("/proc")
 """Where the system shows what each process has open; elsewhere nothing is found."""
 
 
 def find_refusal(path: Path) -> Finding | None:
     """The file of the store that this user may not read or write, if any."""
-    for one in (path.with_name(path.name + ending) for ending in BESIDE):
+    for one in (path.with_name(path.name + ending) for ending in ("", *SIDE_FILES)):
         try:
             one.lstat()
         except FileNotFoundError:

@@ -11,7 +11,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from enum import StrEnum
-from typing import Any, Final, NamedTuple
+from typing import Any, BinaryIO, Final, NamedTuple
 
 import sqlalchemy
 from sqlalchemy import Table
@@ -115,6 +115,20 @@ KEYS: Final[Mapping[Kind, tuple[str, ...]]] = {
     Kind.KEY: ("id",),
 }
 """What tells the rows of a kind apart, and orders them."""
+
+
+LONGEST_HEADER: Final = 65_536
+"""Bytes of a first line, by far."""
+
+
+def is_account_file(file: BinaryIO) -> bool:
+    """Whether the file, read from its beginning, is an export of an account, of whatever version
+    and whether or not it is whole."""
+    try:
+        header = json.loads(file.readline(LONGEST_HEADER))
+    except (ValueError, RecursionError):
+        return False
+    return isinstance(header, dict) and header.get("format") == FORMAT
 
 
 class Writer:

@@ -4,6 +4,7 @@ Whatever engine keeps the store, a backup is a SQLite store: it can be opened, a
 engine.
 """
 
+import os
 import re
 import stat
 from collections.abc import Sequence
@@ -13,18 +14,15 @@ from typing import Final
 
 from resumes.clock import Clock, system_clock, timestamp
 from resumes.errors import Conflict, InvalidArgument
+from resumes.output_files import JOURNALS, SIDE_FILES, check_free, place
 from resumes.store.engine import Store, open_store
 from resumes.store.moving import filling, marking
 from resumes.store.moving.marking import Move
 from resumes.store.moving.transferring import Progress, Stage, Watcher, nobody, transfer
-from resumes.store.sqlite.files import check_room, examine, place, scratch_beside, vacuum_into
-from resumes.store.sqlite.identity import LOGS
+from resumes.store.sqlite.files import check_room, examine, scratch_beside, vacuum_into
 
 OUR_NAME: Final = re.compile(r"resumes-\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d\.\d{3}Z\.db")
 """How backups in a folder are called; in the order of their names they are in that of time."""
-
-BESIDE: Final = (".lane", ".lock", *LOGS)
-"""How the names of files end that lie beside a backup once it was read in its place."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,8 +57,12 @@ def back_up(
     path = _path_in(destination, clock)
     if keep is not None and not destination.is_dir():
         raise InvalidArgument(f"{destination} is no folder: only backups in a folder are counted")
-    if path.exists():
-        raise Conflict(f"{path} exists already: name another file, or a folder")
+    check_free(path, "name another file, or a folder")
+    for log in (path.with_name(path.name + ending) for ending in JOURNALS):
+        if os.path.lexists(log):
+            raise Conflict(
+                f"{log} would be taken for a part of {path}: remove it, or name another file"
+            )
     if not path.parent.is_dir():
         raise InvalidArgument(f"Folder not found: {path.parent}. Create it, or name another")
     with store.read() as connection:
@@ -123,7 +125,7 @@ def _prune(made: Path, keep: int) -> list[Path]:
     for path in old:
         try:
             path.unlink(missing_ok=True)
-            for ending in BESIDE:
+            for ending in SIDE_FILES:
                 path.with_name(path.name + ending).unlink(missing_ok=True)
         except OSError as error:
             raise Conflict(

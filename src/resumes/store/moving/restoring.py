@@ -36,7 +36,7 @@ from resumes.store.sqlite.files import (
     scratch_beside,
 )
 from resumes.store.sqlite.lane import DRIVER_ERRORS
-from resumes.store.sqlite.opening import refuse_shared
+from resumes.store.sqlite.opening import check_place
 from resumes.store.sqlite.private import make_private
 from resumes.store.statements import Prepared
 from resumes.store.transit import allowed_in_transit
@@ -129,7 +129,7 @@ def _restore_file(backup: Path, address: SqliteAddress, clock: Clock) -> Restore
     path = address.path
     if path.exists() and path.samefile(backup):
         raise InvalidArgument(f"{backup} is the store itself: name a backup")
-    _check_place(path)
+    check_place(path)
     with contextlib.ExitStack() as alone, scratch_beside(path) as folder:
         # A lock file is made only for a backup that is one: what is refused leaves nothing behind.
         was_there = _lock_path(path).exists()
@@ -145,15 +145,6 @@ def _restore_file(backup: Path, address: SqliteAddress, clock: Clock) -> Restore
         had_one = path.exists()
         exchange(folder / "resumes.db", path, kept)
     return Restored(f"sqlite:///{path}", resumes, kept if had_one else None, replaced is not None)
-
-
-def _check_place(path: Path) -> None:
-    """A store can be in this place. Raises StoreUnavailable."""
-    if not path.parent.is_dir():
-        raise StoreUnavailable(f"Folder not found: {path.parent}. Create it, or name another")
-    if path.is_dir():
-        raise StoreUnavailable(f"The database {path} is a folder; name a file")
-    refuse_shared(path)
 
 
 def _lock_path(path: Path) -> Path:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Final
 
 from resumes.errors import Conflict, ResumesError, StoreIncompatible, StoreUnavailable
+from resumes.output_files import flush
 from resumes.store import migrations
 from resumes.store.sqlite.database import (
     APPLICATION_ID,
@@ -130,29 +131,6 @@ def is_closed(path: Path) -> bool:
     """Whether all of a database is in its file, and nothing in its log."""
     log = path.with_name(path.name + LOGS[0])
     return not log.exists() or log.stat().st_size == 0
-
-
-def flush(path: Path) -> None:
-    """The file, or what a folder names, is on the disk. Nobody has it open as a database."""
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
-def place(new: Path, path: Path) -> None:
-    """The file has this name for good, which was free. Raises Conflict when it was not."""
-    flush(new)
-    try:
-        os.link(new, path)
-    except FileExistsError:
-        raise Conflict(f"{path} exists already: name another file") from None
-    except OSError:  # a disk without hard links
-        if path.exists():
-            raise Conflict(f"{path} exists already: name another file") from None
-        new.rename(path)
-    flush(path.parent)
 
 
 def exchange(new: Path, path: Path, kept: Path) -> bool:

@@ -7,6 +7,7 @@ from sqlalchemy import Engine
 
 from resumes.errors import StoreIncompatible, StoreUnavailable
 from resumes.mounts import HOST, SHARED, find_kind
+from resumes.output_files import check_name
 from resumes.store import migrations
 from resumes.store.locks import FileLock
 from resumes.store.sqlite import upgrading
@@ -33,15 +34,9 @@ def open_file(path: Path, *, upgrade: bool, read_cache_bytes: int | None = None)
 
     Raises StoreIncompatible and StoreUnavailable.
     """
-    if not path.parent.is_dir():
-        raise StoreUnavailable(
-            f"Folder not found: {path.parent}. Create it, or name another database"
-        )
-    if path.is_dir():
-        raise StoreUnavailable(f"The database {path} is a folder; name a file")
+    check_place(path)
     if not upgrade and not path.exists():
         raise StoreUnavailable(f"Database not found: {path}. `resumes up` makes one")
-    refuse_shared(path)
     refuse_second_name(path)
     _refuse_strangers(path)
     try:
@@ -62,7 +57,22 @@ def open_file(path: Path, *, upgrade: bool, read_cache_bytes: int | None = None)
         raise
 
 
-def refuse_shared(path: Path) -> None:
+def check_place(path: Path) -> None:
+    """A store is in this place, or can be. Raises StoreUnavailable, and Conflict for a name that
+    belongs to another database."""
+    if not path.parent.is_dir():
+        raise StoreUnavailable(
+            f"Folder not found: {path.parent}. Create it, or name another database"
+        )
+    if path.is_dir():
+        raise StoreUnavailable(f"The database {path} is a folder; name a file")
+    if path.exists() and not path.is_file():
+        raise StoreUnavailable(f"The database {path} is a pipe or a device; name a file")
+    check_name(path)
+    _refuse_shared(path)
+
+
+def _refuse_shared(path: Path) -> None:
     """Raises StoreUnavailable where other machines can open the file, or its log, too.
 
     Those who use a file find each other by memory that they share, which is one machine's: two

@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from resumes.errors import Conflict, StoreIncompatible, StoreUnavailable
+from resumes.errors import StoreIncompatible, StoreUnavailable
 from resumes.store import Store, accounts, open_store
 from resumes.store.sqlite import files
 from resumes.store.sqlite.database import sqlite_engine
@@ -101,17 +101,6 @@ def test_what_a_store_needs_beside_its_data_is_room_that_is_needed_too(
     monkeypatch.setattr(files, "LEAST_ROOM_BYTES", 10**18)
     with pytest.raises(StoreUnavailable, match=r"1,000,000,000,000 MB are needed"):
         files.check_room(tmp_path, 0)
-
-
-def test_a_name_that_is_taken_is_left_alone(tmp_path: Path) -> None:
-    new, taken = tmp_path / "new", tmp_path / "taken"
-    new.write_text("new")
-    taken.write_text("taken")
-    with pytest.raises(Conflict, match="exists already"):
-        files.place(new, taken)
-    assert taken.read_text() == "taken"
-    files.place(new, tmp_path / "free")
-    assert (tmp_path / "free").read_text() == "new"
 
 
 def test_an_exchange_keeps_what_was_there_with_its_log(tmp_path: Path) -> None:

@@ -1,0 +1,184 @@
+"""Files that a command writes: whole or not there, and in the place of nothing by mistake.
+
+Whatever writes a file that a person names, or one beside the store, writes a draft beside it and
+gives that the name at the end, by `place` or by `replace`. `OutputFile` is what a command is told
+to write, where there may be a pipe or a device as well.
+"""
+
+import contextlib
+import os
+import secrets
+import stat
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import BinaryIO, Final
+
+from resumes.errors import Conflict, InvalidArgument
+
+JOURNALS: Final = ("-journal", "-wal", "-shm")
+"""What SQLite adds to the name of a database. It takes a file of such a name for a part of the
+database: it plays it back, or removes it."""
+
+SIDE_FILES: Final = (*JOURNALS, ".lane", ".lock")
+"""These, and what a store adds for its locks."""
+
+_Signature = tuple[int, int, int, int]
+
+
+def check_name(path: Path) -> None:
+    """The name is not one that belongs to another file. Raises Conflict."""
+    for ending in SIDE_FILES:
+        base = path.name.removesuffix(ending)
+        if base not in ("", path.name) and path.with_name(base).is_file():
+            raise Conflict(
+                f"{path} would be taken for a part of the database {base}: name another file"
+            )
+
+
+def check_free(path: Path, remedy: str = "name another file") -> None:
+    """Nothing has the name, not even a link that leads nowhere. Raises Conflict."""
+    check_name(path)
+    if path.is_symlink():
+        raise Conflict(f"{path} is a link, which is not followed: {remedy}")
+    if os.path.lexists(path):
+        raise Conflict(f"{path} exists already: {remedy}")
+
+
+def flush(path: Path) -> None:
+    """The file, or what a folder names, is on the disk. Nobody has it open as a database."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def place(new: Path, path: Path) -> None:
+    """The file has this name for good, which was free. Raises Conflict when it was not."""
+    flush(new)
+    try:
+        os.link(new, path)
+    except FileExistsError:
+        raise Conflict(f"{path} exists already: name another file") from None
+    except OSError:  # a disk without hard links
+        check_free(path)
+        new.rename(path)
+    flush(path.parent)
+
+
+def replace(new: Path, path: Path) -> None:
+    """The file has this name for good, in the place of what had it before."""
+    flush(new)
+    new.replace(path)
+    flush(path.parent)
+
+
+@contextlib.contextmanager
+def drafted(
+    path: Path, finish: Callable[[Path, Path], object], *, mode: int = 0o600
+) -> Iterator[BinaryIO]:
+    """A new file beside the path, to be written in the block; `finish` then gives it the path.
+
+    Its owner's alone unless `mode` says otherwise, which the umask narrows. When the block or
+    `finish` fails nothing is left of it. Raises OSError.
+    """
+    draft = path.with_name(f".{secrets.token_hex(8)}.part")
+    try:
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+        with os.fdopen(os.open(draft, flags, mode), "wb") as file:
+            yield file
+        finish(draft, path)
+    finally:
+        draft.unlink(missing_ok=True)
+
+
+class OutputFile:
+    """A file that a command was told to write: a new one, or a pipe, a device or a terminal.
+
+    What else has the name stays as it is and is a Conflict, whose message ends with `remedy`; but
+    a regular file of which `may_replace` says so, given its content, is replaced.
+
+    Make it before a store is open. What is looked at might be the store's own file, and closing
+    that would drop the store's locks (pitfalls S1).
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        *,
+        remedy: str,
+        may_replace: Callable[[BinaryIO], bool] | None = None,
+    ) -> None:
+        self._path = path
+        self._replaced: _Signature | None = None
+        with self._told():
+            self._is_stream = _is_stream(path)
+            if self._is_stream:
+                return
+            check_name(path)
+            if may_replace is not None:
+                self._replaced = _find_signature(path, may_replace)
+            if self._replaced is None:
+                check_free(path, remedy)
+
+    @contextlib.contextmanager
+    def open(self) -> Iterator[BinaryIO]:
+        """The file to write to. A new one has its name, whole, once the block has ended well.
+
+        Raises InvalidArgument when it cannot be written, and Conflict when the name was taken or
+        the file to be replaced was changed meanwhile.
+        """
+        with self._told():
+            if self._is_stream:
+                with self._stream() as file:
+                    yield file
+            else:
+                with drafted(self._path, self._finish) as file:
+                    yield file
+
+    def _finish(self, draft: Path, path: Path) -> None:
+        if self._replaced is not None and _signature(path.lstat()) == self._replaced:
+            replace(draft, path)
+        else:
+            place(draft, path)
+
+    @contextlib.contextmanager
+    def _stream(self) -> Iterator[BinaryIO]:
+        with os.fdopen(os.open(self._path, os.O_WRONLY | os.O_NOCTTY), "wb") as file:
+            try:
+                yield file
+                file.flush()
+            except BaseException:
+                file.raw.close()  # else what is left would be waited for, perhaps for ever
+                raise
+
+    @contextlib.contextmanager
+    def _told(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            raise InvalidArgument(f"Cannot write {self._path}: {error.strerror}") from error
+
+
+def _is_stream(path: Path) -> bool:
+    try:
+        mode = path.stat().st_mode
+    except FileNotFoundError:
+        return False
+    return stat.S_ISFIFO(mode) or stat.S_ISCHR(mode)
+
+
+def _find_signature(path: Path, may_replace: Callable[[BinaryIO], bool]) -> _Signature | None:
+    """By which the regular file is known that may be replaced; None where there is none."""
+    try:
+        found = path.lstat()
+    except FileNotFoundError:
+        return None
+    if not stat.S_ISREG(found.st_mode):
+        return None
+    with path.open("rb") as file:
+        return _signature(found) if may_replace(file) else None
+
+
+def _signature(status: os.stat_result) -> _Signature:
+    return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
