@@ -30,8 +30,9 @@ def serve_pages(
     from tui.web import service
 
     check_screen(screen)
+    settings = session.settings()
     with session.store(makes=not read_only) as store:
-        prepare(store, account=account, open_id=open_id, settings=session.settings())
+        prepare(store, account=account, open_id=open_id, settings=settings)
     words = ["tui", screen]
     words += [f"--account={account}"] if account is not None else []
     words += [f"--open={open_id}"] if open_id is not None else []
@@ -39,7 +40,13 @@ def serve_pages(
     words += [f"--theme={theme}"] if theme is not None else []
     command = _command(session, words)
     with _lent(store_environment(session.database)):
-        service.run(command, port, ready=lambda address: _tell(session, address))
+        service.run(
+            command,
+            port,
+            max_connections=settings.max_connections,
+            client_timeout_s=settings.client_timeout_s,
+            ready=lambda address: _tell(session, address),
+        )
 
 
 def _command(session: Session, words: list[str]) -> list[str]:

@@ -99,7 +99,8 @@ class Settings(BaseSettings):
     """The largest resume, in bytes, over HTTP and in files alike."""
 
     max_connections: Annotated[int, Field(ge=1, le=1_000_000)] = 1_000
-    """Connections that an API process holds at once; more are refused, as are more than its files."""
+    """Connections that a process of the API, or of the terminal UI in a browser, holds at once; more
+    are refused, as are more than its open files allow."""
 
     client_timeout_s: Annotated[float, Field(gt=0, le=3_600)] = 10.0
     """Seconds for the head of a request, and without progress in its body or in reading an answer."""

@@ -43,8 +43,13 @@ def entry() -> web.Response:
 
 
 def refusal(line: str) -> web.Response:
-    """403, with one line that says what to do."""
-    return web.Response(status=403, text=line)
+    """Return 403, with one line that says what to do.
+
+    The connection is closed behind it: whoever is refused cannot leave answers unread.
+    """
+    response = web.Response(status=403, text=line)
+    response.force_close()
+    return response
 
 
 def headers(host: str) -> dict[str, str]:

@@ -1,6 +1,7 @@
 """The server: the gate before everything, the page, and the socket behind it."""
 
 import asyncio
+import logging
 from collections.abc import Awaitable, Callable, Sequence
 
 from aiohttp import web
@@ -9,6 +10,8 @@ from textual_serve.server import Server, to_int
 from tui.web import pages
 from tui.web.gate import HOST, Gate
 from tui.web.sessions import PageSession
+
+logger = logging.getLogger("resumes.tui.web")
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
@@ -92,6 +95,9 @@ class PageServer(Server):
         self._sessions.add(session)
         try:
             await session.start(_cells(request, "width", 80), _cells(request, "height", 24))
+        except OSError as error:
+            logger.error("Cannot start the terminal UI for a page: %s", error.strerror)
+        else:
             await self._process_messages(page, session)
         finally:
             self._sessions.discard(session)

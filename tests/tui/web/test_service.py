@@ -19,7 +19,13 @@ from tui.web.service import CannotListen, listen
 PROGRAM = """
 import sys
 from tui.web.service import run
-run(sys.argv[1:], 0, ready=lambda address: print(address, flush=True))
+run(
+    sys.argv[1:],
+    0,
+    max_connections=100,
+    client_timeout_s=10,
+    ready=lambda address: print(address, flush=True),
+)
 """
 
 
