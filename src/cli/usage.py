@@ -61,7 +61,7 @@ def _explain(error: click.BadParameter) -> str:
         found = pattern.fullmatch(error.message)
         usable = _usable(kind)
         if found is not None and usable is not None:
-            return f'Invalid {name} "{found[1]}": use {usable}'
+            return f'Invalid {name} "{found[1][:80]}": use {usable}'
     return f"Invalid {name}: {error.message[:1].lower()}{error.message[1:]}"
 
 

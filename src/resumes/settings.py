@@ -4,8 +4,10 @@ Precedence, everywhere the same: flag, environment (`RESUMES_…`), `config.toml
 default. The file is flat TOML with the names below, but for the table of keys.
 """
 
+import errno
 import json
 import os
+import stat
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from enum import EnumType, StrEnum
@@ -13,7 +15,15 @@ from pathlib import Path
 from typing import Annotated, Any, get_args, get_origin
 
 import platformdirs
-from pydantic import BeforeValidator, Field, ValidationError, field_validator
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    Field,
+    StringConstraints,
+    ValidationError,
+    ValidationInfo,
+    field_validator,
+)
 from pydantic_settings import (
     BaseSettings,
     InitSettingsSource,
@@ -24,12 +34,13 @@ from pydantic_settings import (
 
 from resumes.analyzer import Format
 from resumes.errors import InvalidArgument
-from resumes.text import number_words
+from resumes.text import is_harmless, number_words
 
 CONFIG_NAME = "config.toml"
 ENV_PREFIX = "RESUMES_"
-MOST_SHOWN = 80
-"""Characters of a value that a message repeats."""
+MAX_CONFIG_BYTES = 32 * 1024
+MAX_SHOWN_CHARS = 80
+"""Of a value or name that a message repeats."""
 
 NO_SETTINGS = ("debug", "import_")
 """What the environment may hold of ours that is no setting: a switch for us, and what a command
@@ -56,6 +67,31 @@ def _zero_if_unlimited(value: Any) -> Any:
     return 0 if value == "unlimited" else value
 
 
+def _without_nul(value: str) -> str:
+    # A name is looked up and a command run as C strings, which would end there.
+    if "\0" in value:
+        raise ValueError("remove the character U+0000")
+    return value
+
+
+Text = Annotated[str, AfterValidator(_without_nul)]
+
+
+def _harmless(name: str) -> str:
+    # Messages and reports name the sections that are admitted.
+    if not is_harmless(name):
+        raise ValueError(_usable("extra_section_types"))
+    return name
+
+
+SectionTypes = frozenset[
+    Annotated[
+        str,
+        StringConstraints(strip_whitespace=True, min_length=1, max_length=100),
+        AfterValidator(_harmless),
+    ]
+]
+
 Rate = Annotated[int, Field(ge=0, le=1_000_000), BeforeValidator(_zero_if_unlimited)]
 """A number of requests; 0 is any number."""
 
@@ -70,11 +106,11 @@ class Settings(BaseSettings):
     home: Path = Field(default_factory=lambda: Path(platformdirs.user_data_path("resumes")))
     """The folder that holds the store, the inbox and the configuration file."""
 
-    database: str | None = Field(default=None, repr=False)
+    database: Text | None = Field(default=None, repr=False)
     """The store's address: `sqlite:///PATH`, by default `resumes.db` in the home, or
     `postgresql://USER@HOST/NAME`. It may hold a password, so it is repeated nowhere."""
 
-    host: str = "127.0.0.1"
+    host: Text = "127.0.0.1"
     """The address that the API listens on. Beyond loopback, put TLS in front of it."""
 
     port: Annotated[int, Field(ge=0, le=65535)] = 8000
@@ -102,13 +138,13 @@ class Settings(BaseSettings):
     """Connections that a process of the API, or of the terminal UI in a browser, holds at once; more
     are refused, as are more than its open files allow."""
 
-    client_timeout_s: Annotated[float, Field(gt=0, le=3_600)] = 10.0
+    client_timeout_s: Annotated[float, Field(ge=0.1, le=3_600)] = 10.0
     """Seconds for the head of a request, and without progress in its body or in reading an answer."""
 
-    body_memory_bytes: Annotated[int, Field(ge=1_048_576)] = 64 * 1024 * 1024
+    body_memory_bytes: Annotated[int, Field(ge=1_048_576, le=2**62)] = 64 * 1024 * 1024
     """Bytes of request bodies that an API process holds at once; beyond, requests are refused."""
 
-    disk_floor_bytes: Annotated[int, Field(ge=0)] = 64 * 1024 * 1024
+    disk_floor_bytes: Annotated[int, Field(ge=0, le=2**62)] = 64 * 1024 * 1024
     """Bytes that creates leave free on the store's disk; below, they are refused. 0 is no floor."""
 
     log_format: LogFormat = LogFormat.TEXT
@@ -120,13 +156,13 @@ class Settings(BaseSettings):
     max_file_bytes: Annotated[int, Field(ge=1_024, le=1024 * 1024 * 1024)] = 64 * 1024 * 1024
     """The largest file of several resumes, inflated, in bytes."""
 
-    extra_section_types: Annotated[frozenset[str], NoDecode] = frozenset()
+    extra_section_types: Annotated[SectionTypes, Field(max_length=100), NoDecode] = frozenset()
     """Further section types to admit, as they are; in the environment separated by commas."""
 
     settle_s: Annotated[float, Field(ge=0, le=3_600)] = 5.0
     """Seconds a file must be quiet before it is judged, unless it is a whole valid resume."""
 
-    scan_s: Annotated[float, Field(gt=0, le=3_600)] = 2.0
+    scan_s: Annotated[float, Field(ge=0.1, le=3_600)] = 2.0
     """Seconds between scans of the watched folder; longer by itself when a scan takes long."""
 
     poll: bool = False
@@ -135,7 +171,7 @@ class Settings(BaseSettings):
     done_keep_days: Annotated[int | None, Field(ge=0, le=36_500)] = None
     """Days after which done files are removed; 0 keeps today's. By default they stay for good."""
 
-    on_import: str | None = None
+    on_import: Text | None = None
     """A shell command to run after each batch of files. By default, and if empty, there is none."""
 
     theme: Theme = Theme.DARK
@@ -144,11 +180,20 @@ class Settings(BaseSettings):
     keymap: Annotated[Mapping[str, str], NoDecode] = Field(default_factory=dict)
     """Keys of the terminal UI other than its own, by action; in the environment as JSON."""
 
+    @field_validator("*", mode="before")
+    @classmethod
+    def _refuse_bool(cls, value: Any, info: ValidationInfo) -> Any:
+        # Of TOML: to pydantic `true` is 1.
+        assert info.field_name is not None
+        if isinstance(value, bool) and bool not in _kinds(info.field_name):
+            raise ValueError(_usable(info.field_name))
+        return value
+
     @field_validator("extra_section_types", mode="before")
     @classmethod
     def _split(cls, value: Any) -> Any:
         if isinstance(value, str):
-            return {name.strip() for name in value.split(",")} - {""}
+            return [name for name in value.split(",") if name.strip()]
         return value
 
     @field_validator("keymap", mode="before")
@@ -157,9 +202,12 @@ class Settings(BaseSettings):
         if isinstance(value, str):
             try:
                 value = json.loads(value)
-            except ValueError:
+            except (ValueError, RecursionError):
                 raise ValueError('use JSON, such as {"resumes.delete": "d,f8"}') from None
-        return dict(_flat(value)) if isinstance(value, Mapping) else value
+        try:
+            return dict(_flat(value)) if isinstance(value, Mapping) else value
+        except RecursionError:
+            raise ValueError(_usable("keymap")) from None
 
     @property
     def database_url(self) -> str:
@@ -212,11 +260,17 @@ def load_settings(**flags: Any) -> Settings:
         home = Settings(**given).home
     except ValidationError as error:
         raise _invalid(error, given) from None
-    file_values = _load_file(home / CONFIG_NAME)
+    file = home / CONFIG_NAME
+    file_values = _load_file(file)
+    if "home" in file_values:
+        raise InvalidArgument(
+            f'Invalid home "{_shown(file_values["home"])}" in {file}: the home is where this file '
+            f"lies. Use --home or {ENV_PREFIX}HOME, and remove the line"
+        )
     try:
         return Settings(**given, _file_values=file_values)  # type: ignore[call-arg]  # read by the sources, no field
     except ValidationError as error:
-        raise _invalid(error, given, file=home / CONFIG_NAME) from None
+        raise _invalid(error, given, file=file) from None
 
 
 def _refuse_unknown(environment: Mapping[str, str]) -> None:
@@ -230,20 +284,56 @@ def _refuse_unknown(environment: Mapping[str, str]) -> None:
             and not setting.startswith(NO_SETTINGS)
         ):
             raise InvalidArgument(
-                f"Unknown setting {name} in the environment. README lists all settings"
+                f"Unknown setting {_shown(name)} in the environment. README lists all settings"
             )
 
 
 def _load_file(path: Path) -> dict[str, Any]:
     try:
-        with path.open("rb") as file:
-            return tomllib.load(file)
+        return tomllib.loads(_read_file(path).decode())
     except FileNotFoundError:
+        if path.is_symlink():
+            raise InvalidArgument(
+                f"Cannot read the configuration {path}: the link leads nowhere. Make its target, or "
+                "remove it"
+            ) from None
         return {}
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise InvalidArgument(f"Invalid configuration {path}: {error}") from None
     except OSError as error:
+        if error.errno == errno.ENAMETOOLONG:
+            raise InvalidArgument(
+                f'Invalid home "{_shown(path.parent)}": {error.strerror}. Use a shorter one'
+            ) from None
         raise InvalidArgument(f"Cannot read the configuration {path}: {error.strerror}") from None
+    except UnicodeDecodeError as error:
+        raise InvalidArgument(
+            f"Invalid configuration {path}: byte {error.start} is not UTF-8. Save it as UTF-8"
+        ) from None
+    except tomllib.TOMLDecodeError as error:
+        raise InvalidArgument(f"Invalid configuration {path}: {str(error)[:200]}") from None
+    except ValueError:
+        raise InvalidArgument(
+            f"Invalid configuration {path}: a number has too many digits"
+        ) from None
+    except RecursionError:
+        raise InvalidArgument(f"Invalid configuration {path}: it is nested too deep") from None
+
+
+def _read_file(path: Path) -> bytes:
+    """Return all bytes of a regular file, without waiting for a writer as of a FIFO."""
+    content: bytes | None = None
+    if stat.S_ISREG(path.stat().st_mode):
+        with os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
+            content = file.read(MAX_CONFIG_BYTES + 1)
+    if content is None:  # what /proc calls a regular file may be none either
+        raise InvalidArgument(
+            f"Cannot read the configuration {path}: not a regular file. Replace it by one, or "
+            "remove it"
+        )
+    if len(content) > MAX_CONFIG_BYTES:
+        raise InvalidArgument(
+            f"Invalid configuration {path}: larger than {MAX_CONFIG_BYTES} bytes. Shorten it"
+        )
+    return content
 
 
 def _invalid(
@@ -254,11 +344,21 @@ def _invalid(
     origin = None if name in flags else _find_variable(name) or file
     where = "" if origin is None else f" in {origin}"
     if first["type"] == "extra_forbidden":
-        return InvalidArgument(f'Unknown setting "{name}"{where}. README lists all settings')
-    value = "…" if name == "database" else str(first["input"])[:MOST_SHOWN]
+        return InvalidArgument(
+            f'Unknown setting "{_shown(name)}"{where}. README lists all settings'
+        )
+    value = "…" if name == "database" else _shown(first["input"])
     is_our_word = first["type"] == "value_error"
     way_on = first["msg"].removeprefix("Value error, ") if is_our_word else _usable(name)
     return InvalidArgument(f'Invalid {name} "{value}"{where}: {way_on}')
+
+
+def _shown(value: object) -> str:
+    """As much of a value as a message repeats."""
+    try:
+        return str(value)[:MAX_SHOWN_CHARS]
+    except (ValueError, RecursionError):  # a number of too many digits, lists in lists
+        return "…"
 
 
 def _find_variable(name: str) -> str | None:
@@ -269,8 +369,7 @@ def _find_variable(name: str) -> str | None:
 
 def _usable(name: str) -> str:
     """What the setting can be."""
-    field = Settings.model_fields[name]
-    kinds = (field.annotation, get_origin(field.annotation), *get_args(field.annotation))
+    field, kinds = Settings.model_fields[name], _kinds(name)
     if bool in kinds:
         return "use true or false"
     if int in kinds or float in kinds:
@@ -279,17 +378,21 @@ def _usable(name: str) -> str:
     if isinstance(field.annotation, EnumType):
         return f"use one of {', '.join(map(str, field.annotation.__members__.values()))}"
     if frozenset in kinds:
-        return "use a list of strings"
+        return "use a list of at most 100 names of 1 to 100 printable characters"
     return "use a table of strings" if Mapping in kinds else "use a string"
+
+
+def _kinds(name: str) -> tuple[Any, ...]:
+    """The type of a setting, and what that is made of."""
+    kind = Settings.model_fields[name].annotation
+    return (kind, get_origin(kind), *get_args(kind))
 
 
 def _range_words(limits: Iterable[object], *, is_whole: bool) -> str:
     bounds = {
         bound: getattr(limit, bound)
         for limit in limits
-        for bound in ("ge", "gt", "le")
+        for bound in ("ge", "le")
         if hasattr(limit, bound)
     }
-    above = bounds.get("gt")
-    words = number_words(is_whole=is_whole, least=bounds.get("ge", above), most=bounds.get("le"))
-    return words if above is None else f"{words}, but not {above:g}"
+    return number_words(is_whole=is_whole, least=bounds.get("ge"), most=bounds.get("le"))

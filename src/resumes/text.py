@@ -71,9 +71,5 @@ def number_words(*, is_whole: bool, least: float | None = None, most: float | No
     """`a whole number from 0 to 65535`, `a number of 1 or more`. None is no limit."""
     number = "a whole number" if is_whole else "a number"
     if least is None:
-        return number if most is None else f"{number} of at most {most:.15g}"
-    return (
-        f"{number} of {least:.15g} or more"
-        if most is None
-        else f"{number} from {least:.15g} to {most:.15g}"
-    )
+        return number if most is None else f"{number} of at most {most}"
+    return f"{number} of {least} or more" if most is None else f"{number} from {least} to {most}"

@@ -96,6 +96,13 @@ def _(scene: Scene) -> str:
     return scene.says("list")
 
 
+@shows("Invalid configuration …: …")
+def _(scene: Scene) -> str:
+    scene.home.mkdir()
+    (scene.home / "config.toml").write_text("port 8000\n", encoding="ascii")
+    return scene.says("list")
+
+
 @shows("Several accounts exist: choose one with --account. …")
 def _(scene: Scene) -> str:
     scene.has_account()

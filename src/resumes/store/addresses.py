@@ -88,7 +88,7 @@ def find_without_secrets(url: str) -> str | None:
 def _harmless(url: str) -> str:
     """What may be repeated of something that is no address, which can hold a password all the same."""
     if "@" not in url and "=" not in url:
-        return url
+        return url[:80]
     scheme, separator, _ = url.partition("://")
     return f"{scheme}://…" if separator and re.fullmatch("[A-Za-z0-9+.-]+", scheme) else "…"
 
