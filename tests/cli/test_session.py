@@ -198,6 +198,11 @@ def test_variables_that_cannot_be_used_are_a_line_and_exit_2(
         ("EXTRA_SECTION_TYPES", "a,b\x1b", r'"b\x1b" in RESUMES_EXTRA_SECTION_TYPES: use a list'),
         ("CLIENT_TIMEOUT_S", "1e-300", 'client_timeout_s "1e-300" in RESUMES_CLIENT_TIMEOUT_S'),
         ("DATABASE", "x" * 30_000, f'Invalid database "{"x" * 80}": use sqlite:///PATH'),
+        (
+            "DATABASE",
+            "postgresql://u:\udcff@h/x",
+            'Invalid database "postgresql://…": it is not UTF-8',
+        ),
         ("X" * 30_000, "1", "Unknown setting RESUMES_XXX"),
     ):
         with monkeypatch.context() as patch:

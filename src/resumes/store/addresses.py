@@ -13,6 +13,7 @@ POSTGRES = ("postgresql", "postgres")
 FORMS = "use sqlite:///PATH or postgresql://USER@HOST/NAME"
 
 _SECRET: Final = re.compile("password|secret", re.IGNORECASE)
+_SURROGATE: Final = re.compile("[\ud800-\udfff]")
 _BAD_PERCENT: Final = re.compile("%(?![0-9A-Fa-f]{2})|%00")
 
 
@@ -120,6 +121,10 @@ def _postgres_address(url: str) -> PostgresAddress:
         raise InvalidArgument(
             'Invalid database "postgresql://…": in a name or password write %40 for @, %2F for /, '
             "%3F for ?, %23 for # and %25 for %"
+        )
+    if _SURROGATE.search(url):  # what Python makes of a byte of a variable that is not UTF-8
+        raise InvalidArgument(
+            'Invalid database "postgresql://…": it is not UTF-8. Write such a byte as %FF'
         )
     address = PostgresAddress(url)
     if not place.partition("/")[2] and "dbname=" not in query:
