@@ -187,13 +187,8 @@ def set_plan(store: Store, name: str, plan: str) -> None:
 @each
 def _set_plan(connection: Connection, choice: _PlanChoice) -> None:
     _check_plan(connection, choice.plan)
-    changed = connection.execute(
-        update(accounts)
-        .where(accounts.c.name == choice.name, accounts.c.closed_at.is_(None))
-        .values(plan=choice.plan)
-    )
-    if changed.rowcount == 0:
-        raise unknown_account(choice.name)
+    account_id = lock_open_account(connection, choice.name)
+    connection.execute(update(accounts).where(accounts.c.id == account_id).values(plan=choice.plan))
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,6 +237,19 @@ def lock_account(connection: Connection, account_id: str) -> int | None:
         .where(account_usage.c.account_id == account_id)
         .with_for_update()
     ).scalar_one_or_none()
+
+
+def lock_open_account(connection: Connection, name: str) -> str:
+    """The id of the account, whose row is this transaction's. Raises NotFound."""
+    is_this = (accounts.c.name == name, accounts.c.closed_at.is_(None))
+    account_id: str | None = connection.execute(select(accounts.c.id).where(*is_this)).scalar()
+    if account_id is None:
+        raise unknown_account(name)
+    lock_account(connection, account_id)
+    # Once more: it may have been closed while its row was waited for.
+    if connection.execute(select(accounts.c.id).where(*is_this)).scalar() != account_id:
+        raise unknown_account(name)
+    return account_id
 
 
 @each

@@ -17,7 +17,7 @@ from sqlalchemy import (
     BigInteger,
     Connection,
     bindparam,
-    exists,
+    func,
     insert,
     literal,
     select,
@@ -196,15 +196,21 @@ LOCK_ACCOUNT = Prepared(
     )
     .with_for_update(of=account_usage)
 )
-# The condition is the quota's guarantee, whatever was read before.
+UNLIMITED = 2**62
+# NULL, which no count is below, for an account that was closed.
+_ALLOWED_NOW = (
+    select(func.coalesce(plans.c.max_resumes, literal(UNLIMITED, BigInteger)))
+    .join(accounts, accounts.c.plan == plans.c.name)
+    .where(accounts.c.id == bindparam("account"), accounts.c.closed_at.is_(None))
+    .scalar_subquery()
+)
+# The condition is the quota's guarantee, whatever was read before: who waited for the row was told
+# of the account and its plan as they were before the wait.
 TAKE_PLACES = Prepared(
     update(account_usage)
     .where(
         account_usage.c.account_id == bindparam("account"),
-        account_usage.c.resume_count + bindparam("places")
-        <= bindparam("allowed", type_=BigInteger),
-        # Once more: who waited for the row was told of the account as it was before the wait.
-        exists().where(accounts.c.id == bindparam("account"), accounts.c.closed_at.is_(None)),
+        account_usage.c.resume_count + bindparam("places") <= _ALLOWED_NOW,
     )
     .values(
         resume_count=account_usage.c.resume_count + bindparam("places"),
@@ -219,7 +225,6 @@ ADD_DOCUMENT = Prepared(
         document=text_of("document"),
     )
 )
-UNLIMITED = 2**62
 
 
 STORED = Prepared(
@@ -307,22 +312,17 @@ def _create_in_account(
         if creation.claim is not None:
             _add_to_ledger(rows, creation, creation.claim, outcomes, done, now)
         results.append(outcomes)
-    if rows.resumes and not _take_places(connection, account_id, rows, allowed, last_id_us):
-        return [NotFound("Account not found")] * len(creations)
+    if rows.resumes and not _take_places(connection, account_id, rows, last_id_us):
+        # The account was closed, or its plan lowered, while its row was waited for.
+        return _create_in_account(connection, account_id, creations)
     _insert(connection, rows, account_id)
     return results
 
 
-def _take_places(
-    connection: Connection, account_id: str, rows: _Rows, allowed: int, last_id_us: int
-) -> bool:
-    """Whether the rows have their places; otherwise the account was closed meanwhile."""
+def _take_places(connection: Connection, account_id: str, rows: _Rows, last_id_us: int) -> bool:
+    """Whether the rows have their places; otherwise there is not the room that was read."""
     taken = TAKE_PLACES.run(
-        connection,
-        account=account_id,
-        places=len(rows.resumes),
-        allowed=allowed,
-        last_id=last_id_us,
+        connection, account=account_id, places=len(rows.resumes), last_id=last_id_us
     )
     return bool(taken.rowcount)
 

@@ -20,7 +20,7 @@ from sqlalchemy import Connection, Select, bindparam, delete, insert, select, up
 from resumes.clock import later, timestamp
 from resumes.errors import Conflict, InvalidArgument, InvalidKey, NotFound
 from resumes.store import identifiers
-from resumes.store.accounts import lock_account, unknown_account
+from resumes.store.accounts import lock_open_account, unknown_account
 from resumes.store.engine import Store, each
 from resumes.store.schema import accounts, api_keys, key_directory, plans
 from resumes.store.statements import Prepared
@@ -260,7 +260,7 @@ def _check_key_name(name: str) -> str:
 
 @each
 def _register(connection: Connection, new: _Registration) -> None:
-    account_id = _lock_open_account(connection, new.account)
+    account_id = lock_open_account(connection, new.account)
     if new.replaces is not None:
         _check_replaced(connection, account_id, new)
     _add_key(connection, account_id, new)
@@ -274,19 +274,6 @@ def _register(connection: Connection, new: _Registration) -> None:
             )
             .values(expires_at=new.replaced_until)
         )
-
-
-def _lock_open_account(connection: Connection, name: str) -> str:
-    """The id of the account, whose row is this transaction's. Raises NotFound."""
-    is_this = (accounts.c.name == name, accounts.c.closed_at.is_(None))
-    account_id: str | None = connection.execute(select(accounts.c.id).where(*is_this)).scalar()
-    if account_id is None:
-        raise unknown_account(name)
-    lock_account(connection, account_id)
-    # Once more: it may have been closed while its row was waited for.
-    if connection.execute(select(accounts.c.id).where(*is_this)).scalar() != account_id:
-        raise unknown_account(name)
-    return account_id
 
 
 def _add_key(connection: Connection, account_id: str, new: _Registration) -> None:

@@ -578,13 +578,13 @@ def test_every_caller_of_an_account_that_is_gone_is_told_so(
         assert answer.message == "Account not found"
 
 
-def taken(store: Store, account: AccountInfo, counts: Sequence[int], allowed: int) -> list[int]:
+def taken(store: Store, account: AccountInfo, counts: Sequence[int]) -> list[int]:
     """Whether so many places were taken, for each count in turn: 1, else 0."""
 
     def take(connection: Connection, counts: Sequence[int]) -> list[int]:
         return [
             creating.TAKE_PLACES.run(
-                connection, account=account.id, places=count, allowed=allowed, last_id=2**60
+                connection, account=account.id, places=count, last_id=2**60
             ).rowcount
             for count in counts
         ]
@@ -597,7 +597,8 @@ def test_no_place_beyond_the_plan_is_taken_whatever_was_read_before(
 ) -> None:
     account = an_account()
     create(store, account.id, [a_resume()])
-    assert taken(store, account, [3, 2, 1], allowed=3) == [0, 1, 0]
+    plans.set_plan_limits(store, plans.PlanChange("business", 3))
+    assert taken(store, account, [3, 2, 1]) == [0, 1, 0]
     assert accounts.get_account(store, "ana").resume_count == 3
 
 
@@ -625,4 +626,4 @@ def test_in_an_account_that_is_being_deleted_nothing_is_created_and_nothing_repe
     for new in (a_resume("New"), a_resume(with_digest=True)):
         with pytest.raises(NotFound, match="Account not found"):
             create(store, account.id, [new])
-    assert taken(store, account, [1], allowed=100) == [0]
+    assert taken(store, account, [1]) == [0]

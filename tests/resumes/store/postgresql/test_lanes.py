@@ -12,7 +12,7 @@ import pytest
 from sqlalchemy import Connection
 
 from resumes.errors import NotFound, QuotaReached, StoreUnavailable
-from resumes.store import Store, counters, creating, keys, listing, open_store, plans
+from resumes.store import Store, accounts, counters, creating, keys, listing, open_store, plans
 from resumes.store.accounts import AccountInfo
 from resumes.store.creating import Created
 from resumes.store.plans import PlanChange
@@ -192,6 +192,37 @@ def test_what_waited_while_its_account_was_closed_does_not_enter_it(
             key.result()
     assert listing.list_page(store, account.id).entries == []
     assert counters.list_wrong(store) == []
+
+
+@pytest.mark.parametrize(("allowed", "stored"), [(3, 3), (1, 2)])
+def test_what_waited_while_its_plan_was_lowered_has_the_room_that_is_left(
+    store: Store, url: str, an_account: MakeAccount, allowed: int, stored: int
+) -> None:
+    account = an_account(plan="pro")
+    creating.create(store, account.id, [a_resume(), a_resume()])
+    with ThreadPoolExecutor(1) as pool:
+        with held(url, account):
+            create = pool.submit(creating.create, store, account.id, [a_resume()] * 4)
+            wait_until(lambda: waiting_count(url) == 1)
+            plans.set_plan_limits(store, PlanChange("pro", allowed))
+        outcomes = create.result()
+    told = [outcome.max_resumes for outcome in outcomes if isinstance(outcome, QuotaReached)]
+    assert told == [allowed] * (4 + 2 - stored)
+    assert len(listing.list_page(store, account.id).entries) == stored
+    assert counters.list_wrong(store) == []
+
+
+def test_an_account_changes_its_plan_when_what_is_being_created_is_committed(
+    store: Store, url: str, an_account: MakeAccount
+) -> None:
+    account = an_account(plan="pro")
+    with ThreadPoolExecutor(1) as pool:
+        with held(url, account):
+            change = pool.submit(accounts.set_plan, store, "ana", "free")
+            wait_until(lambda: waiting_count(url) == 1)
+            assert accounts.get_account(store, "ana").plan == "pro"
+        change.result()
+    assert accounts.get_account(store, "ana").plan == "free"
 
 
 def waiting_count(url: str) -> int:
