@@ -79,6 +79,12 @@ class Intake:
         return self._owners.is_scan_due
 
     @property
+    def owner_ids(self) -> set[str]:
+        """The accounts that the files belong to which are tried next."""
+        inboxes = (inbox for inbox in self.inboxes if inbox.queue)
+        return {inbox.account.id for inbox in inboxes if inbox.account is not None}
+
+    @property
     def backlog(self) -> int:
         """How many files are known that are to be tried."""
         return sum(len(inbox.queue) + inbox.found for inbox in self.inboxes)

@@ -242,6 +242,7 @@ class Importer:
         self._pipeline.unpack()
         if takes_new and not self.is_stuck:
             self._intake.look()
+            self._check_owners()
             self._give_workers()
             self._take()
             self._pipeline.commit()
@@ -267,6 +268,14 @@ class Importer:
 
     def _find_owners(self) -> None:
         self._intake.find_owners({one.name: one for one in self._accounts})
+
+    def _check_owners(self) -> None:
+        """New files go to whoever has their folder's name when they are taken (pitfalls S14)."""
+        owner_ids = self._intake.owner_ids
+        if owner_ids and accounts.find_open(self._store, owner_ids) != owner_ids:
+            self._next_accounts = self._monotonic()
+            self._find_accounts()
+            self._find_owners()
 
     def _keep_workspace(self) -> None:
         # Somebody may have emptied or replaced the whole folder under us.

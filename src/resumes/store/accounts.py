@@ -1,7 +1,7 @@
 """Accounts: tenants with a plan. Their ids are random and never reused; names can be."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
 from sqlalchemy import Connection, Table, delete, insert, select, tuple_, update
@@ -119,6 +119,13 @@ def find_account(store: Store, name: str, *, closed_too: bool = False) -> Accoun
     with store.read() as connection:
         row = connection.execute(statement.where(accounts.c.name == name)).first()
     return None if row is None else AccountInfo(*row)
+
+
+def find_open(store: Store, account_ids: Collection[str]) -> set[str]:
+    """Those of these ids whose accounts are there and not being deleted."""
+    statement = select(accounts.c.id).where(accounts.c.id.in_(account_ids), IS_OPEN)
+    with store.read() as connection:
+        return set(connection.execute(statement).scalars())
 
 
 def unknown_account(name: str) -> NotFound:

@@ -205,7 +205,7 @@ _ALLOWED_NOW = (
     .scalar_subquery()
 )
 # The condition is the quota's guarantee, whatever was read before: who waited for the row was told
-# of the account and its plan as they were before the wait.
+# of the account and its plan as they were before the wait (pitfalls S20).
 TAKE_PLACES = Prepared(
     update(account_usage)
     .where(

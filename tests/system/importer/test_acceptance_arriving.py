@@ -11,6 +11,7 @@ from importer.options import Options
 from importer.rounds import Importer
 from importer.steps import Step
 from importer.telling import Remarks
+from resumes.store import accounts
 from tests.resumes.builders import a_document
 from tests.system.importer.scenes import Scene
 
@@ -51,6 +52,38 @@ def test_an_account_that_is_made_later_gets_what_waited_for_it(scene: Scene) -> 
         scene.account("bo")
         scene.wait_for(ended=2)
     assert scene.check(files=2, resumes={"ana": ["Ada"], "bo": ["early"]}).done == 2
+
+
+def test_what_is_dropped_for_an_account_that_was_just_made_anew_is_its_own(scene: Scene) -> None:
+    scene.account("ana")
+    with scene.watched():
+        for number in range(5):
+            scene.drop(f"ana/{number}.json", a_document(f"of {number}"))
+            scene.wait_for(ended=number + 1)
+            with scene.store() as store:
+                accounts.delete_account(store, "ana", with_resumes=True)
+                accounts.create_account(store, "ana")
+        scene.drop("ana/last.json", a_document("last"))
+        scene.wait_for(ended=6)
+    assert scene.tally().done == 6
+    scene.check_resumes({"ana": ["last"]})
+
+
+def test_what_is_dropped_for_an_account_that_was_just_deleted_stays(scene: Scene) -> None:
+    scene.account("ana")
+    scene.account("bo")
+    with scene.watched():
+        scene.drop("ana/cv.json", a_document("Ada"))
+        scene.wait_for(ended=1)
+        with scene.store() as store:
+            accounts.delete_account(store, "ana", with_resumes=True)
+        scene.drop("ana/late.json", a_document("late"))
+        scene.drop("bo/cv.json", a_document("Bo"))
+        scene.wait_for(ended=2)
+        scene.account("ana")
+        scene.wait_for(ended=3)
+    assert scene.tally().done == 3
+    scene.check_resumes({"ana": ["late"], "bo": ["Bo"]})
 
 
 VanishAt = Callable[[Path], list[Path]]

@@ -173,7 +173,7 @@ def test_who_goes_on_with_the_last_id_misses_nothing_that_several_processes_writ
     assert len(seen) == 360
 
 
-def test_what_waited_while_its_account_was_closed_does_not_enter_it(
+def test_s20_what_waited_while_its_account_was_closed_does_not_enter_it(
     store: Store, url: str, an_account: MakeAccount
 ) -> None:
     account = an_account()
@@ -195,7 +195,7 @@ def test_what_waited_while_its_account_was_closed_does_not_enter_it(
 
 
 @pytest.mark.parametrize(("allowed", "stored"), [(3, 3), (1, 2)])
-def test_what_waited_while_its_plan_was_lowered_has_the_room_that_is_left(
+def test_s20_what_waited_while_its_plan_was_lowered_has_the_room_that_is_left(
     store: Store, url: str, an_account: MakeAccount, allowed: int, stored: int
 ) -> None:
     account = an_account(plan="pro")
