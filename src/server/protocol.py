@@ -108,10 +108,6 @@ class Protocol(Receiving):
         if self._reading is OVER:
             self.flow.resume_reading()
 
-    def _release(self) -> None:
-        self._all.body_bytes -= self._held_bytes
-        self._held_bytes = 0
-
     def look(self, now_s: float) -> None:
         """A client that has kept the connection waiting for too long has had the consequence."""
         if self._patience.is_stuck(now_s, self.transport):

@@ -166,14 +166,22 @@ class Receiving(HttpToolsProtocol):
             if self._body_bytes > DRAIN_BYTES:
                 raise Refused(413, "Request body too large")
             return
-        self._held_bytes += size_bytes
-        self._all.body_bytes += size_bytes
-        if self._all.body_bytes > self._all.max_body_bytes:
-            raise Refused(503, UNAVAILABLE)
+        if cycle.response_started:
+            self._release()  # nobody keeps what comes behind an answer, nor what came before it
+        else:
+            self._held_bytes += size_bytes
+            self._all.body_bytes += size_bytes
+            if self._all.body_bytes > self._all.max_body_bytes:
+                raise Refused(503, UNAVAILABLE)
         cycle.body += body
         if len(cycle.body) > HIGH_WATER_LIMIT:
             self.flow.pause_reading()
         cycle.message_event.set()
+
+    def _release(self) -> None:
+        """The connection has nothing of the bodies in memory."""
+        self._all.body_bytes -= self._held_bytes
+        self._held_bytes = 0
 
     def on_message_complete(self) -> None:
         """As uvicorn's."""

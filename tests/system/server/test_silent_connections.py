@@ -278,6 +278,24 @@ def test_bodies_beyond_the_memory_for_them_are_503(tmp_path: Path) -> None:
         assert again.status_code == 201
 
 
+def test_a_body_that_is_thrown_away_takes_no_memory_from_others(tmp_path: Path) -> None:
+    mib = 1024 * 1024
+    with (
+        serve(tmp_path, max_body_bytes=mib, body_memory_bytes=mib) as served,
+        a_connection(served.url) as greedy,
+    ):
+        greedy.sendall(a_head(served, 64 * mib))
+        assert statuses(greedy.recv(65536)) == [413]
+        greedy.sendall(b" " * (mib + mib // 2))
+        other = httpx.post(
+            served.url + RESUMES,
+            content=BODY + b" " * (mib - len(BODY)),
+            headers={"Authorization": f"Bearer {served.key}", "Content-Type": "application/json"},
+        )
+
+        assert other.status_code == 201
+
+
 # The end
 
 
