@@ -16,7 +16,8 @@ LIVE_S = 60
 """An importer that has said nothing for so long has stopped, or cannot write to the store."""
 
 REMEMBERED = timedelta(hours=24)
-"""How long an importer that went without a word is remembered."""
+"""How long an importer that went without a word is remembered. What it said by a clock that was
+ahead by more is no sign of life either, and would seem to be one for as long as that."""
 
 
 class State(StrEnum):
@@ -73,12 +74,14 @@ class _Announcement:
     importer: Importer
     now: str
     forgotten_before: str
+    forgotten_after: str
 
 
 def announce(store: Store, importer: Importer, *, deadline_s: float = WRITE_DEADLINE_S) -> None:
     """The importer is listed as it is now; those not seen for a day are forgotten."""
     now_us = store.clock()
-    announcement = _Announcement(importer, timestamp(now_us), later(now_us, -REMEMBERED))
+    first, last = _remembered(now_us)
+    announcement = _Announcement(importer, timestamp(now_us), first, last)
     store.write(_announce, announcement, deadline_s=deadline_s)
 
 
@@ -87,7 +90,9 @@ def _announce(connection: Connection, announcement: _Announcement) -> None:
     importer = announcement.importer
     connection.execute(
         delete(importers).where(
-            (importers.c.seen_at < announcement.forgotten_before) | (importers.c.id == importer.id)
+            (importers.c.seen_at < announcement.forgotten_before)
+            | (importers.c.seen_at > announcement.forgotten_after)
+            | (importers.c.id == importer.id)
         )
     )
     connection.execute(
@@ -120,7 +125,7 @@ def list_importers(store: Store) -> list[SeenImporter]:
     now_us = store.clock()
     statement = (
         select(importers)
-        .where(importers.c.seen_at >= later(now_us, -REMEMBERED))
+        .where(importers.c.seen_at.between(*_remembered(now_us)))
         .order_by(importers.c.root, importers.c.seen_at.desc(), importers.c.id)
     )
     now = datetime.fromisoformat(timestamp(now_us))
@@ -139,10 +144,15 @@ def list_importers(store: Store) -> list[SeenImporter]:
                 started_at=row.started_at,
             ),
             row.seen_at,
-            (now - datetime.fromisoformat(row.seen_at)).total_seconds(),
+            max(0.0, (now - datetime.fromisoformat(row.seen_at)).total_seconds()),
         )
         for row in rows
     ]
+
+
+def _remembered(now_us: int) -> tuple[str, str]:
+    """The first and the last instant at which an importer that is remembered was seen."""
+    return later(now_us, -REMEMBERED), later(now_us, REMEMBERED)
 
 
 def count_waiting(seen: Iterable[SeenImporter]) -> int:

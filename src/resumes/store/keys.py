@@ -39,6 +39,9 @@ MAX_GRACE = timedelta(days=7)
 USED_EVERY = timedelta(minutes=1)
 """The last use is written at most this often."""
 
+AHEAD = timedelta(days=1)
+"""A last use that lies further ahead was written by a clock that was wrong, and is written anew."""
+
 
 PlanRates = tuple[int | None, int | None, int | None]
 """How many requests a plan allows a key: a minute, an hour, a day.
@@ -158,7 +161,9 @@ def authenticate(store: Store, secret: str) -> tuple[KeyHolder, bool]:
     now_us = store.clock()
     if expires_at is not None and expires_at <= timestamp(now_us):
         raise InvalidKey
-    is_due = last_used_at is None or last_used_at < later(now_us, -USED_EVERY)
+    is_due = last_used_at is None or not (
+        later(now_us, -USED_EVERY) <= last_used_at <= later(now_us, AHEAD)
+    )
     return KeyHolder(account_id, key_id, bool(api_listing), (minute, hour, day)), is_due
 
 
@@ -168,11 +173,18 @@ class _Use:
     key_id: str
     now: str
     unless_after: str
+    unless_before: str
 
 
 def _use(store: Store, holder: KeyHolder) -> _Use:
     now_us = store.clock()
-    return _Use(holder.account_id, holder.key_id, timestamp(now_us), later(now_us, -USED_EVERY))
+    return _Use(
+        holder.account_id,
+        holder.key_id,
+        timestamp(now_us),
+        unless_after=later(now_us, -USED_EVERY),
+        unless_before=later(now_us, AHEAD),
+    )
 
 
 async def mark_used_soon(store: Store, holder: KeyHolder) -> None:
@@ -187,7 +199,8 @@ def _mark_used(connection: Connection, use: _Use) -> None:
         .where(
             api_keys.c.account_id == use.account_id,
             api_keys.c.id == use.key_id,
-            api_keys.c.last_used_at.is_(None) | (api_keys.c.last_used_at < use.unless_after),
+            api_keys.c.last_used_at.is_(None)
+            | ~api_keys.c.last_used_at.between(use.unless_after, use.unless_before),
         )
         .values(last_used_at=use.now)
     )

@@ -45,7 +45,21 @@ def test_an_importer_is_live_though_the_clock_was_set_back(
 ) -> None:
     importers.announce(store, an_importer())
     clock.advance(-3_600)
-    assert importers.list_importers(store)[0].is_live
+    (seen,) = importers.list_importers(store)
+    assert (seen.age_s, seen.is_live) == (0, True)
+
+
+def test_an_importer_that_spoke_by_a_clock_a_day_ahead_is_forgotten(
+    store: Store, clock: SteppingClock
+) -> None:
+    importers.announce(store, an_importer("1" * 24))
+    clock.advance(-24 * 3_600)
+    assert listed(store) == ["1"]
+    clock.advance(-1)
+    assert listed(store) == []
+    importers.announce(store, an_importer("2" * 24))
+    clock.advance(3_600)
+    assert listed(store) == ["2"]
 
 
 def test_an_importer_that_leaves_is_gone(store: Store) -> None:

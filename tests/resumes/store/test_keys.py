@@ -5,6 +5,7 @@ from datetime import timedelta
 import pytest
 from sqlalchemy import select, text
 
+from resumes.clock import timestamp
 from resumes.errors import Conflict, InvalidArgument, InvalidKey, NotFound
 from resumes.store import Store, accounts, keys, open_store, plans
 from resumes.store.accounts import AccountInfo
@@ -176,6 +177,20 @@ def test_the_last_use_is_written_at_most_once_a_minute(
     assert keys.get_key(store, new.id).last_used_at == first
     clock.advance(2)
     assert keys.authenticate(store, new.secret) == (holder, True)
+
+
+def test_a_last_use_by_a_clock_that_was_ahead_is_written_anew(
+    store: Store, an_account: MakeAccount, clock: SteppingClock
+) -> None:
+    an_account()
+    new = keys.create_key(store, "ana")
+    clock.advance(24 * 3_600 + 1)
+    asyncio.run(keys.mark_used_soon(store, keys.authenticate(store, new.secret)[0]))
+    clock.advance(-24 * 3_600 - 1)
+    holder, is_due = keys.authenticate(store, new.secret)
+    assert is_due
+    asyncio.run(keys.mark_used_soon(store, holder))
+    assert keys.get_key(store, new.id).last_used_at == timestamp(clock())
 
 
 def test_keys_of_a_closed_account_do_not_count(store: Store, an_account: MakeAccount) -> None:

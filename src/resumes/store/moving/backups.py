@@ -109,9 +109,13 @@ def _take_rows(store: Store, new: Path, watcher: Watcher) -> None:
         filling.finish(target)
 
 
-def find_newest(folder: Path) -> Path | None:
-    """The backup in the folder whose name is of the latest time; None where there is none."""
-    return max(filter(_is_ours, folder.iterdir()), default=None)
+def find_newest(folder: Path, *, clock: Clock = system_clock) -> Path | None:
+    """The backup in the folder whose name is of the latest time; None where there is none.
+
+    One that is named by a time to come may be of any age, and is passed over.
+    """
+    now = folder / f"resumes-{stamp(clock())}.db"
+    return max((path for path in folder.iterdir() if path <= now and _is_ours(path)), default=None)
 
 
 def _prune(made: Path, keep: int) -> list[Path]:

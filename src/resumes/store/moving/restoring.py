@@ -78,16 +78,16 @@ def restore(
     StoreUnavailable when the store is in use, and Conflict for a database that is not empty.
     """
     address = parse_address(url)
-    _check_backup(backup)
+    _check_backup(backup, clock)
     if isinstance(address, PostgresAddress):
         return _restore_rows(backup, address, watcher, clock)
     return _restore_file(backup, address, clock)
 
 
-def _check_backup(backup: Path) -> None:
+def _check_backup(backup: Path, clock: Clock) -> None:
     try:
         if backup.is_dir():
-            newest = find_newest(backup)
+            newest = find_newest(backup, clock=clock)
             which = "" if newest is None else f", such as {newest}"
             raise InvalidArgument(f"{backup} is a folder: name one file{which}")
         if not backup.is_file():

@@ -149,12 +149,13 @@ def test_an_older_backup_that_cannot_be_removed_is_named_with_the_new_one(
 def test_the_newest_backup_of_a_folder_is_found(
     store: Store, folder: Path, clock: SteppingClock
 ) -> None:
-    assert backups.find_newest(folder) is None
+    backups.back_up(store, folder, clock=lambda: clock() + 10**15)  # a clock that was ahead
+    assert backups.find_newest(folder, clock=clock) is None
     for _ in range(2):
         made = backups.back_up(store, folder, clock=clock)
         clock.advance(1)
     (folder / "resumes-mine.db").touch()
-    assert backups.find_newest(folder) == made.path
+    assert backups.find_newest(folder, clock=clock) == made.path
 
 
 def test_a_file_that_exists_is_not_written_over(store: Store, tmp_path: Path) -> None:
