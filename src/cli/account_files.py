@@ -35,9 +35,10 @@ FILE = click.Path(dir_okay=False, readable=False, path_type=Path, allow_dash=Tru
 def export(session: Session, name: str, file: Path, with_keys: bool, overwrite: bool) -> None:
     """Write the account NAME whole, as NDJSON, to FILE or standard output.
 
-    FILE is a file that is not there yet, or a pipe or a device, which is written to.
     Its resumes as they are stored, its history of imports, and with --with-keys its keys, which
     count then wherever it is imported. What comes in meanwhile is left out.
+
+    FILE is a file that is not there yet, or a pipe or a device, which is written to.
     """
     from resumes.store import account_export, accounts
 

@@ -51,7 +51,7 @@ def stop_event() -> Iterator[threading.Event]:
 
 @contextlib.contextmanager
 def tidied_up() -> Iterator[None]:
-    """The first SIGTERM during the block raises KeyboardInterrupt, as Ctrl-C does, so that what was
+    """Have the first SIGTERM during the block raise KeyboardInterrupt, as Ctrl-C does, so that what was
     half written is removed; the process then ends by the signal.
 
     Only for the main thread, where Python runs handlers.

@@ -1,4 +1,4 @@
-"""Files that a command writes: whole or not there, and in the place of nothing by mistake.
+"""Files that a command writes: whole or not there, and in the place of nothing by mistake (pitfalls S21).
 
 Whatever writes a file that a person names, or one beside the store, writes a draft beside it and
 gives that the name at the end, by `place` or by `replace`. `OutputFile` is what a command is told
@@ -17,7 +17,7 @@ from resumes.errors import Conflict, InvalidArgument
 
 JOURNALS: Final = ("-journal", "-wal", "-shm")
 """What SQLite adds to the name of a database. It takes a file of such a name for a part of the
-database: it plays it back, or removes it."""
+database: it plays it back, or removes it (pitfalls S22)."""
 
 SIDE_FILES: Final = (*JOURNALS, ".lane", ".lock")
 """These, and what a store adds for its locks."""

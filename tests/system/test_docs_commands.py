@@ -65,6 +65,7 @@ ANA: Final = (
 )
 SCENES: Final[Mapping[str, Scene]] = {
     "README.md": Scene(),
+    "docs/accounts.md": Scene(before=ANA),
     "docs/api.md": Scene(
         before=(
             "resumes accounts create ana --plan business",
