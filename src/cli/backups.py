@@ -1,5 +1,6 @@
 """`resumes db backup` and `resumes db restore`."""
 
+import contextlib
 from pathlib import Path
 
 import click
@@ -55,6 +56,7 @@ def restore(session: Session, file: Path) -> None:
     A store in a file is kept beside it. In PostgreSQL the database has to be empty. What came after
     the backup is not in it; ids go on above all that were given.
     """
+    from resumes import watched_folder
     from resumes.store.moving import restoring
 
     settings = session.settings()
@@ -62,6 +64,9 @@ def restore(session: Session, file: Path) -> None:
         make_home(settings.home)
     with tidied_up(), told_steps() as steps:
         restored = restoring.restore(file, settings.database_url, watcher=steps)
+    with contextlib.suppress(OSError):  # else the importer refuses the folder, and says what to do
+        owner = watched_folder.Owner(restored.store_id, restored.label)
+        watched_folder.follow(settings.inbox, restored.kept_id, owner)
     if session.as_json:
         kept = restored.kept
         put_json(

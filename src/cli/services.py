@@ -1,9 +1,12 @@
 """What `up` and `demo` both set up: an account with an inbox, the API's and importer's commands."""
 
+import contextlib
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from resumes.errors import Conflict
+from cli.session import Session
+from resumes.errors import Conflict, InvalidArgument
 
 if TYPE_CHECKING:
     from resumes.settings import Settings
@@ -15,6 +18,15 @@ DATABASE = "RESUMES_DATABASE"
 
 PLAN = "business"
 """The plan of an account that nobody chose a plan for."""
+
+
+@contextlib.contextmanager
+def naming_commands(session: Session) -> Iterator[None]:
+    """Have the commands that a refusal in the block names lead to this session's home and store."""
+    try:
+        yield
+    except InvalidArgument as error:
+        raise InvalidArgument(session.installation().typeable(error.message)) from None
 
 
 def find_or_make_account(store: "Store", inbox: Path, name: str) -> "AccountInfo":

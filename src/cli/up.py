@@ -18,6 +18,7 @@ from cli.output import put, put_json_line, say
 from cli.services import (
     check_address,
     find_or_make_account,
+    naming_commands,
     serve_arguments,
     store_environment,
     watch_arguments,
@@ -87,7 +88,12 @@ def alone(home: Path) -> Iterator[None]:
 
 def _prepare(session: Session, settings: "Settings") -> Path | None:
     """Home, store, account, inbox and key are there; where the key lies, if still in a file."""
+    from resumes import watched_folder
+
     with session.store(makes=True) as store:
+        settings.inbox.mkdir(exist_ok=True)
+        with naming_commands(session):
+            watched_folder.set_owner(settings.inbox, watched_folder.owner_of(store))
         find_or_make_account(store, settings.inbox, ACCOUNT)
         path = settings.home / KEY_FILE
         new = make_first_key(store, ACCOUNT)

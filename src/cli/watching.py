@@ -17,6 +17,7 @@ from cli.logs import is_file_or_pipe, narrating_behind, set_up_logs
 from cli.outcomes import summary
 from cli.output import put_json_line, say
 from cli.progress import Meter, metered
+from cli.services import naming_commands
 from cli.session import Session, pass_session
 from cli.signals import end_with_standard_input, stop_event
 from cli.text import safe_text
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 )
 @account_option("Whose files in ROOT itself are.")
 @click.option("--once", is_flag=True, help="Import what is there, then end.")
+@click.option("--adopt", is_flag=True, help="Take over a folder that belongs to another store.")
 @click.option("--dry-run", is_flag=True, help="Say what --once would do, and change nothing.")
 @click.option(
     "--settle",
@@ -59,6 +61,7 @@ def watch(
     root: Path | None,
     account: str | None,
     once: bool,
+    adopt: bool,
     dry_run: bool,
     until_stdin_ends: bool,
     poll: bool,
@@ -90,9 +93,11 @@ def watch(
             if not dry_run:
                 root.mkdir(exist_ok=True)
         left = LeftFiles(session, meter)
+        commands = session.installation()
         options = service.Options(
             account=account,
             once=once,
+            adopts=adopt,
             dry_run=dry_run,
             settle_s=settings.settle_s,
             scan_s=settings.scan_s,
@@ -104,14 +109,15 @@ def watch(
         )
         if not once and not until_stdin_ends:
             say(f"Watching {safe_text(str(root))}. Ctrl-C stops it.")
-        with contextlib.nullcontext() if dry_run else Filler(store):
+        filling = contextlib.nullcontext() if dry_run else Filler(store)
+        with filling, naming_commands(session):
             ends = service.watch(
                 store,
                 root,
                 options,
                 stop=stop,
                 on_file=lambda report: tell(session, meter, report),
-                on_notice=lambda notice: say(safe_text(str(notice))),
+                on_notice=lambda notice: say(safe_text(commands.typeable(str(notice)))),
                 on_progress=meter.progressed,
                 on_ignored=left.tell,
             )

@@ -21,7 +21,7 @@ from importer.taking import Taken
 from resumes.analyzer import Resume
 from resumes.errors import StoreError
 from resumes.reasons import Reason
-from resumes.store import Store, ledger
+from resumes.store import Store, accounts, ledger
 from resumes.store.creating import Creation, NewResume, create_files
 from resumes.store.ledger import FileOutcome, Verdict
 
@@ -106,14 +106,24 @@ class Committer:
                 for work, creation, result in zip(works, creations, results, strict=True)
             ]
         self.observe_commit()
+        ended = [
+            Ended(work.hand_id, work.claim, end)
+            for work, end in zip(works, ends, strict=True)
+            if not (_is_deleted(end) and self.is_unknown(work.claim.account_id))
+        ]
         for _ in works:
             self._ready.popleft()
-        ended = [
-            Ended(work.hand_id, work.claim, end) for work, end in zip(works, ends, strict=True)
-        ]
         for one in ended:
             self.note_held(one.claim, one.conclusion)
         return ended
+
+    def is_unknown(self, account_id: str) -> bool:
+        """Return whether an account that is gone was not deleted by this store. Raises StoreError.
+
+        A server's database may have been restored under this importer. The files of such an account
+        stay claimed: the next importer leaves them alone until the account is there again.
+        """
+        return not accounts.find_deleted(self._store, [account_id])
 
     def _next_batch(self) -> list[Work]:
         works: list[Work] = []
@@ -199,6 +209,11 @@ class Committer:
             root=self._root,
             items=items,
         )
+
+
+def _is_deleted(conclusion: Conclusion) -> bool:
+    refusal = conclusion.refusal
+    return refusal is not None and refusal.reason is Reason.ACCOUNT_DELETED
 
 
 def _verdict(taken: Taken) -> Resume | Refusal:

@@ -28,8 +28,9 @@ from resumes.clock import Clock
 from resumes.reasons import Reason
 from resumes.store.accounts import NAME
 from resumes.store.ledger import FileOutcome
+from resumes.watched_folder import HELD
 
-DONE, FAILED, DUPLICATE, HELD = "_done", "_failed", "_duplicate", "_held"
+DONE, FAILED, DUPLICATE = "_done", "_failed", "_duplicate"
 OUTCOMES = (DONE, FAILED, DUPLICATE, HELD)
 
 

@@ -2,19 +2,20 @@
 
 import contextlib
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from importer import journals, reading
 from importer.claims import CLAIM_ID, Claim
 from importer.filing import Filed, Filer, Filing
-from importer.journals import ACCOUNT_ID, Journal
+from importer.journals import Journal
 from importer.steps import Observer, Step
 from importer.taking import Again, Candidate, Left, Taken, Taker
 from importer.trying import Trial
 from importer.workspaces import Workspace
 from resumes.clock import Clock
+from resumes.store.identifiers import ACCOUNT_ID
 
 
 @dataclass(slots=True)
@@ -81,8 +82,10 @@ class Hand:
         if claim_id is not None and journal is not None:
             journal.settle(claim_id)
 
-    def take_over(self) -> Remains:
+    def take_over(self, *, without: Collection[str] = ()) -> Remains:
         """What lies in the workspace is ours to go on with (pitfalls I6).
+
+        Claims of the accounts `without` stay as they are, for a later importer.
 
         a journal and its file    to be gone on with
         a journal alone           the file is still in the inbox, or was filed: tidied up
@@ -93,6 +96,8 @@ class Hand:
         found = {claim_id: folder for folder, claim_id in self._find_claims()}
         for claim_id, folder in sorted(found.items()):
             entry = entries.pop(claim_id, None)
+            if folder.rpartition("/")[2] in without:
+                continue
             if entry is not None and entry.claim.folder == folder:
                 claim = _counted(entry)
                 self._taker.adopt(claim, entry.journal, entry.signature)

@@ -9,7 +9,6 @@ account's name now.
 
 import contextlib
 import os
-import re
 import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -17,9 +16,10 @@ from typing import NamedTuple
 
 from importer import contents, reading, reports
 from importer.claims import Claim
-from importer.filing import HELD, report_path
+from importer.filing import report_path
 from importer.names import escaped_before, find_extension
 from importer.taking import Candidate
+from resumes.watched_folder import HELD, HELD_NAME
 
 RELEASE_FILES = 500
 """Files released at a time, so that the others are not kept waiting."""
@@ -27,8 +27,6 @@ RELEASE_FILES = 500
 FRESH_NS = 2_000_000_000
 """A folder that changed so short a time before it was listed may have changed once more within
 the same tick of the file system's clock."""
-
-_HELD_NAME = re.compile(r"([0-9a-f]{24})-([0-9a-f]{16})-.+", re.DOTALL)
 
 
 class Held(NamedTuple):
@@ -90,7 +88,7 @@ def _list(path: str) -> list[Held]:
     files = []
     with contextlib.suppress(OSError):
         for name in os.listdir(path):  # noqa: PTH208  (names are all that is asked for)
-            match = _HELD_NAME.fullmatch(name)
+            match = HELD_NAME.fullmatch(name)
             is_file = match is not None and find_extension(name) is not None
             if match and is_file and not name.endswith(reports.SUFFIX):
                 files.append(Held(match[1], match[2], f"{path}/{name}"))

@@ -9,7 +9,6 @@ that was cut off by a kill says nothing.
 
 import contextlib
 import os
-import re
 import secrets
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -21,10 +20,10 @@ from importer import reading
 from importer.claims import CLAIM_ID, Claim
 from importer.names import escaped_before
 from importer.reading import Signature
+from resumes.store.identifiers import ACCOUNT_ID
 
 SUFFIX = ".journal"
 MAX_BYTES = 64 * 1024 * 1024
-ACCOUNT_ID = re.compile(r"[0-9a-f]{16}")
 
 
 class Journal:

@@ -16,6 +16,9 @@ class Options:
     once: bool = False
     """Drain the folder and end, in place of watching it."""
 
+    adopts: bool = False
+    """Take ROOT over, should it belong to another store."""
+
     dry_run: bool = False
     """Say what would become of the files, and change nothing."""
 

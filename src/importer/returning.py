@@ -45,6 +45,11 @@ class Returns:
         return bool(self._held)
 
     @property
+    def account_ids(self) -> Collection[str]:
+        """The ids of the accounts that have such files."""
+        return self._held.keys()
+
+    @property
     def are_due(self) -> bool:
         """Whether there are files to take up now."""
         return bool(self._next)

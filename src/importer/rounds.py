@@ -8,7 +8,7 @@ accounts, held files, requests, importers that are gone.
 import contextlib
 import os
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from pathlib import Path
 
 from importer import scanning, workspaces
@@ -29,9 +29,11 @@ from importer.telling import FileReport, Progress, Remarks, Summary, as_report
 from importer.trying import Trial
 from importer.worker import Batch, Setup
 from importer.workforce import Workforce
-from resumes.errors import InvalidArgument
+from resumes import watched_folder
+from resumes.errors import InvalidArgument, StoreError, StoreUnavailable
 from resumes.store import Store, accounts, identifiers
 from resumes.store.accounts import AccountInfo
+from resumes.store.identifiers import ACCOUNT_ID
 from resumes.store.ledger import FileOutcome
 
 CARE_S = 0.5
@@ -74,6 +76,7 @@ class Importer:
         self._changes = changes or Changes()
         self._observe = observe
         self._monotonic = monotonic
+        self._health = health or Health(lambda finding: None)
         self._trial = Trial(options.format, options.settle_s)
         self._pipeline = Pipeline(
             store,
@@ -92,7 +95,7 @@ class Importer:
             clock=store.clock,
             monotonic=monotonic,
             remarks=remarks,
-            health=health or Health(lambda finding: None),
+            health=self._health,
         )
         self._returns = Returns(store, root)
         self._workforce = Workforce(
@@ -103,6 +106,10 @@ class Importer:
         )
         self._tally = Tally()
         self._accounts: list[AccountInfo] = []
+        self._left_claims: set[str] = set()
+        """The folders of claims that were left alone, of accounts that the store did not know."""
+        self._unknown_ids: set[str] = set()
+        """The accounts that people were told the store does not know."""
         self._next_care = self._next_accounts = self._next_take_over = monotonic()
         self._trouble: OSError | None = None
 
@@ -255,6 +262,7 @@ class Importer:
 
     def _take_care(self) -> None:
         """What others changed is known, and is acted upon."""
+        self._check_owner()
         self._keep_workspace()
         self._returns.look()
         self._find_accounts()
@@ -262,7 +270,10 @@ class Importer:
         for claim_id in self._returns.last_ids():
             self._pipeline.ids.follow(claim_id)
         by_id = {one.id: one for one in self._accounts}
-        self._pipeline.queues = self._returns.release(by_id, busy=self._pipeline.engaged)
+        unknown = self._find_unknown({*self._returns.account_ids, *map(_last, self._left_claims)})
+        busy = self._pipeline.engaged | unknown
+        self._pipeline.queues = self._returns.release(by_id, busy=busy)
+        self._tell_unknown(unknown)
         self._returns.take_requests()
         self._find_owners()
 
@@ -277,9 +288,20 @@ class Importer:
             self._find_accounts()
             self._find_owners()
 
+    def _check_owner(self) -> None:
+        # Another store may have adopted the folder, or another folder may lie in its place.
+        try:
+            watched_folder.check_owner(self._root, watched_folder.owner_of(self._store))
+        except InvalidArgument as error:
+            self._health.degraded("owner", error.message)
+            where = escaped(str(self._root))
+            raise StoreUnavailable(f"{where} belongs to another store") from None
+        self._health.ok("owner")
+
     def _keep_workspace(self) -> None:
         # Somebody may have emptied or replaced the whole folder under us.
         if not self._pipeline.own.workspace.is_held:
+            watched_folder.set_owner(self._root, watched_folder.owner_of(self._store))
             self._give_up(self._workforce.end())
             self._pipeline.replace_own(self._make_hand())
 
@@ -290,6 +312,28 @@ class Importer:
             self._accounts = accounts.list_accounts(self._store)
             self._next_accounts = now + min(ACCOUNTS_S, self._options.scan_s)
 
+    def _find_unknown(self, account_ids: Collection[str]) -> set[str]:
+        """Return the accounts that the store neither has nor has deleted.
+
+        Their files are left alone: the store may be older than they are, after a restore.
+        """
+        others = set(account_ids) - {one.id for one in self._accounts}
+        if not others:
+            return others
+        self._accounts = accounts.list_accounts(self._store)
+        others -= {one.id for one in self._accounts}
+        return others - accounts.find_deleted(self._store, others)
+
+    def _tell_unknown(self, unknown: set[str]) -> None:
+        if unknown == self._unknown_ids:
+            return
+        self._unknown_ids = unknown
+        text = watched_folder.tell_unknown(watched_folder.count_waiting(self._root), unknown)
+        if text is None:
+            self._health.ok("unknown accounts")
+        else:
+            self._health.degraded("unknown accounts", f"{text}. {watched_folder.UNKNOWN_REMEDY}")
+
     def _take_over(self) -> None:
         """What importers and workers left that are gone is ours."""
         for candidates in self._workforce.bury():
@@ -299,10 +343,16 @@ class Importer:
         if self._monotonic() < self._next_take_over:
             return
         names = {account.id: account.name for account in self._accounts}
+        self._left_claims = set(filter(os.path.isdir, self._left_claims))
         for workspace in workspaces.iter_abandoned(self._root / WORK):
             hand = self._hand_over(workspace)
             try:
-                remains = hand.take_over()
+                folders = {folder for folder, _ in workspace.iter_claim_ids()}
+                unknown = self._find_unknown(set(filter(ACCOUNT_ID.fullmatch, map(_last, folders))))
+                remains = hand.take_over(without=unknown)
+            except StoreError:
+                hand.leave()
+                raise
             except OSError as error:
                 hand.leave()
                 self._remarks(
@@ -311,6 +361,7 @@ class Importer:
                     f"{error.strerror}. It is tried again",
                 )
                 continue
+            self._left_claims |= {folder for folder in folders if _last(folder) in unknown}
             self._pipeline.inherit(hand, (_named(claim, names) for claim in remains.claims))
             self._intake.suspect(remains.suspects)
             self._pipeline.own.keep_suspects(remains.suspects)
@@ -425,6 +476,10 @@ class Importer:
         self._give_up(self._workforce.end())
         self._hear_workers()
         self._pipeline.leave()
+
+
+def _last(path: str) -> str:
+    return path.rpartition("/")[2]
 
 
 def _named(claim: Claim, names: dict[str, str]) -> Claim:

@@ -22,7 +22,7 @@ from importer.rounds import Importer
 from importer.running import Runner
 from importer.telling import FileReport, Progress, Remarks, Summary
 from importer.watching import Watcher, watching
-from resumes import memory
+from resumes import memory, watched_folder
 from resumes.errors import InvalidArgument
 from resumes.store import Store
 
@@ -45,11 +45,12 @@ def watch(
 ) -> Summary:
     """Files dropped into ROOT become resumes, until `stop` is set, or with `once` until it is drained.
 
-    Raises InvalidArgument when ROOT is no folder that can be written to, and with `once` a
-    StoreError when the store stays out of reach. `on_file` and `on_progress` are called from this
+    Raises InvalidArgument when ROOT is no folder that can be written to, or belongs to another store,
+    and StoreError when the store cannot be read, or with `once` stays out of reach. `on_file` and `on_progress` are called from this
     thread, notices also from those of watchers and hooks; `on_ignored` with `dry_run` alone.
     """
     root = check_root(root)
+    take_root(store, root, options)
     leases.ignore_breaks()
     memory.collect_seldom()
     remarks = Remarks(on_notice)
@@ -141,6 +142,21 @@ def _pruner(store: Store, root: Path, options: Options, remarks: Remarks) -> Cal
             due = time.monotonic() + PRUNE_S
 
     return beat
+
+
+def take_root(store: Store, root: Path, options: Options) -> None:
+    """Have the folder belong to the store from now on; a dry run changes nothing.
+
+    Raises InvalidArgument for the folder of another store, and StoreError.
+    """
+    owner = watched_folder.owner_of(store)
+    try:
+        if not options.dry_run:
+            watched_folder.set_owner(root, owner, adopts=options.adopts)
+        elif not options.adopts:
+            watched_folder.check_owner(root, owner)
+    except OSError as error:
+        raise InvalidArgument(f"Cannot use {escaped(str(root))}: {error.strerror}") from None
 
 
 def check_root(root: Path) -> Path:

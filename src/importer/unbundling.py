@@ -64,7 +64,9 @@ class Unbundler:
         if self._slice:
             goes_on = self._commit_slice(work, self._bundle)
             self._slice = []
-            if goes_on:
+            if goes_on is None:
+                self._close()
+            if goes_on is not False:
                 return None
         return self._end(work, conclusions.sum_up(self._bundle.items))
 
@@ -98,8 +100,9 @@ class Unbundler:
         items = len(ledger.find_items(self._store, claim.account_id, claim.id))
         return claim._replace(items=items, attempt=0 if items > claim.items else claim.attempt)
 
-    def _commit_slice(self, work: Work, bundle: Bundle) -> bool:
-        """Whether the slice's items have come to their ends; otherwise the account is gone."""
+    def _commit_slice(self, work: Work, bundle: Bundle) -> bool | None:
+        """Whether the slice's items have come to their ends; otherwise the account is gone. None if
+        it was not deleted here: the file stays claimed."""
         portions = self._slice
         new = [one for portion in portions if (one := portion.new_resume()) is not None]
         row = self._committer.row(work)
@@ -113,9 +116,12 @@ class Unbundler:
             for portion in portions:
                 bundle.conclude(portion, failed)
             return True
+        is_gone = isinstance(result, ResumesError)
+        if is_gone and self._committer.is_unknown(work.claim.account_id):
+            return None
         self._committer.observe_commit()
         _conclude(bundle, portions, result)
-        return not isinstance(result, ResumesError)
+        return not is_gone
 
     def _end(self, work: Work, conclusion: Conclusion) -> Ended:
         self._committer.record(work, conclusion)

@@ -20,6 +20,9 @@ SYSTEM_FOLDERS: Final = frozenset({"@eaDir", "__MACOSX"})
 WORK: Final = ".work"
 """The folder below ROOT where claimed files are while they are worked on."""
 
+OWN: Final = ".importer"
+"""The folder below ROOT for what importers note of ROOT itself."""
+
 
 def find_extension(name: str) -> str | None:
     """What the name ends in, in lower case, if a file of this name is to be imported."""
@@ -48,4 +51,4 @@ def is_passed_over(name: str) -> bool:
 
 def is_outcome(name: str) -> bool:
     """Whether a name directly in ROOT is one of ours, now or in a later version."""
-    return name.startswith("_") or name == WORK
+    return name.startswith("_") or name in (WORK, OWN)

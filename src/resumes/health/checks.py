@@ -12,7 +12,11 @@ from resumes.health import store_files
 from resumes.health.files import check_requests, iter_file_findings, oldest_request_age_s
 from resumes.health.findings import Finding, notice
 from resumes.health.importers import iter_importer_findings
-from resumes.health.inboxes import iter_inbox_findings
+from resumes.health.inboxes import (
+    check_owner,
+    iter_inbox_findings,
+    iter_unknown_accounts,
+)
 from resumes.health.installation import Installation
 from resumes.health.keys import iter_key_findings
 from resumes.health.permissions import remedy_for
@@ -196,8 +200,13 @@ def _iter_inner_findings(
     known = accounts.list_accounts(store)
     yield from iter_quota_findings(installation, known, plans.list_plans(store))
     yield from iter_key_findings(installation, store)
-    names = {account.name for account in known}
-    yield from iter_inbox_findings(installation, settings.inbox, names)
+    other = check_owner(installation, store, settings.inbox)
+    if other is not None:
+        yield other
+    else:
+        names = {account.name for account in known}
+        yield from iter_inbox_findings(installation, settings.inbox, names)
+        yield from iter_unknown_accounts(store, settings.inbox, {account.id for account in known})
     yield from iter_file_findings(installation, slow.file_tallies.get(store))
     yield check_requests(oldest_request_age_s(store))
     yield from iter_importer_findings(installation, store)

@@ -4,12 +4,15 @@ import os
 from collections.abc import Iterator, Set
 from pathlib import Path
 
-from resumes.file_names import EXTENSIONS, is_hidden, is_outcome
+from resumes import watched_folder
+from resumes.file_names import EXTENSIONS, OWN, is_hidden, is_outcome
 from resumes.health.findings import Finding, notice
 from resumes.health.installation import Installation
 from resumes.health.passed_over import PassedOver, find_passed_over
 from resumes.health.permissions import remedy_for
-from resumes.store.accounts import NAME
+from resumes.store import importers
+from resumes.store.accounts import NAME, find_deleted
+from resumes.store.engine import Store
 from resumes.text import counted, escaped
 
 SUBJECT = "inbox"
@@ -43,6 +46,38 @@ def iter_inbox_findings(
         yield Finding(SUBJECT, f"{inbox}, {counted(len(folders), 'folder')}, all writable")
     for passed_over in find_passed_over(inbox)[:MANY]:
         yield _passed_over(inbox, passed_over)
+
+
+def check_owner(installation: Installation, store: Store, inbox: Path) -> Finding | None:
+    """Return the finding on an inbox that belongs to another store; None if it does not."""
+    try:
+        other = watched_folder.find_other(inbox, watched_folder.owner_of(store))
+    except OSError as error:
+        text = f"{inbox / OWN} cannot be read: {error.strerror}"
+        return Finding(SUBJECT, text, remedy_for(inbox / OWN), about=OWN)
+    if other is None:
+        return None
+    text = f"{watched_folder.tell_other(inbox, other)}: no importer of this one takes its files"
+    command = installation.command_line("watch", str(inbox), "--adopt", "--once")
+    return Finding(SUBJECT, text, watched_folder.remedy_for_other(inbox), command, about=OWN)
+
+
+def iter_unknown_accounts(store: Store, inbox: Path, account_ids: Set[str]) -> Iterator[Finding]:
+    """Find files that wait in the inbox for accounts that the store neither has nor has deleted.
+
+    `account_ids` are those of all there are. An importer that watches the inbox says it itself.
+    """
+    if any(
+        one.is_live and one.importer.root == escaped(str(inbox.resolve()))
+        for one in importers.list_importers(store)
+    ):
+        return
+    waiting = watched_folder.count_waiting(inbox)
+    others = {account_id for _, account_id in waiting} - account_ids
+    unknown = others - find_deleted(store, others) if others else others
+    text = watched_folder.tell_unknown(waiting, unknown)
+    if text is not None:
+        yield Finding(SUBJECT, text, watched_folder.UNKNOWN_REMEDY, about="unknown accounts")
 
 
 def _is_folder(path: Path) -> bool:

@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
-from sqlalchemy import Connection, Table, delete, insert, select, tuple_, update
+from sqlalchemy import Connection, Table, bindparam, delete, insert, select, tuple_, update
 
 from resumes.clock import timestamp
 from resumes.errors import Conflict, InvalidArgument, NotFound
@@ -14,6 +14,7 @@ from resumes.store.schema import (
     account_usage,
     accounts,
     api_keys,
+    deleted_accounts,
     documents,
     idempotency,
     import_requests,
@@ -26,6 +27,7 @@ from resumes.store.schema import (
     search_entries,
     search_progress,
 )
+from resumes.store.statements import Prepared
 
 NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,62}")
 FIRST_PLAN = "free"
@@ -237,6 +239,17 @@ def delete_account(
     return gone
 
 
+def find_deleted(store: Store, account_ids: Collection[str]) -> set[str]:
+    """Return those of the ids whose accounts this store has deleted, or has begun to.
+
+    An account that is neither here nor there may be of another store, or newer than a backup that
+    was restored.
+    """
+    wanted = select(deleted_accounts.c.id).where(deleted_accounts.c.id.in_(account_ids))
+    with store.read() as connection:
+        return set(connection.execute(wanted).scalars())
+
+
 def lock_account(connection: Connection, account_id: str) -> int | None:
     """The account's row is this transaction's, first as in every write; its resumes, if it exists."""
     return connection.execute(
@@ -259,6 +272,13 @@ def lock_open_account(connection: Connection, name: str) -> str:
     return account_id
 
 
+NOTE_DELETED = Prepared(
+    lambda insert: (
+        insert(deleted_accounts).values(id=bindparam("account_id")).on_conflict_do_nothing()
+    )
+)
+
+
 @each
 def _close(connection: Connection, closing: _Closing) -> None:
     count = lock_account(connection, closing.account_id)
@@ -271,6 +291,8 @@ def _close(connection: Connection, closing: _Closing) -> None:
     connection.execute(
         update(accounts).where(accounts.c.id == closing.account_id).values(closed_at=closing.now)
     )
+    # Nothing enters from here on, and there is no way back.
+    NOTE_DELETED.run(connection, account_id=closing.account_id)
     connection.execute(
         delete(key_directory).where(key_directory.c.account_id == closing.account_id)
     )

@@ -15,6 +15,9 @@ LATEST_US = 2**57
 """An id of a later time, after the year 6500, comes from no clock. In the columns that keep such
 times it leaves room for ids without end."""
 
+ACCOUNT_ID = re.compile(r"[0-9a-f]{16}")
+"""The form of an account's id."""
+
 KEY_ID = re.compile(r"key_[0-9a-f]{12}")
 """The form of an API key's id."""
 

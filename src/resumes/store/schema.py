@@ -1,8 +1,8 @@
 """The tables. Every query that concerns an account begins with its id.
 
 Tables of one account have `account_id` first in their primary key, which is what sharded
-engines distribute by; `plans`, `accounts`, `key_directory`, `importers` and `store_facts` are small
-directories. There is no cascade from accounts: a migration that rebuilds the table must not
+engines distribute by; `plans`, `accounts`, `deleted_accounts`, `key_directory`, `importers` and
+`store_facts` are small directories. There is no cascade from accounts: a migration that rebuilds the table must not
 take resumes with it.
 """
 
@@ -42,6 +42,17 @@ class Account(SQLModel, table=True):
     created_at: str = Field(sa_type=Text)
     # Set first when an account is deleted: nothing enters it while its resumes go.
     closed_at: str | None = Field(default=None, sa_type=Text)
+
+
+class DeletedAccount(SQLModel, table=True):
+    """An account that this store has deleted, or has begun to. Never removed.
+
+    A file may wait for an account that is not in `accounts`: only one that is here was deleted.
+    Others are of a store that this one was not restored to (docs/decisions/0013).
+    """
+
+    __tablename__: ClassVar[str] = "deleted_accounts"
+    id: str = Field(primary_key=True, sa_type=Text)
 
 
 class AccountUsage(SQLModel, table=True):
@@ -262,7 +273,8 @@ class StoreFact(SQLModel, table=True):
     """What the store says of itself as a whole.
 
     `oldest_program`: the revision that a program has to know; `moving_to`: where it is being
-    copied, empty where it is not; `probe`: written to see whether writing works.
+    copied, empty where it is not; `probe`: written to see whether writing works; `store_id`: random,
+    by which watched folders know their store, and the same in its backups and in its copy.
     """
 
     __tablename__: ClassVar[str] = "store_facts"
@@ -277,6 +289,7 @@ def _table(model: type[SQLModel]) -> Table:
 # What statements are written over: the models' columns as SQLAlchemy types them.
 plans = _table(Plan)
 accounts = _table(Account)
+deleted_accounts = _table(DeletedAccount)
 account_usage = _table(AccountUsage)
 api_keys = _table(ApiKey)
 key_directory = _table(KeyDirectory)

@@ -107,7 +107,7 @@ def test_a_store_that_was_copied_elsewhere_is_wrong_until_it_is_reopened(
     settings: Settings, store: Store
 ) -> None:
     installation = installation_of(store, settings, "resumes --home moved")
-    depart(store, Move(store.label, "postgresql://db/resumes", "move"))
+    depart(store, Move(store.label, "postgresql://db/resumes", "move", "a" * 16))
 
     closed = {one.subject: one for one in checks.iter_findings(installation)}["store"]
 

@@ -105,9 +105,10 @@ def test_a_deleted_account_leaves_nothing_and_its_keys_do_not_count(
         left = {
             name: connection.execute(select(func.count()).select_from(table)).scalar_one()
             for name, table in metadata.tables.items()
-            if name not in ("plans", "store_facts")
+            if name not in ("plans", "store_facts", "deleted_accounts")
         }
     assert not any(left.values()), left
+    assert accounts.find_deleted(store, [account.id, "0" * 16]) == {account.id}
     assert indexed_pieces(store) == []
 
 

@@ -4,7 +4,14 @@ from sqlalchemy import Connection, insert, select, text
 
 from resumes.store import Store, schema
 
-DIRECTORIES = {"plans", "accounts", "key_directory", "importers", "store_facts"}
+DIRECTORIES = {
+    "plans",
+    "accounts",
+    "deleted_accounts",
+    "key_directory",
+    "importers",
+    "store_facts",
+}
 
 
 def test_every_table_but_the_directories_is_keyed_by_account_first() -> None:

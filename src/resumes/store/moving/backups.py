@@ -66,11 +66,14 @@ def back_up(
     if not path.parent.is_dir():
         raise InvalidArgument(f"Folder not found: {path.parent}. Create it, or name another")
     with store.read() as connection:
-        if origin := marking.read_marks(connection).filled_from:
-            raise Conflict(f"The store is still being filled from {origin}: let that end first")
+        marks = marking.read_marks(connection)
+    if marks.filled_from:
+        raise Conflict(
+            f"The store is still being filled from {marks.filled_from}: let that end first"
+        )
     with scratch_beside(path, refused=InvalidArgument) as folder:
         new = folder / "resumes.db"
-        _take(store, new, watcher)
+        _take(store, marks.store_id, new, watcher)
         examine(new, path)
         size_bytes = new.stat().st_size
         place(new, path)
@@ -84,9 +87,9 @@ def _path_in(destination: Path, clock: Clock) -> Path:
     return destination
 
 
-def _take(store: Store, new: Path, watcher: Watcher) -> None:
+def _take(store: Store, store_id: str, new: Path, watcher: Watcher) -> None:
     if store.path is None:
-        _take_rows(store, new, watcher)
+        _take_rows(store, store_id, new, watcher)
         return
     size = store.database.measure()
     total = size.data_bytes + (size.log_bytes or 0)
@@ -98,12 +101,12 @@ def _take(store: Store, new: Path, watcher: Watcher) -> None:
     )
 
 
-def _take_rows(store: Store, new: Path, watcher: Watcher) -> None:
+def _take_rows(store: Store, store_id: str, new: Path, watcher: Watcher) -> None:
     """All rows of a moment, while others write: from a transaction that sees only that."""
     from resumes.store.postgresql.snapshots import snapshot_of
 
     with open_store(f"sqlite:///{new}") as target:
-        filling.begin(target, Move(store.label, target.label, "backup"))
+        filling.begin(target, Move(store.label, target.label, "backup", store_id))
         with snapshot_of(store.url) as connection:
             transfer(connection, target, watcher)
         filling.finish(target)

@@ -15,7 +15,7 @@ from resumes.store.engine import Store, each
 from resumes.store.moving.marking import Move, read_marks, set_marks
 from resumes.store.moving.tables import READERS, TABLES, WIDE, Key, Reader, Row, Told
 from resumes.store.patience import keep_trying
-from resumes.store.schema import accounts, importers, key_directory, plans
+from resumes.store.schema import accounts, deleted_accounts, importers, key_directory, plans
 from resumes.store.statements import Prepared, driver, run_many
 from resumes.store.transit import allowed_in_transit
 from resumes.store.writes import proved_by
@@ -52,7 +52,8 @@ def _begin(connection: Connection, move: Move) -> None:
         raise Conflict(f"The target is itself being moved to {marks.moving_to}. Name another one")
     if not marks.filled_from:
         _refuse_content(connection)
-        connection.execute(delete(plans))
+        for table in (plans, deleted_accounts):
+            connection.execute(delete(table))
     elif marks.filled_from != move.source:
         raise Conflict(
             f"The target is still being filled from {marks.filled_from}. Let that end, or name "
@@ -60,7 +61,7 @@ def _begin(connection: Connection, move: Move) -> None:
         )
     elif marks.move != move.name:
         _empty(connection)
-    set_marks(connection, filled_from=move.source, move=move.name)
+    set_marks(connection, filled_from=move.source, move=move.name, store_id=move.store_id)
 
 
 def _refuse_content(connection: Connection) -> None:

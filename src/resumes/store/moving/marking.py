@@ -1,4 +1,5 @@
-"""The marks of a copy on its two stores (resumes.store.transit), and waiting for those who write."""
+"""The store's id, the marks of a copy on its two stores (resumes.store.transit), and waiting for those
+who write."""
 
 import secrets
 from collections.abc import Mapping
@@ -17,6 +18,9 @@ from resumes.store.transit import FILLED_FROM, MOVING_TO, allowed_in_transit
 MOVE: Final = "move"
 """The fact that names a move: both of its stores say the same, unless one was written to since."""
 
+STORE_ID: Final = "store_id"
+"""The fact by which watched folders know their store (docs/decisions/0013)."""
+
 WRITERS_S: Final = 30.0
 """How long those who began to write before the mark are waited for."""
 
@@ -28,17 +32,18 @@ REMOVE_FACT: Final = Prepared(delete(store_facts).where(store_facts.c.name == bi
 
 
 class Marks(NamedTuple):
-    """What a store says of a copy; what it does not say is empty."""
+    """What a store says of itself and of a copy; what it does not say is empty."""
 
     moving_to: str
     filled_from: str
     move: str
+    store_id: str
 
 
 def read_marks(connection: Connection) -> Marks:
     """What the store says now."""
     facts: Mapping[str, str] = dict(FACTS.run(connection).fetchall())
-    return Marks(*(facts.get(name, "") for name in (MOVING_TO, FILLED_FROM, MOVE)))
+    return Marks(*(facts.get(name, "") for name in (MOVING_TO, FILLED_FROM, MOVE, STORE_ID)))
 
 
 def set_marks(
@@ -47,10 +52,12 @@ def set_marks(
     moving_to: str | None = None,
     filled_from: str | None = None,
     move: str | None = None,
+    store_id: str | None = None,
 ) -> None:
     """The store says so; part of a transaction. What is empty is said no longer, and what is None
     stays as it is."""
-    for fact, value in ((MOVING_TO, moving_to), (FILLED_FROM, filled_from), (MOVE, move)):
+    facts = {MOVING_TO: moving_to, FILLED_FROM: filled_from, MOVE: move, STORE_ID: store_id}
+    for fact, value in facts.items():
         if value or (value is not None and fact == MOVING_TO):  # which every store has
             SET_FACT.run(connection, name=fact, value=value)
         elif value is not None:
@@ -58,11 +65,13 @@ def set_marks(
 
 
 class Move(NamedTuple):
-    """The rows of one store on their way to another: what both are called, and a name of its own."""
+    """The rows of one store on their way to another: what both are called, a name of its own, and the
+    store's id, which goes along."""
 
     source: str
     target: str
     name: str
+    store_id: str
 
 
 def new_name() -> str:
@@ -76,7 +85,8 @@ def plan_move(source: Store, target: str) -> Move:
     with source.read() as connection:
         marks = read_marks(connection)
     _check_departure(marks, target, source.label)
-    return Move(source.label, target, marks.move if marks.moving_to else new_name())
+    name = marks.move if marks.moving_to else new_name()
+    return Move(source.label, target, name, marks.store_id)
 
 
 def _check_departure(marks: Marks, target: str, own_label: str) -> None:

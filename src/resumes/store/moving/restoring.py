@@ -10,9 +10,9 @@ import tempfile
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
-from sqlalchemy import Connection, bindparam, delete, select, update
+from sqlalchemy import Connection, bindparam, delete, inspect, select, update
 
 from resumes.clock import Clock, system_clock
 from resumes.errors import InvalidArgument, StoreIncompatible, StoreUnavailable
@@ -21,11 +21,11 @@ from resumes.store.engine import Store, each, open_store
 from resumes.store.locks import FileLock
 from resumes.store.moving import filling
 from resumes.store.moving.backups import find_newest, stamp
-from resumes.store.moving.marking import Move, new_name, set_marks
+from resumes.store.moving.marking import Move, new_name, read_marks, set_marks
 from resumes.store.moving.tables import READERS
 from resumes.store.moving.transferring import Watcher, nobody, transfer
 from resumes.store.processes import name_processes
-from resumes.store.schema import account_usage, import_requests, importers
+from resumes.store.schema import account_usage, import_requests, importers, store_facts
 from resumes.store.sqlite.database import sqlite_engine
 from resumes.store.sqlite.files import (
     check_room,
@@ -57,12 +57,15 @@ class Restored:
     """What was restored. `kept`: the store that was replaced; None where there was none.
 
     `is_kept_readable`: whether its last ids could be read; if not, ids go on above the clock.
+    `store_id` is the backup's; `kept_id` that of the store that was replaced, empty if not known.
     """
 
     label: str
     resumes: int
+    store_id: str
     kept: Path | None
     is_kept_readable: bool = True
+    kept_id: str = ""
 
 
 def restore(
@@ -138,13 +141,21 @@ def _restore_file(backup: Path, address: SqliteAddress, clock: Clock) -> Restore
         with _opened_copy(backup, folder) as store:
             if not was_there:
                 alone.enter_context(_alone(path))
-            replaced = _read_last_ids(path)
-            store.write(_lift, _Floor(clock(), replaced or {}))
+            replaced = _read_replaced(path)
+            store.write(_lift, _Floor(clock(), replaced.last_ids if replaced else {}))
             resumes = _count_resumes(store)
+            store_id = _find_id(store)
         kept = path.with_name(f"{path.name}.before-restore-{stamp(clock())}")
         had_one = path.exists()
         exchange(folder / "resumes.db", path, kept)
-    return Restored(f"sqlite:///{path}", resumes, kept if had_one else None, replaced is not None)
+    return Restored(
+        f"sqlite:///{path}",
+        resumes,
+        store_id,
+        kept if had_one else None,
+        replaced is not None,
+        replaced.store_id if replaced else "",
+    )
 
 
 def _lock_path(path: Path) -> Path:
@@ -169,18 +180,27 @@ def _alone(path: Path) -> Iterator[None]:
         life.close()
 
 
-def _read_last_ids(path: Path) -> Mapping[str, int] | None:
-    """By account, and the store's log is empty; None for a store that cannot be read."""
+class _Replaced(NamedTuple):
+    """What is known of the store that is replaced: by account its last id, and its own id."""
+
+    last_ids: Mapping[str, int]
+    store_id: str = ""
+
+
+def _read_replaced(path: Path) -> _Replaced | None:
+    """Read the store that is replaced, and empty its log; None for one that cannot be read."""
     if not path.exists():
-        return {}
+        return _Replaced({})
     if not is_database(path):
         return None  # SQLite would clear away the log beside it
     engine = sqlite_engine(path, transactions=False)
     try:
         with engine.connect() as connection:
             last_ids = dict(LAST_IDS.run(connection).fetchall())
+            is_older = not inspect(connection).has_table(store_facts.name)
+            store_id = "" if is_older else read_marks(connection).store_id
             connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)").all()
-            return last_ids
+            return _Replaced(last_ids, store_id)
     except DRIVER_ERRORS:
         return None
     finally:
@@ -203,6 +223,11 @@ def _lift(connection: Connection, floor: _Floor) -> None:
         LIFT.run(connection, account=account_id, least_us=least_us)
 
 
+def _find_id(store: Store) -> str:
+    with store.read() as connection:
+        return read_marks(connection).store_id
+
+
 def _count_resumes(store: Store) -> int:
     with store.read() as connection:
         return READERS["resumes"].count(connection)
@@ -211,16 +236,17 @@ def _count_resumes(store: Store) -> int:
 def _restore_rows(
     backup: Path, address: PostgresAddress, watcher: Watcher, clock: Clock
 ) -> Restored:
-    move = Move(f"the backup {backup.name}", address.label, new_name())
     with (
         tempfile.TemporaryDirectory(prefix="resumes-restore-") as folder,
         _opened_copy(backup, Path(folder)) as source,
         open_store(address.url) as target,
     ):
-        filling.begin(target, move)
+        store_id = _find_id(source)
+        origin = f"the backup {backup.name}"
+        filling.begin(target, Move(origin, address.label, new_name(), store_id))
         with source.read() as connection:
             transfer(connection, target, watcher)
         target.write(_lift, _Floor(clock(), {}))
         filling.finish(target)
         resumes = _count_resumes(target)
-    return Restored(address.label, resumes, None)
+    return Restored(address.label, resumes, store_id, None)

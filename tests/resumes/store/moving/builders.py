@@ -19,6 +19,8 @@ NAMES = ("Zoë Ünal", "李娜", "Ada \N{GRINNING FACE}", "o'Neil \\N \t x", 'qu
 def fill_store(store: Store, *, resumes: int = 10, names: tuple[str, ...] = NAMES) -> None:
     """Two accounts with so many resumes each, and every other table has rows, too."""
     plans.set_plan_limits(store, PlanChange("business", None))
+    accounts.create_account(store, "gone")
+    accounts.delete_account(store, "gone")
     for account_name in ("ana", "bob"):
         account = accounts.create_account(store, account_name, plan="business")
         keys.create_key(store, account_name)

@@ -187,6 +187,6 @@ def test_where_a_backup_cannot_go_is_said(store: Store, tmp_path: Path) -> None:
 
 
 def test_a_store_that_is_half_filled_is_not_backed_up(store: Store, tmp_path: Path) -> None:
-    filling.begin(store, Move("sqlite:////here.db", store.label, "0123"))
+    filling.begin(store, Move("sqlite:////here.db", store.label, "0123", "a" * 16))
     with pytest.raises(Conflict, match=r"filled from sqlite:////here\.db"):
         backups.back_up(store, tmp_path / "backup.db")

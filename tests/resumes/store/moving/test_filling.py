@@ -15,7 +15,7 @@ from resumes.store.plans import PlanChange
 from resumes.store.schema import documents, resumes
 from tests.resumes.store.moving.builders import count_rows, held_by
 
-HERE = Move("sqlite:////here.db", "sqlite:////there.db", "0123")
+HERE = Move("sqlite:////here.db", "sqlite:////there.db", "0123", "a" * 16)
 
 
 def told_nothing(table: str, rows: int) -> None:

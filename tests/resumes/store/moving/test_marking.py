@@ -12,7 +12,7 @@ from resumes.store.moving import marking
 from resumes.store.moving.marking import Move
 from resumes.store.transit import allowed_in_transit
 
-MOVE = Move("sqlite:////here.db", "sqlite:////there.db", "0123")
+MOVE = Move("sqlite:////here.db", "sqlite:////there.db", "0123", "a" * 16)
 
 
 def test_s13_a_store_on_its_way_takes_no_write_of_any_process(store: Store, url: str) -> None:

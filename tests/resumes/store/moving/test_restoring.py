@@ -241,7 +241,7 @@ def test_a_database_that_is_not_empty_is_refused(backup: Path, store: Store, url
 
 
 def test_what_was_being_moved_is_not_once_it_is_restored(source: Store, tmp_path: Path) -> None:
-    marking.depart(source, Move(source.label, "sqlite:////there.db", "0123"))
+    marking.depart(source, Move(source.label, "sqlite:////there.db", "0123", "a" * 16))
     made = backups.back_up(source, tmp_path / "backup.db")
     restoring.restore(made.path, f"sqlite:///{tmp_path / 'new.db'}")
     with open_store(f"sqlite:///{tmp_path / 'new.db'}") as store:

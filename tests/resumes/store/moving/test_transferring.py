@@ -9,7 +9,7 @@ from tests.resumes.store.moving.builders import held_by
 
 
 def begin(source: Store, target: Store) -> None:
-    filling.begin(target, Move(source.label, target.label, "0123"))
+    filling.begin(target, Move(source.label, target.label, "0123", "a" * 16))
 
 
 def test_all_rows_arrive_and_are_proved_to(source: Store, store: Store) -> None:

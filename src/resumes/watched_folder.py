@@ -1,0 +1,197 @@
+"""Which store a watched folder belongs to, and the files in it that wait for unknown accounts.
+
+    ROOT/.importer/store    {"store": "<the store's id>", "address": "<its address, for people>"}
+
+The first importer on a folder writes this, and the importers of other stores refuse the folder. One
+that was given the wrong folder or store would import files into the wrong accounts, and could say
+nothing of those that wait there for accounts that it has never had (docs/decisions/0013).
+"""
+
+import contextlib
+import json
+import os
+import re
+import secrets
+import shlex
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from resumes.errors import InvalidArgument
+from resumes.file_names import OWN, WORK
+from resumes.store import identifiers
+from resumes.store.engine import Store
+from resumes.store.moving.marking import read_marks
+from resumes.text import counted, escaped
+
+MARK: Final = "store"
+MAX_MARK_BYTES: Final = 4_096
+MAX_NAMED: Final = 3
+
+HELD: Final = "_held"
+HELD_NAME: Final = re.compile(r"([0-9a-f]{24})-([0-9a-f]{16})-.+", re.DOTALL)
+"""How files are named that wait for a place: a claim's id, an account's id, their own name."""
+
+UNKNOWN_REMEDY: Final = (
+    "Restore a backup that has it, or move the files into the folder of the account that is to have "
+    "them"
+)
+
+_FOLDER_FLAGS: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_READ_FLAGS: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_WRITE_FLAGS: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+
+
+class Owner(NamedTuple):
+    """The store that a folder belongs to. `address` is where it was when it last said so."""
+
+    store_id: str
+    address: str
+
+
+def owner_of(store: Store) -> Owner:
+    """Return what the folders of this store say. Raises StoreError."""
+    with store.read() as connection:
+        return Owner(read_marks(connection).store_id, store.label)
+
+
+def find_owner(root: Path) -> Owner | None:
+    """Return what the folder says; None where it says nothing that can be understood.
+
+    Raises OSError where it cannot be read.
+    """
+    try:
+        folder = os.open(root / OWN, _FOLDER_FLAGS)
+    except FileNotFoundError:
+        return None
+    try:
+        descriptor = os.open(MARK, _READ_FLAGS, dir_fd=folder)
+    except FileNotFoundError:
+        return None
+    finally:
+        os.close(folder)
+    with os.fdopen(descriptor, "rb") as file:
+        return _parse(file.read(MAX_MARK_BYTES))
+
+
+def _parse(content: bytes) -> Owner | None:
+    # Anybody who may write there may have edited it.
+    with contextlib.suppress(ValueError, KeyError, TypeError, RecursionError):
+        mark = json.loads(content)
+        return Owner(str(mark["store"]), str(mark["address"]))
+    return None
+
+
+def find_other(root: Path, owner: Owner) -> Owner | None:
+    """Return the other store that the folder belongs to; None if it is this one's, or nobody's yet.
+
+    Raises OSError.
+    """
+    found = find_owner(root)
+    return None if found is None or found.store_id == owner.store_id else found
+
+
+def check_owner(root: Path, owner: Owner) -> None:
+    """Raise InvalidArgument, with what to do, for the folder of another store. Raises OSError."""
+    other = find_other(root, owner)
+    if other is not None:
+        raise InvalidArgument(f"{tell_other(root, other)}. {remedy_for_other(root)}")
+
+
+def set_owner(root: Path, owner: Owner, *, adopts: bool = False) -> None:
+    """Have the folder say that it is the store's, with `adopts` also the folder of another one.
+
+    Raises InvalidArgument, with what to do, for the folder of another store; OSError.
+    """
+    if not adopts:
+        check_owner(root, owner)
+    if find_owner(root) != owner:
+        _write(root, owner)
+
+
+def follow(root: Path, replaced_id: str, owner: Owner) -> None:
+    """Have the folder of a store that was replaced say that it is now the owner's.
+
+    Any other folder stays as it is. Raises OSError.
+    """
+    found = find_owner(root)
+    if found is not None and found.store_id == replaced_id:
+        _write(root, owner)
+
+
+def _write(root: Path, owner: Owner) -> None:
+    with contextlib.suppress(FileExistsError):
+        (root / OWN).mkdir()
+    content = json.dumps({"store": owner.store_id, "address": owner.address}) + "\n"
+    temporary = f"{MARK}.{secrets.token_hex(4)}"
+    folder = os.open(root / OWN, _FOLDER_FLAGS)
+    try:
+        descriptor = os.open(temporary, _WRITE_FLAGS, 0o666, dir_fd=folder)
+        try:
+            with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+                file.write(content)
+            os.rename(temporary, MARK, src_dir_fd=folder, dst_dir_fd=folder)
+        except OSError:
+            os.unlink(temporary, dir_fd=folder)
+            raise
+    finally:
+        os.close(folder)
+
+
+def tell_other(root: Path, other: Owner) -> str:
+    """Say that the folder belongs to another store."""
+    return f"{escaped(str(root))} belongs to another store, known as {escaped(other.address)}"
+
+
+def remedy_for_other(root: Path) -> str:
+    """Say what to do about a folder that belongs to another store."""
+    return (
+        "Name that store with --home or --database, or restore its backup; or take the folder over: "
+        f"`resumes watch {shlex.quote(escaped(str(root)))} --adopt --once`"
+    )
+
+
+def count_waiting(root: Path) -> Mapping[tuple[str, str], int]:
+    """Count the held and claimed files by their folder below ROOT and their account's id."""
+    return Counter(_iter_waiting(root))
+
+
+def _iter_waiting(root: Path) -> Iterator[tuple[str, str]]:
+    for folder in _folders(root / HELD):
+        for name in _names(folder):
+            held = HELD_NAME.fullmatch(name)
+            if held is not None and not name.endswith(".report.json"):
+                yield f"{HELD}/{folder.name}", held[2]
+    for workspace in _folders(root / WORK):
+        for folder in _folders(workspace):
+            if identifiers.ACCOUNT_ID.fullmatch(folder.name):
+                for _ in filter(identifiers.RESUME_ID.fullmatch, _names(folder)):
+                    yield f"{WORK}/{workspace.name}/{folder.name}", folder.name
+
+
+def _folders(path: Path) -> list[Path]:
+    with contextlib.suppress(OSError), os.scandir(path) as entries:
+        return [Path(entry.path) for entry in entries if entry.is_dir(follow_symlinks=False)]
+    return []
+
+
+def _names(path: Path) -> list[str]:
+    with contextlib.suppress(OSError):
+        return [entry.name for entry in path.iterdir()]
+    return []
+
+
+def tell_unknown(waiting: Mapping[tuple[str, str], int], unknown: Collection[str]) -> str | None:
+    """Say which of the files wait for accounts that the store does not know; None where none do."""
+    counts: Counter[str] = Counter()
+    for (folder, account_id), files in waiting.items():
+        if account_id in unknown:
+            counts[folder] += files
+    if not counts:
+        return None
+    count = sum(counts.values())
+    named = ", ".join(escaped(folder) for folder in sorted(counts)[:MAX_NAMED])
+    more = f" and {len(counts) - MAX_NAMED} more folders" if len(counts) > MAX_NAMED else ""
+    wait = "waits for an account" if count == 1 else "wait for accounts"
+    return f"{counted(count, 'file')} in {named}{more} {wait} that this store does not know"
