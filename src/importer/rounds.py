@@ -249,7 +249,7 @@ class Importer:
         self._pipeline.unpack()
         if takes_new and not self.is_stuck:
             self._intake.look()
-            self._check_owners()
+            self._check_account_owners()
             self._give_workers()
             self._take()
             self._pipeline.commit()
@@ -262,7 +262,7 @@ class Importer:
 
     def _take_care(self) -> None:
         """What others changed is known, and is acted upon."""
-        self._check_owner()
+        self._check_folder_owner()
         self._keep_workspace()
         self._returns.look()
         self._find_accounts()
@@ -280,7 +280,7 @@ class Importer:
     def _find_owners(self) -> None:
         self._intake.find_owners({one.name: one for one in self._accounts})
 
-    def _check_owners(self) -> None:
+    def _check_account_owners(self) -> None:
         """New files go to whoever has their folder's name when they are taken (pitfalls S14)."""
         owner_ids = self._intake.owner_ids
         if owner_ids and accounts.find_open(self._store, owner_ids) != owner_ids:
@@ -288,7 +288,7 @@ class Importer:
             self._find_accounts()
             self._find_owners()
 
-    def _check_owner(self) -> None:
+    def _check_folder_owner(self) -> None:
         # Another store may have adopted the folder, or another folder may lie in its place.
         try:
             watched_folder.check_owner(self._root, watched_folder.owner_of(self._store))
