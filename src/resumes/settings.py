@@ -139,7 +139,8 @@ class Settings(BaseSettings):
     are refused, as are more than its open files allow."""
 
     client_timeout_s: Annotated[float, Field(ge=0.1, le=3_600)] = 10.0
-    """Seconds for the head of a request, and without progress in its body or in reading an answer."""
+    """Seconds for a TLS handshake, for the head of a request, and without progress in its body or in
+    reading an answer."""
 
     body_memory_bytes: Annotated[int, Field(ge=1_048_576, le=2**62)] = 64 * 1024 * 1024
     """Bytes of request bodies that an API process holds at once; beyond, requests are refused."""

@@ -27,11 +27,16 @@ STOPPING = "The server is shutting down; nothing was done, try again later"
 class Protocol(Receiving):
     """One connection."""
 
+    is_connected = False
+    """Whether HTTP has begun; over TLS that is behind the handshake."""
+
     # Its beginning and its end
 
     def connection_made(self, transport: Any) -> None:
         """As uvicorn's, over a transport that writes once in a turn; one too many is refused."""
         outgoing = Outgoing(transport, self.loop)
+        self.is_connected = True
+        self._all.discard(self)  # over TLS it was counted during the handshake
         if self._all.is_full:
             self.transport = outgoing
             self._refuse_connection()
@@ -110,6 +115,8 @@ class Protocol(Receiving):
 
     def look(self, now_s: float) -> None:
         """A client that has kept the connection waiting for too long has had the consequence."""
+        if not self.is_connected:
+            return  # the TLS handshake, which is not over, has a deadline of its own
         if self._patience.is_stuck(now_s, self.transport):
             self.transport.abort()
         elif self._reading is not BODY and not self._is_idle():

@@ -1,6 +1,7 @@
 """Servers in processes of their own, for what needs sockets and signals."""
 
 import json
+import shutil
 import socket
 import subprocess
 import sys
@@ -11,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+import pytest
 
 from resumes.store import accounts, keys, open_store
 from tests.server.builders import RESUMES
@@ -31,6 +33,19 @@ def read_all(connection: socket.socket) -> bytes:
     while chunk := connection.recv(65536):
         received += chunk
     return received
+
+
+def make_certificate(folder: Path) -> Path:
+    """A file with a certificate for 127.0.0.1 and its key."""
+    openssl = shutil.which("openssl")
+    if openssl is None:
+        pytest.skip("openssl is not installed")
+    path = folder / "cert.pem"
+    command = "req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 -subj /CN=test"
+    command += f" -addext subjectAltName=IP:127.0.0.1 -keyout {path} -out {folder / 'only.pem'}"
+    subprocess.run([openssl, *command.split()], check=True, capture_output=True)
+    path.write_text(path.read_text() + (folder / "only.pem").read_text())
+    return path
 
 
 SERVE = """

@@ -1,9 +1,7 @@
 import json
 import os
-import shutil
 import signal
 import ssl
-import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +18,13 @@ from server.counters import SharedCounters
 from server.listener import CannotListen, listen
 from tests.postgres import free_port
 from tests.server.builders import RESUMES, a_resume, error_of
-from tests.server.serving import a_connection, read_all, serve, wait_until
+from tests.server.serving import (
+    a_connection,
+    make_certificate,
+    read_all,
+    serve,
+    wait_until,
+)
 
 
 def test_a_port_in_use_is_one_clear_error(settings: Settings) -> None:
@@ -215,28 +219,15 @@ def test_a_worker_that_cannot_open_the_store_says_so_in_one_line(
     assert "Folder not found" in caplog.messages[0]
 
 
-def test_tls_is_served_with_a_certificate(tmp_path: Path, a_certificate: Path) -> None:
-    context = ssl.create_default_context(cafile=str(a_certificate))
-    with serve(tmp_path, tls_cert=str(a_certificate)) as served:
+def test_tls_is_served_with_a_certificate(tmp_path: Path) -> None:
+    certificate = str(make_certificate(tmp_path))
+    context = ssl.create_default_context(cafile=certificate)
+    with serve(tmp_path, tls_cert=certificate) as served:
         assert served.url.startswith("https://127.0.0.1:")
 
         answer: Any = httpx.get(served.url + RESUMES, verify=context)
 
     assert error_of(answer) == {"error": "Invalid API key", "status": 401}
-
-
-@pytest.fixture
-def a_certificate(tmp_path: Path) -> Path:
-    """A file with a certificate for 127.0.0.1 and its key."""
-    openssl = shutil.which("openssl")
-    if openssl is None:
-        pytest.skip("openssl is not installed")
-    path = tmp_path / "cert.pem"
-    command = "req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 -subj /CN=test"
-    command += f" -addext subjectAltName=IP:127.0.0.1 -keyout {path} -out {tmp_path / 'only.pem'}"
-    subprocess.run([openssl, *command.split()], check=True, capture_output=True)
-    path.write_text(path.read_text() + (tmp_path / "only.pem").read_text())
-    return path
 
 
 def test_without_memory_to_share_each_worker_counts_for_itself(

@@ -157,7 +157,8 @@ def _is_fault_of_ours(record: logging.LogRecord) -> bool:
 async def _accept(listener: socket.socket, server: web.Server, max_open: int) -> None:
     """Hand connections to `server` as they come; refuse those beyond `max_open`.
 
-    asyncio's own servers have no limit, and log each failure to accept, many times a second.
+    asyncio's own servers have no limit, and log each failure to accept, many times a second
+    (pitfalls R6).
     """
     loop = asyncio.get_running_loop()
     listener.setblocking(False)

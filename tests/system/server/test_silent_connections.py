@@ -6,6 +6,7 @@ import resource
 import select
 import signal
 import socket
+import ssl
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,8 +14,17 @@ from pathlib import Path
 import httpx
 import pytest
 
+from server.connections import REFUSED_AT_ONCE
 from tests.server.builders import RESUMES
-from tests.server.serving import Served, a_connection, a_head, read_all, serve, wait_until
+from tests.server.serving import (
+    Served,
+    a_connection,
+    a_head,
+    make_certificate,
+    read_all,
+    serve,
+    wait_until,
+)
 
 BODY = json.dumps({"header": {}, "sections": {}}).encode()
 TIMEOUT_S = 1.0
@@ -294,6 +304,116 @@ def test_a_body_that_is_thrown_away_takes_no_memory_from_others(tmp_path: Path) 
         )
 
         assert other.status_code == 201
+
+
+# Over TLS
+
+
+@contextlib.contextmanager
+def serve_tls(home: Path, **settings: float) -> Iterator[tuple[Served, ssl.SSLContext]]:
+    """A server over TLS, and what a client needs to trust it."""
+    certificate = str(make_certificate(home))
+    context = ssl.create_default_context(cafile=certificate)
+    with serve(home, tls_cert=certificate, **settings) as served:
+        yield served, context
+
+
+def client_hello(context: ssl.SSLContext) -> bytes:
+    """The first words of a handshake."""
+    outgoing = ssl.MemoryBIO()
+    client = context.wrap_bio(ssl.MemoryBIO(), outgoing, server_hostname="127.0.0.1")
+    with contextlib.suppress(ssl.SSLWantReadError):
+        client.do_handshake()
+    return outgoing.read()
+
+
+def ends(connection: socket.socket) -> bool:
+    """Whether the server has closed the connection, as soon as it has."""
+    with contextlib.suppress(ConnectionResetError):  # it had sent more than was read
+        read_all(connection)
+    return True
+
+
+def status_over_tls(served: Served, context: ssl.SSLContext) -> int:
+    """The status of a list by somebody without a key; 0 if the connection was closed at once."""
+    try:
+        return httpx.get(served.url + RESUMES, verify=context).status_code
+    except httpx.ConnectError:
+        return 0
+
+
+def test_tls_handshakes_that_are_not_complete_count_as_connections(tmp_path: Path) -> None:
+    with (
+        serve_tls(tmp_path, max_connections=2, client_timeout_s=3_600) as (served, context),
+        a_connection(served.url) as first,
+        a_connection(served.url) as second,
+    ):
+        second.sendall(client_hello(context))
+        assert second.recv(1)
+
+        refused = httpx.get(served.url + RESUMES, verify=context)
+        first.close()
+
+        assert refused.status_code == 503
+        assert refused.headers["Retry-After"] == "1"
+        wait_until(lambda: status_over_tls(served, context) == 401)
+
+
+@pytest.mark.parametrize("said", [0.0, 0.5, 1.0])
+def test_who_does_not_complete_a_tls_handshake_is_let_go(tmp_path: Path, said: float) -> None:
+    with (
+        serve_tls(tmp_path, max_connections=1, client_timeout_s=TIMEOUT_S) as (served, context),
+        a_connection(served.url) as silent,
+    ):
+        began_s = time.monotonic()
+        hello = client_hello(context)
+        silent.sendall(hello[: int(len(hello) * said)])
+
+        assert ends(silent)
+        assert time.monotonic() - began_s > TIMEOUT_S * 0.9
+        wait_until(lambda: status_over_tls(served, context) == 401)
+
+
+def test_tls_handshakes_that_fail_take_no_place(tmp_path: Path) -> None:
+    with serve_tls(tmp_path, max_connections=2, client_timeout_s=3_600) as (served, context):
+        for sent in [b"GET / HTTP/1.1\r\n\r\n", client_hello(context)] * 5:
+            with a_connection(served.url) as gone:
+                gone.sendall(sent)
+                with contextlib.suppress(ConnectionResetError):
+                    gone.recv(1)  # what the server has to say to that, if anything
+
+        wait_until(lambda: status_over_tls(served, context) == 401)
+
+
+def test_a_storm_of_tls_handshakes_leaves_the_others_alone(tmp_path: Path) -> None:
+    with (
+        serve_tls(tmp_path, max_connections=20, client_timeout_s=3_600) as (served, context),
+        contextlib.ExitStack() as stack,
+    ):
+        client = stack.enter_context(httpx.Client(verify=context))
+        assert client.get(served.url + RESUMES).status_code == 401
+
+        storm = [stack.enter_context(a_connection(served.url)) for _ in range(400)]
+        for connection in storm[1::2]:
+            with contextlib.suppress(ConnectionError):  # it may be closed already
+                connection.sendall(client_hello(context))
+
+        assert all(ends(connection) for connection in storm[19 + REFUSED_AT_ONCE :])
+        assert client.get(served.url + RESUMES).status_code == 401
+        assert not select.select(storm[:18:2], [], [], 0)[0]  # these are within the limit
+
+
+def test_a_tls_handshake_does_not_delay_a_stop(tmp_path: Path) -> None:
+    with (
+        serve_tls(tmp_path, client_timeout_s=3_600) as (served, context),
+        a_connection(served.url) as silent,
+    ):
+        silent.sendall(client_hello(context))
+        assert silent.recv(1)
+
+        served.process.send_signal(signal.SIGTERM)
+
+        assert served.process.communicate(timeout=30) == ("ended\n", "")
 
 
 # The end
