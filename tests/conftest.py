@@ -1,5 +1,6 @@
 """What every test gets, whether it asks or not."""
 
+import contextlib
 import logging
 import os
 import re
@@ -8,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests import engines
+from tests import engines, postgres
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -71,10 +72,17 @@ def repository() -> Path:
 
 
 @pytest.fixture(scope="session")
-def _engines(tmp_path_factory: pytest.TempPathFactory) -> Iterator[engines.Engines]:
-    started = engines.Engines(tmp_path_factory.mktemp("engines"))
-    yield started
-    started.close()
+def _engines() -> Iterator[engines.Engines]:
+    with contextlib.closing(engines.Engines()) as started:
+        yield started
+
+
+@pytest.fixture(scope="session")
+def shared_postgres(_engines: engines.Engines) -> postgres.Server:
+    """The newest PostgreSQL, which nobody stops or configures; databases of it are to be dropped."""
+    engine = _engines.get(engines.NAMES[-1])
+    assert isinstance(engine, engines.PostgresEngine)
+    return engine.server
 
 
 @pytest.fixture(scope="module")

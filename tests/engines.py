@@ -1,18 +1,17 @@
 """The engines that keep a store, for the tests that hold on each of them."""
 
 import contextlib
-import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Final, Protocol
+from typing import Final, Protocol
 
-import sqlalchemy
-from sqlalchemy import NullPool, Row, Table, delete, insert, inspect, select, text
-from sqlalchemy.exc import DBAPIError
+import psycopg
+from psycopg import sql
 
 from resumes.store import open_store
 from resumes.store.schema import metadata
 from tests import postgres
+from tests.stores import make_store_file
 
 SQLITE: Final = "sqlite"
 NAMES: Final = (SQLITE, *(f"postgresql-{version}" for version in postgres.VERSIONS))
@@ -29,10 +28,7 @@ class Engine(Protocol):
 
 
 class SqliteEngine:
-    """Files, copied from one that was made once: that is faster than making them."""
-
-    def __init__(self, folder: Path) -> None:
-        self._empty = folder / "resumes.db"
+    """Files, copied from one that was made once."""
 
     @contextlib.contextmanager
     def a_place(self, folder: Path) -> Iterator[str]:
@@ -42,11 +38,7 @@ class SqliteEngine:
     @contextlib.contextmanager
     def a_store(self, folder: Path) -> Iterator[str]:
         """The file resumes.db in this folder."""
-        if not self._empty.exists():
-            open_store(f"sqlite:///{self._empty}").close()
-        shutil.copy(self._empty, folder / "resumes.db")
-        with self.a_place(folder) as url:
-            yield url
+        yield make_store_file(folder / "resumes.db")
 
 
 class PostgresEngine:
@@ -57,67 +49,81 @@ class PostgresEngine:
     """
 
     def __init__(self, server: postgres.Server) -> None:
-        self._server = server
+        self.server = server
         self._empty: str | None = None
-        self._first_rows: dict[Table, Sequence[Row[Any]]] = {}
         self._tables: set[str] = set()
-        self._idle: list[str] = []
+        self._reset = sql.Composed([])
+        self._idle: list[tuple[str, psycopg.Connection]] = []
 
     @contextlib.contextmanager
     def a_place(self, folder: Path) -> Iterator[str]:
         """A database without a table."""
-        name = self._server.make_database()
-        yield self._server.url(name)
-        self._server.drop_database(name)
+        name = self.server.make_database()
+        yield self.server.url(name)
+        self.server.drop_database(name)
 
     @contextlib.contextmanager
     def a_store(self, folder: Path) -> Iterator[str]:
         """A database of its own."""
         if self._empty is None:
             self._empty = self._make_empty()
-        name = self._idle.pop() if self._idle else self._server.make_database(self._empty)
-        yield self._server.url(name)
-        if self._is_emptied(name):
-            self._idle.append(name)
+        if self._idle:
+            name, connection = self._idle.pop()
         else:
-            self._server.drop_database(name)
+            name = self.server.make_database(self._empty)
+            connection = psycopg.connect(self.server.url(name), autocommit=True)
+        yield self.server.url(name)
+        if self._is_emptied(connection):
+            self._idle.append((name, connection))
+        else:
+            connection.close()
+            self.server.drop_database(name)
+
+    def close(self) -> None:
+        """Close the connections to databases that no test uses."""
+        for _, connection in self._idle:
+            connection.close()
 
     def _make_empty(self) -> str:
-        name = self._server.make_database()
-        open_store(self._server.url(name)).close()
-        with self._engine(name).connect() as connection:
-            self._tables = set(inspect(connection).get_table_names())
-            for table in metadata.sorted_tables:
-                self._first_rows[table] = connection.execute(select(table)).all()
+        name = self.server.make_database()
+        open_store(self.server.url(name)).close()
+        names = [table.name for table in metadata.sorted_tables]
+        parts: list[sql.Composable] = [sql.SQL("BEGIN; SET LOCAL lock_timeout = '1s'")]
+        for table in ["search_pieces", *reversed(names)]:
+            parts.append(sql.SQL("DELETE FROM {}").format(sql.Identifier(table)))
+        with psycopg.connect(self.server.url(name)) as connection:
+            self._tables = _tables(connection)
+            for table in names:
+                for row in connection.execute(_SELECT.format(sql.Identifier(table))):
+                    values = sql.SQL(", ").join(map(sql.Literal, row))
+                    parts.append(_INSERT.format(sql.Identifier(table), values))
+        self._reset = sql.SQL("; ").join([*parts, sql.SQL("COMMIT")])
         return name
 
-    def _is_emptied(self, name: str) -> bool:
+    def _is_emptied(self, connection: psycopg.Connection) -> bool:
         """Whether the store is as it was when it was made."""
         try:
-            with self._engine(name).begin() as connection:
-                connection.execute(text("SET LOCAL lock_timeout = '1s'"))
-                if set(inspect(connection).get_table_names()) != self._tables:
-                    return False
-                connection.execute(text("DELETE FROM search_pieces"))
-                for table in reversed(metadata.sorted_tables):
-                    connection.execute(delete(table))
-                for table, rows in self._first_rows.items():
-                    if rows:
-                        connection.execute(insert(table), [dict(row._mapping) for row in rows])
-        except DBAPIError:
+            if _tables(connection) != self._tables:
+                return False
+            connection.execute(self._reset)
+        except psycopg.Error:
             return False
         return True
 
-    def _engine(self, name: str) -> sqlalchemy.Engine:
-        url = self._server.url(name).replace("postgresql://", "postgresql+psycopg://")
-        return sqlalchemy.create_engine(url, poolclass=NullPool)
+
+_SELECT: Final = sql.SQL("SELECT * FROM {}")
+_INSERT: Final = sql.SQL("INSERT INTO {} VALUES ({})")
+
+
+def _tables(connection: psycopg.Connection) -> set[str]:
+    rows = connection.execute("SELECT tablename FROM pg_tables WHERE schemaname = 'public'")
+    return {str(name) for (name,) in rows}
 
 
 class Engines:
     """All engines of a test run, each started when a test first asks for it."""
 
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
+    def __init__(self) -> None:
         self._started: dict[str, Engine] = {}
         self._servers = contextlib.ExitStack()
 
@@ -129,9 +135,10 @@ class Engines:
 
     def _start(self, name: str) -> Engine:
         if name == SQLITE:
-            return SqliteEngine(self._folder)
+            return SqliteEngine()
         version = name.removeprefix("postgresql-")
-        return PostgresEngine(self._servers.enter_context(postgres.running(version)))
+        server = self._servers.enter_context(postgres.running(version))
+        return self._servers.enter_context(contextlib.closing(PostgresEngine(server)))
 
     def close(self) -> None:
         """The servers have ended."""

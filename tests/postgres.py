@@ -4,7 +4,9 @@ Only the programs of the package are used: its own start-up would open the folde
 everybody when it is run by root.
 """
 
+import atexit
 import contextlib
+import functools
 import itertools
 import os
 import shutil
@@ -39,7 +41,8 @@ SETTINGS: Final = {
 }
 
 
-def programs(version: str, scratch: Path) -> Path:
+@functools.cache
+def programs(version: str) -> Path:
     """The folder of a version's programs, where an unprivileged user can run them."""
     spec = find_spec(PACKAGE)
     assert spec is not None, "PostgreSQL comes with the development requirements"
@@ -47,11 +50,13 @@ def programs(version: str, scratch: Path) -> Path:
     package = Path(spec.origin).parent
     if os.geteuid() != 0 or _is_open(package):
         return package / VERSIONS[version] / "bin"
+    scratch = Path(tempfile.mkdtemp(prefix="resumes-postgresql-programs-"))
+    atexit.register(shutil.rmtree, scratch, ignore_errors=True)
+    scratch.chmod(0o755)
     # They look for their libraries beside their package.
     libraries = package.parent / f"{PACKAGE}.libs"
     shutil.copytree(package / VERSIONS[version], scratch / PACKAGE / VERSIONS[version])
-    if not (scratch / libraries.name).exists():
-        shutil.copytree(libraries, scratch / libraries.name)
+    shutil.copytree(libraries, scratch / libraries.name)
     return scratch / PACKAGE / VERSIONS[version] / "bin"
 
 
@@ -75,7 +80,7 @@ class Server:
         self.port = free_port()
         self._folder = folder
         self._data = folder / "data"
-        self._bin = programs(version, folder)
+        self._bin = programs(version)
         self._settings = SETTINGS | (settings or {})
         self._user: dict[str, Any] = (
             {"user": UNPRIVILEGED, "group": "nogroup"} if os.geteuid() == 0 else {}

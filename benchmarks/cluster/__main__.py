@@ -52,7 +52,7 @@ def _run(options: argparse.Namespace, folder: Path) -> int:
         pooler = Pooler(folder / "pgbouncer")
         cluster = Cluster(
             folder,
-            programs(options.postgres, folder),
+            programs(options.postgres),
             open_site(options.site, folder),
             pooler.follow,
         )

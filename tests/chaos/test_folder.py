@@ -43,7 +43,7 @@ PIDFD_GETFD = 438
 
 def drop_what_fails(scene: Scene) -> int:
     """Too large, bombs, empty, half for ever and unreadable; how many."""
-    for name, (content, _) in sizes.REFUSED.items():
+    for name, (content, _) in sizes.refused().items():
         scene.drop(f"ana/{name}", content)
     for name, size_bytes in sizes.SPARSE.items():
         with (scene.root / "ana" / name).open("wb") as file:
@@ -51,7 +51,7 @@ def drop_what_fails(scene: Scene) -> int:
     for number in range(HALVES):
         scene.drop(f"ana/half {number}.json", a_document(f"half {number}")[: 20 + number])
     scene.drop("ana/unreadable.json", a_document("unreadable")).chmod(0)
-    refused = len(sizes.REFUSED) + len(sizes.SPARSE)
+    refused = len(sizes.refused()) + len(sizes.SPARSE)
     return refused + HALVES + 1
 
 

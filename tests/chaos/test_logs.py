@@ -14,6 +14,7 @@ from tests.chaos import checker
 from tests.chaos.campaign import Figures
 from tests.server.builders import RESUMES, a_resume
 from tests.server.serving import wait_until
+from tests.stores import make_account
 from tests.system import outputs, programs
 from tests.system.importer.scenes import Scene
 
@@ -60,8 +61,7 @@ def test_a_log_that_cannot_be_written_stops_no_create(
 
 def an_account(home: Path) -> str:
     """A key of the account "ada", on a plan for 1,000 resumes."""
-    programs.succeed(home, "accounts", "create", "ada", "--plan", "business")
-    return programs.succeed(home, "keys", "create", "ada").strip()
+    return make_account(home, "ada")
 
 
 @pytest.mark.chaos(

@@ -16,6 +16,7 @@ from cli.main import resumes
 from resumes.analyzer import parse
 from resumes.store import Store, accounts, open_store
 from resumes.store.creating import Created, NewResume, create
+from tests.stores import make_store_file
 
 
 @dataclass(frozen=True)
@@ -64,6 +65,7 @@ def run(home: Path) -> CommandLine:
 @pytest.fixture
 def acme(run: CommandLine) -> CommandLine:
     """The command line, on a home with the one account `acme`."""
+    make_store_file(run.home / "resumes.db")
     run.succeeds("accounts", "create", "acme")
     return run
 

@@ -2,7 +2,6 @@
 
 import json
 import resource
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -92,21 +91,14 @@ def test_a_source_that_is_not_there_is_not_made(run: CommandLine, tmp_path: Path
     assert not source.exists()
 
 
-@pytest.fixture(scope="module")
-def server() -> Iterator[postgres.Server]:
-    """A PostgreSQL server."""
-    with postgres.running("18") as running:
-        yield running
-
-
 def test_passwords_of_addresses_appear_nowhere(
-    acme: CommandLine, server: postgres.Server, tmp_path: Path
+    acme: CommandLine, shared_postgres: postgres.Server, tmp_path: Path
 ) -> None:
     def with_password(database: str) -> str:
-        return server.url(database).replace("resumes@", "resumes:s3cret-pass@")
+        return shared_postgres.url(database).replace("resumes@", "resumes:s3cret-pass@")
 
     store_resumes(acme.home, a_resume())
-    there = with_password(server.make_database())
+    there = with_password(shared_postgres.make_database())
     results = [
         acme("db", "copy", store_url(acme), there, "--json"),
         acme("db", "copy", store_url(acme), there),

@@ -8,16 +8,17 @@ import pytest
 from resumes.analyzer import DEFAULT_FORMAT, parse, public_view
 from resumes.export_kinds import Kind
 from resumes.exporting import export_view, file_name, iter_resumes, write
-from resumes.store import Store, accounts, creating, listing, open_store
+from resumes.store import Store, accounts, creating, listing
 from resumes.store.creating import Created, NewResume
 from resumes.store.listing import StoredResume
 from tests.importer.builders import a_full_disk
 from tests.resumes.builders import a_document
+from tests.stores import open_home
 
 
 @pytest.fixture
 def resume(tmp_path: Path) -> StoredResume:
-    with open_store(f"sqlite:///{tmp_path / 'resumes.db'}") as store:
+    with open_home(tmp_path) as store:
         return stored(store, a_document("Ada"))[0]
 
 
@@ -63,7 +64,7 @@ def test_each_kind_has_a_file_of_its_own_and_again_replaces_it(
 
 
 def test_all_resumes_of_an_account_are_walked_through(tmp_path: Path) -> None:
-    with open_store(f"sqlite:///{tmp_path / 'resumes.db'}") as store:
+    with open_home(tmp_path) as store:
         accounts.create_account(store, "zoe")
         made = stored(store, *(a_document(f"P {number}") for number in range(3)))
         account = accounts.get_account(store, "ana")

@@ -15,8 +15,11 @@ def clock() -> SteppingClock:
 
 
 @pytest.fixture
-def settings(tmp_path: Path, url: str) -> Settings:
-    return Settings(home=tmp_path, port=0, database=url)
+def settings(request: pytest.FixtureRequest, tmp_path: Path) -> Settings:
+    """Settings of a server; their database is that of the test, if it asks for a store."""
+    if "url" not in request.fixturenames:
+        return Settings(home=tmp_path, port=0)
+    return Settings(home=tmp_path, port=0, database=request.getfixturevalue("url"))
 
 
 @pytest.fixture

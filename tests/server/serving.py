@@ -14,8 +14,8 @@ from typing import Any
 import httpx
 import pytest
 
-from resumes.store import accounts, keys, open_store
 from tests.server.builders import RESUMES
+from tests.stores import make_account
 from tests.waiting import wait_until as wait_until
 
 
@@ -78,9 +78,7 @@ class Served:
 @contextmanager
 def serve(home: Path, **settings: Any) -> Iterator[Served]:
     """A server in a process of its own, on a free port, with these settings."""
-    with open_store(settings.get("database") or f"sqlite:///{home / 'resumes.db'}") as store:
-        accounts.create_account(store, "ada", plan="business")
-        key = keys.create_key(store, "ada").secret
+    key = make_account(settings.get("database") or home, "ada")
     changes = json.dumps({"home": str(home), "port": 0} | settings)
     process = subprocess.Popen(
         [sys.executable, "-c", SERVE, changes],

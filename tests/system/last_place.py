@@ -1,11 +1,13 @@
 """Many clients that want the last place of an account at the same moment."""
 
+import os
 import threading
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from tests.resumes.builders import a_document
+from tests.stores import make_account
 from tests.system import programs
 
 CLIENTS = 100
@@ -14,9 +16,7 @@ LIMIT = 3
 
 def last_place_goes_to_one(home: Path, rounds: int) -> None:
     """In each round a place is freed, all ask for it, and exactly one has it."""
-    programs.succeed(home, "accounts", "create", "ana", "--plan", "business")
-    programs.succeed(home, "plans", "set", "business", "--max-resumes", str(LIMIT))
-    key = programs.succeed(home, "keys", "create", "ana").strip()
+    key = make_account(os.environ.get("RESUMES_DATABASE", home), "ana", max_resumes=LIMIT)
     together = threading.Barrier(CLIENTS)
     with (
         programs.serving(home) as one,

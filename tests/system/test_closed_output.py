@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from resumes.store import keys, open_store
+from resumes.store import accounts, keys, open_store
 from tests.importer.builders import filed, wait_until
 from tests.resumes.builders import a_document
+from tests.stores import open_home
 from tests.system import programs
 from tests.system.outputs import full_pipe
 
@@ -19,7 +20,8 @@ from tests.system.outputs import full_pipe
 def test_a_closed_standard_output_is_refused_before_anything_is_done(
     tmp_path: Path, words: list[str]
 ) -> None:
-    programs.succeed(tmp_path, "accounts", "create", "ana")
+    with open_home(tmp_path) as store:
+        accounts.create_account(store, "ana")
     line = shlex.join(programs.command(tmp_path, *words))
     done = subprocess.run(
         ["sh", "-c", f"{line} >&-"], capture_output=True, text=True, timeout=60, check=False
@@ -33,7 +35,8 @@ def test_a_closed_standard_output_is_refused_before_anything_is_done(
 
 
 def test_all_streams_closed_harm_nothing(tmp_path: Path) -> None:
-    programs.succeed(tmp_path, "accounts", "create", "ana")
+    with open_home(tmp_path) as store:
+        accounts.create_account(store, "ana")
     line = shlex.join(programs.command(tmp_path, "accounts", "list"))
     done = subprocess.run(["sh", "-c", f"{line} <&- >&- 2>&-"], timeout=60, check=False)
     assert done.returncode == 1
@@ -44,7 +47,8 @@ def test_all_streams_closed_harm_nothing(tmp_path: Path) -> None:
 def test_an_importer_whose_log_nobody_reads_goes_on_and_ends_when_told(
     tmp_path: Path, flags: list[str]
 ) -> None:
-    programs.succeed(tmp_path, "accounts", "create", "ana")
+    with open_home(tmp_path) as store:
+        accounts.create_account(store, "ana")
     inbox = tmp_path / "inbox" / "ana"
     inbox.mkdir(parents=True, exist_ok=True)
     errors = full_pipe()

@@ -11,6 +11,7 @@ import pytest
 from resumes.analyzer import parse_imported, public_view, to_jsonresume
 from tests.resumes.analyzer.jsonresume.comparing import expected_back, written_back
 from tests.resumes.analyzer.jsonresume.json_schema import iter_faults
+from tests.stores import make_account
 from tests.system import programs
 
 CORPORA = Path(__file__).parents[3] / "shared" / "corpus"
@@ -35,8 +36,7 @@ def files_of(corpus: Path) -> Iterator[tuple[str, bytes]]:
 def test_337_files_are_imported_and_every_walk_of_the_list_gives_the_same_ids(
     tmp_path: Path,
 ) -> None:
-    programs.succeed(tmp_path, "accounts", "create", "ana", "--plan", "business")
-    key = programs.succeed(tmp_path, "keys", "create", "ana").strip()
+    key = make_account(tmp_path, "ana")
     inbox = tmp_path / "inbox" / "ana"
     inbox.mkdir(parents=True, exist_ok=True)
     for name, content in files_of(CORPUS):

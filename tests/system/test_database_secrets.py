@@ -48,10 +48,9 @@ COMMANDS = (
 
 
 @pytest.fixture(scope="module")
-def server() -> Iterator[postgres.Server]:
-    with postgres.running("18") as server:
-        server.execute(f"ALTER ROLE resumes PASSWORD '{PASSWORD}'")
-        yield server
+def server(shared_postgres: postgres.Server) -> postgres.Server:
+    shared_postgres.execute(f"ALTER ROLE resumes PASSWORD '{PASSWORD}'")
+    return shared_postgres
 
 
 @pytest.fixture

@@ -14,6 +14,7 @@ import pytest
 from resumes.store import accounts, counters, open_store
 from tests import postgres
 from tests.resumes.builders import a_document
+from tests.stores import make_account
 from tests.system import programs
 from tests.system.databases import server, url
 
@@ -28,8 +29,7 @@ FILES = 60
 @pytest.fixture
 def key(url: str, tmp_path: Path) -> str:
     """That of the account `ana`."""
-    programs.succeed(tmp_path, "accounts", "create", "ana", "--plan", "business")
-    return programs.succeed(tmp_path, "keys", "create", "ana").strip()
+    return make_account(url, "ana")
 
 
 def post(url: str, key: str, name: str) -> int:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from resumes.store import accounts, counters, open_store
 from tests.resumes.builders import a_document
+from tests.stores import make_account
 from tests.system import programs
 
 QUOTA = 100
@@ -16,9 +17,7 @@ FILES = 125
 def test_250_parallel_creates_from_http_and_importer_on_a_quota_of_100_make_100(
     tmp_path: Path,
 ) -> None:
-    programs.succeed(tmp_path, "accounts", "create", "ana", "--plan", "business")
-    programs.succeed(tmp_path, "plans", "set", "business", "--max-resumes", str(QUOTA))
-    key = programs.succeed(tmp_path, "keys", "create", "ana").strip()
+    key = make_account(tmp_path, "ana", max_resumes=QUOTA)
     inbox = tmp_path / "inbox" / "ana"
     inbox.mkdir(parents=True, exist_ok=True)
     with programs.serving(tmp_path) as url, programs.running(tmp_path, "watch"):

@@ -6,6 +6,7 @@ import threading
 from pathlib import Path
 
 from tests.resumes.builders import a_document
+from tests.stores import make_account
 from tests.system.programs import call, serving, succeed, wait_until, walk
 
 
@@ -22,8 +23,7 @@ def test_what_was_acknowledged_before_a_backup_survives_the_loss_of_the_store(
 ) -> None:
     home, backups = tmp_path / "home", tmp_path / "backups"
     backups.mkdir()
-    succeed(home, "accounts", "create", "ana", "--plan", "business")
-    key = succeed(home, "keys", "create", "ana").strip()
+    key = make_account(home, "ana")
     acknowledged: list[str] = []
     over = threading.Event()
 
@@ -60,7 +60,7 @@ def test_what_was_imported_since_a_backup_comes_back_to_those_whose_it_is(tmp_pa
     home = tmp_path / "home"
     dropped = {"ana": ["Ana 1"], "bo": ["Bo 1", "Bo 2"]}
     for account in dropped:
-        succeed(home, "accounts", "create", account, "--plan", "business")
+        make_account(home, account)
     backup = json.loads(succeed(home, "--json", "db", "backup", str(tmp_path / "b.db")))["path"]
     for account, names in dropped.items():
         folder = home / "inbox" / account

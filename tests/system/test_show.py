@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from resumes.analyzer.sections import SECTION_TYPES
+from tests.stores import make_account
 from tests.system import programs
 
 SAMPLE = "all-26-section-types-newcondensed-en.json"
@@ -30,7 +31,7 @@ def test_a_resume_of_all_26_types_with_hidden_fields_shows_record_flags_and_is_i
     file = tmp_path / "hidden.json"
     file.write_text(json.dumps(sent), encoding="utf-8")
     home = tmp_path / "home"
-    programs.succeed(home, "accounts", "create", "ana", "--plan", "business")
+    make_account(home, "ana")
     programs.succeed(home, "import", str(file), "--account", "ana")
     (entry,) = json.loads(programs.succeed(home, "list", "--json"))["resumes"]
     stored = json.loads(programs.succeed(home, "show", entry["id"], "--json"))

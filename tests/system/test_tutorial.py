@@ -13,6 +13,8 @@ from urllib.request import urlopen
 
 import pytest
 
+from resumes.store import accounts, keys
+from tests.stores import open_home
 from tests.system.pages import blocks, steps
 from tests.system.programs import call, running, serving, succeed, wait_until, walk
 from tests.system.reading import make_world, play
@@ -42,13 +44,15 @@ def test_the_program_that_the_tutorial_shows_is_the_one_that_lies_there() -> Non
 @pytest.fixture
 def home(tmp_path: Path) -> Path:
     home = tmp_path / "home"
-    succeed(home, "accounts", "create", "ana", "--plan", "business")
+    with open_home(home) as store:
+        accounts.create_account(store, "ana", plan="business")
     return home
 
 
 @pytest.fixture
 def key(home: Path) -> str:
-    return succeed(home, "keys", "create", "ana").strip()
+    with open_home(home) as store:
+        return keys.create_key(store, "ana").secret
 
 
 @pytest.fixture

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from resumes.store.engine import Store, open_store
+from resumes.store.engine import Store
+from tests.stores import open_home
 from tests.tui.builders import an_account
 
 
@@ -23,7 +24,7 @@ def _brisk(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def empty_store(tmp_path: Path) -> Iterator[Store]:
     """A store without accounts."""
-    with open_store(f"sqlite:///{tmp_path / 'resumes.db'}") as store:
+    with open_home(tmp_path) as store:
         yield store
 
 

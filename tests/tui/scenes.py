@@ -26,6 +26,7 @@ from resumes.store.items import Items, Problem
 from resumes.store.ledger import FileOutcome
 from resumes.store.plans import PlanChange
 from resumes.store.sqlite.database import SqliteDatabase
+from tests.stores import make_store_file
 from tests.tui.builders import (
     HOSTILE,
     a_document,
@@ -92,7 +93,8 @@ def standing_still(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Store, Sta
     monkeypatch.setattr(checks, "check_sqlite", lambda path: Finding("SQLite", "version 3.99.0"))
     (HOME / "inbox").mkdir(parents=True)
     HOME.chmod(0o700)
-    with open_store(f"sqlite:///{HOME.absolute() / 'resumes.db'}", clock=clock) as store:
+    url = make_store_file(HOME.absolute() / "resumes.db")
+    with open_store(url, clock=clock) as store:
         yield store, clock
 
 

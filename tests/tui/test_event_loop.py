@@ -11,8 +11,9 @@ import pytest
 from textual.pilot import Pilot
 
 from resumes.store import plans, search
-from resumes.store.engine import Store, open_store
+from resumes.store.engine import Store
 from resumes.store.search_filler import Filler
+from tests.stores import open_home
 from tests.tui.builders import an_account, stored_many
 from tests.tui.driving import LARGE, LIMIT_S, SMALL, at_rest, presses, running, shows
 
@@ -26,8 +27,7 @@ TRIES: Final = 3
 @pytest.fixture(scope="module")
 def large_store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
     """20,000 resumes, all of which can be found."""
-    path = tmp_path_factory.mktemp("large") / "resumes.db"
-    with open_store(f"sqlite:///{path}") as store:
+    with open_home(tmp_path_factory.mktemp("large")) as store:
         plans.set_plan_limits(store, plans.PlanChange("business", None))
         account = an_account(store, "ana")
         for _ in range(4):

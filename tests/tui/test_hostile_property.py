@@ -10,7 +10,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from resumes.store.engine import Store, open_store
+from resumes.store.engine import Store
+from tests.stores import open_home
 from tests.tui.driving import LARGE, SMALL, running
 from tests.tui.hostility import TEXTS, WORST, assert_harmless, assert_in_columns, fill
 from tests.tui.walking import walk
@@ -28,7 +29,7 @@ def _brisk(monkeypatch: pytest.MonkeyPatch) -> None:
 def a_store_with(texts: Sequence[str]) -> Iterator[Store]:
     with (
         tempfile.TemporaryDirectory() as folder,
-        open_store(f"sqlite:///{Path(folder) / 'resumes.db'}") as store,
+        open_home(Path(folder)) as store,
     ):
         fill(store, texts)
         yield store

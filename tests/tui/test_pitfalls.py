@@ -8,8 +8,9 @@ import pytest
 from sqlalchemy import text
 
 from resumes.store import accounts, listing, plans
-from resumes.store.engine import Store, open_store
+from resumes.store.engine import Store
 from resumes.store.search_filler import Filler
+from tests.stores import open_home
 from tests.system.programs import command
 from tests.tui.builders import a_document, an_account, stored, stored_many
 from tests.tui.console import console
@@ -39,7 +40,7 @@ def test_s9_a_terminal_ui_that_is_stopped_while_it_writes_keeps_nobody_waiting(
 ) -> None:
     home = tmp_path / "home"
     home.mkdir()
-    with open_store(f"sqlite:///{home / 'resumes.db'}") as store:
+    with open_home(home) as store:
         plans.set_plan_limits(store, plans.PlanChange("business", None))
         an_account(store, "ana")
         stored_many(store, MANY)

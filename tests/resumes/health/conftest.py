@@ -12,6 +12,7 @@ from resumes.settings import Settings
 from resumes.store import Store, accounts, open_store
 from resumes.store.accounts import AccountInfo
 from tests.resumes.store.conftest import SteppingClock
+from tests.stores import make_store_file
 
 
 def command_line(*words: str) -> str:
@@ -31,7 +32,8 @@ def settings(tmp_path: Path) -> Settings:
 
 @pytest.fixture
 def store(settings: Settings, clock: SteppingClock) -> Iterator[Store]:
-    with open_store(settings.database_url, clock=clock) as store:
+    url = make_store_file(settings.home / "resumes.db")
+    with open_store(url, clock=clock) as store:
         yield store
 
 

@@ -8,6 +8,7 @@ from resumes.store.accounts import AccountInfo
 from tests import tenants
 from tests.clocks import SteppingClock as SteppingClock
 from tests.resumes.store.moving.builders import fill_store
+from tests.stores import make_store_file
 
 
 @pytest.fixture
@@ -24,7 +25,7 @@ def store(url: str, clock: SteppingClock) -> Iterator[Store]:
 @pytest.fixture
 def source(tmp_path: Path) -> Iterator[Store]:
     """A store in a file, with rows in every table."""
-    with open_store(f"sqlite:///{tmp_path / 'source.db'}") as store:
+    with open_store(make_store_file(tmp_path / "source.db")) as store:
         fill_store(store)
         yield store
 

@@ -12,15 +12,16 @@ from pathlib import Path
 from importer.options import Options
 from importer.service import watch
 from importer.telling import FileReport, Summary
-from resumes.store import Store, accounts, importers, open_store, plans
+from resumes.store import Store, accounts, importers, plans
 from resumes.store.accounts import AccountInfo
 from resumes.store.plans import PlanChange
 from tests.resumes.builders import a_document
+from tests.stores import open_home
 from tests.system import programs
 from tests.system.importer import oracle
 from tests.system.importer.oracle import Tally
 
-STOP_S = 5.0
+STOP_S = 30.0
 """How long an importer may take to end that was told to, whatever it is at."""
 
 
@@ -99,7 +100,7 @@ class Scene:
     @contextlib.contextmanager
     def store(self) -> Iterator[Store]:
         """The store, open during the block."""
-        with open_store(f"sqlite:///{self.home / 'resumes.db'}") as store:
+        with open_home(self.home) as store:
             yield store
 
     def account(self, name: str, *, most: int | None = None) -> AccountInfo:

@@ -12,7 +12,7 @@ import pytest
 
 from importer.options import Options
 from importer.service import watch
-from resumes.store import open_store
+from resumes.store import keys, open_store
 from tests.resumes.builders import a_document
 from tests.system import programs
 from tests.system.importer.clocks import HOUR_US, JumpingClock
@@ -57,7 +57,8 @@ def test_what_a_plan_has_no_room_for_is_held_and_imported_in_order_when_it_has(
 
 def test_importing_and_posting_at_once_never_exceed_the_limit(scene: Scene) -> None:
     scene.account("ana", most=PLACES)
-    key = programs.succeed(scene.home, "keys", "create", "ana").strip()
+    with scene.store() as store:
+        key = keys.create_key(store, "ana").secret
     statuses: list[int] = []
 
     def post(url: str, sender: int) -> None:

@@ -7,7 +7,7 @@ import pytest
 from tests.resumes.builders import a_document
 from tests.system.importer.oracle import Tally, reports_of
 from tests.system.importer.scenes import Scene
-from tests.system.importer.sizes import GIGABYTE, LIMIT, REFUSED, SPARSE, filled
+from tests.system.importer.sizes import GIGABYTE, LIMIT, SPARSE, filled, refused
 
 MEMORY_BYTES = 300 * 1024 * 1024
 
@@ -19,27 +19,27 @@ def peak(tmp_path_factory: pytest.TempPathFactory) -> tuple[Scene, int]:
     scene.account("ana")
     scene.account("bo")
     with scene.watched(settle_s=0.3) as importer:
-        for name, (content, _) in REFUSED.items():
+        for name, (content, _) in refused().items():
             scene.drop(f"ana/{name}", content)
         for name, size_bytes in SPARSE.items():
             with (scene.root / "ana" / name).open("wb") as file:
                 file.truncate(size_bytes)
         scene.drop("ana/limit.json", filled("limit", LIMIT))
         scene.drop("bo/small.json", a_document("small"))
-        scene.wait_for(ended=len(REFUSED) + 5, limit_s=60)
+        scene.wait_for(ended=len(refused()) + 5, limit_s=60)
         memory = importer.most_memory_bytes
     return scene, memory
 
 
 def test_what_is_too_large_is_refused_and_the_rest_is_imported(peak: tuple[Scene, int]) -> None:
     scene, _ = peak
-    found = scene.check(files=len(REFUSED) + 5, resumes={"ana": ["limit"], "bo": ["small"]})
-    assert found == Tally(2, len(REFUSED) + 3, 0, 0, frozenset())
+    found = scene.check(files=len(refused()) + 5, resumes={"ana": ["limit"], "bo": ["small"]})
+    assert found == Tally(2, len(refused()) + 3, 0, 0, frozenset())
 
 
 def test_each_is_refused_for_its_own_reason(peak: tuple[Scene, int]) -> None:
     reports = reports_of(peak[0].root, "failed")
-    reasons = {name: reason for name, (_, reason) in REFUSED.items()}
+    reasons = {name: reason for name, (_, reason) in refused().items()}
     reasons |= dict.fromkeys(SPARSE, "too_large")
     assert {name.removeprefix("ana/"): one["reason"] for name, one in reports.items()} == reasons
 

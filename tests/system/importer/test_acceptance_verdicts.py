@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.resumes.builders import a_document
+from tests.stores import make_account
 from tests.system import programs
 from tests.system.importer.oracle import Tally, reports_of
 from tests.system.importer.scenes import Scene
@@ -75,8 +76,7 @@ class Verdicts:
 
 
 def _post_all(home: Path) -> dict[str, programs.Answer]:
-    programs.succeed(home, "accounts", "create", "ana", "--plan", "business")
-    key = programs.succeed(home, "keys", "create", "ana").strip()
+    key = make_account(home, "ana")
     with programs.serving(home, "--no-rate-limit") as url:
         return {
             name: programs.call(f"{url}/api/v1/resumes", key, method="POST", body=body)

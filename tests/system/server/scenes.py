@@ -11,9 +11,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote
 
-from resumes.store import Store, accounts, counters, keys, listing, open_store, plans
+from resumes.store import Store, accounts, counters, keys, listing, plans
 from resumes.store.plans import PlanChange
 from tests.server.serving import wait_until
+from tests.stores import open_home
 from tests.system import programs
 from tests.system.server.load import RESUMES, Answer, Wire, a_request
 
@@ -102,7 +103,7 @@ class Scene:
 
     def store(self) -> Store:
         """The store, opened by this process."""
-        return open_store(f"sqlite:///{self.home / 'resumes.db'}")
+        return open_home(self.home)
 
     def add_account(self, name: str) -> tuple[str, str]:
         """The id of a new account, and a key."""

@@ -14,7 +14,8 @@ import pytest
 from resumes.store.keys import new_secret
 from tests.server.builders import RESUMES
 from tests.server.serving import a_connection, read_all, wait_until
-from tests.system.programs import command, succeed
+from tests.stores import make_account
+from tests.system.programs import command
 
 ADDRESS = "planted.person@planted.example"
 PASSWORD = "planted-Passw0rd!"
@@ -60,8 +61,7 @@ def serving(home: Path, *flags: str) -> Iterator[Served]:
 @pytest.fixture
 def key(tmp_path: Path) -> str:
     """The key of an account in the home, whose name and key's name are planted too."""
-    succeed(tmp_path, "accounts", "create", "planted-personne", "--plan", "business")
-    return succeed(tmp_path, "keys", "create", "planted-personne", "--name", NAME).strip()
+    return make_account(tmp_path, "planted-personne", key_name=NAME)
 
 
 def a_body(**fields: object) -> dict[str, object]:

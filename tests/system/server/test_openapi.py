@@ -9,11 +9,11 @@ from typing import Any
 import httpx
 import pytest
 
-from resumes.store import accounts, keys, open_store
 from server.openapi import build_document
 from tests.server.builders import RESUMES, a_resume
 from tests.server.openapi.conforming import check_answer
 from tests.server.serving import a_connection, read_all, serve
+from tests.stores import make_account
 
 DOCUMENT = build_document()
 ONE = f"{RESUMES}/{{id}}"
@@ -38,9 +38,7 @@ class Talk:
 @pytest.fixture(scope="module")
 def talk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Talk]:
     home = tmp_path_factory.mktemp("home")
-    with open_store(f"sqlite:///{home / 'resumes.db'}") as store:
-        accounts.create_account(store, "fred", plan="free")
-        free_key = keys.create_key(store, "fred").secret
+    free_key = make_account(home, "fred", plan="free")
     with serve(home, rate_limit=False) as served:
         talk = Talk(served.url, served.key, free_key)
         for _ in range(5):

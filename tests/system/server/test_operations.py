@@ -15,8 +15,9 @@ import pytest
 
 from tests.server.builders import RESUMES, a_resume
 from tests.server.serving import Served, serve, wait_until
+from tests.stores import make_account
 from tests.system.outputs import closed_pipe, full_pipe, serving
-from tests.system.programs import command, succeed
+from tests.system.programs import command
 
 
 def total(url: str, name: str) -> float:
@@ -139,8 +140,7 @@ def test_tls_is_served_with_a_certificate_and_a_key_in_files_of_their_own(tmp_pa
     subprocess.run([openssl, *words.split()], check=True, capture_output=True)
     context = ssl.create_default_context(cafile=str(cert))
     home = tmp_path / "home"
-    succeed(home, "accounts", "create", "ada", "--plan", "business")
-    secret = succeed(home, "keys", "create", "ada").strip()
+    secret = make_account(home, "ada")
     log = tmp_path / "log"
 
     flags = ["--tls-cert", str(cert), "--tls-key", str(key), "--host", "0.0.0.0"]
@@ -159,7 +159,7 @@ def test_tls_is_served_with_a_certificate_and_a_key_in_files_of_their_own(tmp_pa
 def test_with_json_the_importer_and_up_say_everything_in_json(
     tmp_path: Path, words: list[str]
 ) -> None:
-    succeed(tmp_path, "accounts", "create", "ada", "--plan", "business")
+    make_account(tmp_path, "ada")
     drop = tmp_path / "inbox" / "ada"
     drop.mkdir(parents=True, exist_ok=True)
     log = tmp_path / "log"

@@ -10,9 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from resumes.store import accounts, keys, open_store, plans
+from resumes.store import accounts, keys, plans
 from resumes.store.plans import PlanChange
 from tests.server.serving import serve
+from tests.stores import open_home
 
 HOOKS = Path(__file__).with_name("schemathesis_hooks.py")
 SEED = 20260131
@@ -88,7 +89,7 @@ def asked(tmp_path: Path) -> Iterator[Asked]:
     home, folder = tmp_path / "home", tmp_path / "schemathesis"
     home.mkdir()
     folder.mkdir()
-    with open_store(f"sqlite:///{home / 'resumes.db'}") as store:
+    with open_home(home) as store:
         plans.set_plan_limits(store, PlanChange("business", max_resumes=None))
         accounts.create_account(store, "bob", plan="business")
         bob = keys.create_key(store, "bob").secret

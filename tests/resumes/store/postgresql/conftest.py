@@ -8,7 +8,7 @@ from tests import postgres
 from tests.resumes.store.conftest import SteppingClock
 
 
-@pytest.fixture(scope="session", params=["16", "18"], ids=lambda version: f"PostgreSQL {version}")
+@pytest.fixture(scope="package", params=["16", "18"], ids=lambda version: f"PostgreSQL {version}")
 def server(request: pytest.FixtureRequest) -> Iterator[postgres.Server]:
     """A server that tests of this package may stop, freeze and configure; they leave it well."""
     with postgres.running(request.param) as server:

@@ -1,0 +1,50 @@
+"""Stores for tests to begin with: copied from one that was made once, since that is faster."""
+
+import functools
+import tempfile
+from pathlib import Path
+
+from resumes.store import Store, accounts, keys, open_store, plans
+from resumes.store.plans import PlanChange
+
+
+def make_store_file(path: Path) -> str:
+    """Make an empty store in a new file, and the folders above it; return its address."""
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    path.touch(mode=0o600, exist_ok=False)
+    path.write_bytes(_empty_store())
+    return f"sqlite:///{path}"
+
+
+@functools.cache
+def _empty_store() -> bytes:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "resumes.db"
+        open_store(f"sqlite:///{path}").close()
+        return path.read_bytes()
+
+
+def open_home(home: Path) -> Store:
+    """Open the store file of a home, which is made if it is not there."""
+    path = home / "resumes.db"
+    url = f"sqlite:///{path}" if path.exists() else make_store_file(path)
+    return open_store(url)
+
+
+def make_account(
+    at: Path | str,
+    name: str = "ana",
+    *,
+    plan: str = "business",
+    max_resumes: int | None = None,
+    key_name: str = "",
+) -> str:
+    """Make an account in the store of a home, or at an address; return a key of it.
+
+    `max_resumes` becomes the limit of the plan.
+    """
+    with open_home(at) if isinstance(at, Path) else open_store(at) as store:
+        if max_resumes is not None:
+            plans.set_plan_limits(store, PlanChange(plan, max_resumes=max_resumes))
+        accounts.create_account(store, name, plan=plan)
+        return keys.create_key(store, name, name=key_name).secret
