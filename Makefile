@@ -8,7 +8,7 @@ PYTHON ?= $(shell for p in python3.11 python3.12 python3.13 python3.14 python3; 
 BIN := .venv/bin
 ARGS ?=
 
-.PHONY: help demo install test check fix lock campaign chaos fuzz mutants cluster openapi keys pictures sbom audit clean
+.PHONY: help demo install test slow timing docs-check check fix lock campaign chaos fuzz mutants cluster openapi keys pictures sbom audit clean
 
 help:  ## list the targets
 	@awk -F':.*## ' '/^[a-z][a-z-]*:.*## /{printf "make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -19,8 +19,17 @@ demo: .venv/runtime  ## a scratch home with the sample resumes, served; ARGS=--o
 install: .venv/runtime  ## the service alone, as .venv/bin/resumes
 	@echo 'The program is $(BIN)/resumes. In this terminal: export PATH="$$PWD/$(BIN):$$PATH"'
 
-test: .venv/dev  ## all tests; ARGS="tests/server -k create" runs some
-	$(BIN)/pytest $(ARGS)
+test: .venv/dev  ## the tests for each change; ARGS="tests/server -k create" runs some, ARGS="-p randomly" in any order
+	$(IN_MEMORY) $(BIN)/pytest $(SIDE_BY_SIDE) --durations=10 $(ARGS)
+
+slow: .venv/dev  ## those of many processes or large inputs
+	$(IN_MEMORY) $(BIN)/pytest $(SIDE_BY_SIDE) --durations=10 -m "slow and not timing and not campaign" $(ARGS)
+
+timing: .venv/dev  ## those that assert on time, one after the other: for a machine that does nothing else
+	$(IN_MEMORY) $(BIN)/pytest --durations=10 -m "timing and not campaign" $(ARGS)
+
+docs-check: .venv/dev  ## what the pages of the docs claim: commands, links, tables, pictures
+	$(IN_MEMORY) $(BIN)/pytest $(SIDE_BY_SIDE) -m "docs and not campaign" $(ARGS)
 
 check: .venv/dev  ## what CI runs beside the tests: format, lint, types, import contracts
 	$(BIN)/ruff format --check .
@@ -32,8 +41,17 @@ fix: .venv/dev  ## format, and mend what the linter can mend
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-campaign: .venv/dev  ## the long forms of the tests that run for seconds in `make test`
-	$(BIN)/pytest -m campaign $(ARGS)
+campaign: .venv/dev  ## the slow, those on each engine, the long forms, and alone those that assert on time
+	$(IN_MEMORY) $(BIN)/pytest $(SIDE_BY_SIDE) --durations=20 -m "(slow or campaign) and not timing and not chaos" $(ARGS)
+	$(IN_MEMORY) $(BIN)/pytest --durations=20 -m "timing and not chaos" $(ARGS)
+
+# As many at once as there are processors. Tests of a module share what its fixtures make.
+SIDE_BY_SIDE := -n auto --dist loadfile
+
+# A store waits for the disk at each write, and a test's store need not outlive the power. So
+# temporary files lie in memory where 4 GiB of it are free and programs may be run from there.
+IN_MEMORY = $(shell awk '$$2 == "/dev/shm" && $$3 == "tmpfs" && $$4 !~ /noexec/ {found = 1} END {exit !found}' /proc/mounts 2>/dev/null \
+	&& test "$$(df -Pk /dev/shm | awk 'NR == 2 {print $$4}')" -gt 4194304 && echo TMPDIR=/dev/shm)
 
 chaos: .venv/dev  ## every fault of docs/reliability.md, injected; ARGS="--seed 7 -k disk" does some again
 	$(BIN)/pytest -m chaos tests/chaos $(ARGS)

@@ -1,41 +1,64 @@
 """What every test gets, whether it asks or not."""
 
 import contextlib
+import itertools
 import logging
 import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Final
 
 import pytest
 
 from tests import engines, postgres
+
+ALL: Final = "all"
+
+LIMITS_S: Final = {"slow": 900, "timing": 900, "campaign": 3_600, "chaos": 3_600}
+"""How long a test of these kinds may take; pyproject.toml has the limit of the others."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--engine",
         action="append",
-        choices=engines.NAMES,
-        help="of the tests that run on several engines, run those on this one",
+        choices=(*engines.NAMES, ALL),
+        help="keep the stores of all tests that ask for one on this engine, or on each",
     )
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """A test that asks for an engine, or for what is kept by one, runs on each."""
-    if "engine" in metafunc.fixturenames:
-        is_sqlite_alone = metafunc.definition.get_closest_marker("sqlite") is not None
-        names = [engines.SQLITE] if is_sqlite_alone else engines.NAMES
-        metafunc.parametrize("engine", names, indirect=True, scope="module")
+    """Give a test that asks for a store an engine that keeps it.
+
+    That is SQLite, and for the contract of a store the newest PostgreSQL as well. The other engines
+    are for `make campaign`, or for whoever asks for them with --engine.
+    """
+    if "engine" not in metafunc.fixturenames:
+        return
+    asked: list[str] = metafunc.config.getoption("--engine") or []
+    has = metafunc.definition.get_closest_marker
+    names = [engines.SQLITE] if has("sqlite") else engines.NAMES
+    usual = engines.CONTRACT if has("engines") else (engines.SQLITE,)
+    parameters = [
+        pytest.param(name, marks=() if asked or name in usual else pytest.mark.campaign)
+        for name in names
+        if not asked or ALL in asked or name in asked or names == [engines.SQLITE]
+    ]
+    metafunc.parametrize("engine", parameters, indirect=True, scope="module")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Only tests on the engines that were asked for are left, and those that need none."""
-    wanted = config.getoption("--engine")
-    if wanted:
-        others = [item for item in items if _engine_of(item) not in (None, *wanted)]
+    """Leave the tests on the engines that were asked for, and those that need none; limit each."""
+    asked: list[str] = config.getoption("--engine") or [ALL]
+    if ALL not in asked:
+        others = [item for item in items if _engine_of(item) not in (None, *asked)]
         items[:] = [item for item in items if item not in others]
         config.hook.pytest_deselected(items=others)
+    for item in items:
+        limits = [limit for name, limit in LIMITS_S.items() if item.get_closest_marker(name)]
+        if limits and item.get_closest_marker("timeout") is None:
+            item.add_marker(pytest.mark.timeout(max(limits)))
 
 
 def _engine_of(item: pytest.Item) -> str | None:
@@ -43,12 +66,20 @@ def _engine_of(item: pytest.Item) -> str | None:
     return name
 
 
+@pytest.fixture(scope="session")
+def _homes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Names of folders for homes. (`mktemp` looks through all that it made before.)"""
+    folder = tmp_path_factory.mktemp("homes")
+    return (folder / str(number) for number in itertools.count())
+
+
 @pytest.fixture(autouse=True)
-def _shielded(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+def _shielded(_homes: Iterator[Path], monkeypatch: pytest.MonkeyPatch) -> None:
     """No test sees the developer's own home, settings or working directory."""
     for name in [name for name in os.environ if name.startswith(("RESUMES_", "XDG_"))]:
         monkeypatch.delenv(name)
-    home = tmp_path_factory.mktemp("home")
+    home = next(_homes)
+    home.mkdir(mode=0o700)
     monkeypatch.setenv("HOME", str(home))
     monkeypatch.chdir(home)
 

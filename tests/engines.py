@@ -15,6 +15,8 @@ from tests.stores import make_store_file
 
 SQLITE: Final = "sqlite"
 NAMES: Final = (SQLITE, *(f"postgresql-{version}" for version in postgres.VERSIONS))
+CONTRACT: Final = (SQLITE, NAMES[-1])
+"""What the contract of a store is held against in each run; between them the other one finds little."""
 
 
 class Engine(Protocol):

@@ -65,6 +65,7 @@ def test_without_a_store_nothing_is_offered_or_raised(run: CommandLine) -> None:
     assert offered(run, candidates.account_names) == []
 
 
+@pytest.mark.timeout(300, method="thread")
 def test_no_alarm_is_left_behind(acme: CommandLine) -> None:
     offered(acme, candidates.account_names)
 

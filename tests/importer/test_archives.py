@@ -161,6 +161,7 @@ def test_members_in_front_of_which_something_else_stands_are_found() -> None:
     assert contents(b"#!/bin/sh\n" + zipped({"a.json": b"{}"})) == {"a.json": b"{}"}
 
 
+@pytest.mark.timing
 def test_more_members_than_are_opened_are_refused_before_they_are_listed() -> None:
     names = [f"{number}.json" for number in range(LIMITS.max_members + 1)]
     assert "more than 40 members" in refusal(zipped(dict.fromkeys(names, b"{}")))

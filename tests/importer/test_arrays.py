@@ -158,6 +158,7 @@ def test_nesting_without_end_is_refused_and_not_followed() -> None:
     assert "nested deeper than" in fault_of(b'[{"a":' * 1_000_000).message
 
 
+@pytest.mark.timing
 @pytest.mark.parametrize(
     ("beginning", "unit"),
     [
@@ -181,6 +182,7 @@ def test_64_mib_of_anything_takes_time_in_proportion(beginning: bytes, unit: byt
     assert time.monotonic() - started < LIMIT_S
 
 
+@pytest.mark.timing
 def test_100_000_tiny_items_take_time_in_proportion() -> None:
     started = time.monotonic()
     assert len(items(b"[" + b",".join([b'{"a":{}}'] * 100_000) + b"]")) == 100_000

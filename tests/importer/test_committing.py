@@ -17,6 +17,8 @@ from tests.importer.builders import A_REFUSAL
 from tests.resumes.builders import a_document
 from tests.resumes.store.builders import Busy
 
+pytestmark = pytest.mark.engines
+
 MakeAccount = Callable[..., AccountInfo]
 HAND = "h" * 24
 

@@ -109,6 +109,7 @@ def test_the_last_batch_is_run_before_the_end(a_hook: MakeHook, tmp_path: Path) 
     assert (tmp_path / "ran").exists()
 
 
+@pytest.mark.timing
 def test_when_stopped_it_has_a_moment_and_is_then_ended(
     a_hook: MakeHook, tmp_path: Path, told: list[str]
 ) -> None:
@@ -218,6 +219,7 @@ def test_what_it_prints_is_logged_within_bounds(
     assert logged[-1] == "on-import: … and 51 more lines"
 
 
+@pytest.mark.timing
 def test_noting_never_waits_for_the_command(a_hook: MakeHook, tmp_path: Path) -> None:
     hook = a_hook(f"touch {tmp_path}/began; sleep 60")
     hook.note(a_report())

@@ -59,6 +59,7 @@ def test_any_shorter_beginning_of_a_stream_is_refused() -> None:
             gunzipped(body[:size])
 
 
+@pytest.mark.timing
 def test_streams_without_number_are_refused() -> None:
     streams = gzipped(b"")
     assert gunzipped(streams * WIDE.max_members) == b""

@@ -79,6 +79,7 @@ def test_of_a_beginning_the_next_line_may_not_be_there_yet() -> None:
     assert not looks_like_lines(b'{"a":1}\nx', is_whole=False)
 
 
+@pytest.mark.timing
 @pytest.mark.parametrize("unit", [b"\n", b"\r\n", b" ", b"[", b'"', b"{", b"\\", b"{}"])
 def test_64_mib_of_anything_takes_time_in_proportion(unit: bytes) -> None:
     content = unit * (LONG // len(unit))

@@ -16,6 +16,8 @@ from tests.importer.builders import FakeMonotonic, MakeImporter, drop
 from tests.resumes.store.builders import Busy
 from tests.resumes.store.conftest import SteppingClock
 
+pytestmark = pytest.mark.engines
+
 MakeAccount = Callable[..., AccountInfo]
 
 

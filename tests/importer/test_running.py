@@ -17,6 +17,8 @@ from resumes.store.accounts import AccountInfo
 from tests.importer.builders import FakeMonotonic, MakeImporter, Told, drop, filed, wait_until
 from tests.resumes.store.builders import Busy
 
+pytestmark = pytest.mark.engines
+
 MakeAccount = Callable[..., AccountInfo]
 
 

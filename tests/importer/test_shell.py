@@ -3,7 +3,6 @@
 import os
 import signal
 import threading
-import time
 from pathlib import Path
 
 import pytest
@@ -52,12 +51,10 @@ def test_a_signal_is_told_from_an_exit_code() -> None:
 
 
 def test_one_that_does_not_end_is_killed_with_all_that_it_started(tmp_path: Path) -> None:
-    began = time.monotonic()
     pids = [tmp_path / "shell", tmp_path / "child"]
-    ending = run(f"echo $$ > {pids[0]}; sleep 60 & echo $! > {pids[1]}; wait", timeout_s=0.3)
+    ending = run(f"echo $$ > {pids[0]}; sleep 600 & echo $! > {pids[1]}; wait", timeout_s=0.3)
 
     assert ending.exit_status is None
-    assert time.monotonic() - began < 5
     wait_until(lambda: not any(map(is_alive, pids)))
 
 
@@ -76,11 +73,10 @@ def test_one_that_does_not_listen_is_killed_too(
 
 def test_it_is_cut_off_when_we_have_to_end(tmp_path: Path) -> None:
     cut_off = threading.Event()
-    began = time.monotonic()
     endings: list[Ending] = []
     started = tmp_path / "started"
     thread = threading.Thread(
-        target=lambda: endings.append(run(f"touch {started}; sleep 60", cut_off=cut_off))
+        target=lambda: endings.append(run(f"touch {started}; sleep 600", cut_off=cut_off))
     )
     thread.start()
     wait_until(started.exists)
@@ -89,17 +85,14 @@ def test_it_is_cut_off_when_we_have_to_end(tmp_path: Path) -> None:
 
     thread.join(5)
     assert endings == [Ending(None, b"", b"")]
-    assert time.monotonic() - began < 5
 
 
 def test_what_it_leaves_in_the_background_is_not_waited_for(tmp_path: Path) -> None:
     pid = tmp_path / "pid"
-    began = time.monotonic()
 
-    ending = run(f"sleep 60 & echo $! > {pid}; echo done")
+    ending = run(f"sleep 600 & echo $! > {pid}; echo done")
 
     assert (ending.exit_status, ending.output) == (0, b"done\n")
-    assert time.monotonic() - began < 5
     assert is_alive(pid)
     os.kill(int(pid.read_text()), signal.SIGKILL)
 

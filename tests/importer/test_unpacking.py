@@ -317,6 +317,7 @@ def test_a_member_over_the_limit_of_a_resume_is_not_inflated_further() -> None:
     assert peak_bytes < 4 * WIDE.max_bytes
 
 
+@pytest.mark.timing
 @pytest.mark.parametrize("name", ["a.json", "a.ndjson", "a.json.gz"])
 @pytest.mark.parametrize("unit", [b"[", b'{"a":', b'[{"a":'])
 def test_depth_without_end_ends_in_a_refusal(name: str, unit: bytes) -> None:

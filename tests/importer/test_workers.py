@@ -15,6 +15,8 @@ from tests.importer.batches import WORKER, a_batch, a_setup
 from tests.importer.builders import drop, resume_names, wait_until
 from tests.resumes.builders import a_document
 
+pytestmark = pytest.mark.engines
+
 MakeAccount = Callable[..., AccountInfo]
 
 

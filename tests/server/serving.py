@@ -16,6 +16,7 @@ import pytest
 
 from tests.server.builders import RESUMES
 from tests.stores import make_account
+from tests.waiting import end
 from tests.waiting import wait_until as wait_until
 
 
@@ -93,6 +94,10 @@ def serve(home: Path, **settings: Any) -> Iterator[Served]:
             yield Served(url, key, process)
         finally:
             process.terminate()
+            for stream in (process.stdout, process.stderr):
+                if stream is not None:
+                    stream.close()
+            end(process)
 
 
 def a_head(served: Served, length: int, *more: str) -> bytes:

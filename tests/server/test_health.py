@@ -12,6 +12,8 @@ from tests.importer.builders import a_full_disk, wait_until
 from tests.resumes.store.builders import hold_lane, lose_table, sqlite_of
 from tests.server.builders import Client, error_of
 
+pytestmark = pytest.mark.engines
+
 ALL_WELL = {"read": "ok", "write": "ok", "disk": "ok"}
 
 

@@ -14,6 +14,8 @@ from server.idempotency import InFlight, Turns, find_key, pruning
 from tests.resumes.builders import a_resume
 from tests.server.builders import SteppingClock
 
+pytestmark = pytest.mark.engines
+
 NAME = b"idempotency-key"
 VISIBLE = st.binary(min_size=1, max_size=300).map(lambda raw: bytes(33 + byte % 94 for byte in raw))
 

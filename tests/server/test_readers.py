@@ -87,6 +87,7 @@ def test_a_read_that_loses_its_connection_is_tried_again() -> None:
     assert read_until(time.monotonic() + 30, read) == "page"
 
 
+@pytest.mark.timing
 def test_a_read_is_not_tried_again_when_no_time_is_left() -> None:
     tries = []
 

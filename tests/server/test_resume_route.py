@@ -3,6 +3,8 @@ import pytest
 from resumes.store import Store, accounts, counters
 from tests.server.builders import Client, a_resume, error_of, with_section
 
+pytestmark = pytest.mark.engines
+
 # docs/api.md, One resume
 
 

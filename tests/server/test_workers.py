@@ -37,6 +37,7 @@ def start_slowly(monkeypatch: pytest.MonkeyPatch, folder: Path, *, seconds: floa
     monkeypatch.setenv("PYTHONPATH", str(folder))
 
 
+@pytest.mark.slow
 def test_workers_that_start_slowly_are_waited_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -19,6 +19,8 @@ from tests.stateful.in_process import in_process
 from tests.stateful.processes import processes
 from tests.stateful.reach import Reach
 
+pytestmark = pytest.mark.engines
+
 Install = Callable[[Path, str], AbstractContextManager[Reach]]
 STEPS = 50
 FEWER_STEPS = 25
@@ -54,6 +56,7 @@ def test_everything_goes_as_the_model_says_in_process(
     machine.run(make, examples=examples, steps=STEPS, is_seeded=is_seeded)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("examples", [1, pytest.param(50, marks=pytest.mark.campaign)])
 def test_everything_goes_as_the_model_says_with_processes(
     engine: Engine, tmp_path: Path, examples: int, is_seeded: bool

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from tests.waiting import end
 from tests.waiting import wait_until as wait_until
 
 Answer = tuple[int, Any]
@@ -50,12 +51,9 @@ def running(home: Path, *arguments: str) -> Iterator["subprocess.Popen[str]"]:
     try:
         yield program
     finally:
-        program.terminate()
         try:
-            program.wait(20)
+            end(program)
         finally:
-            program.kill()
-            program.wait()
             program.stdout.close()
 
 

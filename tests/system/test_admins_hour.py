@@ -13,6 +13,8 @@ from resumes.store import keys
 from tests.system.programs import call, command, files_in, running
 from tests.tui.console import Console, console
 
+pytestmark = pytest.mark.slow
+
 SIZE = (120, 36)
 GOOD = {
     "header": {"name": "Ada Lovelace", "title": "Analyst", "email": "ada@example.org"},

@@ -43,6 +43,7 @@ def test_all_streams_closed_harm_nothing(tmp_path: Path) -> None:
     assert "ana" in programs.succeed(tmp_path, "accounts", "list")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("flags", [[], ["--log-format", "json"]])
 def test_an_importer_whose_log_nobody_reads_goes_on_and_ends_when_told(
     tmp_path: Path, flags: list[str]

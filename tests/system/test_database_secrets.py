@@ -98,6 +98,7 @@ def test_a_flag_s_password_is_in_no_command_that_is_suggested(home: Path, url: s
     assert is_harmless(said)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "place",
     ["127.0.0.1:1/db", "nowhere.invalid/db", "127.0.0.1:1,127.0.0.1:2/db", "127.0.0.1:x/db",
@@ -124,6 +125,7 @@ def test_a_database_that_is_not_to_be_had_is_one_line_without_it(
     assert is_harmless(done.output)
 
 
+@pytest.mark.slow
 def test_no_process_of_the_service_bears_it_on_its_command_line_and_no_file_holds_it(
     home: Path,
 ) -> None:
@@ -165,6 +167,7 @@ def _children_of(process_id: int) -> list[int]:
     return children + [below for child in children for below in _children_of(child)]
 
 
+@pytest.mark.slow
 def test_no_screen_shows_it(home: Path) -> None:
     words = [sys.executable, "-P", "-m", "cli", "--home", str(home), "tui", "health"]
     with console(words, size=(120, 40), environment=os.environ) as terminal:

@@ -11,6 +11,8 @@ from click.testing import CliRunner
 
 from cli.main import resumes
 
+pytestmark = pytest.mark.docs
+
 UNITS = (
     "resumes.service",
     "resumes-watch.service",

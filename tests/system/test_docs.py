@@ -17,6 +17,8 @@ from resumes.errors import ResumesError
 from resumes.settings import Settings
 from tests.system import pages
 
+pytestmark = pytest.mark.docs
+
 LARGEST_PICTURE_BYTES = 100_000
 
 

@@ -18,6 +18,8 @@ from tests import engines, postgres
 from tests.system.pages import Step, all_pages, blocks, steps
 from tests.system.reading import World, make_world, play
 
+pytestmark = pytest.mark.docs
+
 REPOSITORY: Final = Path(__file__).parents[2]
 
 ROOT: Final = "needs root on a machine with systemd; the units are tried by test_deployment.py"
@@ -25,6 +27,7 @@ MAKES: Final[Mapping[str, str]] = {
     "install": "makes an environment, such as the one that these tests run in",
     "demo": "runs `resumes demo`, which tests/cli/test_demo.py does",
     "test": "runs the tests, of which this is one",
+    "slow": "runs the tests, of which this is one",
     "fix": "rewrites the checkout",
     "chaos": "runs tests/chaos, which are tests themselves",
     "fuzz": "runs tests/fuzz, which are tests themselves",
@@ -101,7 +104,7 @@ SCENES: Final[Mapping[str, Scene]] = {
 def is_run(step: Step) -> bool:
     """Whether no reason is given why the command is not run."""
     line = f"# {step.command}" if step.is_for_root else step.command
-    made = re.match(r"make ([a-z]+)", line)
+    made = re.match(r"make ([a-z-]+)", line)
     return (made is None or made[1] not in MAKES) and not any(
         line.startswith(begin) for begin in NOT_RUN.get(step.page, {})
     )
@@ -122,7 +125,7 @@ def test_every_reason_is_that_of_a_command() -> None:
         lines = [one.prompt.replace("$ ", "") + one.command for one in ALL[name]]
         for begin in reasons:
             assert any(line.startswith(begin) for line in lines), f"{name}: {begin}"
-    targets = re.findall(r"^([a-z]+):", (REPOSITORY / "Makefile").read_text("utf-8"), re.M)
+    targets = re.findall(r"^([a-z-]+):", (REPOSITORY / "Makefile").read_text("utf-8"), re.M)
     assert set(MAKES) <= set(targets)
 
 
@@ -143,6 +146,7 @@ def database(_engines: engines.Engines, tmp_path: Path) -> Iterator[Callable[[],
         yield lambda: made.enter_context(_engines.get(newest).a_place(tmp_path))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SCENES)
 def test_what_a_page_has_typed_works(
     name: str, world: Callable[..., World], database: Callable[[], str]
@@ -154,6 +158,7 @@ def test_what_a_page_has_typed_works(
     play(given, [*before, *RUN[name]])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("command", "printed"),
     [("resumes validate sample_data/bad", ""), ("resumes plans list", "plan  resumes")],
@@ -237,13 +242,13 @@ def known_options(command: click.Command) -> set[str]:
 
 
 def test_every_target_of_make_that_a_page_names_is_there() -> None:
-    targets = set(re.findall(r"^([a-z]+):", (REPOSITORY / "Makefile").read_text("utf-8"), re.M))
-    named = {target for _, span in spans() for target in re.findall(r"^make ([a-z]+)", span)}
+    targets = set(re.findall(r"^([a-z-]+):", (REPOSITORY / "Makefile").read_text("utf-8"), re.M))
+    named = {target for _, span in spans() for target in re.findall(r"^make ([a-z-]+)", span)}
     named |= {
         target
         for found in ALL.values()
         for one in found
-        for target in re.findall(r"\bmake ([a-z]+)", one.command)
+        for target in re.findall(r"\bmake ([a-z-]+)", one.command)
     }
     assert named
     assert named <= targets

@@ -13,6 +13,8 @@ from resumes.store.ledger import FileOutcome
 from server.responses import STATUSES
 from tui.notices import NOTICES
 
+pytestmark = pytest.mark.docs
+
 
 @pytest.fixture(scope="module")
 def page(repository: Path) -> dict[str, list[str]]:

@@ -11,6 +11,8 @@ from resumes.health.findings import State as FindingState
 from resumes.store.ledger import FileOutcome
 from tests.system import pages
 
+pytestmark = pytest.mark.docs
+
 LONGEST = 130
 """Characters of what a word means: one line."""
 

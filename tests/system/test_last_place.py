@@ -7,6 +7,8 @@ import pytest
 from resumes.store import accounts, counters, open_store
 from tests.system.last_place import LIMIT, last_place_goes_to_one
 
+pytestmark = pytest.mark.slow
+
 
 def test_100_clients_at_the_limit_but_one_and_one_succeeds(
     url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

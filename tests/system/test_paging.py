@@ -5,8 +5,12 @@ import sys
 import textwrap
 from pathlib import Path
 
+import pytest
+
 from resumes.store import Store, accounts, counters, listing, open_store, plans
 from resumes.store.plans import PlanChange
+
+pytestmark = pytest.mark.slow
 
 PROCESSES = 4
 THREADS = 8

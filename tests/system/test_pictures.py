@@ -10,6 +10,8 @@ import pytest
 
 from tui.modes import MODES
 
+pytestmark = pytest.mark.docs
+
 NAMES = [mode.name for mode in MODES]
 COMMAND_LINE = "command-line"
 

@@ -18,6 +18,8 @@ from tests.stores import make_account
 from tests.system import programs
 from tests.system.databases import server, url
 
+pytestmark = pytest.mark.slow
+
 __all__ = ["server", "url"]  # fixtures
 
 QUOTA = 100

@@ -4,10 +4,14 @@ from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import pytest
+
 from resumes.store import accounts, counters, open_store
 from tests.resumes.builders import a_document
 from tests.stores import make_account
 from tests.system import programs
+
+pytestmark = pytest.mark.slow
 
 QUOTA = 100
 POSTS = 125

@@ -11,6 +11,8 @@ import pytest
 from tests.chaos import campaign
 from tests.chaos.campaign import FAILED, HEAD, Row
 
+pytestmark = pytest.mark.docs
+
 NONE: Final = re.compile(
     r"lost|doubled|partial|torn|repeated|missed( by the follower)?|missing( or changed)?|violations"
     r"|out of order|otherwise wrong|refused and stored|not imported|half imported|over the limit"
@@ -37,6 +39,7 @@ def test_the_page_has_the_campaigns_rows_as_they_are(page: str) -> None:
     }
 
 
+@pytest.mark.slow
 def test_the_page_has_a_row_for_each_case_of_each_test(page: str, repository: Path) -> None:
     collect = [sys.executable, "-m", "pytest", "tests/chaos", "-m", "chaos", "--collect-only", "-q"]
     done = subprocess.run(collect, cwd=repository, capture_output=True, text=True, check=True)

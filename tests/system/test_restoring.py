@@ -5,9 +5,13 @@ import shutil
 import threading
 from pathlib import Path
 
+import pytest
+
 from tests.resumes.builders import a_document
 from tests.stores import make_account
 from tests.system.programs import call, serving, succeed, wait_until, walk
+
+pytestmark = pytest.mark.slow
 
 
 def post(url: str, key: str, number: int) -> str:

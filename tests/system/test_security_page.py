@@ -22,6 +22,8 @@ from server.docs_page import description_routes
 from server.openapi import document_bytes
 from tests.system.programs import call, run, running, succeed
 
+pytestmark = pytest.mark.docs
+
 RISKS: Final = 10
 OTHERS: Final = stat.S_IRWXG | stat.S_IRWXO
 OPEN_PATHS: Final = {"/healthz", "/readyz", "/metrics", "/docs", "/openapi.json"}
@@ -62,6 +64,7 @@ def functions_of(source: str) -> set[str]:
     return {name for name in found if name.startswith("test_")}
 
 
+@pytest.mark.slow
 def test_nobody_else_can_read_a_file_of_a_home(tmp_path: Path) -> None:
     home = tmp_path / "home"
     before = os.umask(0)

@@ -4,9 +4,13 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from resumes.analyzer.sections import SECTION_TYPES
 from tests.stores import make_account
 from tests.system import programs
+
+pytestmark = pytest.mark.slow
 
 SAMPLE = "all-26-section-types-newcondensed-en.json"
 

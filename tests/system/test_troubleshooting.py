@@ -24,6 +24,8 @@ from tests.system.pages import agrees
 from tests.system.programs import command, run, running
 from tests.system.symptoms import SYMPTOMS, Scene, shows
 
+pytestmark = pytest.mark.docs
+
 REPOSITORY: Final = Path(__file__).parents[2]
 BAD: Final = REPOSITORY / "sample_data" / "bad"
 GOOD: Final = REPOSITORY / "sample_data" / "nurse-double-column-en.json"

@@ -19,6 +19,8 @@ from tests.system.pages import blocks, steps
 from tests.system.programs import call, running, serving, succeed, wait_until, walk
 from tests.system.reading import make_world, play
 
+pytestmark = pytest.mark.docs
+
 REPOSITORY: Final = Path(__file__).parents[2]
 PAGE: Final = "docs/tutorial.md"
 PROGRAM: Final = REPOSITORY / "docs" / "examples" / "integration.py"
@@ -27,6 +29,7 @@ PER_MINUTE: Final = 12
 """Few, so that the program is there before the next request is allowed."""
 
 
+@pytest.mark.slow
 def test_every_command_of_the_tutorial_works_and_prints_what_it_says(tmp_path: Path) -> None:
     world = make_world(tmp_path, REPOSITORY)
     # The environment that `make install` makes is the one that the tests run in.
@@ -96,6 +99,7 @@ def test_a_file_that_is_sent_twice_is_one_resume(url: str, key: str) -> None:
     assert len(walk(url, key, limit=100)) == 1
 
 
+@pytest.mark.slow
 def test_all_pages_are_listed(url: str, key: str, home: Path) -> None:
     many = home / "many.ndjson"
     lines = [f'{{"header": {{"name": "Person {n}"}}, "sections": {{}}}}' for n in range(250)]
@@ -110,6 +114,7 @@ def test_all_pages_are_listed(url: str, key: str, home: Path) -> None:
     ]
 
 
+@pytest.mark.slow
 def test_who_asked_too_often_waits_and_has_an_answer(
     home: Path, key: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -126,6 +131,7 @@ def test_who_asked_too_often_waits_and_has_an_answer(
         assert count(url, "create", 429) + count(url, "list", 429) > before
 
 
+@pytest.mark.slow
 def test_a_create_is_sent_again_until_the_store_takes_it(home: Path, url: str, key: str) -> None:
     succeed(home, "db", "copy", f"sqlite:///{home}/resumes.db", f"sqlite:///{home}/copy.db")
     program = integrate(url, key, FILE)
@@ -140,6 +146,7 @@ def test_a_create_is_sent_again_until_the_store_takes_it(home: Path, url: str, k
     assert len(walk(url, key, limit=100)) == 1
 
 
+@pytest.mark.slow
 def test_a_service_that_is_not_there_yet_is_waited_for(home: Path, key: str) -> None:
     with serving(home) as url:
         port = url.rpartition(":")[2]
@@ -154,6 +161,7 @@ def test_a_service_that_is_not_there_yet_is_waited_for(home: Path, key: str) -> 
     assert len(printed) == 2
 
 
+@pytest.mark.slow
 def test_what_is_refused_is_told_and_not_sent_again(url: str, key: str) -> None:
     bad = REPOSITORY / "sample_data" / "bad" / "year-as-text.json"
 
@@ -196,6 +204,7 @@ def answering(*answers: tuple[int, bytes]) -> Iterator[str]:
 PAGE_OF_ONE: Final = b'{"resumes": [{"id": "1", "title": "One"}], "pagination": {"cursor": null}}'
 
 
+@pytest.mark.slow
 def test_a_proxy_whose_service_is_away_is_asked_again() -> None:
     sorry = b"<html>Bad Gateway</html>"
     with answering((502, sorry), (504, sorry), (200, PAGE_OF_ONE)) as url:
@@ -204,6 +213,7 @@ def test_a_proxy_whose_service_is_away_is_asked_again() -> None:
     assert (code, printed, told) == (0, ["1  One"], "")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("status", "body", "told"),
     [
@@ -228,6 +238,7 @@ def test_what_is_missing_is_told_in_a_line_and_exit_2() -> None:
     assert finish(program) == (2, [], "Cannot read nowhere.json: No such file or directory\n")
 
 
+@pytest.mark.slow
 def test_installing_again_says_where_the_program_is() -> None:
     words = ["make", "--directory", str(REPOSITORY), "--no-print-directory"]
     made = ["--assume-old=.venv/runtime", "install"]

@@ -51,12 +51,14 @@ def test_serve_makes_an_empty_store_current(tmp_path: Path) -> None:
     assert programs.succeed(tmp_path, "accounts", "list", "--json")
 
 
+@pytest.mark.slow
 def test_watch_makes_an_empty_store_current(tmp_path: Path) -> None:
     an_empty_store(tmp_path)
     programs.succeed(tmp_path, "watch", "--once")
     assert programs.succeed(tmp_path, "accounts", "list", "--json")
 
 
+@pytest.mark.slow
 def test_the_terminal_ui_makes_an_empty_store_current(tmp_path: Path) -> None:
     path = an_empty_store(tmp_path)
     assert on_a_terminal(tmp_path, "tui", until=b"no accounts yet") == 0
@@ -68,6 +70,7 @@ def test_an_older_store_is_left_alone_until_it_is_upgraded(tmp_path: Path) -> No
     upgrade_an_older_store(tmp_path)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "arguments", [["serve", "--port", "0"], ["watch", "--once"], ["list"], ["db", "upgrade"]]
 )
@@ -79,6 +82,7 @@ def test_a_newer_store_is_refused_in_one_line(tmp_path: Path, arguments: list[st
     assert len(done.stderr.splitlines()) == 1
 
 
+@pytest.mark.slow
 def test_the_terminal_ui_refuses_a_newer_store(tmp_path: Path) -> None:
     a_newer_store(tmp_path)
     assert on_a_terminal(tmp_path, "tui", until=b"newer version") == 3

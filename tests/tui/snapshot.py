@@ -72,11 +72,12 @@ class Snapshot:
 
 
 @contextmanager
-def a_snapshot(name: str) -> Iterator[Snapshot]:
-    """The file of this name, of which every part must be looked at, in its order."""
+def a_snapshot(name: str, *, is_whole: bool = True) -> Iterator[Snapshot]:
+    """The file of this name, of which every part must be looked at, in its order, if `is_whole`."""
     snapshot = Snapshot(name)
     yield snapshot
-    snapshot.check_whole()
+    if is_whole:
+        snapshot.check_whole()
 
 
 def seen(app: App[int]) -> list[str]:

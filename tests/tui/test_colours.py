@@ -27,6 +27,12 @@ OURS: Final = (Theme.DARK.value, Theme.LIGHT.value)
 
 TERMINALS: Final = (Theme.TERMINAL.value, Theme.TERMINAL_LIGHT.value)
 
+EACH_LOOK: Final = [
+    pytest.param(look, marks=() if look in (LOOKS[0], NO_COLOUR) else pytest.mark.slow)
+    for look in LOOKS
+]
+"""For most runs, that with the most colours and that with none."""
+
 GONE: Final = "gone"
 BODY: Final = 4.5
 QUIET: Final = 3.0
@@ -37,10 +43,22 @@ Drawn = Mapping[str, Mapping[str, Screen]]
 """By look and then by screen: every cell."""
 
 
+class _Drawn(dict[str, Mapping[str, Screen]]):
+    """Draws a look when it is first asked for."""
+
+    def __init__(self, folders: pytest.TempPathFactory) -> None:
+        super().__init__()
+        self._folders = folders
+
+    def __missing__(self, look: str) -> Mapping[str, Screen]:
+        self[look] = _drawn_in(look, self._folders)
+        return self[look]
+
+
 @pytest.fixture(scope="module")
 def drawn(tmp_path_factory: pytest.TempPathFactory) -> Drawn:
     """All screens in all looks, with data, and one whose store is gone."""
-    return {look: _drawn_in(look, tmp_path_factory) for look in LOOKS}
+    return _Drawn(tmp_path_factory)
 
 
 def _drawn_in(look: str, folders: pytest.TempPathFactory) -> Mapping[str, Screen]:
@@ -73,7 +91,7 @@ async def _draw_all(
     return found
 
 
-@pytest.mark.parametrize("look", LOOKS)
+@pytest.mark.parametrize("look", EACH_LOOK)
 def test_styles(drawn: Drawn, look: str) -> None:
     names: dict[Style, str] = {}
     with a_snapshot(f"styles-{look}") as snapshot:
@@ -82,14 +100,14 @@ def test_styles(drawn: Drawn, look: str) -> None:
         snapshot.compare("styles", [f"{name}: {style}" for style, name in names.items()])
 
 
-@pytest.mark.parametrize("look", LOOKS[1:])
+@pytest.mark.parametrize("look", EACH_LOOK[1:])
 def test_the_text_is_the_same_in_every_look(drawn: Drawn, look: str) -> None:
     for mode in MODES:
         first, other = drawn[LOOKS[0]][mode.name], drawn[look][mode.name]
         assert list(map(text_of, other)) == list(map(text_of, first))
 
 
-@pytest.mark.parametrize("look", LOOKS)
+@pytest.mark.parametrize("look", EACH_LOOK)
 @pytest.mark.parametrize("screen", [mode.name for mode in MODES])
 def test_the_row_with_the_cursor_stands_out(drawn: Drawn, look: str, screen: str) -> None:
     lines = drawn[look][screen]
@@ -100,7 +118,7 @@ def test_the_row_with_the_cursor_stands_out(drawn: Drawn, look: str, screen: str
         assert ground(cell.style) != ground(other.style)
 
 
-@pytest.mark.parametrize("look", LOOKS)
+@pytest.mark.parametrize("look", EACH_LOOK)
 @pytest.mark.parametrize("mode", MODES, ids=lambda mode: mode.name)
 def test_the_current_screen_stands_out_among_their_names(
     drawn: Drawn, look: str, mode: object
@@ -118,7 +136,7 @@ def test_the_current_screen_stands_out_among_their_names(
         assert style.bold
 
 
-@pytest.mark.parametrize("look", LOOKS)
+@pytest.mark.parametrize("look", EACH_LOOK)
 def test_every_state_has_a_sign_that_is_no_colour(drawn: Drawn, look: str) -> None:
     screens = drawn[look]
 
@@ -142,7 +160,7 @@ def test_every_state_has_a_sign_that_is_no_colour(drawn: Drawn, look: str) -> No
     assert any("100 % !!" in text for text in texts)
 
 
-@pytest.mark.parametrize("look", LOOKS)
+@pytest.mark.parametrize("look", EACH_LOOK)
 def test_an_error_stands_out_and_what_is_old_is_dim(drawn: Drawn, look: str) -> None:
     lines = drawn[look][GONE]
     texts = [text_of(line) for line in lines]
@@ -156,6 +174,7 @@ def test_an_error_stands_out_and_what_is_old_is_dim(drawn: Drawn, look: str) -> 
         assert style_at(lines, text) != style_at(before, text)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("look", OURS)
 def test_what_is_read_has_contrast(drawn: Drawn, look: str) -> None:
     too_little = {
@@ -171,6 +190,7 @@ def test_what_is_read_has_contrast(drawn: Drawn, look: str) -> None:
     assert not too_little, "\n".join(sorted(too_little))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("look", OURS)
 def test_what_is_old_can_still_be_read(drawn: Drawn, look: str) -> None:
     too_little = {
@@ -183,6 +203,7 @@ def test_what_is_old_can_still_be_read(drawn: Drawn, look: str) -> None:
     assert not too_little, "\n".join(sorted(too_little))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("look", TERMINALS)
 def test_the_terminals_own_colours_are_its_sixteen(drawn: Drawn, look: str) -> None:
     for lines in drawn[look].values():
@@ -224,6 +245,7 @@ def looked_at_all(screen: Terminal) -> bytes:
     return screen.wire
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("look", TERMINALS)
 def test_the_terminals_own_colours_go_over_the_wire_as_such(
     wired: Store, look: str, monkeypatch: pytest.MonkeyPatch

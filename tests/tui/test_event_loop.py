@@ -17,7 +17,7 @@ from tests.stores import open_home
 from tests.tui.builders import an_account, stored_many
 from tests.tui.driving import LARGE, LIMIT_S, SMALL, at_rest, presses, running, shows
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.timing]
 
 MANY: Final = 5_000
 STALL_S: Final = 0.05

@@ -35,6 +35,7 @@ def entries(store: Store) -> int:
         return int(connection.execute(text("SELECT count(*) FROM search_entries")).scalar_one())
 
 
+@pytest.mark.timing
 def test_s9_a_terminal_ui_that_is_stopped_while_it_writes_keeps_nobody_waiting(
     tmp_path: Path,
 ) -> None:

@@ -1,4 +1,4 @@
-"""What a person sees: every screen, in three sizes, in every state that it can be in."""
+"""What a person sees: every screen, in every state that it can be in, and in three sizes."""
 
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
@@ -12,7 +12,7 @@ from tests.tui import scenes
 from tests.tui.driving import presses, until
 from tests.tui.outages import Outage, held_reads
 from tests.tui.scenes import StandingClock, an_app, standing_still
-from tests.tui.snapshot import FOLDER, a_snapshot, seen, still
+from tests.tui.snapshot import FOLDER, IS_WRITTEN_ANEW, a_snapshot, seen, still
 from tui.modes import MODES
 from tui.screens.list_screen import ListScreen
 from tui.screens.resumes.detail import DetailScreen
@@ -24,6 +24,8 @@ SCREENS: Final = tuple(mode.name for mode in MODES)
 SIZES: Final = ((200, 50), (120, 40), (80, 24))
 """The largest first: what stands beside a list is read only where there is room for it."""
 
+Sizes = tuple[tuple[int, int], ...]
+
 World = tuple[Store, StandingClock]
 
 
@@ -32,6 +34,18 @@ def world(monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
     """A store in which the same is seen in every run."""
     with standing_still(monkeypatch) as world:
         yield world
+
+
+@pytest.fixture(
+    params=[
+        pytest.param(SIZES[:1], id="large"),
+        pytest.param(SIZES, id="every size", marks=pytest.mark.slow),
+    ]
+)
+def sizes(request: pytest.FixtureRequest) -> Sizes:
+    """The sizes to look at, which are all when the snapshots are written anew."""
+    found: Sizes = request.param
+    return SIZES if IS_WRITTEN_ANEW else found
 
 
 @asynccontextmanager
@@ -43,48 +57,52 @@ async def showing(store: Store, screen: str) -> AsyncIterator[Pilot[int]]:
         yield pilot
 
 
-async def look_in_all_sizes(pilot: Pilot[int], name: str, *, is_waiting: bool = False) -> None:
-    """What is shown is what the snapshot of this name has, in every size."""
-    with a_snapshot(name) as snapshot:
-        for width, height in SIZES:
+async def look_in(sizes: Sizes, pilot: Pilot[int], name: str, *, is_waiting: bool = False) -> None:
+    """What is shown is what the snapshot of this name has, in these sizes."""
+    with a_snapshot(name, is_whole=sizes == SIZES) as snapshot:
+        for width, height in sizes:
             await pilot.resize_terminal(width, height)
             await snapshot.holds(f"{width}x{height}", pilot.app, is_waiting=is_waiting)
 
 
 @pytest.mark.parametrize("screen", SCREENS)
-async def test_empty(world: World, screen: str) -> None:
+async def test_empty(world: World, sizes: Sizes, screen: str) -> None:
     store, _ = world
     async with showing(store, screen) as pilot:
-        await look_in_all_sizes(pilot, f"{screen}-empty")
+        await look_in(sizes, pilot, f"{screen}-empty")
 
 
 @pytest.mark.parametrize("screen", SCREENS)
-async def test_loading(world: World, screen: str, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_loading(
+    world: World, sizes: Sizes, screen: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     store, clock = world
     scenes.fill_data(store, clock)
     with held_reads(monkeypatch):
         async with showing(store, screen) as pilot:
-            await look_in_all_sizes(pilot, f"{screen}-loading", is_waiting=True)
+            await look_in(sizes, pilot, f"{screen}-loading", is_waiting=True)
 
 
 @pytest.mark.parametrize("screen", SCREENS)
-async def test_data(world: World, screen: str) -> None:
+async def test_data(world: World, sizes: Sizes, screen: str) -> None:
     store, clock = world
     scenes.fill_data(store, clock)
     async with showing(store, screen) as pilot:
-        await look_in_all_sizes(pilot, f"{screen}-data")
+        await look_in(sizes, pilot, f"{screen}-data")
 
 
 @pytest.mark.parametrize("screen", SCREENS)
-async def test_hostile(world: World, screen: str) -> None:
+async def test_hostile(world: World, sizes: Sizes, screen: str) -> None:
     store, clock = world
     scenes.fill_hostile(store, clock)
     async with showing(store, screen) as pilot:
-        await look_in_all_sizes(pilot, f"{screen}-hostile")
+        await look_in(sizes, pilot, f"{screen}-hostile")
 
 
 @pytest.mark.parametrize("screen", SCREENS)
-async def test_store_gone(world: World, screen: str, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_store_gone(
+    world: World, sizes: Sizes, screen: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     store, clock = world
     scenes.fill_data(store, clock)
     monkeypatch.setattr(ErrorLine, "_tick", lambda _: None)  # the countdown stands still
@@ -93,7 +111,7 @@ async def test_store_gone(world: World, screen: str, monkeypatch: pytest.MonkeyP
         Outage(monkeypatch)
         await presses(pilot, "r")
         await until(lambda: "Trying again in 1 s." in "".join(seen(pilot.app)))
-        await look_in_all_sizes(pilot, f"{screen}-gone")
+        await look_in(sizes, pilot, f"{screen}-gone")
 
 
 class Path(NamedTuple):
@@ -121,7 +139,7 @@ PATHS: Final = {
 
 
 @pytest.mark.parametrize("name", PATHS)
-async def test_what_keys_lead_to(world: World, name: str) -> None:
+async def test_what_keys_lead_to(world: World, sizes: Sizes, name: str) -> None:
     store, clock = world
     path = PATHS[name]
     path.fill(store, clock)
@@ -130,10 +148,12 @@ async def test_what_keys_lead_to(world: World, name: str) -> None:
         for key in path.keys:
             await presses(pilot, key)
         await until(lambda: path.text in "".join(seen(pilot.app)))
-        await look_in_all_sizes(pilot, name)
+        await look_in(sizes, pilot, name)
 
 
-async def test_a_resume_that_loads(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_resume_that_loads(
+    world: World, sizes: Sizes, monkeypatch: pytest.MonkeyPatch
+) -> None:
     store, clock = world
     scenes.fill_data(store, clock)
     async with showing(store, "resumes") as pilot:
@@ -141,10 +161,12 @@ async def test_a_resume_that_loads(world: World, monkeypatch: pytest.MonkeyPatch
         with held_reads(monkeypatch):
             await presses(pilot, "enter")
             await until(lambda: isinstance(pilot.app.screen, DetailScreen))
-            await look_in_all_sizes(pilot, "resume-loading", is_waiting=True)
+            await look_in(sizes, pilot, "resume-loading", is_waiting=True)
 
 
-async def test_a_resume_whose_store_is_gone(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_resume_whose_store_is_gone(
+    world: World, sizes: Sizes, monkeypatch: pytest.MonkeyPatch
+) -> None:
     store, clock = world
     scenes.fill_data(store, clock)
     monkeypatch.setattr(ErrorLine, "_tick", lambda _: None)  # the countdown stands still
@@ -155,7 +177,7 @@ async def test_a_resume_whose_store_is_gone(world: World, monkeypatch: pytest.Mo
         Outage(monkeypatch)
         await presses(pilot, "r")
         await until(lambda: "Trying again in 1 s." in "".join(seen(pilot.app)))
-        await look_in_all_sizes(pilot, "resume-gone")
+        await look_in(sizes, pilot, "resume-gone")
 
 
 def test_nothing_lies_among_the_snapshots_that_nobody_looks_at() -> None:

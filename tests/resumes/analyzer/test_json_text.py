@@ -98,6 +98,7 @@ def test_json_up_to_the_limits_is_read(body: bytes, value: Any) -> None:
     assert faithful(body) == value
 
 
+@pytest.mark.timing
 @pytest.mark.parametrize("unit", [b'\\",', b'\\":', b'"', b"\\"])
 def test_a_string_that_never_ends_takes_no_longer_than_its_length(unit: bytes) -> None:
     body = b'{"header":"' + unit * 200_000

@@ -95,6 +95,7 @@ def test_messages_are_50_at_most() -> None:
     assert len(refusals_of(with_section("summaries", *[{"text": 1}] * 300))) == 50
 
 
+@pytest.mark.timing
 def test_messages_past_50_take_no_time_to_make() -> None:
     # Each would be compared with 26 names: seconds for a body within the size limit.
     sections = {f"experience{number}": 0 for number in range(20_000)}

@@ -9,6 +9,8 @@ from tests.resumes.builders import a_claim, a_resume
 from tests.resumes.store.builders import MakeAccount
 from tests.resumes.store.damages import ana, damage, found, the_one
 
+pytestmark = pytest.mark.engines
+
 __all__ = ["ana"]  # a fixture
 
 

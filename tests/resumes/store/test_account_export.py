@@ -18,6 +18,8 @@ from tests.resumes.store.builders import a_file
 from tests.resumes.store.damages import damage
 from tests.resumes.store.exports import exported, fill
 
+pytestmark = pytest.mark.engines
+
 MakeAccount = Callable[..., AccountInfo]
 
 

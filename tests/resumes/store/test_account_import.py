@@ -33,6 +33,8 @@ from tests.resumes.store.builders import a_file
 from tests.resumes.store.conftest import SteppingClock
 from tests.resumes.store.exports import HEADER, NOW, a_row, an_export, exported, fill
 
+pytestmark = pytest.mark.engines
+
 MakeAccount = Callable[..., AccountInfo]
 
 

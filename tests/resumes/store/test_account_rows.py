@@ -5,6 +5,8 @@ from resumes.store import Store, account_rows
 from resumes.store.account_file import Kind, Row
 from resumes.store.account_rows import add_rows, iter_slices
 
+pytestmark = pytest.mark.engines
+
 
 def test_a_slice_is_of_one_kind_and_bounded_in_rows_and_bytes(
     monkeypatch: pytest.MonkeyPatch,

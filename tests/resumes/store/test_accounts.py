@@ -22,6 +22,8 @@ from resumes.store.schema import metadata
 from tests.resumes.builders import a_claim, a_resume
 from tests.resumes.store.builders import indexed_pieces
 
+pytestmark = pytest.mark.engines
+
 MakeAccount = Callable[..., AccountInfo]
 
 

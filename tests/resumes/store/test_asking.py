@@ -10,6 +10,8 @@ from resumes.store.requests import Action
 from tests.resumes.builders import a_claim, a_resume
 from tests.resumes.store.builders import a_file
 
+pytestmark = pytest.mark.engines
+
 MakeAccount = Callable[..., AccountInfo]
 
 

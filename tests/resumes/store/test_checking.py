@@ -18,6 +18,8 @@ from resumes.store.sqlite.database import sqlite_engine
 from tests.resumes.store.builders import sqlite_of
 from tests.resumes.store.damages import ana, damage, found, the_one
 
+pytestmark = pytest.mark.engines
+
 __all__ = ["ana"]  # a fixture
 
 

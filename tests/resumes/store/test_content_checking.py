@@ -9,6 +9,8 @@ from resumes.store.ledger import FileOutcome
 from tests.resumes.store.builders import a_file
 from tests.resumes.store.damages import ana, damage, found, the_one
 
+pytestmark = pytest.mark.engines
+
 __all__ = ["ana"]  # a fixture
 
 ITEMS = '{"total":1,"done":1,"duplicate":0,"held":0,"failed":0,"problems":[]}'

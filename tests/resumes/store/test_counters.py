@@ -1,11 +1,14 @@
 from collections.abc import Callable
 
+import pytest
 from sqlalchemy import text
 
 from resumes.store import Store, counters, creating
 from resumes.store.accounts import AccountInfo
 from resumes.store.counters import ResumeCounter
 from tests.resumes.builders import a_resume
+
+pytestmark = pytest.mark.engines
 
 MakeAccount = Callable[..., AccountInfo]
 

@@ -25,6 +25,8 @@ from tests.resumes.builders import a_claim, a_resume
 from tests.resumes.store.builders import Busy
 from tests.resumes.store.conftest import SteppingClock
 
+pytestmark = pytest.mark.engines
+
 MakeAccount = Callable[..., AccountInfo]
 
 
@@ -536,6 +538,7 @@ def test_the_ledger_says_why_a_file_is_not_done_in_the_words_of_the_outcome(
     }
 
 
+@pytest.mark.timing
 def test_creating_waits_no_longer_than_it_is_told_to(store: Store, an_account: MakeAccount) -> None:
     account = an_account()
     creation = Creation(account.id, [a_resume()], store.clock())

@@ -1,7 +1,11 @@
 """What a store needs of the engine below it: each engine has it."""
 
+import pytest
+
 from resumes.store import Store, accounts
 from resumes.store.database import Database, not_text
+
+pytestmark = pytest.mark.engines
 
 
 def test_a_store_passes_on_what_its_engine_is(store: Store) -> None:

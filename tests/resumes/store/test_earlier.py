@@ -9,6 +9,8 @@ from resumes.store.creating import Created, NewResume, create
 from resumes.store.earlier import WIDTH
 from tests.resumes.builders import a_claim, a_resume
 
+pytestmark = pytest.mark.engines
+
 MakeAccount = Callable[..., AccountInfo]
 
 SIZES = [1, WIDTH - 1, WIDTH, WIDTH + 1, 2 * WIDTH + 3]

@@ -8,6 +8,8 @@ from sqlalchemy import text
 from resumes.errors import InvalidArgument
 from resumes.store import Store, accounts, keys, open_store
 
+pytestmark = pytest.mark.engines
+
 
 def test_a_new_store_has_the_three_plans(store: Store) -> None:
     with store.read() as connection:

@@ -1,7 +1,11 @@
+import pytest
+
 from resumes.store import Store, accounts, creating, foresight, plans
 from resumes.store.foresight import NOBODY, Affected, Effects
 from resumes.store.plans import PlanChange
 from tests.resumes.builders import a_resume
+
+pytestmark = pytest.mark.engines
 
 
 def hold(store: Store, name: str, count: int, *, plan: str = "pro") -> None:

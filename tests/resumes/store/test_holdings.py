@@ -10,6 +10,8 @@ from resumes.store.ledger import FileOutcome, FileVerdict, Verdict
 from tests.resumes.builders import a_claim
 from tests.resumes.store.conftest import SteppingClock
 
+pytestmark = pytest.mark.engines
+
 MakeAccount = Callable[..., AccountInfo]
 
 

@@ -15,6 +15,8 @@ from tests.resumes.builders import a_claim, a_resume
 from tests.resumes.store.builders import sqlite_of
 from tests.resumes.store.conftest import SteppingClock
 
+pytestmark = pytest.mark.engines
+
 MakeAccount = Callable[..., AccountInfo]
 KEPT_S = KEPT.total_seconds()
 

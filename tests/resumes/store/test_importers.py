@@ -1,9 +1,13 @@
 import dataclasses
 
+import pytest
+
 from resumes.store import Store, importers
 from resumes.store.importers import Finding, SeenImporter, State, count_waiting
 from tests.resumes.store.builders import an_importer
 from tests.resumes.store.conftest import SteppingClock
+
+pytestmark = pytest.mark.engines
 
 
 def listed(store: Store) -> list[str]:

@@ -12,6 +12,8 @@ from resumes.store.accounts import AccountInfo
 from resumes.store.schema import metadata
 from tests.resumes.store.conftest import SteppingClock
 
+pytestmark = pytest.mark.engines
+
 MakeAccount = Callable[..., AccountInfo]
 
 

@@ -13,6 +13,8 @@ from resumes.store.ledger import SO_FAR, FileOutcome, FileVerdict, Item, Verdict
 from resumes.store.statements import Prepared, driver
 from tests.resumes.builders import a_claim, a_resume
 
+pytestmark = pytest.mark.engines
+
 MakeAccount = Callable[..., AccountInfo]
 
 

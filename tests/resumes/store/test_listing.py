@@ -10,6 +10,8 @@ from resumes.store.accounts import AccountInfo
 from resumes.store.schema import documents
 from tests.resumes.builders import a_resume
 
+pytestmark = pytest.mark.engines
+
 MakeAccount = Callable[..., AccountInfo]
 
 

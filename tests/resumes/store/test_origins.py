@@ -2,11 +2,15 @@
 
 from collections.abc import Callable
 
+import pytest
+
 from resumes.store import Store, creating, origins
 from resumes.store.accounts import AccountInfo
 from resumes.store.creating import Created, NewResume
 from tests.resumes.builders import a_claim, a_resume
 from tests.resumes.store.conftest import SteppingClock
+
+pytestmark = pytest.mark.engines
 
 MakeAccount = Callable[..., AccountInfo]
 

@@ -1,6 +1,7 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import pytest
 from sqlalchemy import Connection, insert, select
 
 from resumes.store import Store
@@ -8,6 +9,8 @@ from resumes.store.accounts import AccountInfo
 from resumes.store.paging import first_page, next_page
 from resumes.store.schema import imported_items as items
 from resumes.store.statements import Prepared
+
+pytestmark = pytest.mark.engines
 
 MakeAccount = Callable[..., AccountInfo]
 

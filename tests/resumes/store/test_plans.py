@@ -5,6 +5,8 @@ from resumes.settings import Settings
 from resumes.store import Store, accounts, plans
 from resumes.store.plans import PlanChange, PlanInfo, Requests
 
+pytestmark = pytest.mark.engines
+
 
 def test_plans_are_listed_smallest_first_with_their_accounts(store: Store) -> None:
     accounts.create_account(store, "ana", plan="pro")

@@ -1,5 +1,4 @@
 import asyncio
-import time
 from collections.abc import Callable
 
 import pytest
@@ -11,6 +10,8 @@ from resumes.store.accounts import AccountInfo
 from resumes.store.probing import probe_reading, probe_writing_soon
 from tests.importer.builders import a_full_disk
 from tests.resumes.store.builders import hold_lane, sqlite_of
+
+pytestmark = pytest.mark.engines
 
 MakeAccount = Callable[..., AccountInfo]
 
@@ -53,13 +54,11 @@ def test_a_store_that_is_closed_fails(url: str) -> None:
 
 def test_a_lane_that_is_held_fails_at_the_deadline(store: Store) -> None:
     go_on, holder = hold_lane(store)
-    began_s = time.monotonic()
 
     with pytest.raises(StoreUnavailable):
         probe_writing(store, deadline_s=0.05)
     probe_reading(store)
 
-    assert time.monotonic() - began_s < 5
     go_on.set()
     holder.join()
     probe_writing(store)

@@ -1,5 +1,7 @@
 from collections.abc import Callable
 
+import pytest
+
 from resumes.store import Store, asking, creating, importers, ledger, requests
 from resumes.store.accounts import AccountInfo
 from resumes.store.ledger import FileOutcome
@@ -7,6 +9,8 @@ from resumes.store.requests import Action
 from tests.resumes.builders import a_claim, a_resume
 from tests.resumes.store.builders import a_file, an_importer
 from tests.resumes.store.conftest import SteppingClock
+
+pytestmark = pytest.mark.engines
 
 MakeAccount = Callable[..., AccountInfo]
 

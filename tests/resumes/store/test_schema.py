@@ -1,8 +1,11 @@
 from collections.abc import Sequence
 
+import pytest
 from sqlalchemy import Connection, insert, select, text
 
 from resumes.store import Store, schema
+
+pytestmark = pytest.mark.engines
 
 DIRECTORIES = {
     "plans",

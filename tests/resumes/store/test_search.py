@@ -15,6 +15,8 @@ from resumes.store.search_words import holds, parse_terms, searched_words
 from tests.engines import Engine
 from tests.resumes.store.builders import a_person, sqlite_of
 
+pytestmark = pytest.mark.engines
+
 MakeAccount = Callable[..., AccountInfo]
 
 

@@ -30,6 +30,8 @@ from tests.resumes.builders import a_resume
 from tests.resumes.store.builders import Busy, sqlite_of
 from tests.waiting import wait_until
 
+pytestmark = pytest.mark.engines
+
 MakeAccount = Callable[..., AccountInfo]
 LOOK_S = 0.01
 

@@ -9,6 +9,8 @@ from resumes.store.search_index import Progress, Slice
 from resumes.store.sqlite.pieces import NUMBER_SHIFT
 from tests.resumes.store.builders import a_person, indexed_pieces
 
+pytestmark = pytest.mark.engines
+
 MakeAccount = Callable[..., AccountInfo]
 
 

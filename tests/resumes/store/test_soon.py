@@ -26,6 +26,8 @@ from tests.resumes.store.builders import (
     sqlite_of,
 )
 
+pytestmark = pytest.mark.engines
+
 MakeAccount = Callable[..., AccountInfo]
 
 
@@ -324,6 +326,7 @@ def hold_beside(store: Store) -> Callable[[], None]:
     return end
 
 
+@pytest.mark.timing
 def test_a_loop_goes_on_while_somebody_beside_the_lane_writes(store: Store) -> None:
     go_on = hold_beside(store)
     pauses: list[float] = []

@@ -5,6 +5,8 @@ from resumes.store import Store
 from resumes.store.schema import plans
 from resumes.store.statements import Prepared, at_most, blob
 
+pytestmark = pytest.mark.engines
+
 
 def test_a_prepared_statement_takes_its_values_by_name(store: Store) -> None:
     statement = Prepared(

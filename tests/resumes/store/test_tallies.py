@@ -11,6 +11,8 @@ from resumes.store.tallies import FILES_NOT_DONE, FileTally, tally_files, tally_
 from tests.resumes.builders import a_claim, a_resume
 from tests.resumes.store.builders import a_file
 
+pytestmark = pytest.mark.engines
+
 MakeAccount = Callable[..., AccountInfo]
 
 

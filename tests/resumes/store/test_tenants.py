@@ -18,6 +18,8 @@ from resumes.store.statements import Prepared
 from tests import tenants
 from tests.tenants import tables_across
 
+pytestmark = pytest.mark.engines
+
 STORE = Path(resumes.store.__file__).parent
 DIALECTS: tuple[Any, ...] = (
     sqlite.dialect(),

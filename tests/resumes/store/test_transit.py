@@ -8,6 +8,8 @@ from resumes.store import Store, accounts
 from resumes.store.moving.marking import set_marks
 from resumes.store.transit import allowed_in_transit
 
+pytestmark = pytest.mark.engines
+
 
 @allowed_in_transit
 def mark(connection: Connection, requests: Sequence[dict[str, str]]) -> list[None]:

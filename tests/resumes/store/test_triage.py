@@ -12,6 +12,8 @@ from resumes.store.ledger import FileOutcome
 from resumes.store.triage import Place, list_by_outcome, parse_place, place_of
 from tests.resumes.store.builders import a_file
 
+pytestmark = pytest.mark.engines
+
 MakeAccount = Callable[..., AccountInfo]
 
 FAILED, HELD, DUPLICATE, DONE = (

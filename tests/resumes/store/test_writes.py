@@ -10,6 +10,8 @@ from resumes.store import Store
 from resumes.store.creating import Creation
 from resumes.store.writes import ThreadMailbox, Write, apply_all, deliver, proved_by, was_committed
 
+pytestmark = pytest.mark.engines
+
 
 class Mailbox:
     def __init__(self) -> None:

@@ -18,7 +18,13 @@ from tests.system.importer.scenes import Scene
 IN_A_FOLDER = 500
 
 
-@pytest.mark.parametrize("how", [[], ["--poll"]], ids=["events", "scans alone"])
+@pytest.mark.parametrize(
+    "how",
+    [
+        pytest.param([], id="events"),
+        pytest.param(["--poll"], id="scans alone", marks=pytest.mark.slow),
+    ],
+)
 def test_what_is_moved_in_and_folders_that_are_moved_in_are_found(
     scene: Scene, tmp_path: Path, how: list[str]
 ) -> None:
@@ -42,6 +48,7 @@ def test_what_is_moved_in_and_folders_that_are_moved_in_are_found(
     assert scene.check(files=len(names), resumes={"ana": names}).done == len(names)
 
 
+@pytest.mark.slow
 def test_an_account_that_is_made_later_gets_what_waited_for_it(scene: Scene) -> None:
     scene.account("ana")
     scene.drop("bo/cv.json", a_document("early"))
@@ -98,6 +105,7 @@ def among_the_claims(root: Path) -> list[Path]:
     return [path for path in claims if b"gone" in path.read_bytes()]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("step", "where"),
     [
@@ -141,6 +149,7 @@ def test_a_file_that_vanishes_is_no_error_and_stops_no_other(
     scene.check_resumes({"ana": ["stays", "next", *kept]})
 
 
+@pytest.mark.slow
 def test_files_that_come_and_go_all_the_time_disturb_nothing(scene: Scene) -> None:
     scene.account("ana")
     over = threading.Event()

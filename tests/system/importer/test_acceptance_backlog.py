@@ -26,6 +26,7 @@ def names_written(folder: str, count: int) -> list[str]:
     return [f"{folder} {number}" for number in range(count)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("count", [4_000, pytest.param(400_000, marks=pytest.mark.campaign)])
 def test_of_a_burst_from_many_writers_no_file_is_missed(scene: Scene, say: Say, count: int) -> None:
     scene.account("ana")
@@ -59,6 +60,7 @@ def latency_s(scene: Scene, name: str) -> float:
     return time.monotonic() - began
 
 
+@pytest.mark.timing
 @pytest.mark.parametrize("count", [4_000, pytest.param(100_000, marks=pytest.mark.campaign)])
 def test_a_backlog_makes_no_other_account_wait_and_can_be_stopped_and_gone_on_with(
     scene: Scene, say: Say, count: int

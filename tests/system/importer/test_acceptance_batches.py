@@ -74,6 +74,7 @@ def test_each_format_gives_the_same_resumes_and_again_they_are_duplicates(
     assert scene.check(files=1 + len(packed([])), resumes={"ana": names}).duplicate == 7
 
 
+@pytest.mark.timing
 def test_an_importer_that_is_killed_in_the_middle_of_a_file_goes_on_there(scene: Scene) -> None:
     scene.account("ana")
     names = [f"number {number}" for number in range(4_000)]
@@ -151,6 +152,7 @@ def test_a_drain_ends_with_0_unless_something_failed(scene: Scene) -> None:
     assert (found.done, found.failed, found.duplicate, found.held) == (1, 1, 1, 1)
 
 
+@pytest.mark.timing
 @pytest.mark.parametrize(
     "hook", ['rm -rf "$RESUMES_IMPORT_BATCH"; no-such-command; kill -9 $$', "sleep 60"]
 )

@@ -20,6 +20,8 @@ from tests.system.importer.mounts import a_disk
 from tests.system.importer.oracle import reports_of
 from tests.system.importer.scenes import Scene
 
+pytestmark = pytest.mark.slow
+
 PLACES, OFFERED = 100, 250
 
 
@@ -167,6 +169,7 @@ def test_a_full_disk_below_the_folder_delays_what_needs_a_report_and_counts_noth
         assert (found.done, found.duplicate) == (21, 1)
 
 
+@pytest.mark.timing
 @pytest.mark.parametrize("off_us", [-HOUR_US, 24 * HOUR_US], ids=["an hour back", "a day on"])
 def test_a_clock_that_is_set_while_files_settle_changes_nothing(
     scene: Scene, importing: Callable[[Scene, JumpingClock], None], off_us: int

@@ -59,6 +59,7 @@ def test_an_importer_that_died_at_a_point_is_gone_on_with_and_nothing_counts_twi
         supply.check()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kills", "burst"), [(4, 2_500), pytest.param(200, 4_000, marks=pytest.mark.campaign)]
 )

@@ -46,6 +46,7 @@ def test_a_file_that_may_not_be_read_fails_by_name_once_that_has_lasted(
     assert "locked" in two.names("ana")
 
 
+@pytest.mark.slow
 def test_a_file_that_becomes_readable_in_time_is_imported(two: Scene, bounded: list[str]) -> None:
     path = two.drop("ana/cv.json", a_document("slow rights"))
     path.chmod(0)
@@ -57,6 +58,7 @@ def test_a_file_that_becomes_readable_in_time_is_imported(two: Scene, bounded: l
     assert two.check(files=2, resumes={"ana": ["open", "slow rights"], "bo": []}).done == 2
 
 
+@pytest.mark.slow
 def test_a_file_of_another_user_is_imported(two: Scene, bounded: list[str]) -> None:
     if os.geteuid() != 0:
         pytest.skip("only root can give a file to another user")
@@ -68,6 +70,7 @@ def test_a_file_of_another_user_is_imported(two: Scene, bounded: list[str]) -> N
     assert two.check(files=3, resumes={"ana": names, "bo": []}).done == 3
 
 
+@pytest.mark.slow
 def test_an_inbox_that_may_not_be_changed_keeps_its_files_and_is_told_of_once(
     two: Scene, bounded: list[str]
 ) -> None:
@@ -85,6 +88,7 @@ def test_an_inbox_that_may_not_be_changed_keeps_its_files_and_is_told_of_once(
     assert two.check(files=3, resumes={"ana": ["one", "two"], "bo": ["bo"]}).done == 3
 
 
+@pytest.mark.slow
 def test_where_nothing_can_be_put_away_nothing_more_is_taken_and_nothing_counts_twice(
     two: Scene, bounded: list[str]
 ) -> None:
@@ -105,6 +109,7 @@ def test_where_nothing_can_be_put_away_nothing_more_is_taken_and_nothing_counts_
     assert two.check(files=21, resumes={"ana": ["first"], "bo": later}).done == 21
 
 
+@pytest.mark.slow
 def test_a_folder_that_may_not_be_written_to_is_refused_at_the_start(
     two: Scene, bounded: list[str]
 ) -> None:
@@ -134,6 +139,7 @@ def findings(scene: Scene) -> list[str]:
     return [f"{one['text']}. {one['remedy']}" for one in report["findings"] if one["remedy"]]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("vanish", "is_made_at_once"),
     [(remove, True), (move_away, True), (remove, False)],
@@ -161,6 +167,7 @@ def test_a_watched_folder_that_vanished_and_is_made_again_needs_no_restart(
     assert two.workspaces() == []
 
 
+@pytest.mark.slow
 def test_doctor_says_that_the_watched_folder_is_gone_and_later_that_all_is_well(
     two: Scene,
 ) -> None:
@@ -173,6 +180,7 @@ def test_doctor_says_that_the_watched_folder_is_gone_and_later_that_all_is_well(
         assert findings(two) == []
 
 
+@pytest.mark.slow
 def test_an_account_folder_that_vanished_and_is_made_again_is_watched_again(two: Scene) -> None:
     with two.watched(settle_s=0.3):
         for number in range(3):
@@ -183,6 +191,7 @@ def test_an_account_folder_that_vanished_and_is_made_again_is_watched_again(two:
     assert two.check(files=3, resumes={"ana": names, "bo": []}).done == 3
 
 
+@pytest.mark.slow
 def test_a_watched_folder_that_is_unmounted_and_mounted_again_is_taken_up_again(
     tmp_path: Path,
 ) -> None:
@@ -207,6 +216,7 @@ def test_a_watched_folder_that_is_unmounted_and_mounted_again_is_taken_up_again(
         assert scene.workspaces() == []
 
 
+@pytest.mark.slow
 def test_an_account_folder_on_another_disk_is_named_and_keeps_its_files(tmp_path: Path) -> None:
     root = tmp_path / "home" / "inbox"
     with a_disk(root / "ana", 8 * MEGABYTE) as disk:

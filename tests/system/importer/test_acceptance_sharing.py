@@ -8,6 +8,8 @@ import pytest
 
 from tests.system.importer.scenes import Scene, Watch
 
+pytestmark = pytest.mark.slow
+
 COUNTS = [1_500, pytest.param(20_000, marks=pytest.mark.campaign)]
 
 

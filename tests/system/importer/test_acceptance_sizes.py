@@ -9,6 +9,8 @@ from tests.system.importer.oracle import Tally, reports_of
 from tests.system.importer.scenes import Scene
 from tests.system.importer.sizes import GIGABYTE, LIMIT, SPARSE, filled, refused
 
+pytestmark = pytest.mark.slow
+
 MEMORY_BYTES = 300 * 1024 * 1024
 
 
@@ -53,6 +55,7 @@ def test_nothing_is_written_outside_of_the_folder(peak: tuple[Scene, int]) -> No
     assert not Path("/etc/evil.json").exists()
 
 
+@pytest.mark.timing
 def test_a_file_far_over_the_limit_makes_no_other_account_wait(scene: Scene) -> None:
     scene.account("ana")
     scene.account("bo")

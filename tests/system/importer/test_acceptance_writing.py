@@ -13,6 +13,8 @@ from tests.system.importer.oracle import iter_names
 from tests.system.importer.scenes import Scene
 from tests.system.importer.slow_writers import Pace, pause, write_slowly
 
+pytestmark = pytest.mark.timing
+
 # The pause is shorter than the settling time; in the short form by more, for slow machines.
 PACES = [
     pytest.param(Pace(settle_s=2.0, gap_s=0.04, pause_s=0.8), id="scaled"),

@@ -17,6 +17,7 @@ from tests.server.serving import wait_until
 from tests.stores import open_home
 from tests.system import programs
 from tests.system.server.load import RESUMES, Answer, Wire, a_request
+from tests.waiting import end
 
 SECRETS = re.compile(rb"enh_live_\w{4,}|planted|@example\.com")
 """What no log may hold: keys, and what the bodies of these tests say."""
@@ -133,8 +134,7 @@ class Scene:
                 yield Server(json.loads(told)["url"], process, log)
             finally:
                 process.send_signal(signal.SIGCONT)
-                process.terminate()
-                _wait_or_kill(process)
+                end(process)
         found = SECRETS.search(log.read_bytes())
         assert found is None, f"{log} holds {found!r}"
 
@@ -177,14 +177,6 @@ def is_unavailable(answer: Answer) -> bool:
         and body["error"]
         and body["requestId"] == answer.headers["x-request-id"]
     )
-
-
-def _wait_or_kill(process: "subprocess.Popen[str]") -> None:
-    try:
-        process.wait(45)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        raise
 
 
 def _command_line(pid: int) -> bytes:

@@ -19,6 +19,8 @@ from tests.system.server.full_disks import (
 )
 from tests.system.server.scenes import Scene, is_unavailable
 
+pytestmark = pytest.mark.slow
+
 DISK_BYTES = 64 * 1024 * 1024
 FLOOR_BYTES = 32 * 1024 * 1024
 LOW = "The server is low on disk space; nothing was stored, try again later"

@@ -69,6 +69,7 @@ def test_the_types_of_what_is_served_are_those_that_a_browser_insists_on(served:
         assert found.headers["Content-Type"].startswith(types[Path(address).suffix])
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(BROWSER is None, reason="no Chromium is installed")
 def test_a_browser_shows_every_operation_with_no_way_to_anywhere_else(
     served: Served, tmp_path: Path

@@ -170,6 +170,7 @@ def test_every_offer_of_another_protocol_is_declined(served: Served) -> None:
     assert statuses(answers) == [201] * 301
 
 
+@pytest.mark.slow
 def test_thousands_of_requests_sent_at_once_are_all_answered(served: Served) -> None:
     get = b"GET / HTTP/1.1\r\n" + HOST
     last = get + b"Connection: close\r\n\r\n"
@@ -185,6 +186,7 @@ def test_a_client_that_sends_no_more_still_has_its_answers(served: Served) -> No
         assert statuses(read_all(connection)) == [201] * 200
 
 
+@pytest.mark.slow
 def test_requests_without_end_wait_at_the_client(served: Served) -> None:
     before = peak_kib(served)
     requests = a_post(served) * 1_000
@@ -197,6 +199,7 @@ def test_requests_without_end_wait_at_the_client(served: Served) -> None:
     assert peak_kib(served) - before < 32 * 1024
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("in_chunks", [False, True])
 def test_a_header_without_end_costs_no_memory(served: Served, in_chunks: bool) -> None:
     before = peak_kib(served)

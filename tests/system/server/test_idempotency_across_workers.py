@@ -17,6 +17,8 @@ from resumes.store import accounts, counters, keys, open_store
 from tests.resumes.builders import a_document
 from tests.system import programs
 
+pytestmark = pytest.mark.slow
+
 AT_ONCE = 32
 
 

@@ -14,6 +14,8 @@ from tests.system.server.bombs import BOMBS, BUSY, KEPT, MIB, OTHERS_WAIT_S, TAR
 from tests.system.server.load import Answer, Client, Wire
 from tests.system.server.scenes import Scene, Server
 
+pytestmark = pytest.mark.timing
+
 FULL_CACHES = 10
 """So many large resumes fill the page caches of SQLite, which then stay as they are."""
 

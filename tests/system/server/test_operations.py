@@ -47,6 +47,7 @@ def create(served: Served, count: int) -> None:
         assert httpx.post(served.url + RESUMES, json=a_resume(), headers=headers).is_success
 
 
+@pytest.mark.slow
 def test_each_of_two_workers_tells_what_both_have_counted(tmp_path: Path) -> None:
     with serve(tmp_path, workers=2) as served:
         create(served, 20)
@@ -60,6 +61,7 @@ def test_each_of_two_workers_tells_what_both_have_counted(tmp_path: Path) -> Non
     assert list((tmp_path / "run").glob("metrics-*")) == []
 
 
+@pytest.mark.slow
 def test_what_a_killed_worker_has_counted_stays_and_its_successor_counts_on(tmp_path: Path) -> None:
     with serve(tmp_path, workers=2) as served:
         create(served, 10)
@@ -83,6 +85,7 @@ def test_a_server_is_alive_and_ready_and_counts_its_connections(tmp_path: Path) 
         assert "\nresumes_connections 2.0\n" in text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("flags", [[], ["--workers", "2"]])
 def test_with_json_every_line_of_the_log_is_json(tmp_path: Path, flags: list[str]) -> None:
     log = tmp_path / "log"
@@ -111,6 +114,7 @@ def test_text_has_no_line_for_each_request_unless_asked_for(tmp_path: Path) -> N
     assert "INFO resumes.access: request mine: GET other, status 401," in said["--access-log"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "open_log", [closed_pipe, full_pipe, lambda: os.open("/dev/full", os.O_WRONLY)]
 )
@@ -130,6 +134,7 @@ def test_a_log_that_cannot_be_written_stops_no_request(
     os.close(errors)
 
 
+@pytest.mark.slow
 def test_tls_is_served_with_a_certificate_and_a_key_in_files_of_their_own(tmp_path: Path) -> None:
     openssl = shutil.which("openssl")
     if openssl is None:
@@ -155,6 +160,7 @@ def test_tls_is_served_with_a_certificate_and_a_key_in_files_of_their_own(tmp_pa
     assert "without TLS" not in log.read_text()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("words", [["watch"], ["up", "--port", "0"]])
 def test_with_json_the_importer_and_up_say_everything_in_json(
     tmp_path: Path, words: list[str]

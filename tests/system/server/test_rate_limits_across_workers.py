@@ -16,6 +16,8 @@ from tests.server.builders import RESUMES, a_resume
 from tests.server.serving import wait_until
 from tests.system.server.scenes import Scene, Server
 
+pytestmark = pytest.mark.slow
+
 LIMIT = 100
 LIMITED = {
     "RESUMES_RATE_LIMIT": "true",

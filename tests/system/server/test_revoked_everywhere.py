@@ -21,6 +21,8 @@ from tests.system.server.ended_keys import (
 from tests.system.server.load import Attempt
 from tests.system.server.scenes import Scene, Server
 
+pytestmark = pytest.mark.slow
+
 INVALID = "Invalid API key"
 LIFETIME_S = 1.5
 
@@ -67,6 +69,7 @@ def test_nothing_is_accepted_once_the_command_has_ended(
         assert load.call(server.url, new).status == 200
 
 
+@pytest.mark.timing
 def test_a_key_expires_in_every_worker_at_its_time(place: Place) -> None:
     scene, server = place
     scene.add_account("expiring")

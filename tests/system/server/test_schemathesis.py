@@ -118,6 +118,7 @@ def cases_of(report: str) -> int:
     return int(found[1].replace(",", ""))
 
 
+@pytest.mark.slow
 def test_the_service_does_what_its_document_says(asked: Asked) -> None:
     report = asked.run(max_examples=20, limit_s=300, more=SHORT)
     assert cases_of(report) > 300

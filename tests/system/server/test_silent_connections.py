@@ -26,6 +26,8 @@ from tests.server.serving import (
     wait_until,
 )
 
+pytestmark = pytest.mark.slow
+
 BODY = json.dumps({"header": {}, "sections": {}}).encode()
 TIMEOUT_S = 1.0
 
@@ -50,6 +52,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
 # One client
 
 
+@pytest.mark.timing
 @pytest.mark.parametrize(
     ("sent", "statuses_told"),
     [
@@ -72,6 +75,7 @@ def test_who_sends_no_whole_head_is_let_go(
     assert TIMEOUT_S * 0.9 < lasted_s < TIMEOUT_S * 5
 
 
+@pytest.mark.timing
 def test_a_head_that_comes_byte_by_byte_has_no_more_time(served: Served) -> None:
     with a_connection(served.url) as connection:
         answer = trickle(connection, a_head(served, len(BODY), "X-A: " + "x" * 1_000))
@@ -79,6 +83,7 @@ def test_a_head_that_comes_byte_by_byte_has_no_more_time(served: Served) -> None
     assert statuses(answer) == [408]
 
 
+@pytest.mark.timing
 def test_a_second_head_has_its_time_from_its_beginning(served: Served) -> None:
     with a_connection(served.url) as connection:
         connection.sendall(a_get(served))
@@ -90,6 +95,7 @@ def test_a_second_head_has_its_time_from_its_beginning(served: Served) -> None:
     assert statuses(answer) == [408]
 
 
+@pytest.mark.timing
 def test_half_a_body_is_408_and_nothing_is_stored(served: Served) -> None:
     before = listed(served)
     with a_connection(served.url) as connection:
@@ -104,6 +110,7 @@ def test_half_a_body_is_408_and_nothing_is_stored(served: Served) -> None:
     assert listed(served) == before
 
 
+@pytest.mark.timing
 def test_a_body_that_comes_byte_by_byte_is_408(served: Served) -> None:
     with a_connection(served.url) as connection:
         connection.sendall(a_head(served, 100_000))
@@ -112,6 +119,7 @@ def test_a_body_that_comes_byte_by_byte_is_408(served: Served) -> None:
     assert statuses(answer) == [408]
 
 
+@pytest.mark.timing
 def test_a_body_that_nobody_wants_has_no_more_time(served: Served) -> None:
     head = a_head(served, 1_000).replace(served.key.encode(), b"unknown")
     with a_connection(served.url) as connection:
@@ -121,6 +129,7 @@ def test_a_body_that_nobody_wants_has_no_more_time(served: Served) -> None:
     assert statuses(answer) == [401]
 
 
+@pytest.mark.timing
 def test_a_slow_body_that_comes_on_is_created(served: Served) -> None:
     body = BODY + b" " * 400_000
     with a_connection(served.url) as connection:
@@ -143,6 +152,7 @@ def trickle(connection: socket.socket, data: bytes) -> bytes:
     return read_all(connection)
 
 
+@pytest.mark.timing
 def test_a_client_that_does_not_read_its_answers_is_cut_off(served: Served) -> None:
     title = json.dumps({"title": "x" * 20_000, "header": {}, "sections": {}}).encode()
     before = listed(served)
@@ -178,10 +188,12 @@ def listed(served: Served) -> int:
 # Many
 
 
+@pytest.mark.timing
 def test_silent_clients_are_let_go_and_others_notice_nothing(served: Served) -> None:
     flood(served, 200, within_s=TIMEOUT_S * 1.5 + 5, slack_ms=25)
 
 
+@pytest.mark.timing
 @pytest.mark.campaign
 @pytest.mark.skipif(
     resource.getrlimit(resource.RLIMIT_NOFILE)[1] < 3_000, reason="needs 3,000 open files"
@@ -419,6 +431,7 @@ def test_a_tls_handshake_does_not_delay_a_stop(tmp_path: Path) -> None:
 # The end
 
 
+@pytest.mark.timing
 def test_half_a_request_delays_a_stop_by_2_s_at_most(tmp_path: Path) -> None:
     with serve(tmp_path) as served, contextlib.ExitStack() as stack:
         late_body, late_head, in_time, idle = (

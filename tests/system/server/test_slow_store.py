@@ -17,6 +17,8 @@ from tests.system.server import load
 from tests.system.server.load import Answer, Attempt, Client
 from tests.system.server.scenes import Scene, Server, is_unavailable, stopped
 
+pytestmark = pytest.mark.timing
+
 DEADLINE_S = 10.0
 """How long a create waits for its turn."""
 

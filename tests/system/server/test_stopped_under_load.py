@@ -13,6 +13,8 @@ from tests.system.server.load import Answer, Attempt, Wire
 from tests.system.server.scenes import Scene
 from tests.system.server.stopping import GRACE_S, READERS, WRITERS, make_clients
 
+pytestmark = pytest.mark.slow
+
 LONG = 50
 
 ONE_AND_TWO_WORKERS = pytest.mark.parametrize(

@@ -119,6 +119,7 @@ def test_a_wrong_key_is_told_like_a_missing_one(tenants: Tenants) -> None:
     assert len(answers) == 1
 
 
+@pytest.mark.timing
 @pytest.mark.parametrize("method", ["GET", "DELETE"])
 def test_time_does_not_tell_a_foreign_id_from_an_unknown_one(
     tenants: Tenants, method: str, capsys: pytest.CaptureFixture[str]

@@ -13,6 +13,8 @@ from tests.resumes.builders import a_resume
 from tests.resumes.store.conftest import SteppingClock
 from tests.resumes.store.moving.builders import fill_store, held_by, ids_of, names_in
 
+pytestmark = pytest.mark.engines
+
 
 def test_a_backup_is_one_private_file_that_opens(store: Store, tmp_path: Path) -> None:
     fill_store(store)

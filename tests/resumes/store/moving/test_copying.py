@@ -23,6 +23,8 @@ from tests.engines import Engine
 from tests.resumes.builders import a_resume
 from tests.resumes.store.moving.builders import count_rows, fill_store, held_by, ids_of
 
+pytestmark = pytest.mark.engines
+
 
 def test_a_copy_there_and_back_holds_the_same(source: Store, store: Store, tmp_path: Path) -> None:
     before = held_by(source)

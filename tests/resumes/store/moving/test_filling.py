@@ -15,6 +15,8 @@ from resumes.store.plans import PlanChange
 from resumes.store.schema import documents, resumes
 from tests.resumes.store.moving.builders import count_rows, held_by
 
+pytestmark = pytest.mark.engines
+
 HERE = Move("sqlite:////here.db", "sqlite:////there.db", "0123", "a" * 16)
 
 

@@ -12,6 +12,8 @@ from resumes.store.moving import marking
 from resumes.store.moving.marking import Move
 from resumes.store.transit import allowed_in_transit
 
+pytestmark = pytest.mark.engines
+
 MOVE = Move("sqlite:////here.db", "sqlite:////there.db", "0123", "a" * 16)
 
 

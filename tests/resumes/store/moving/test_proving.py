@@ -7,6 +7,8 @@ from resumes.store.engine import each
 from resumes.store.moving.proving import TableDigest, check_same, encode
 from tests.resumes.store.moving.builders import fill_store, held_by
 
+pytestmark = pytest.mark.engines
+
 
 def test_rows_that_differ_are_encoded_otherwise() -> None:
     rows = [

@@ -14,6 +14,8 @@ from tests.resumes.builders import a_resume
 from tests.resumes.store.conftest import SteppingClock
 from tests.resumes.store.moving.builders import held_by, ids_of, names_in
 
+pytestmark = pytest.mark.engines
+
 
 @pytest.fixture
 def backup(source: Store, tmp_path: Path) -> Path:

@@ -7,6 +7,8 @@ from resumes.store.moving.tables import READERS, TABLES
 from resumes.store.schema import metadata
 from tests.resumes.store.moving.builders import fill_store
 
+pytestmark = pytest.mark.engines
+
 
 def test_every_table_is_moved_but_what_is_made_from_others_or_of_one_store() -> None:
     assert set(metadata.tables) - set(READERS) == {

@@ -7,6 +7,8 @@ from resumes.store.moving.marking import Move
 from resumes.store.moving.transferring import Progress, Stage, nobody, transfer
 from tests.resumes.store.moving.builders import held_by
 
+pytestmark = pytest.mark.engines
+
 
 def begin(source: Store, target: Store) -> None:
     filling.begin(target, Move(source.label, target.label, "0123", "a" * 16))

@@ -7,8 +7,10 @@ from resumes.store.postgresql.database import PostgresDatabase
 from tests import postgres
 from tests.resumes.store.conftest import SteppingClock
 
+VERSIONS = [pytest.param("16", marks=pytest.mark.campaign), "18"]
 
-@pytest.fixture(scope="package", params=["16", "18"], ids=lambda version: f"PostgreSQL {version}")
+
+@pytest.fixture(scope="package", params=VERSIONS, ids=lambda version: f"PostgreSQL {version}")
 def server(request: pytest.FixtureRequest) -> Iterator[postgres.Server]:
     """A server that tests of this package may stop, freeze and configure; they leave it well."""
     with postgres.running(request.param) as server:

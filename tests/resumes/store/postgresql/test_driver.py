@@ -42,6 +42,7 @@ def children(process_id: int) -> list[int]:
     return [int(child) for child in listed.split()]
 
 
+@pytest.mark.timing
 def test_s17_a_statement_that_has_no_answer_ends_by_its_deadline(url: str) -> None:
     engine = postgres_engine(PostgresAddress(url), patience_s=0.3)
     with engine.connect() as connection:
@@ -64,6 +65,7 @@ def test_s17_a_silent_server_is_waited_for_by_one_connection_only(url: str) -> N
         first.invalidate()
 
 
+@pytest.mark.timing
 def test_s17_a_frozen_server_hangs_nobody(
     url: str, server: Server, an_account: MakeAccount, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -70,6 +70,7 @@ def test_s8_a_transaction_holds_one_account(store: Store) -> None:
     assert sum(map(len, seen.batches)) == len(requests)
 
 
+@pytest.mark.timing
 def test_s8_who_waits_for_a_busy_account_is_told_so_and_the_others_go_on(
     store: Store, url: str, an_account: MakeAccount
 ) -> None:

@@ -45,6 +45,7 @@ def test_a_database_that_is_not_there_is_told_without_the_password(server: Serve
     assert "hidden" not in told.value.message
 
 
+@pytest.mark.timing
 def test_who_only_looks_does_not_wait_for_long(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(opening, "LOOK_PATIENCE_S", 0.5)
     open_store(url).close()
