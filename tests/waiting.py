@@ -8,7 +8,7 @@ from typing import Any
 LOOK_AGAIN_S = 0.005
 
 
-def wait_until(condition: Callable[[], object], *, within_s: float = 30) -> None:
+def wait_until(condition: Callable[[], object], *, within_s: float = 60) -> None:
     """The condition has come true. Fails when it does not within the limit, which is for machines
     that stand still: who waits goes on at once."""
     deadline = time.monotonic() + within_s

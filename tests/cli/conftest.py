@@ -101,7 +101,7 @@ def start(*words: str, **options: Any) -> "subprocess.Popen[str]":
     )
 
 
-def finish(process: "subprocess.Popen[str]", *, within_s: float = 20) -> tuple[int, str, str]:
+def finish(process: "subprocess.Popen[str]", *, within_s: float = 60) -> tuple[int, str, str]:
     """Its exit code and what it printed on both streams."""
     try:
         stdout, stderr = process.communicate(timeout=within_s)

@@ -185,7 +185,7 @@ def test_ctrl_c_is_exit_130_without_a_traceback(acme: CommandLine) -> None:
     with start("--home", str(acme.home), "import", "-", stdin=subprocess.PIPE) as process:
         wait_until_open(acme.home, process)  # the next that it does is wait for its input
         process.send_signal(signal.SIGINT)
-        process.wait(10)
+        process.wait(60)
         code, _, stderr = finish(process)
 
     # A shell shows both as 130: CPython ends itself by the signal when that met an exec of its

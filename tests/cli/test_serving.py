@@ -39,7 +39,7 @@ def test_it_ends_with_the_process_that_started_it(acme: CommandLine) -> None:
     assert process.stdin is not None
     process.stdin.close()
 
-    assert process.wait(20) == 0
+    assert process.wait(60) == 0
     process.stdout.close()
     assert process.stderr is not None
     process.stderr.close()

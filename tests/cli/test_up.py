@@ -35,7 +35,7 @@ def children_of(process_id: int) -> list[int]:
 def ask(url: str, secret: str) -> tuple[int, Any]:
     """The API's answer to a request for the list."""
     address = urlsplit(url)
-    connection = http.client.HTTPConnection(address.hostname or "", address.port, timeout=10)
+    connection = http.client.HTTPConnection(address.hostname or "", address.port, timeout=60)
     connection.request("GET", "/api/v1/resumes", headers={"Authorization": f"Bearer {secret}"})
     answer = connection.getresponse()
     body = json.loads(answer.read())

@@ -26,7 +26,7 @@ from resumes.store.ledger import FileOutcome
 from tests.resumes.builders import a_document
 from tests.waiting import wait_until as wait_until
 
-WAIT_LIMIT_S = 10.0
+WAIT_LIMIT_S = 60.0
 
 AN_ID = "a" * 16
 """The id of an account that no store needs to know."""

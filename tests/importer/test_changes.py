@@ -2,7 +2,7 @@ import threading
 
 from importer.changes import Changes
 
-LIMIT_S = 10.0
+LIMIT_S = 60.0
 
 
 def test_what_is_marked_is_taken_once() -> None:

@@ -4,7 +4,7 @@ import pytest
 
 from importer.health import Finding, Health, HealthState
 
-LIMIT_S = 10.0
+LIMIT_S = 60.0
 
 
 @pytest.fixture

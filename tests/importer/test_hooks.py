@@ -142,7 +142,7 @@ def test_a_stop_during_the_last_run_ends_that_too(a_hook: MakeHook, tmp_path: Pa
 
     stop.set()
 
-    finishing.join(5)
+    finishing.join(60)
     assert not finishing.is_alive()
 
 

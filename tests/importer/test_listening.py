@@ -63,7 +63,7 @@ def heard(
 
     paths = [str(root / "ana"), str(root / "bob")] if is_recursive else [str(root)]
     listeners.append(Listener(str(root), paths, changes, is_recursive=is_recursive, source=source))
-    assert gate.wait(10)
+    assert gate.wait(60)
     marked = changes.take()
     return marked.names | ({"*"} if marked.is_all else frozenset()), listeners[-1]
 

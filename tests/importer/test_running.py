@@ -45,7 +45,7 @@ def run(runner: Runner) -> Iterator[None]:
         yield
     finally:
         stop.set()
-        thread.join(5)
+        thread.join(60)
     assert not thread.is_alive()
 
 

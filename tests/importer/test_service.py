@@ -118,7 +118,7 @@ def watched(store: Store, root: Path, told: Told, **options: Any) -> Iterator[li
         yield summaries
     finally:
         stop.set()
-        thread.join(5)
+        thread.join(60)
     assert not thread.is_alive()
 
 

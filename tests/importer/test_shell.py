@@ -83,7 +83,7 @@ def test_it_is_cut_off_when_we_have_to_end(tmp_path: Path) -> None:
 
     cut_off.set()
 
-    thread.join(5)
+    thread.join(60)
     assert endings == [Ending(None, b"", b"")]
 
 

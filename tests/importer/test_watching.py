@@ -115,10 +115,10 @@ def test_a_dropped_file_marks_its_folder_alone(bench: Bench, watcher: Watcher) -
     (bench.root / "bob").mkdir()
     bench.tune(watcher, "bob")
     drop(bench.root, "ana/1.json")
-    assert bench.changes.wait(10)
+    assert bench.changes.wait(60)
     assert bench.changes.take().names == {"ana"}
     drop(bench.root, "1.json")
-    assert bench.changes.wait(10)
+    assert bench.changes.wait(60)
     assert bench.changes.take().names == {""}
 
 
@@ -127,7 +127,7 @@ def test_a_file_is_heard_of_soon(bench: Bench, watcher: Watcher) -> None:
     for number in range(10):
         dropped = time.monotonic()
         drop(bench.root, f"ana/{number}.json")
-        assert bench.changes.wait(10)
+        assert bench.changes.wait(60)
         waits.append(time.monotonic() - dropped)
         bench.changes.take()
     assert min(waits) < 0.2
@@ -378,7 +378,7 @@ def test_a_source_that_does_not_end_delays_the_stop_by_a_second_at_most(bench: B
     def stuck(
         paths: Sequence[str], *, is_recursive: bool, ending: Ending
     ) -> Iterator[Collection[Change]]:
-        may_end.wait(10)
+        may_end.wait(60)
         yield from ()
 
     with watching(bench.root, bench.changes, bench.health, source=stuck) as watcher:
@@ -389,4 +389,4 @@ def test_a_source_that_does_not_end_delays_the_stop_by_a_second_at_most(bench: B
     assert time.monotonic() - began < 2.0
     may_end.set()
     for thread in threads:
-        thread.join(10)
+        thread.join(60)

@@ -95,7 +95,7 @@ class Client:
         """The condition holds; the event loop went on meanwhile."""
 
         async def poll() -> None:
-            async with asyncio.timeout(5):
+            async with asyncio.timeout(60):
                 while not condition():
                     await asyncio.sleep(0.001)
 

@@ -24,7 +24,7 @@ from tests.waiting import wait_until as wait_until
 def a_connection(url: str) -> Iterator[socket.socket]:
     """A connection to the server at a base address."""
     parts = httpx.URL(url)
-    with socket.create_connection((parts.host, parts.port), timeout=10) as connection:
+    with socket.create_connection((parts.host, parts.port), timeout=60) as connection:
         yield connection
 
 

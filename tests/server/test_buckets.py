@@ -160,7 +160,7 @@ def test_r2_a_killed_worker_leaves_no_lock(
     assert is_locked(path)
 
     a_holder.kill()
-    a_holder.wait(10)
+    a_holder.wait(60)
 
     assert not is_locked(path)
     table = a_table()
@@ -182,7 +182,7 @@ def test_a_stopped_worker_is_waited_for_once(
         table.unlock()
 
     a_holder.kill()
-    a_holder.wait(10)
+    a_holder.wait(60)
     table.lock()
     assert is_locked(path)
     table.close()

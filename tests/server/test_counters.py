@@ -66,7 +66,7 @@ def test_who_comes_after_one_that_was_killed_counts_on(tmp_path: Path) -> None:
             Counters.share(SharedCounters(path, 2), SIZE)
 
         first.kill()
-        first.wait(10)
+        first.wait(60)
         counters = Counters.share(SharedCounters(path, 2), SIZE)
         counters.mine[1] += 100
 
@@ -79,7 +79,7 @@ def test_the_file_lives_as_long_as_its_supervisor_and_goes_when_abandoned(tmp_pa
     folder = tmp_path / "run"
     folder.mkdir()
     ended = subprocess.Popen([sys.executable, "-c", ""])
-    ended.wait(10)
+    ended.wait(60)
     abandoned = folder / f"metrics-{ended.pid}"
     of_another = folder / f"metrics-{os.getppid()}"
     strange = folder / "metrics-strange"

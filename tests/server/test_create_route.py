@@ -583,7 +583,7 @@ class Commits:
 
         def wait(connection: Any) -> None:
             self.has_come.set()
-            self.go_on.wait(10)
+            self.go_on.wait(60)
             self._really(connection)
 
         monkeypatch.setattr(self._dialect, "do_commit", wait)

@@ -165,13 +165,13 @@ def test_work_is_done_aside_by_two_threads_at_most() -> None:
 
     def work(number: int) -> int:
         begun.release()
-        may_end.wait(10)
+        may_end.wait(60)
         return number
 
     async def run() -> tuple[bool, list[int]]:
         tasks = [asyncio.create_task(run_aside(work, number)) for number in range(3)]
         for _ in range(2):
-            await asyncio.to_thread(begun.acquire, timeout=10)
+            await asyncio.to_thread(begun.acquire, timeout=60)
         has_third_begun = begun.acquire(blocking=False)
         may_end.set()
         return has_third_begun, await asyncio.gather(*tasks)

@@ -116,7 +116,7 @@ def test_the_loop_goes_on_while_a_thread_reads(
     real = listing.list_page
 
     def read_slowly(*given: Any, **named: Any) -> listing.Page:
-        assert loop_went_on.wait(5), "the loop stood still"
+        assert loop_went_on.wait(60), "the loop stood still"
         return real(*given, **named)
 
     monkeypatch.setattr(listing, "list_page", read_slowly)

@@ -127,7 +127,7 @@ def test_a_stop_lets_an_accepted_request_finish(
         connection.sendall(body)
         answer = read_all(connection)
 
-        assert served.process.wait(10) == 0
+        assert served.process.wait(60) == 0
         output, errors = served.process.communicate()
 
     assert answer.startswith(b"HTTP/1.1 201 ")
@@ -158,7 +158,7 @@ def test_two_workers_serve_one_store_and_stop_together(tmp_path: Path, url: str)
 
         served.process.terminate()
 
-        assert served.process.wait(10) == 0
+        assert served.process.wait(60) == 0
         assert is_refused(served.url)
 
 
@@ -174,7 +174,7 @@ def test_what_is_created_is_soon_in_the_search_index(
             account = accounts.get_account(store, "ada")
             page, unindexed = search.find_page(store, account.id, "res", patience_s=0)
         served.process.terminate()
-        _, said = served.process.communicate(timeout=10)
+        _, said = served.process.communicate(timeout=60)
 
     # Without a moment to look through what is not indexed.
     assert (len(page.entries), unindexed) == (1, 0)
@@ -184,7 +184,7 @@ def test_what_is_created_is_soon_in_the_search_index(
 def test_workers_end_with_a_supervisor_that_is_killed(tmp_path: Path, url: str) -> None:
     with serve(tmp_path, database=url, workers=2) as served:
         served.process.kill()
-        served.process.wait(10)
+        served.process.wait(60)
 
         wait_until(lambda: is_refused(served.url))
 
@@ -196,7 +196,7 @@ def test_a_worker_that_dies_is_replaced_and_that_is_said(tmp_path: Path, url: st
 
         wait_until(lambda: len(set(children(served.process.pid)) - set(workers)) == 2)
         served.process.terminate()
-        _, said = served.process.communicate(timeout=10)
+        _, said = served.process.communicate(timeout=60)
 
     assert f"Worker {workers[0]} ended (killed by signal 9) and was replaced" in said
 

@@ -45,7 +45,7 @@ def test_workers_that_start_slowly_are_waited_for(
 
     with serve(tmp_path, workers=2) as served:
         served.process.terminate()
-        _, said = served.process.communicate(timeout=20)
+        _, said = served.process.communicate(timeout=60)
 
     assert served.url.startswith("http://127.0.0.1:")
     assert said == ""

@@ -30,7 +30,7 @@ def serving(
             yield json.loads(program.stdout.readline())["url"], program
         finally:
             program.terminate()
-            program.wait(20)
+            program.wait(60)
 
 
 def closed_pipe() -> int:

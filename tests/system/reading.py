@@ -127,7 +127,7 @@ def type_it(shell: Shell, step: Step, world: World, *, code: int, says_all: bool
 def is_ready(port: int) -> bool:
     """Whether the service on this port takes requests."""
     try:
-        with urlopen(f"http://127.0.0.1:{port}/readyz", timeout=10) as answer:
+        with urlopen(f"http://127.0.0.1:{port}/readyz", timeout=60) as answer:
             return bool(answer.status == 200)
     except (URLError, OSError):
         return False

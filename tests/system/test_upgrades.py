@@ -37,7 +37,7 @@ def on_a_terminal(home: Path, *arguments: str, until: bytes) -> int:
                 if until in shown:
                     os.write(ours, b"q")
                     until = b"\0never"
-        return program.wait(20)
+        return program.wait(60)
     finally:
         program.kill()
         program.wait()

@@ -17,7 +17,7 @@ from rich.cells import cell_len
 
 from tests.tui.terminals import Terminal, take_terminal
 
-LIMIT_S: Final = 20.0
+LIMIT_S: Final = 60.0
 SEQUENCES: Final = re.compile(
     r"\x1b\[(?P<parameters>[0-?]*)[ -/]*(?P<final>[@-~])"  # CSI
     r"|\x1b\](?P<command>[^\x07\x1b]*)(?:\x07|\x1b\\)"  # OSC

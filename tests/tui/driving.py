@@ -14,7 +14,7 @@ from resumes.store.engine import Store
 from tui.app import ResumesApp
 from tui.session import Session
 
-LIMIT_S = 10.0
+LIMIT_S = 60.0
 
 SMALL = (80, 24)
 LARGE = (200, 50)

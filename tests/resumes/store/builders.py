@@ -100,13 +100,13 @@ def hold_lane(store: Store) -> tuple[threading.Event, threading.Thread]:
     entered, go_on = threading.Barrier(writers + 1), threading.Event()
 
     def wait(_: Connection, requests: Sequence[str]) -> list[None]:
-        entered.wait(10)
-        go_on.wait(10)
+        entered.wait(60)
+        go_on.wait(60)
         return [None] * len(requests)
 
     thread = threading.Thread(target=lambda: store.write_all(wait, ["hold"] * writers))
     thread.start()
-    entered.wait(10)
+    entered.wait(60)
     return go_on, thread
 
 

@@ -75,7 +75,7 @@ def test_what_comes_while_a_batch_is_committed_makes_the_next(
     really = dialect.do_commit
 
     def slowly(connection: Any) -> None:
-        go_on.wait(10)
+        go_on.wait(60)
         really(connection)
 
     monkeypatch.setattr(dialect, "do_commit", slowly)
@@ -191,7 +191,7 @@ def test_a_commit_that_takes_too_long_is_unknown(
     really = dialect.do_commit
 
     def slowly(connection: Any) -> None:
-        go_on.wait(10)
+        go_on.wait(60)
         really(connection)
 
     monkeypatch.setattr(dialect, "do_commit", slowly)

@@ -21,7 +21,7 @@ from tests.system import programs
 from tests.system.importer import oracle
 from tests.system.importer.oracle import Tally
 
-STOP_S = 30.0
+STOP_S = 60.0
 """How long an importer may take to end that was told to, whatever it is at."""
 
 
@@ -205,7 +205,7 @@ class Scene:
         """What lies where at this moment."""
         return oracle.tally(self.root)
 
-    def wait_for(self, *, ended: int, limit_s: float = 30) -> None:
+    def wait_for(self, *, ended: int, limit_s: float = 60) -> None:
         """So many files were put away."""
         self.wait_until(lambda: self.tally().ended >= ended, limit_s=limit_s)
 
@@ -217,7 +217,7 @@ class Scene:
             assert time.monotonic() < deadline, f"{ended} of {files} after {limit_s} s"
             pause.wait(min(5.0, (files - ended) / 5_000))
 
-    def wait_until(self, condition: Callable[[], bool], *, limit_s: float = 30) -> None:
+    def wait_until(self, condition: Callable[[], bool], *, limit_s: float = 60) -> None:
         """The condition holds."""
         try:
             programs.wait_until(condition, within_s=limit_s)

@@ -116,7 +116,7 @@ def test_a_folder_that_may_not_be_written_to_is_refused_at_the_start(
     two.drop("ana/cv.json", a_document("Ada"))
     two.root.chmod(0o555)
     importer = two.start("--once", before=bounded)
-    assert importer.process.wait(20) == 2
+    assert importer.process.wait(60) == 2
     assert importer.log.count("Cannot write in") == 1
     assert "Traceback" not in importer.log
     two.root.chmod(0o755)

@@ -56,7 +56,7 @@ class Server:
     def kill(self) -> None:
         """The server was killed, and nobody listens any more."""
         self.process.kill()
-        self.process.wait(10)
+        self.process.wait(60)
         wait_until(lambda: not is_listening(self.url), within_s=60)
 
     def stop(self, *, within_s: float = 60) -> int:

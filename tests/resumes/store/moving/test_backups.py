@@ -56,7 +56,7 @@ def test_s11_a_backup_ends_while_others_write_and_has_all_from_before(
         made = backups.back_up(store, tmp_path / "backup.db")
     finally:
         over.set()
-        writer.join(20)
+        writer.join(60)
     assert len(stored) > len(before)
 
     with open_store(f"sqlite:///{made.path}") as copy:

@@ -69,7 +69,7 @@ def test_s13_a_write_that_began_before_is_over_when_the_store_has_departed(store
     def create_slowly(connection: Connection, requests: Sequence[str]) -> list[None]:
         connection.execute(text("INSERT INTO plans (name, api_listing) VALUES ('slow', false)"))
         began.set()
-        assert go_on.wait(10)
+        assert go_on.wait(60)
         return [None] * len(requests)
 
     refused: list[StoreUnavailable] = []
@@ -83,11 +83,11 @@ def test_s13_a_write_that_began_before_is_over_when_the_store_has_departed(store
     writer = threading.Thread(target=write)
     leaver = threading.Thread(target=marking.depart, args=(store, MOVE))
     writer.start()
-    assert began.wait(10)
+    assert began.wait(60)
     leaver.start()
     go_on.set()
     for thread in (writer, leaver):
-        thread.join(20)
+        thread.join(60)
         assert not thread.is_alive()
 
     # Either it came in time, or it was refused: none comes later.
@@ -111,7 +111,7 @@ def test_s13_who_has_looked_at_the_marks_and_not_yet_committed_is_waited_for(
                 assert time.monotonic() < ends_at
         leaver.join(0.5)
         assert leaver.is_alive(), "departed with a writer under way"
-    leaver.join(20)
+    leaver.join(60)
     assert not leaver.is_alive()
 
 

@@ -44,7 +44,7 @@ def pooled(url: str, server: Server) -> Iterator[str]:
         yield address
     finally:
         process.terminate()
-        process.wait(10)
+        process.wait(60)
         shutil.rmtree(folder)
 
 

@@ -48,12 +48,12 @@ def test_writes_of_an_account_that_wait_together_are_committed_together(store: S
 
     def wait(_: Connection, requests: Sequence[Of]) -> Sequence[Of]:
         is_begun.set()
-        assert go_on.wait(20)
+        assert go_on.wait(60)
         return requests
 
     with ThreadPoolExecutor(21) as pool:
         first = pool.submit(store.write, wait, Of("a"))
-        assert is_begun.wait(20)
+        assert is_begun.wait(60)
         others = [pool.submit(store.write, seen, Of("a", number)) for number in range(20)]
         wait_until(lambda: store.lane.waiting == 20)
         go_on.set()
@@ -96,12 +96,12 @@ def test_a_write_that_was_not_taken_by_its_deadline_will_not_happen(
 
     def wait(_: Connection, requests: Sequence[Of]) -> Sequence[Of]:
         is_begun.set()
-        assert go_on.wait(20)
+        assert go_on.wait(60)
         return requests
 
     with ThreadPoolExecutor(1) as pool:
         first = pool.submit(store.write, wait, Of(account.id))
-        assert is_begun.wait(20)
+        assert is_begun.wait(60)
         with pytest.raises(StoreUnavailable, match="nothing was done"):
             creating.create(store, account.id, [a_resume()], deadline_s=0.2)
         go_on.set()

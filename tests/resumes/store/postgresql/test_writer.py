@@ -43,7 +43,7 @@ def test_s7_one_bad_row_does_not_fail_the_rest_of_its_batch(store: Store) -> Non
 
     def wait(_: Connection, requests: Sequence[Of]) -> Sequence[Of]:
         is_begun.set()
-        assert go_on.wait(20)
+        assert go_on.wait(60)
         return requests
 
     def divide(connection: Connection, requests: Sequence[Of]) -> list[Any]:
@@ -54,7 +54,7 @@ def test_s7_one_bad_row_does_not_fail_the_rest_of_its_batch(store: Store) -> Non
 
     with ThreadPoolExecutor(4) as pool:
         first = pool.submit(store.write, wait, Of("a"))
-        assert is_begun.wait(20)
+        assert is_begun.wait(60)
         good, bad, last = (
             pool.submit(store.write, divide, Of("a", number)) for number in (3, 0, 4)
         )
