@@ -134,6 +134,7 @@ def test_the_store_is_never_written_over_by_whatever_name(
     assert store.read_bytes() == before
     assert store.samefile(hard)
     assert soft.is_symlink()
+    hard.unlink()  # a store that has two names is not opened
     listed = acme.answers("list", "--json")
     assert [one["id"] for one in listed["resumes"]] == ids
 
