@@ -113,7 +113,7 @@ class Runner:
             handled = turn()
         except (StoreError, OSError) as error:
             self._failed()
-            why = error.message if isinstance(error, StoreError) else str(error)
+            why = error.message if isinstance(error, StoreError) else _words_of(error)
             self._remarks("trouble", f"{escaped(why)}. Nothing new is taken until that is over")
             return 0, error
         if self._importer.is_stuck:
@@ -157,3 +157,10 @@ class Runner:
         if progress != self._told:
             self._told = progress
             self._on_progress(progress)
+
+
+def _words_of(error: OSError) -> str:
+    """Return the error as people read it: `/srv/inbox/.work: Read-only file system`."""
+    if error.strerror is None or not isinstance(error.filename, str):
+        return error.strerror or str(error)
+    return f"{error.filename}: {error.strerror}"

@@ -179,7 +179,7 @@ class Receiving(HttpToolsProtocol):
         cycle.message_event.set()
 
     def _release(self) -> None:
-        """The connection has nothing of the bodies in memory."""
+        """Stop counting this connection's bodies among those in memory."""
         self._all.body_bytes -= self._held_bytes
         self._held_bytes = 0
 

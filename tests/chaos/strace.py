@@ -2,6 +2,7 @@
 
 import contextlib
 import shutil
+import signal
 import subprocess
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
@@ -35,12 +36,41 @@ def injected(pid: int, fault: Injection, log: Path) -> Iterator[None]:
 
     Skips the test where nothing can be traced.
     """
+    when = f"{fault.nth}..{fault.nth + fault.times - 1}"
+    with _attached(pid, fault.calls, f"{fault.effect}:when={when}", fault.paths, log) as tracer:
+        try:
+            yield
+        finally:
+            try:
+                tracer.wait(20)
+            except subprocess.TimeoutExpired:
+                tracer.terminate()
+                raise
+
+
+@contextlib.contextmanager
+def failing(pid: int, calls: str, error: str, paths: Collection[Path], log: Path) -> Iterator[None]:
+    """Make each of these calls of the process on these files fail during the block.
+
+    Skips the test where nothing can be traced.
+    """
+    with _attached(pid, calls, f"error={error}", paths, log) as tracer:
+        try:
+            yield
+        finally:
+            tracer.send_signal(signal.SIGINT)  # it lets go of the process
+            tracer.wait(20)
+
+
+@contextlib.contextmanager
+def _attached(
+    pid: int, calls: str, effect: str, paths: Collection[Path], log: Path
+) -> Iterator["subprocess.Popen[str]"]:
     if shutil.which("strace") is None:
         pytest.skip("strace is needed to make system calls fail")
-    only = [part for path in fault.paths for part in ("-P", str(path.resolve()))]
-    when = f"{fault.nth}..{fault.nth + fault.times - 1}"
-    what = [f"inject={fault.calls}:{fault.effect}:when={when}", f"trace={fault.calls}"]
-    told = [part for one in (*what, "signal=none") for part in ("-e", one)]
+    only = [part for path in paths for part in ("-P", str(path.resolve()))]
+    what = [f"inject={calls}:{effect}", f"trace={calls}", "signal=none"]
+    told = [part for one in what for part in ("-e", one)]
     with subprocess.Popen(
         ["strace", "-f", "-s0", "-o", str(log), *only, *told, "-p", str(pid)],
         stderr=subprocess.PIPE,
@@ -51,14 +81,7 @@ def injected(pid: int, fault: Injection, log: Path) -> Iterator[None]:
         if "attached" not in said:
             tracer.wait()
             pytest.skip(f"nothing can be traced here: {said.strip()}")
-        try:
-            yield
-        finally:
-            try:
-                tracer.wait(20)
-            except subprocess.TimeoutExpired:
-                tracer.terminate()
-                raise
+        yield tracer
 
 
 def count_failures(log: Path) -> int:

@@ -12,17 +12,22 @@ from typing import Final
 
 import pytest
 
-from tests.chaos import checker
+from tests.chaos import checker, strace
 from tests.chaos.campaign import Figures
 from tests.chaos.recovery import Recovery, note
+from tests.server.serving import wait_until
 from tests.system import programs
-from tests.system.importer.mounts import a_disk
+from tests.system.importer.mounts import a_disk, an_ext4
 from tests.system.importer.permissions import bounded
+from tests.system.importer.scenes import Scene as Folder
 from tests.system.server import full_disks, load
 from tests.system.server.scenes import Scene, Server
 
 MIB: Final = 1024 * 1024
 DISK_BYTES: Final = 64 * MIB
+EXT4_BYTES: Final = 256 * MIB
+SETTLE_S: Final = 10.0
+READ_ONLY: Final = "Read-only file system"
 SHARES: Final = ("nfs4", "cifs", "ceph", "lustre", "fuse.sshfs")
 SOON_S: Final = 10.0
 """A program that will not start says so by then; to load it takes a part of a second on an idle
@@ -114,6 +119,107 @@ def test_a_read_only_file_system_is_refused_in_one_line(tmp_path: Path, figures:
     assert str(home) in refusal.line
     assert "Read-only file system" in refusal.line
     figures["took_s"] = refusal.took_s
+
+
+@pytest.mark.chaos(
+    7,
+    fault="the file system becomes read-only while the server writes",
+    promise="only what was under way is unknown, all else 503 with nothing done; reads go on, and creates by themselves once it can be written",
+)
+def test_a_file_system_that_becomes_read_only_loses_nothing_and_heals(
+    tmp_path: Path, figures: Figures
+) -> None:
+    """strace: each write and sync of the store's log, and each opening of the lock beside it, returns
+    EROFS, while four clients create; then they succeed again."""
+    scene = Scene(tmp_path / "home", tmp_path / "logs")
+    recovery = Recovery()
+    store = [scene.home / "resumes.db-wal", scene.home / "resumes.db.lane"]
+
+    @contextlib.contextmanager
+    def be_read_only(server: Server) -> Iterator[None]:
+        calls = "pwrite64,fsync,fdatasync,ftruncate,openat"
+        with strace.failing(server.process.pid, calls, "EROFS", store, tmp_path / "calls"):
+            yield
+        recovery.began_s = time.monotonic()
+
+    with scene.served() as server:
+        writers = full_disks.make_writers(scene, server.url)
+        full_disks.live_through(server, writers, scene.key, be_read_only)
+        listed = scene.walk(server.url)
+    full_disks.check(scene, load.attempts_of(writers), listed)
+    found = checker.check_attempts(scene.home / "resumes.db", load.attempts_of(writers))
+    note(figures, writers, recovery, found)
+    # What each was at, and once more: strace comes to the server's threads one by one.
+    assert figures["of_them_unknown"] <= 2 * full_disks.WRITERS
+
+
+@pytest.mark.chaos(
+    7,
+    fault="the file system meets an error and is read-only until it is repaired",
+    promise="only what was under way is unknown, all else 503 with nothing done; reads go on, files wait, doctor says what it is; nothing is lost",
+)
+def test_a_file_system_that_meets_an_error_loses_nothing(tmp_path: Path, figures: Figures) -> None:
+    """ext4 with errors=remount-ro is told to meet an error (`trigger_fs_error`) while four clients
+    create and files come in; then server and importer end, and it is checked and mounted anew."""
+    with an_ext4(tmp_path, EXT4_BYTES) as ext4:
+        server_scene = Scene(tmp_path / "home", tmp_path / "logs")
+        home = ext4.path / "home"
+        shutil.copytree(server_scene.home, ext4.seen(home))
+        # Its log lies elsewhere: one on that disk would end, too.
+        folder = Folder(tmp_path / "importer", root=ext4.seen(home / "inbox"))
+        shutil.rmtree(server_scene.home)
+        server_scene.home = home
+        (folder.root / "ada").mkdir()
+        with (
+            server_scene.served(within=tuple(ext4.enter)) as server,
+            folder.watched(
+                before=ext4.enter, home=home, root=home / "inbox", settle_s=SETTLE_S
+            ) as importer,
+        ):
+            folder.drop("ada/before.json")
+            folder.wait_for(ended=1)
+            folder.drop("ada/meanwhile.ndjson")  # which is taken when it was quiet for so long
+            os.sync()  # a file that was dropped is its writer's to sync
+            writers = full_disks.make_writers(server_scene, server.url)
+            with load.running(writers):
+                wait_until(lambda: load.acknowledged(writers) >= 50, within_s=30)
+                ext4.fail()
+                wait_until(lambda: len(full_disks.refusals(writers)) >= 50, within_s=30)
+                reads = load.call(server.url, load.a_request(server_scene.key)).status
+            wait_until(lambda: READ_ONLY in importer.log, within_s=30)
+            doctor = subprocess.run(
+                [*ext4.enter, *programs.command(home, "doctor")],
+                capture_output=True,
+                text=True,
+                check=False,
+            )
+            assert full_disks.status_of(server, "/readyz") == 503
+        ext4.repair()
+        folder.drop("ada/after.json")
+        again = subprocess.run(
+            [*ext4.enter, *programs.command(home, "watch", "--once", "--settle", "0")],
+            capture_output=True,
+            check=False,
+        )
+        server_scene.home = tmp_path / "after"
+        shutil.copytree(ext4.seen(home), server_scene.home)
+    assert reads == 200
+    assert f"Cannot write in {home}: {READ_ONLY}" in doctor.stdout
+    assert again.returncode == 0
+    assert importer.log.count(READ_ONLY) == 1
+    attempts = load.attempts_of(writers)
+    with server_scene.store() as store:
+        listed = list(checker.iter_stored(store))
+    files = [name for _, name in listed if name.endswith("json")]
+    figures["acknowledged"] = load.acknowledged(writers)
+    figures["answers_503"] = len(full_disks.refusals(writers))
+    figures["of_them_unknown"] = sum(map(checker.is_unknown, attempts))
+    figures["files"], figures["imported"] = 3, len(files)
+    told = checker.told_of(attempts)
+    figures["lost"] = len(told.items() - {*listed})
+    assert sorted(files) == ["after.json", "before.json", "meanwhile.ndjson"]
+    assert figures["of_them_unknown"] <= full_disks.WRITERS
+    assert figures["lost"] == 0
 
 
 @pytest.mark.chaos(

@@ -151,7 +151,7 @@ def list_importers(store: Store) -> list[SeenImporter]:
 
 
 def _remembered(now_us: int) -> tuple[str, str]:
-    """The first and the last instant at which an importer that is remembered was seen."""
+    """Return the first and the last `seen_at` of importers that are remembered."""
     return later(now_us, -REMEMBERED), later(now_us, REMEMBERED)
 
 

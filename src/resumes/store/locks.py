@@ -56,6 +56,10 @@ class FileLock:
             if acquired:
                 self.release()
 
+    def check_writable(self) -> None:
+        """Raise OSError if the file cannot be opened for writing now."""
+        os.close(os.open(self.path, os.O_RDWR | os.O_CLOEXEC))
+
     def close(self) -> None:
         """The lock is free, and the file is no longer used."""
         os.close(self._descriptor)

@@ -76,3 +76,64 @@ def a_disk(path: Path, size_bytes: int) -> Iterator[Disk]:
             yield disk
         finally:
             holder.stdin.close()
+
+
+class Ext4:
+    """An ext4 file system in a file, in a mount namespace of its own as a `Disk` is."""
+
+    def __init__(self, disk: Disk, image: Path, path: Path) -> None:
+        self.path = path
+        self._disk = disk
+        self._image = image
+        self._run("mkfs.ext4", "-q", "-F", str(image))
+        self.mount()
+
+    @property
+    def enter(self) -> list[str]:
+        """What goes before a command that is to see it at its path."""
+        return self._disk.enter
+
+    def seen(self, path: Path) -> Path:
+        """Return the path outside of the namespace, as `Disk.seen` does."""
+        return self._disk.seen(path)
+
+    def mount(self) -> None:
+        """Mount it at its path."""
+        self._run("mount", "-o", "loop,errors=remount-ro", str(self._image), str(self.path))
+
+    def fail(self) -> None:
+        """Make it meet an error: it takes no writes until it is checked and mounted anew."""
+        lines = self._run("losetup", "--associated", str(self._image)).splitlines()
+        device = Path(lines[0].partition(b":")[0].decode()).name
+        Path(f"/sys/fs/ext4/{device}/trigger_fs_error").write_text("test")
+
+    def repair(self) -> None:
+        """Unmount, check and mount it, as an administrator does. Nobody may be using it."""
+        self._run("umount", str(self.path))
+        checked = subprocess.run(
+            ["e2fsck", "-f", "-y", str(self._image)], capture_output=True, check=False
+        )
+        assert checked.returncode in (0, 1), checked.stdout  # 1: errors were corrected
+        self.mount()
+
+    def _run(self, *command: str) -> bytes:
+        done = subprocess.run([*self.enter, *command], check=True, capture_output=True)
+        return done.stdout
+
+
+@contextlib.contextmanager
+def an_ext4(folder: Path, size_bytes: int) -> Iterator[Ext4]:
+    """Mount one at `folder/ext4` for the block; skip the test where that is impossible."""
+    if not all(map(shutil.which, ("mkfs.ext4", "e2fsck", "losetup"))):
+        pytest.skip("e2fsprogs and losetup are needed to have an ext4 in a file")
+    folder.mkdir(parents=True, exist_ok=True)
+    path, image = folder / "ext4", folder / "image"
+    path.mkdir()
+    with image.open("wb") as file:
+        file.truncate(size_bytes)
+    with a_disk(folder / "unused", 4_096) as disk:
+        try:
+            made = Ext4(disk, image, path)
+        except subprocess.CalledProcessError as error:
+            pytest.skip(f"no ext4 can be mounted here: {error.stderr!r}")
+        yield made

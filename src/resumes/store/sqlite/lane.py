@@ -16,6 +16,7 @@ What the lane promises each caller:
 """
 
 import contextlib
+import errno
 import logging
 import threading
 import time
@@ -49,6 +50,7 @@ DRIVER_ERRORS = (DBAPIError, dbapi.Error)
 """A driver's error as SQLAlchemy passes it on, and as it comes from statements run beside it."""
 
 FULL = "The disk of the store is full; nothing was done, try again when there is room"
+READ_ONLY = "The disk of the store is read-only; nothing was done, try again when it can be written"
 
 
 class _Applied(NamedTuple):
@@ -97,6 +99,8 @@ class SqliteLane:
         nobody who finds it held can miss its end; what follows changes with `_changed` held."""
         self._begun: _Begun | None = None
         self._is_asked = False
+        self._is_in_doubt = False
+        """Whether what became of a commit is unknown, and none has succeeded since."""
         self._listeners: set[Listener] = set()
         self._closing = False
         self._thread = threading.Thread(target=self._live, name="store-lane", daemon=True)
@@ -372,6 +376,7 @@ class SqliteLane:
         for write, outcome in zip(batch, applied.outcomes, strict=True):
             write.outcome = outcome if is_stored else OutcomeUnknown()
         if is_stored:
+            self._is_in_doubt = False
             self._complaints.end()
 
     def _is_stored(self) -> bool:
@@ -391,6 +396,8 @@ class SqliteLane:
             connection.rollback()
 
     def _begin(self, wait_s: float) -> RootTransaction:
+        if self._is_in_doubt:
+            self._check_disk()
         try:
             return keep_trying(
                 self._connection.begin,
@@ -402,6 +409,19 @@ class SqliteLane:
             raise StoreUnavailable(
                 f"The store could not be written to ({getattr(error, 'orig', error)}); nothing was done, try again"
             ) from error
+
+    def _check_disk(self) -> None:
+        """Raise StoreUnavailable if the disk has become read-only.
+
+        A write that is not begun is known not to be done; one whose commit fails is not.
+        """
+        try:
+            self._file_lock.check_writable()
+        except OSError as error:
+            if error.errno == errno.EROFS:
+                refusal = StoreUnavailable(READ_ONLY)
+                self._complaints.tell("Writes to the store are refused", refusal)
+                raise refusal from error
 
     def _commit_again(self, batch: list[Write], reason: BaseException) -> None:
         """The batch after a COMMIT that failed.
@@ -415,6 +435,7 @@ class SqliteLane:
         except Exception as error:  # noqa: BLE001  (whatever it is, it proves nothing)
             for write in batch:
                 write.outcome = OutcomeUnknown()
+            self._is_in_doubt = True
             again = error.reason if isinstance(error, _CommitFailed) else error
             self._tell("Whether the writes of a batch are stored is unknown", again)
 

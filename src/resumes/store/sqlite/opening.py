@@ -1,5 +1,6 @@
 """Opening a SQLite store: made, or brought up to date, by one of those who want it."""
 
+import errno
 import time
 from pathlib import Path
 
@@ -42,7 +43,10 @@ def open_file(path: Path, *, upgrade: bool, read_cache_bytes: int | None = None)
     try:
         life = FileLock(path.with_name(path.name + ".lock"))
     except OSError as error:
-        raise StoreUnavailable(f"Cannot write in {path.parent}: {error.strerror}") from error
+        remedy = "" if error.errno != errno.EROFS else ". `mount` says how it is mounted, and why"
+        raise StoreUnavailable(
+            f"Cannot write in {path.parent}: {error.strerror}{remedy}"
+        ) from error
     try:
         _prepare(path, life, upgrade=upgrade)
         return SqliteDatabase(path, life=life, read_cache_bytes=read_cache_bytes or CACHE_BYTES)
