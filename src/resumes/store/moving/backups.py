@@ -19,7 +19,7 @@ from resumes.store.engine import Store, open_store
 from resumes.store.moving import filling, marking
 from resumes.store.moving.marking import Move
 from resumes.store.moving.transferring import Progress, Stage, Watcher, nobody, transfer
-from resumes.store.sqlite.files import check_room, examine, scratch_beside, vacuum_into
+from resumes.store.sqlite.files import check_room, examine, scratch_in, vacuum_into
 
 OUR_NAME: Final = re.compile(r"resumes-\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d\.\d{3}Z\.db")
 """How backups in a folder are called; in the order of their names they are in that of time."""
@@ -71,7 +71,7 @@ def back_up(
         raise Conflict(
             f"The store is still being filled from {marks.filled_from}: let that end first"
         )
-    with scratch_beside(path, refused=InvalidArgument) as folder:
+    with scratch_in(path.parent, refused=InvalidArgument) as folder:
         new = folder / "resumes.db"
         _take(store, marks.store_id, new, watcher)
         examine(new, path)

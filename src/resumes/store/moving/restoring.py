@@ -33,7 +33,7 @@ from resumes.store.sqlite.files import (
     exchange,
     is_closed,
     is_database,
-    scratch_beside,
+    scratch_in,
 )
 from resumes.store.sqlite.lane import DRIVER_ERRORS
 from resumes.store.sqlite.opening import check_place
@@ -133,7 +133,7 @@ def _restore_file(backup: Path, address: SqliteAddress, clock: Clock) -> Restore
     if path.exists() and path.samefile(backup):
         raise InvalidArgument(f"{backup} is the store itself: name a backup")
     check_place(path)
-    with contextlib.ExitStack() as alone, scratch_beside(path) as folder:
+    with contextlib.ExitStack() as alone, scratch_in(path.parent) as folder:
         # A lock file is made only for a backup that is one: what is refused leaves nothing behind.
         was_there = _lock_path(path).exists()
         if was_there:
@@ -237,8 +237,8 @@ def _restore_rows(
     backup: Path, address: PostgresAddress, watcher: Watcher, clock: Clock
 ) -> Restored:
     with (
-        tempfile.TemporaryDirectory(prefix="resumes-restore-") as folder,
-        _opened_copy(backup, Path(folder)) as source,
+        scratch_in(Path(tempfile.gettempdir())) as folder,
+        _opened_copy(backup, folder) as source,
         open_store(address.url) as target,
     ):
         store_id = _find_id(source)

@@ -8,6 +8,7 @@ import contextlib
 import os
 import resource
 import shutil
+import stat
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -16,6 +17,7 @@ from typing import Final
 from resumes.errors import Conflict, ResumesError, StoreIncompatible, StoreUnavailable
 from resumes.output_files import flush
 from resumes.store import migrations
+from resumes.store.locks import FileLock
 from resumes.store.sqlite.database import (
     APPLICATION_ID,
     LEAST_ROOM_BYTES,
@@ -32,25 +34,60 @@ MAGIC: Final = b"SQLite format 3\0"
 LOOK_STEPS: Final = 20_000
 """SQLite's own steps between two looks at how far it is."""
 
+SCRATCH_PREFIX: Final = ".resumes-"
+SCRATCH_SUFFIX: Final = ".scratch"
+IN_USE: Final = "in-use"
+"""The file in a scratch folder that is locked for as long as its process lives."""
+
 
 @contextlib.contextmanager
-def scratch_beside(
-    path: Path, *, refused: Callable[[str], ResumesError] = StoreUnavailable
+def scratch_in(
+    parent: Path, *, refused: Callable[[str], ResumesError] = StoreUnavailable
 ) -> Iterator[Path]:
-    """A folder on the disk of the path, for its owner alone, which is gone afterwards.
+    """Make a folder there, for its owner alone, and remove it after the block.
 
-    Where none can be made, raises what `refused` makes of the sentence.
+    What killed processes left there is removed first: each may have left a copy of a whole store.
+    Raises what `refused` makes of the sentence if no folder can be made.
     """
+    _remove_abandoned(parent)
     try:
-        folder = Path(tempfile.mkdtemp(prefix=f".{path.name}.", dir=path.parent))
+        folder, lock = _make_scratch(parent)
     except OSError as error:
-        raise refused(
-            f"Cannot write in {path.parent}: {error.strerror}. Name another folder"
-        ) from error
+        raise refused(f"Cannot write in {parent}: {error.strerror}. Name another folder") from error
     try:
         yield folder
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+        lock.close()  # only now: nobody else removes what is locked
+
+
+def _make_scratch(parent: Path) -> tuple[Path, FileLock]:
+    while True:
+        folder = Path(tempfile.mkdtemp(prefix=SCRATCH_PREFIX, suffix=SCRATCH_SUFFIX, dir=parent))
+        with contextlib.suppress(FileNotFoundError):  # somebody took it for abandoned
+            lock = FileLock(folder / IN_USE)
+            with contextlib.suppress(OSError):  # a disk without locks, where nothing is removed
+                if not lock.acquire(wait_s=0):
+                    lock.close()
+                    continue
+            if lock.path.exists():
+                return folder, lock
+            lock.close()
+
+
+def _remove_abandoned(parent: Path) -> None:
+    """Remove the folders of killed processes of this user; leave what cannot be removed."""
+    with contextlib.suppress(OSError):
+        for one in parent.glob(f"{SCRATCH_PREFIX}*{SCRATCH_SUFFIX}"):
+            found = one.lstat()
+            if stat.S_ISDIR(found.st_mode) and found.st_uid == os.geteuid():
+                _remove_if_abandoned(one)
+
+
+def _remove_if_abandoned(folder: Path) -> None:
+    with contextlib.suppress(OSError), contextlib.closing(FileLock(folder / IN_USE)) as lock:
+        if lock.acquire(wait_s=0):
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 def check_room(folder: Path, needed_bytes: int) -> None:

@@ -1,3 +1,4 @@
+import signal
 import threading
 from pathlib import Path
 
@@ -9,9 +10,11 @@ from resumes.store.creating import Created, create
 from resumes.store.moving import backups, filling
 from resumes.store.moving.marking import Move
 from resumes.store.moving.transferring import Progress
+from resumes.store.sqlite import files
 from tests.resumes.builders import a_resume
 from tests.resumes.store.conftest import SteppingClock
 from tests.resumes.store.moving.builders import fill_store, held_by, ids_of, names_in
+from tests.resumes.store.sqlite.processes import run_python
 
 pytestmark = pytest.mark.engines
 
@@ -177,6 +180,52 @@ def test_nothing_is_left_of_a_backup_that_failed(
     with pytest.raises(ZeroDivisionError):
         backups.back_up(store, folder, keep=1)
     assert names_in(folder) == []
+
+
+KILLED = """
+    import os, sys
+    from pathlib import Path
+    from resumes.store import open_store
+    from resumes.store.moving.backups import back_up
+
+    def die_before_it_has_its_name(event, _):
+        if event == "os.link":
+            os.kill(os.getpid(), 9)
+
+    with open_store(sys.argv[1]) as store:
+        sys.addaudithook(die_before_it_has_its_name)
+        back_up(store, Path(sys.argv[2]))
+"""
+
+
+def test_what_a_killed_backup_left_is_removed_by_the_next(
+    store: Store, url: str, folder: Path
+) -> None:
+    assert run_python(KILLED, url, str(folder)).returncode == -signal.SIGKILL
+    assert len(names_in(folder)) == 1
+
+    made = backups.back_up(store, folder)
+
+    assert names_in(folder) == [made.path.name]
+
+
+def test_a_backup_leaves_another_one_alone_that_is_under_way(store: Store, folder: Path) -> None:
+    with files.scratch_in(folder) as other:
+        (other / "half").touch()
+        made = backups.back_up(store, folder)
+        assert (other / "half").exists()
+    assert names_in(folder) == [made.path.name]
+
+
+def test_what_others_left_beside_a_backup_stays(store: Store, folder: Path) -> None:
+    (folder / ".resumes-a.scratch").symlink_to(folder.parent)
+    (folder / ".resumes-b.scratch").touch()
+    (folder / "resumes-c.scratch").mkdir()
+    before = names_in(folder)
+
+    made = backups.back_up(store, folder)
+
+    assert names_in(folder) == sorted([*before, made.path.name])
 
 
 def test_where_a_backup_cannot_go_is_said(store: Store, tmp_path: Path) -> None:

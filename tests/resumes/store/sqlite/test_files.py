@@ -130,7 +130,7 @@ def test_a_log_without_its_store_is_not_taken_for_the_new_ones(tmp_path: Path) -
 
 
 def test_scratch_is_private_and_gone_afterwards(tmp_path: Path) -> None:
-    with files.scratch_beside(tmp_path / "r.db") as folder:
+    with files.scratch_in(tmp_path) as folder:
         assert folder.stat().st_mode & 0o777 == 0o700
         (folder / "half").touch()
     assert names_in(tmp_path) == []
