@@ -67,6 +67,8 @@ class Committer:
         self._root = escaped(str(root))
         self._observe = observe
         self._ready: deque[Work] = deque()
+        self.left_folders: set[str] = set()
+        """The folders of claims that stay as they are, of accounts that the store does not know."""
         self.queues: dict[str, Queue] = {}
         """By account id, the files that it holds: what came later queues behind (pitfalls I7)."""
 
@@ -109,7 +111,7 @@ class Committer:
         ended = [
             Ended(work.hand_id, work.claim, end)
             for work, end in zip(works, ends, strict=True)
-            if not (_is_deleted(end) and self.is_unknown(work.claim.account_id))
+            if not (_is_deleted(end) and self.leaves(work.claim))
         ]
         for _ in works:
             self._ready.popleft()
@@ -117,13 +119,16 @@ class Committer:
             self.note_held(one.claim, one.conclusion)
         return ended
 
-    def is_unknown(self, account_id: str) -> bool:
-        """Return whether an account that is gone was not deleted by this store. Raises StoreError.
+    def leaves(self, claim: Claim) -> bool:
+        """Return whether a file whose account is gone stays claimed, as the store has not deleted it.
 
-        A server's database may have been restored under this importer. The files of such an account
-        stay claimed: the next importer leaves them alone until the account is there again.
+        A server's database may have been restored under this importer. The next one goes on with
+        the file once the account is there again. Raises StoreError.
         """
-        return not accounts.find_deleted(self._store, [account_id])
+        if accounts.find_deleted(self._store, [claim.account_id]):
+            return False
+        self.left_folders.add(claim.folder)
+        return True
 
     def _next_batch(self) -> list[Work]:
         works: list[Work] = []

@@ -92,6 +92,11 @@ class Pipeline:
         self._committer.queues = queues
 
     @property
+    def left_folders(self) -> set[str]:
+        """The folders of claims that stay as they are, of accounts that the store does not know."""
+        return self._committer.left_folders
+
+    @property
     def is_stuck(self) -> bool:
         """Whether something could not be filed: nothing new is taken while that is so (I11)."""
         return bool(self._unfiled)

@@ -270,7 +270,8 @@ class Importer:
         for claim_id in self._returns.last_ids():
             self._pipeline.ids.follow(claim_id)
         by_id = {one.id: one for one in self._accounts}
-        unknown = self._find_unknown({*self._returns.account_ids, *map(_last, self._left_claims)})
+        left = map(_last, self._left_claims | self._pipeline.left_folders)
+        unknown = self._find_unknown({*self._returns.account_ids, *left})
         busy = self._pipeline.engaged | unknown
         self._pipeline.queues = self._returns.release(by_id, busy=busy)
         self._tell_unknown(unknown)

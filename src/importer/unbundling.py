@@ -117,7 +117,7 @@ class Unbundler:
                 bundle.conclude(portion, failed)
             return True
         is_gone = isinstance(result, ResumesError)
-        if is_gone and self._committer.is_unknown(work.claim.account_id):
+        if is_gone and self._committer.leaves(work.claim):
             return None
         self._committer.observe_commit()
         _conclude(bundle, portions, result)

@@ -14,6 +14,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from cli.main import resumes
+from tests import postgres
 from tests.engines import Engine
 from tests.resumes.builders import a_document
 from tests.system.programs import command, files_in, run, wait_until
@@ -340,3 +341,39 @@ def test_a_running_importer_leaves_a_folder_that_another_store_took_over(
             wait_until(lambda: mine.titles() == ["Bo Resume"])
         finally:
             watching.terminate()
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[postgres.Server]:
+    """A PostgreSQL server."""
+    with postgres.running("18") as running:
+        yield running
+
+
+def test_what_is_claimed_when_a_database_is_restored_under_its_importer_stays_claimed(
+    server: postgres.Server, tmp_path: Path
+) -> None:
+    name, restored = server.make_database(), server.make_database()
+    home = tmp_path / "home"
+    mine = Service(home, server.url(name))
+    mine.has_account("bo")
+    backup = mine.backs_up(tmp_path / "backup.db")
+    mine.has_account(resumes=5)
+    mine.succeeds("watch", "--once")
+    lines = mine.inbox / "ana" / "several.ndjson"
+    lines.write_bytes(a_document("Ada") + b"\n" + a_document("Bo"))
+    log = tmp_path / "log"
+    words = command(home, "--database", mine.database, "watch", "--settle", "0")
+    with log.open("wb") as file, subprocess.Popen(words, stderr=file) as watching:
+        try:
+            with mine.drop("One").open("ab"), lines.open("ab"):
+                wait_until(lambda: len(claims_in(mine.inbox)) == 2)
+                Service(home, server.url(restored)).succeeds("db", "restore", backup)
+                server.drop_database(name)
+                server.execute(f"ALTER DATABASE {restored} RENAME TO {name}")
+            wait_until(lambda: "2 files in .work/" in log.read_text())
+        finally:
+            watching.terminate()
+
+    assert len(claims_in(mine.inbox)) == 2
+    assert not (mine.inbox / "_failed").exists()
