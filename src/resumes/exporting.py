@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from resumes.analyzer import (
+    DEFAULT_FORMAT,
     Format,
     filename,
     public_view,
@@ -80,6 +81,8 @@ def write(folder: Path, entry: Entry, exported: Exported) -> Written:
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / file_name(entry, exported.kind)
     text = json.dumps(exported.content, ensure_ascii=False, indent=2)
+    if len(text.encode()) >= DEFAULT_FORMAT.max_bytes:  # a resume that came in should come in again
+        text = json.dumps(exported.content, ensure_ascii=False, separators=(",", ":"))
     # What can be exported again need not be on the disk before the next one is.
     with drafted(path, Path.replace, mode=0o666) as file:
         file.write(f"{text}\n".encode())

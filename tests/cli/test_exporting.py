@@ -2,9 +2,13 @@
 
 import json
 from pathlib import Path
+from typing import Any
+
+import pytest
 
 from resumes.analyzer import parse, parse_imported, public_view
 from tests.cli.conftest import CommandLine, a_resume, store_resumes
+from tests.resumes.analyzer.jsonresume.comparing import characters
 
 
 def test_all_is_one_resume_on_each_line(acme: CommandLine) -> None:
@@ -98,3 +102,63 @@ def test_a_folder_that_cannot_be_made_is_told(acme: CommandLine, tmp_path: Path)
     message = acme.fails(2, "export", "--all", "--to", str(tmp_path / "file" / "folder"))
 
     assert message == f"Cannot write to {tmp_path / 'file' / 'folder'}: Not a directory"
+
+
+def a_section(*items: Any, name: str = "") -> dict[str, Any]:
+    return {"column": 0, "name": name, "items": list(items)}
+
+
+@pytest.mark.parametrize(
+    "sections",
+    [
+        {"summaries": a_section({"text": "a" * 15_000}, {"text": "b" * 15_000})},
+        {"educations": a_section({"gpa": "3" * 15_000, "maxGpa": "4" * 15_000})},
+        {"interests": a_section(*[{"description": "a, " * 6_600}] * 60)},
+        {
+            "experiences": a_section(*[{"workplace": "a", "bullets": ["b"]}] * 400),
+            "additionalExperiences": a_section(*[{"workplace": "c", "position": "d"}] * 400),
+        },
+        {
+            "publications": a_section(*[{"title": "a", "edition": "b"}] * 400),
+            "additionalPublications": a_section(*[{"title": "c"}] * 400),
+        },
+        {
+            "skills": a_section(*[{"title": "a", "description": "b"}] * 400),
+            "additionalTechnologies": a_section(*[{"title": "c", "tags": ["d"]}] * 400),
+        },
+        {
+            "quotes": a_section(*[{"author": "a"}, {"quote": "b"}] * 200, name="References"),
+            "references": a_section(*[{"name": "c"}] * 400),
+        },
+        {
+            "skills": a_section(*[{"tags": ["aa"] * 200}] * 500),
+            "projects": a_section(*[{"bullets": ["bb"] * 200}] * 90),
+        },
+    ],
+    ids=lambda sections: ",".join(sections),
+)
+@pytest.mark.parametrize("kind", ["analyzer", "jsonresume"])
+def test_what_was_exported_can_be_imported_whatever_was_joined(
+    acme: CommandLine, tmp_path: Path, sections: dict[str, Any], kind: str
+) -> None:
+    [resume_id] = store_resumes(acme.home, a_resume(sections=sections))
+    acme.succeeds("export", resume_id, "--to", str(tmp_path / "first"), "--format", kind)
+
+    acme.succeeds("import", str(tmp_path / "first"))
+
+    resumes = acme.answers("list", "--json")["resumes"]
+    [imported] = [resume["id"] for resume in resumes if resume["id"] != resume_id]
+    acme.succeeds("export", imported, "--to", str(tmp_path / "second"), "--format", kind)
+    [first], [second] = ((tmp_path / name).iterdir() for name in ("first", "second"))
+    assert characters(json.loads(second.read_bytes())) == characters(json.loads(first.read_bytes()))
+
+
+def test_a_location_whose_country_is_written_out_is_not_too_long(acme: CommandLine) -> None:
+    header = {"name": "Ada", "location": f"{'a' * 19_994}, , CA"}
+    store_resumes(acme.home, a_resume(header=header))
+
+    exported = acme.succeeds("export", "--all", "--format", "jsonresume")
+
+    acme.succeeds("import", "-", stdin=exported)
+    [first, second] = acme.succeeds("export", "--all").splitlines()
+    assert json.loads(first)["header"] == json.loads(second)["header"] == header

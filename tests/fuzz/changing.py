@@ -35,7 +35,7 @@ NAMES: Final = sorted(
 """All fields of both formats, and some of neither."""
 
 TEXTS: Final = (
-    "", " ", "\t\n", "Ada", "x" * 20_001, "\x1b[2J", "\u202eevil", "👩‍🚀", "\U000e0041", "\x7f",
+    "", " ", "\t\n", "Ada", "x" * 20_001, "x" * 12_000, "p\n\n\n" * 3_000, "\x1b[2J", "\u202eevil", "👩‍🚀", "\U000e0041", "\x7f",
     "multicolumn", "#12345", "#12345678", "2020-01", "13/2020", "Present", "December 1999",
     "native", "Paris, Île-de-France, FR", "Berlin, CA", ", , ", "A - 2014-11-01 - B", "cover letter",
     "https://jsonresume.org/schema", "a.b[0]", "../..", "\u0085\u2028", "ﬁ", "e\u0301",
@@ -148,7 +148,10 @@ def _any_value(chosen: random.Random) -> Any:
         case 3:
             return {chosen.choice(NAMES): chosen.choice(TEXTS)}
         case 4:
-            return [{chosen.choice(NAMES): chosen.choice(TEXTS)}]
+            text = chosen.choice(TEXTS)
+            return [{chosen.choice(NAMES): text}] * (
+                chosen.choice((1, 300)) if len(text) < 50 else 1
+            )
         case _:
             return chosen.choice(TEXTS)
 

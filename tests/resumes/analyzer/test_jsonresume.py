@@ -114,7 +114,13 @@ LONG = "x" * 20_001
             "at most 20,000 characters",
         ),
         (with_list("work", {"highlights": ["x"] * 201}), "work[0].highlights", "at most 200"),
-        (with_list("skills", *["x"] * 501), "skills", "at most 500 items"),
+        (with_list("skills", *["x"] * 1_001), "skills", "at most 500 items"),
+        (with_list("languages", *["x"] * 501), "languages", "at most 500 items"),
+        (
+            {"education": [{"score": f"{LONG}/4"}]},
+            "education[0].score",
+            "at most 20,000 characters",
+        ),
         (
             with_list("awards", {"awarder": LONG[:15_000], "summary": LONG[:15_000]}),
             "awards[0].awarder",

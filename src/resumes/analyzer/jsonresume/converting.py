@@ -5,14 +5,24 @@ told; limits are for the analyzer format's own validation.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
 from resumes.analyzer.findings import Findings, dotted
 from resumes.analyzer.jsonresume.entries import Entry, find_text, is_blank, opened
-from resumes.analyzer.jsonresume.mapping import HEADER, LISTS, PROFILES, SUMMARY, Row
+from resumes.analyzer.jsonresume.mapping import (
+    ALIKE,
+    HEADER,
+    LISTS,
+    PROFILES,
+    SPARE,
+    SUMMARIES,
+    SUMMARY,
+    Row,
+)
 from resumes.analyzer.jsonresume.parts import Part
+from resumes.analyzer.sections import MAX_ITEMS
 from resumes.errors import Issue
 
 MAX_TITLE_CHARS: Final = 200
@@ -70,11 +80,10 @@ def _read_header(basics: Entry, conversion: Conversion) -> None:
 def _read_summary(
     basics: Entry, items: dict[str, list[dict[str, Any]]], conversion: Conversion
 ) -> None:
-    for part in SUMMARY.parts:
-        if item := dict(part.read(basics)):
-            items[SUMMARY.section] = [item]
-            place = f"sections.{SUMMARY.section}.items[0]"
-            _note_origins(place, "basics", part, basics, conversion)
+    for position, item in enumerate(SUMMARIES.divide(SUMMARIES.read(basics))):
+        items.setdefault(SUMMARY.section, []).append(dict(item))
+        place = f"sections.{SUMMARY.section}.items[{position}]"
+        _note_origins(place, "basics", SUMMARIES, basics, conversion)
 
 
 def _read_list(
@@ -86,10 +95,10 @@ def _read_list(
     """The entries of a list are items, each of the first row that takes it."""
     key = rows[0].key
     origin = dotted([*conversion.findings.scope, key])
-    for row in rows:
+    for row in (*rows, *_spare_rows(key)):
         conversion.origins[f"sections.{row.section}"] = origin
     for position, entry in parent.iter_objects(key, rows[0].sole_field):
-        row = next(row for row in rows if _takes(row, entry))
+        row = _row_for(entry, rows, items)
         item = {name: value for part in row.parts for name, value in part.read(entry).items()}
         if not item:
             continue
@@ -98,6 +107,26 @@ def _read_list(
         for part in row.parts:
             _note_origins(place, f"{origin}[{position}]", part, entry, conversion)
         listed.append(item)
+
+
+def _row_for(
+    entry: Entry, rows: Sequence[Row], items: Mapping[str, Sequence[dict[str, Any]]]
+) -> Row:
+    """Return the first row that takes the entry, or a spare one when that is full."""
+
+    def is_full(row: Row) -> bool:
+        return len(items.get(row.section, ())) >= MAX_ITEMS
+
+    row = next(row for row in rows if _takes(row, entry))
+    if is_full(row):
+        for spare in _spare_rows(row.key):
+            if entry.has_only(spare.names) and not is_full(spare):
+                return spare
+    return row
+
+
+def _spare_rows(key: str) -> list[Row]:
+    return [row for row in SPARE if row.key == key]
 
 
 def _takes(row: Row, entry: Entry) -> bool:
@@ -120,7 +149,7 @@ def _note_origins(
 
 def _add_sections(items: dict[str, list[dict[str, Any]]], conversion: Conversion) -> None:
     sections = conversion.document["sections"]
-    for row in (SUMMARY, PROFILES, *LISTS):
+    for row in (SUMMARY, PROFILES, *LISTS, *ALIKE):
         if row.section in items:
             sections[row.section] = {
                 "name": row.heading,

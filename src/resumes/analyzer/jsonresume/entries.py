@@ -4,7 +4,7 @@ What is asked for and cannot be used is told and left out, as is what nobody ask
 document says by itself what of it was not taken.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -61,6 +61,10 @@ class Entry:
     def holds(self, name: str, kind: Callable[[Any], bool]) -> bool:
         """Whether what is in the field is of this kind."""
         return kind(self._values.get(name))
+
+    def has_only(self, names: Container[str]) -> bool:
+        """Whether there is something in no other field."""
+        return all(name in names for name in self._values if self.has(name))
 
     def pass_over(self, *names: str) -> None:
         """The fields need no word, whatever they hold."""

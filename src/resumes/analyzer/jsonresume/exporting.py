@@ -8,11 +8,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from resumes.analyzer.jsonresume.mapping import (
+    ALIKE,
     HEADER,
     KEYS,
     LISTS,
-    ONLY_WRITTEN,
     PROFILES,
+    SUMMARIES,
     SUMMARY,
     Row,
 )
@@ -30,12 +31,11 @@ def to_jsonresume(view: Mapping[str, Any]) -> dict[str, Any]:
     """
     sections = view["sections"]
     basics = _written(HEADER, view["header"])
-    if summary := "\n\n".join(item["text"] for item in _items(SUMMARY, sections) if item):
-        basics["summary"] = summary
+    basics |= SUMMARIES.join(_items(SUMMARY, sections))
     if profiles := _entries(PROFILES, sections):
         basics["profiles"] = profiles
     resume: dict[str, Any] = {"$schema": SCHEMA, "basics": basics, "meta": {"version": VERSION}}
-    for row in (*LISTS, *ONLY_WRITTEN):
+    for row in (*LISTS, *ALIKE):
         if entries := _entries(row, sections):
             resume.setdefault(row.key, []).extend(entries)
     return {key: resume[key] for key in KEYS if key in resume}
@@ -44,7 +44,7 @@ def to_jsonresume(view: Mapping[str, Any]) -> dict[str, Any]:
 def sections_left_out(view: Mapping[str, Any]) -> tuple[str, ...]:
     """The types of the sections with something to show of which a JSON Resume says nothing."""
     sections = view["sections"]
-    rows = (SUMMARY, PROFILES, *LISTS, *ONLY_WRITTEN)
+    rows = (SUMMARY, PROFILES, *LISTS, *ALIKE)
     written = {row.section for row in rows if any(_items(row, sections))}
     return tuple(
         name for name, section in sections.items() if name not in written and any(section["items"])

@@ -13,6 +13,7 @@ from resumes.analyzer.jsonresume.parts import (
     Home,
     Joined,
     Keywords,
+    Paragraphs,
     Part,
     Place,
     Score,
@@ -50,6 +51,11 @@ class Row:
     needs: str | None = None
     """Only entries with a text in this field, and in return only a section with this heading."""
 
+    @property
+    def names(self) -> frozenset[str]:
+        """The fields of an entry that have a place here."""
+        return frozenset(name for part in self.parts for name in part.names)
+
 
 def _row(
     key: str,
@@ -74,15 +80,18 @@ HEADER: Final[Sequence[Part]] = (
 )
 """The fields of `basics` that are fields of the header."""
 
-SUMMARY: Final = _row("summary", "summaries", 0, Text("text", "summary"), sole_field="summary")
-"""The text in `basics`, which is a section of one item."""
+SUMMARIES: Final = Paragraphs("text", "summary")
+SUMMARY: Final = _row("summary", "summaries", 0, SUMMARIES, sole_field="summary")
+"""The text in `basics`, which is a section of one item, or of several if it is long."""
 
 PROFILES: Final = _row("profiles", "findMeOnline", 1, Network(), Link(), sole_field="url")
 """The list in `basics`."""
 
+_WORKPLACE: Final = Text("workplace", "name", "company")
+_POSITION: Final = Text("position", "position")
 _WORK: Final = (
-    Text("workplace", "name", "company"),
-    Text("position", "position"),
+    _WORKPLACE,
+    _POSITION,
     Place(),
     Text("link", "url", "website"),
     Span(),
@@ -177,12 +186,18 @@ LISTS: Final = (
 )
 """The lists at the top, in the order of the sections made of them."""
 
-ONLY_WRITTEN: Final = (
-    _row("work", "additionalExperiences", 0, *_WORK),
-    _row("publications", "additionalPublications", 0, *_PUBLICATION),
-    _row("skills", "additionalTechnologies", 1, *_SKILL),
+ALIKE: Final = (
+    _row("work", "additionalExperiences", 0, _WORKPLACE, _POSITION, Span()),
+    _row("publications", "additionalPublications", 0, Text("title", "name"), Release()),
+    _row("skills", "additionalTechnologies", 1, Text("title", "name"), Texts("tags", "keywords")),
 )
 """Sections that say the same as another one: written like it, and read back as that one."""
+
+SPARE: Final = (
+    *ALIKE,
+    _row("references", "quotes", 1, Text("author", "name"), heading=_TESTIMONIALS),
+)
+"""What entries are read as that have a place there and none any more in a section that is full."""
 
 KEYS: Final = (
     "$schema",

@@ -4,14 +4,16 @@ Each part reads the fields of one entry into fields of one item, and writes them
 given shown fields only: texts that are not empty, lists with an entry that counts.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
 from resumes.analyzer.jsonresume import places
 from resumes.analyzer.jsonresume.dates import WRITTEN
 from resumes.analyzer.jsonresume.entries import Entry, is_object
+from resumes.analyzer.kinds import MAX_LIST_ENTRIES, MAX_TEXT_CHARS
 
 Fields = Mapping[str, Any]
+PARAGRAPH_BREAK = "\n\n"
 
 
 class Part(Protocol):
@@ -49,6 +51,32 @@ class Text:
         return present(self.names[0], item.get(self.fields[0]))
 
 
+class Paragraphs(Text):
+    r"""The texts of several items that are one text in a JSON Resume, "\n\n" between them."""
+
+    def join(self, items: Iterable[Fields]) -> Fields:
+        """Write all items."""
+        texts = [text for item in items if (text := item.get(self.fields[0], "")).strip()]
+        joined = PARAGRAPH_BREAK.join(texts)
+        if len(joined) > MAX_TEXT_CHARS:
+            # What `divide` looks for is then between texts, or in one, and never half of each.
+            joined = PARAGRAPH_BREAK.join(map(str.strip, texts))
+        return present(self.names[0], joined)
+
+    def divide(self, item: Fields) -> list[Fields]:
+        """Return the item that was read, or several where its text is longer than one may be.
+
+        Whatever was joined of texts that are not too long is divided into such.
+        """
+        parts = [item.get(self.fields[0], "")]
+        while len(rest := parts[-1]) > MAX_TEXT_CHARS:
+            end = rest.rfind(PARAGRAPH_BREAK, 1, MAX_TEXT_CHARS + len(PARAGRAPH_BREAK))
+            if end < 0:
+                break
+            parts[-1:] = [rest[:end], rest[end + len(PARAGRAPH_BREAK) :]]
+        return [{self.fields[0]: part} for part in parts if part.strip()]
+
+
 class Texts:
     """A list of texts."""
 
@@ -64,14 +92,19 @@ class Texts:
 
 
 class Keywords(Texts):
-    """A list of texts that is one text in the analyzer format, with commas."""
+    """A list of texts that is one text in the analyzer format, with commas.
+
+    A text of many commas is written as a single one: a list of each word would be longer than a
+    JSON Resume may be.
+    """
 
     def read(self, entry: Entry, /) -> Fields:
         return present(self.fields[0], ", ".join(entry.texts(self.names[0])))
 
     def write(self, item: Fields, /) -> Fields:
-        words = item.get(self.fields[0], "").split(", ")
-        return present(self.names[0], [word for word in words if word])
+        text = item.get(self.fields[0], "")
+        words = [word for word in text.split(", ") if word]
+        return present(self.names[0], words if len(words) <= MAX_LIST_ENTRIES else [text])
 
 
 class Joined:
@@ -126,13 +159,20 @@ def award_parts(text: str) -> tuple[str, str, str]:
 
 
 class Score:
-    """A grade; written with the highest possible one, if that is known: `3.7/4.0`."""
+    """A grade; written with the highest possible one, if that is known: `3.7/4.0`.
 
-    fields = ("gpa",)
+    Read as a grade alone, unless that would be too long for one.
+    """
+
+    fields = ("gpa", "maxGpa")
     names = ("score", "gpa")
 
     def read(self, entry: Entry, /) -> Fields:
-        return present("gpa", entry.find_text(*self.names))
+        score = entry.find_text(*self.names) or ""
+        slash = score.rfind("/", 0, MAX_TEXT_CHARS + 1)
+        if len(score) > MAX_TEXT_CHARS and slash > 0:
+            return {"gpa": score[:slash], "maxGpa": score[slash + 1 :]}
+        return present("gpa", score)
 
     def write(self, item: Fields, /) -> Fields:
         grade, highest = item.get("gpa"), item.get("maxGpa")

@@ -8,6 +8,8 @@ California, so Canada is written out there.
 from collections.abc import Mapping
 from typing import Final
 
+from resumes.analyzer.kinds import MAX_TEXT_CHARS
+
 SEPARATOR: Final = ", "
 
 # ISO 3166-1 alpha-2.
@@ -70,8 +72,10 @@ _CODES: Final = {name: code for code, name in _NAMES.items()}
 
 def line_of(city: str | None, region: str | None, country: str | None) -> str:
     """The place on one line, empty when nothing of it is known."""
-    if country and not region:
-        country = _NAMES.get(country, country)
+    if country and not region and country in _NAMES:
+        if len(city or "") + len(SEPARATOR) + len(_NAMES[country]) > MAX_TEXT_CHARS:
+            return SEPARATOR.join((city or "", "", country))
+        country = _NAMES[country]
     return SEPARATOR.join(word for word in (city, region, country) if word)
 
 

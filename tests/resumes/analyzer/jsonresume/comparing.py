@@ -4,9 +4,12 @@ Every field of the schema, and every older name, has its rule here: it comes bac
 month, or it is excused, with the reason. A field without a rule is an error.
 """
 
-from collections.abc import Callable, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
+
+from resumes.analyzer.jsonresume.mapping import ALIKE, LISTS, PROFILES, SUMMARY
 
 
 @dataclass(frozen=True)
@@ -147,3 +150,36 @@ def _expected(entry: Mapping[str, Any], rules: Mapping[str, Rule]) -> dict[str, 
 
 def _instead(name: str) -> str:
     return {"description": "summary"}.get(name, name)
+
+
+def characters(value: Any) -> Counter[str]:
+    """What all texts in a value say together, without blanks and what joins texts."""
+    return Counter("".join("".join(_iter_texts(value)).split())) - _JOINING
+
+
+_JOINING = Counter(dict.fromkeys(",-/", 2**62))
+
+
+def characters_to_write(view: Mapping[str, Any]) -> Counter[str]:
+    """The same of all that a JSON Resume has a place for."""
+    header = {name: text for name, text in view["header"].items() if name != "location"}
+    told = characters(header)  # countries may be written as codes
+    for row in (SUMMARY, PROFILES, *LISTS, *ALIKE):
+        section = view["sections"].get(row.section, {})
+        if row.needs and section.get("name") != row.heading:
+            continue
+        fields = {field for part in row.parts for field in part.fields} - {"icon", "dateRange"}
+        for item in section.get("items", ()):
+            kept = {name: value for name, value in item.items() if name in fields}
+            if "gpa" not in kept:
+                kept.pop("maxGpa", None)  # says nothing alone
+            told += characters(kept)
+    return told
+
+
+def _iter_texts(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict | list):
+        for each in value.values() if isinstance(value, dict) else value:
+            yield from _iter_texts(each)

@@ -1,10 +1,12 @@
 """How fields of the two formats go together, there and back."""
 
+import itertools
 from typing import Any
 
 import pytest
 
 from resumes.analyzer import to_jsonresume
+from resumes.analyzer.jsonresume import parts
 from tests.resumes.analyzer.documents import with_section
 from tests.resumes.analyzer.jsonresume.samples import (
     entry_back,
@@ -100,3 +102,18 @@ def test_a_place_of_work_may_be_an_object(location: Any) -> None:
 def test_entries_of_a_list_that_are_not_shown_are_not_written() -> None:
     item = {"bullets": ["a", None, "", "b"]}
     assert written("experiences", item, "work") == {"highlights": ["a", "b"]}
+
+
+def test_summaries_too_long_for_one_are_divided_again_wherever_line_ends_stand(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(parts, "MAX_TEXT_CHARS", 4)
+    summaries = parts.Paragraphs("text", "summary")
+    texts = [
+        "".join(signs) for count in range(5) for signs in itertools.product("a\n", repeat=count)
+    ]
+    for some in itertools.product(texts, repeat=3):
+        joined = summaries.join({"text": text} for text in some).get("summary", "")
+        divided = [item["text"] for item in summaries.divide({"text": joined})]
+        assert all(0 < len(text) <= 4 and "a" in text for text in divided), joined
+        assert "".join(divided).count("a") == "".join(some).count("a")
