@@ -148,10 +148,9 @@ def _any_value(chosen: random.Random) -> Any:
         case 3:
             return {chosen.choice(NAMES): chosen.choice(TEXTS)}
         case 4:
-            text = chosen.choice(TEXTS)
-            return [{chosen.choice(NAMES): text}] * (
-                chosen.choice((1, 300)) if len(text) < 50 else 1
-            )
+            name, text = chosen.choice(NAMES), chosen.choice(TEXTS)
+            count = chosen.choice((1, 300)) if len(text) < 50 else 1
+            return [{name: text} for _ in range(count)]
         case _:
             return chosen.choice(TEXTS)
 
