@@ -23,7 +23,7 @@ KEYS = (
     (b"\x1b", "enter Open"),
     (b"6", "importer"),
     (b"1", "CREATED (UTC)"),
-    (b"d", "will be deleted"),
+    (b"d", "▌"),  # the edge of a message, whose words may be on two lines
 )
 """What is typed, and what is then seen. Once all the screens, and a dialog or message of each."""
 
