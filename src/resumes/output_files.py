@@ -63,6 +63,8 @@ def place(new: Path, path: Path) -> None:
     except OSError:  # a disk without hard links
         check_free(path)
         new.rename(path)
+    else:
+        new.unlink()  # a file with two names is not opened as a store
     flush(path.parent)
 
 

@@ -23,6 +23,7 @@ def test_a_name_that_is_taken_is_left_alone(tmp_path: Path) -> None:
     assert taken.read_text() == "taken"
     place(new, tmp_path / "free")
     assert (tmp_path / "free").read_text() == "new"
+    assert (tmp_path / "free").stat().st_nlink == 1  # a store with two names is not opened
 
 
 def test_a_name_that_somebody_takes_meanwhile_is_theirs(tmp_path: Path) -> None:

@@ -1,15 +1,18 @@
 """The drill: a backup under load, a store that is lost, and what comes back."""
 
 import json
+import os
 import shutil
 import threading
 from pathlib import Path
 
 import pytest
 
+from resumes.store import accounts, open_store
+from resumes.store.moving import backups
 from tests.resumes.builders import a_document
 from tests.stores import make_account
-from tests.system.programs import call, serving, succeed, wait_until, walk
+from tests.system.programs import call, run, serving, succeed, wait_until, walk
 
 pytestmark = pytest.mark.slow
 
@@ -80,3 +83,64 @@ def test_what_was_imported_since_a_backup_comes_back_to_those_whose_it_is(tmp_pa
     for account, names in dropped.items():
         stored = json.loads(succeed(home, "--json", "list", "--account", account))["resumes"]
         assert sorted(one["title"] for one in stored) == [f"{name} Resume" for name in names]
+
+
+def test_a_restore_that_was_killed_before_the_exchange_leaves_a_store_that_says_what_to_do(
+    tmp_path: Path,
+) -> None:
+    """It had given the old file its second name already."""
+    home, backup = tmp_path / "home", tmp_path / "b.db"
+    succeed(home, "accounts", "create", "ana")
+    succeed(home, "db", "backup", str(backup))
+    succeed(home, "accounts", "create", "bo")
+    kept = home / "resumes.db.before-restore-2026-01-31T09-00-00.000Z"
+    os.link(home / "resumes.db", kept)
+    refused = run(home, "accounts", "list")
+    assert refused.returncode == 3
+    assert f"has another name, {kept}: " in refused.stderr
+
+    again = run(home, "db", "restore", str(backup))
+
+    assert again.returncode == 0
+    assert "could not be read" not in again.stderr
+    assert "bo" not in succeed(home, "accounts", "list")
+    assert "ana" in succeed(home, "accounts", "list")
+
+
+def test_a_backup_with_a_hard_link_is_restored(tmp_path: Path) -> None:
+    home, backup = tmp_path / "home", tmp_path / "b.db"
+    succeed(home, "accounts", "create", "ana")
+    succeed(home, "db", "backup", str(backup))
+    os.link(backup, tmp_path / "yesterday.db")
+    succeed(home, "db", "restore", str(backup))
+    assert "ana" in succeed(home, "accounts", "list")
+    succeed(tmp_path / "drill", "db", "restore", str(tmp_path / "yesterday.db"))
+    assert "ana" in succeed(tmp_path / "drill", "accounts", "list")
+
+
+def test_a_log_that_may_be_older_than_a_file_with_two_names_is_not_applied_by_restoring(
+    tmp_path: Path,
+) -> None:
+    """A snapshot by `cp -al` of a store in use has its log of that moment. Whoever restores a backup
+    over the snapshot must not have that log written into the file, which the store goes on with."""
+    home, snapshot, backup = tmp_path / "home", tmp_path / "snapshot", tmp_path / "b.db"
+    home.mkdir()
+    with open_store(f"sqlite:///{home / 'resumes.db'}") as store:
+        accounts.create_account(store, "ana")
+        backups.back_up(store, backup)
+        log = (home / "resumes.db-wal").read_bytes()
+    with open_store(f"sqlite:///{home / 'resumes.db'}") as store:
+        for number in range(40):
+            accounts.create_account(store, f"a{number}")
+    snapshot.mkdir()
+    os.link(home / "resumes.db", snapshot / "resumes.db")
+    (snapshot / "resumes.db-wal").write_bytes(log)
+
+    done = run(snapshot, "db", "restore", str(backup))
+
+    assert done.returncode == 0
+    assert "could not be read" in done.stderr
+    for kept in snapshot.glob("*.before-restore-*"):
+        kept.unlink()
+    with open_store(f"sqlite:///{home / 'resumes.db'}") as store:
+        assert len(accounts.list_accounts(store)) == 41

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from resumes.errors import InvalidArgument, ResumesError
+from resumes.errors import InvalidArgument, ResumesError, StoreUnavailable
 from resumes.health import store_files
 from resumes.health.files import check_requests, iter_file_findings, oldest_request_age_s
 from resumes.health.findings import Finding, notice
@@ -37,6 +37,7 @@ from resumes.store.addresses import (
 from resumes.store.counters import ResumeCounter
 from resumes.store.engine import Store
 from resumes.store.moving.marking import read_marks
+from resumes.store.sqlite.identity import refuse_mount_point, refuse_second_name
 
 LEAST_FREE_BYTES = 500 * 1024 * 1024
 MANY = 10
@@ -73,6 +74,12 @@ def _iter_findings(installation: Installation, slow: SlowAnswers) -> Iterator[Fi
         if strays is not None:
             yield strays
         if strays is not None and not address.path.exists():
+            return
+        try:
+            refuse_mount_point(address.path)
+            refuse_second_name(address.path)
+        except StoreUnavailable as error:
+            yield check_error(error)  # nobody opens it, and who has it open writes nothing
             return
     yield from _iter_store_findings(installation, settings, slow)
 

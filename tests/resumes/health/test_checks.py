@@ -146,6 +146,21 @@ def test_a_store_that_was_removed_under_its_users_is_not_made_anew(
     assert f"{store.path} was removed while process" in last.text
 
 
+def test_a_store_that_is_open_and_has_another_name_is_wrong(
+    installation: Installation, settings: Settings
+) -> None:
+    path = settings.home / "resumes.db"
+    other = settings.home / "other.db"
+    os.link(path, other)
+    *_, finding = checks.iter_findings(installation)
+    assert (finding.subject, finding.state) == ("store", State.WRONG)
+    assert finding.text.startswith(f"The database {path} has another name, {other}: ")
+    assert finding.remedy is not None
+    assert finding.remedy.startswith("Stop those that use the other one and remove it")
+    other.unlink()
+    assert not any("another name" in one.text for one in checks.iter_findings(installation))
+
+
 def test_a_store_that_may_not_be_opened_leads_to_its_owner(
     settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

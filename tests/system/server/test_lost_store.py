@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from resumes.store import accounts
 from tests.system import programs
 from tests.system.importer.mounts import a_disk
 from tests.system.server import load
@@ -74,8 +75,36 @@ def test_a_server_whose_store_has_another_name_stores_nothing_until_it_is_gone(
         other.unlink()
         assert load.call(server.url, create).status == 201
         log = server.log
-    said = f"ERROR resumes.store: The database {database} has another name, {other}: "
-    assert log.read_text().count(said) == 1
+    said = log.read_text()
+    assert (
+        said.count(f"ERROR resumes.store: The database {database} has another name, {other}") == 1
+    )
+    assert said.count(f"The files of the store {database} have one name each again") == 1
+
+
+def test_a_snapshot_whose_log_is_still_the_stores_is_not_opened_and_nothing_is_created(
+    tmp_path: Path,
+) -> None:
+    """The snapshot's file is replaced by a copy, and its log is left."""
+    scene = Scene(tmp_path / "home", tmp_path / "logs")
+    other = tmp_path / "other"
+    create = load.a_request(scene.key, "POST", body=load.a_body("resume"))
+    with scene.served() as server:
+        assert load.call(server.url, create).status == 201
+        subprocess.run(["cp", "-al", str(scene.home), str(other)], check=True, timeout=30)
+        assert is_unavailable(load.call(server.url, create))
+        shutil.copy(other / "resumes.db", other / "copy.db")
+        (other / "copy.db").replace(other / "resumes.db")
+        done = programs.run(other, "accounts", "create", "bo")
+        assert done.returncode == 3
+        assert done.stderr.startswith(f"Error: The log {other}/resumes.db-wal has another name")
+        assert is_unavailable(load.call(server.url, create))
+        for suffix in ("-wal", "-shm"):
+            (other / f"resumes.db{suffix}").unlink()
+        assert load.call(server.url, create).status == 201
+    with scene.store() as store:
+        assert [account.name for account in accounts.list_accounts(store)] == ["ada"]
+    assert scene.rows() == 2
 
 
 LINKS = {
@@ -96,7 +125,8 @@ def test_a_store_that_has_another_name_is_opened_under_neither(tmp_path: Path, l
             done = programs.run(home, *command)
             assert done.returncode == 3
             assert done.stderr.startswith(f"Error: The database {home}/resumes.db has another name")
-            assert "Remove the other hard link" in done.stderr
+            assert "Stop those that use the other one and remove it" in done.stderr
+            assert len(done.stderr.splitlines()) == 1
         (finding,) = [
             line
             for line in programs.run(home, "doctor").stdout.splitlines()
@@ -114,9 +144,17 @@ def test_a_store_that_is_mounted_as_a_single_file_is_refused(tmp_path: Path) -> 
         disk.seen(inside).touch()
         bind = ["mount", "--bind", str(scene.home / "resumes.db"), str(inside)]
         subprocess.run([*disk.enter, *bind], check=True, timeout=30)
-        command = [*disk.enter, *programs.command(inside.parent, "serve", "--port", "0")]
+        backup = tmp_path / "backup.db"
+        programs.succeed(scene.home, "db", "backup", str(backup))
+        there = sorted(one.name for one in disk.seen(inside.parent).iterdir())
+        for line in (("serve", "--port", "0"), ("list",), ("db", "restore", str(backup))):
+            command = [*disk.enter, *programs.command(inside.parent, *line)]
+            done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+            assert done.returncode == 3
+            assert f"The database {inside} is mounted by itself" in done.stderr
+            assert "Mount the folder that holds the file" in done.stderr
+            assert len(done.stderr.splitlines()) == 1
+        assert sorted(one.name for one in disk.seen(inside.parent).iterdir()) == there
+        command = [*disk.enter, *programs.command(inside.parent, "doctor")]
         done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
-    assert done.returncode == 3
-    assert f"The database {inside} is mounted by itself" in done.stderr
-    assert "Mount the folder that holds the file" in done.stderr
-    assert len(done.stderr.splitlines()) == 1
+        assert f"WRONG  store     The database {inside} is mounted by itself" in done.stdout

@@ -35,6 +35,7 @@ from resumes.store.sqlite.files import (
     is_database,
     scratch_in,
 )
+from resumes.store.sqlite.identity import refuse_second_name
 from resumes.store.sqlite.lane import DRIVER_ERRORS
 from resumes.store.sqlite.opening import check_place
 from resumes.store.sqlite.private import make_private
@@ -193,6 +194,11 @@ def _read_replaced(path: Path) -> _Replaced | None:
         return _Replaced({})
     if not is_database(path):
         return None  # SQLite would clear away the log beside it
+    if not is_closed(path):
+        try:
+            refuse_second_name(path)
+        except StoreUnavailable:
+            return None  # SQLite would apply the log, which may be older than the file
     engine = sqlite_engine(path, transactions=False)
     try:
         with engine.connect() as connection:

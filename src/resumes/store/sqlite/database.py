@@ -106,7 +106,7 @@ class SqliteDatabase:
         connection: Connection | None = getattr(self._readers, "connection", None)
         if connection is None:
             # Another file under the name is not even opened: it would be given this one's log.
-            self._identity.check()
+            self._identity.check_in_place()
             connection = self._read_engine.connect()
             self._readers.connection = connection
             self._connections.add(connection)

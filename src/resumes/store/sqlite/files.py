@@ -174,7 +174,8 @@ def exchange(new: Path, path: Path, kept: Path) -> bool:
     """The new file has the path, and what was there is `kept`, with its log if it had one.
 
     Whether something was there. A process that dies on the way leaves the old file under the path,
-    its log perhaps beside `kept` already, or, on a disk without hard links, no file there.
+    its log perhaps beside `kept` already, or, on a disk without hard links, no file there. If it is
+    also still `kept`, it is not opened until one of the two names is gone; another exchange does that.
     """
     flush(new)
     is_replaced = path.exists()

@@ -14,7 +14,7 @@ import os
 import shlex
 import threading
 from pathlib import Path
-from typing import Final, NoReturn
+from typing import Final
 
 from resumes.errors import StoreUnavailable
 from resumes.mounts import is_mount_point
@@ -30,38 +30,49 @@ FileId = tuple[int, int]
 
 
 def refuse_second_name(path: Path) -> None:
-    """Raise StoreUnavailable if the file can be opened under another name too.
+    """Raise StoreUnavailable if a store's file, or its log, can be opened under another name too.
 
-    That is a file with more than one hard link, as a snapshot by `cp -al` makes, or one that is
-    itself a mount point, as a container's volume of a single file is.
+    That is a file with more than one hard link, as a snapshot by `cp -al` makes. A log counts like
+    the file: SQLite reads whatever lies beside a file under the log's name, and two files with one
+    log take each other's commits for their own.
     """
+    for file in (path, *_logs_of(path)):
+        # What is not there, or cannot be seen, has its error from whoever opens it.
+        with contextlib.suppress(OSError):
+            if file.stat().st_nlink > 1:
+                raise StoreUnavailable(_describe_second_name(file))
+
+
+def refuse_mount_point(path: Path) -> None:
+    """Raise StoreUnavailable if the file itself is mounted, as a container's volume of a single file
+    is: it has another name that cannot be seen from here."""
     if is_mount_point(path):
         raise StoreUnavailable(
             f"The database {path} is mounted by itself, so its log lies elsewhere and commits can be "
             "lost. Mount the folder that holds the file"
         )
-    try:
-        found = path.stat()
-    except FileNotFoundError:
-        return
-    if found.st_nlink > 1:
-        raise StoreUnavailable(_second_name_sentence(path, found.st_ino))
 
 
-def _second_name_sentence(path: Path, inode: int) -> str:
-    other = _find_sibling(path, inode)
+def _logs_of(path: Path) -> list[Path]:
+    return [path.with_name(path.name + suffix) for suffix in LOGS]
+
+
+def _describe_second_name(file: Path) -> str:
+    what = "log" if file.name.endswith(LOGS) else "database"
+    other = _find_sibling(file)
     return (
-        f"The database {path} has another name{f', {other}' if other else ''}: programs that use it "
-        "by different names lose each other's commits. Remove the other hard link, or put a copy in "
-        f"its place (`find / -samefile {shlex.quote(str(path))}` lists all names)"
+        f"The {what} {file} has another name{f', {other}' if other else ''}: programs that use "
+        "different names lose each other's commits. Stop those that use the other one and remove it, "
+        f"with its -wal and -shm files (`find / -samefile {shlex.quote(str(file))}` lists all names)"
     )
 
 
-def _find_sibling(path: Path, inode: int) -> str | None:
-    """Return the name in the same folder that is a hard link to the file."""
-    with contextlib.suppress(OSError), os.scandir(path.parent) as entries:
+def _find_sibling(file: Path) -> str | None:
+    """Return another name of the file in its folder."""
+    with contextlib.suppress(OSError), os.scandir(file.parent) as entries:
+        inode = file.stat().st_ino
         for entry in entries:
-            if entry.name != path.name and entry.inode() == inode:
+            if entry.inode() == inode and entry.name != file.name:
                 return entry.path
     return None
 
@@ -77,31 +88,34 @@ class Identity:
         self._path = path
         self._name = str(path)
         self._file_id = _id_of(self._name)
-        logs = (path.with_name(path.name + suffix) for suffix in LOGS)
-        self._logs = [(str(log), _id_of(str(log))) for log in logs if log.exists()]
+        self._logs = [(str(log), _id_of(str(log))) for log in _logs_of(path) if log.exists()]
         self._noticing = threading.Lock()
         self._lost: str | None = None
-        self._has_second_name = False
+        self._doubled: str | None = None
+        """Which of the files was found to have a second name when they were last looked at."""
 
-    def check(self) -> None:
-        """Raise StoreUnavailable unless the file that is open lies under its name, and no other.
-
-        Nothing that is written to a file that was removed or replaced stays, so until a restart no
-        call succeeds. A second name is an error for as long as it is there.
-        """
-        links = self._check(
+    def check_in_place(self) -> int:
+        """Return how many hard links the file has. Raise StoreUnavailable unless the file that is
+        open lies under its name: nothing that is written to it stays, and until a restart no call
+        succeeds."""
+        return self._check(
             self._name, self._file_id, "put it back or restore a backup of the store, "
         )
-        if links > 1:
-            self._refuse_second_name()
-        self._has_second_name = False
+
+    def check(self) -> None:
+        """Raise StoreUnavailable unless the file lies under its name, and under no other. A second
+        name is an error for as long as it is there."""
+        if self.check_in_place() > 1 or self._doubled is not None:
+            self.check_all()
 
     def check_all(self) -> None:
         """Check its log and the log's index too, if it had them. Raise StoreUnavailable; where these
         alone are lost, closing the store still brings what is in the log into the file."""
-        self.check()
+        links = {self._name: self.check_in_place()}
         for name, file_id in self._logs:
-            self._check(name, file_id, "")
+            links[name] = self._check(name, file_id, "")
+        doubled = next((name for name, count in links.items() if count > 1), None)
+        self._note_second_name(doubled)
 
     def check_known(self) -> None:
         """Raise StoreUnavailable if one of them was found to be lost before; look at nothing."""
@@ -124,18 +138,27 @@ class Identity:
             ) from error
         else:
             what = "replaced by another file"
+        if name != self._name:
+            self.check_in_place()  # it may have gone first, since it was looked at: that says more
         sentence = self._lose(
             f"{name} was {what} while the store is in use, so nothing is read or written any more. "
             f"Stop every program that uses it, {remedy}then start them again"
         )
         raise StoreUnavailable(sentence)
 
-    def _refuse_second_name(self) -> NoReturn:
-        sentence = _second_name_sentence(self._path, self._file_id[1])
+    def _note_second_name(self, doubled: str | None) -> None:
+        """Raise StoreUnavailable if one of the files has a second name. The log has a line when that
+        is noticed, and one when it is over."""
         with self._noticing:
-            if not self._has_second_name:
-                self._has_second_name = True
-                logger.error("%s", sentence)
+            is_news = doubled != self._doubled
+            self._doubled = doubled
+        if doubled is None:
+            if is_news:
+                logger.warning("The files of the store %s have one name each again", self._path)
+            return
+        sentence = _describe_second_name(Path(doubled))
+        if is_news:
+            logger.error("%s", sentence)
         raise StoreUnavailable(sentence)
 
     def _lose(self, sentence: str) -> str:

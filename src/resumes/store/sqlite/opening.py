@@ -19,7 +19,7 @@ from resumes.store.sqlite.database import (
     explain,
     sqlite_engine,
 )
-from resumes.store.sqlite.identity import refuse_second_name
+from resumes.store.sqlite.identity import refuse_mount_point, refuse_second_name
 from resumes.store.sqlite.lane import DRIVER_ERRORS
 from resumes.store.sqlite.private import make_private
 
@@ -38,7 +38,7 @@ def open_file(path: Path, *, upgrade: bool, read_cache_bytes: int | None = None)
     check_place(path)
     if not upgrade and not path.exists():
         raise StoreUnavailable(f"Database not found: {path}. `resumes up` makes one")
-    refuse_second_name(path)
+    refuse_second_name(path)  # before SQLite opens it, which would apply a log that is out of date
     _refuse_strangers(path)
     try:
         life = FileLock(path.with_name(path.name + ".lock"))
@@ -74,6 +74,7 @@ def check_place(path: Path) -> None:
         raise StoreUnavailable(f"The database {path} is a pipe or a device; name a file")
     check_name(path)
     _refuse_shared(path)
+    refuse_mount_point(path)
 
 
 def _refuse_shared(path: Path) -> None:

@@ -1,6 +1,7 @@
 """A store whose files are removed or replaced while it is open."""
 
 import logging
+import os
 import shutil
 import threading
 from collections.abc import Callable
@@ -139,6 +140,48 @@ def test_a_log_that_was_removed_is_noticed_and_nothing_in_it_is_lost(
     store.close()
     with open_store(url) as again:
         assert [account.name for account in accounts.list_accounts(again)] == ["ana"]
+
+
+@pytest.mark.parametrize("suffix", ["", "-wal", "-shm"])
+def test_nothing_is_written_while_a_file_has_another_name(
+    suffix: str, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("resumes.store.sqlite.database.CHECKPOINT_EVERY_S", 0.0)
+    path = sqlite_of(store).path
+    accounts.create_account(store, "ana")
+    other = path.with_name("other")
+    os.link(path.with_name(path.name + suffix), other)
+    refused: list[StoreUnavailable] = []
+
+    def write() -> bool:
+        try:
+            accounts.set_plan(store, "ana", "free")
+        except StoreUnavailable as error:
+            refused.append(error)
+        return bool(refused)
+
+    wait_until(write)
+    assert f"{path}{suffix} has another name, {other}: " in refused[0].message
+    for _ in range(3):
+        with pytest.raises(StoreUnavailable, match="has another name"):
+            accounts.create_account(store, "bo")
+    other.unlink()
+    accounts.create_account(store, "bo")
+
+
+def test_who_begins_to_read_while_the_file_has_another_name_reads(store: Store) -> None:
+    accounts.create_account(store, "ana")
+    path = sqlite_of(store).path
+    os.link(path, path.with_name("other"))
+    found: list[str] = []
+
+    def read() -> None:
+        found.extend(account.name for account in accounts.list_accounts(store))
+
+    thread = threading.Thread(target=read)  # with a connection of its own
+    thread.start()
+    thread.join()
+    assert found == ["ana"]
 
 
 def test_what_cannot_be_looked_at_is_refused_and_may_pass(
