@@ -5,6 +5,7 @@ import itertools
 import logging
 import os
 import re
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
@@ -67,10 +68,10 @@ def _engine_of(item: pytest.Item) -> str | None:
 
 
 @pytest.fixture(scope="session")
-def _homes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """Names of folders for homes. (`mktemp` looks through all that it made before.)"""
-    folder = tmp_path_factory.mktemp("homes")
-    return (folder / str(number) for number in itertools.count())
+def _homes() -> Iterator[Iterator[Path]]:
+    """Names of folders for homes: short, since screens cut off what is long."""
+    with tempfile.TemporaryDirectory(prefix="home") as folder:
+        yield (Path(folder, str(number)) for number in itertools.count())
 
 
 @pytest.fixture(autouse=True)

@@ -7,13 +7,15 @@ from textual.widget import Widget
 
 from tui.text import safe_text
 
+SHOWN_S = 4.0
+
 Severity = Literal["information", "warning", "error"]
 
 
 def tell(teller: Widget | App[int], message: str, severity: Severity = "information") -> None:
     """The message is on the screen for a few seconds, in place of the one before."""
     teller.app.clear_notifications()
-    teller.notify(safe_text(message), severity=severity, markup=False, timeout=4)
+    teller.notify(safe_text(message), severity=severity, markup=False, timeout=SHOWN_S)
 
 
 def tell_once(teller: Widget | App[int], message: str) -> None:

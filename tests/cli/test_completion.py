@@ -43,6 +43,7 @@ def complete(shell: str, words: str, incomplete: str = "") -> tuple[list[str], s
     return done.stdout.splitlines(), done.stderr
 
 
+@pytest.mark.timing
 @pytest.mark.parametrize("shell", SHELLS)
 def test_accounts_are_completed_in_each_shell(acme: CommandLine, shell: str) -> None:
     offered, stderr = complete(shell, f"resumes --home {acme.home} accounts show", "ac")
@@ -55,6 +56,7 @@ def test_accounts_are_completed_in_each_shell(acme: CommandLine, shell: str) -> 
     assert (offered, stderr) == (expected[shell], "")
 
 
+@pytest.mark.timing
 def test_plans_keys_resumes_and_commands_are_completed(acme: CommandLine) -> None:
     [resume_id] = store_resumes(acme.home, a_resume())
     key = acme.answers("keys", "create", "acme", "--json")
@@ -71,6 +73,7 @@ def test_plans_keys_resumes_and_commands_are_completed(acme: CommandLine) -> Non
     assert offered("resumes keys", "ro") == ["rotate"]
 
 
+@pytest.mark.timing
 def test_where_there_is_no_store_there_is_nothing_and_no_word(tmp_path: Path) -> None:
     assert complete("bash", f"resumes --home {tmp_path}/no accounts show") == ([""], "")
     (tmp_path / "resumes.db").write_bytes(b"broken" * 1_000)

@@ -239,7 +239,7 @@ def on_terminal(words: Sequence[str], **variables: str) -> tuple[int, str, str]:
     os.close(theirs)
     written = b""
     with contextlib.suppress(OSError):  # EIO: nobody has the other end any more
-        while select.select([ours], [], [], 20)[0]:
+        while select.select([ours], [], [], 60)[0]:
             written += os.read(ours, 65_536)
     os.close(ours)
     code, stdout, _ = finish(process)

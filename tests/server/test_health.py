@@ -108,7 +108,7 @@ def test_one_look_serves_all_who_ask_within_a_second(store: Store, tmp_path: Pat
 def test_a_lane_that_is_held_is_not_waited_for(
     store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("server.health.PROBE_S", 0.05)
+    monkeypatch.setattr("server.health.PROBE_S", 1.0)
     go_on, holder = hold_lane(store)
 
     async def look() -> None:

@@ -21,6 +21,12 @@ def _brisk(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("textual._wait.SLEEP_GRANULARITY", 0.004)
 
 
+@pytest.fixture(autouse=True)
+def _lasting_messages(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A message is there until the next one, however long a test takes to look at it."""
+    monkeypatch.setattr("tui.toasts.SHOWN_S", 3_600.0)
+
+
 @pytest.fixture
 def empty_store(tmp_path: Path) -> Iterator[Store]:
     """A store without accounts."""

@@ -121,6 +121,7 @@ def test_two_fillers_of_one_store_index_each_resume_once(
         assert rows.one() == (400, 400)
 
 
+@pytest.mark.timing
 def test_a_step_adds_a_slice_and_rests_longer_while_more_comes_in(
     store: Store, an_account: MakeAccount
 ) -> None:
