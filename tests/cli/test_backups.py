@@ -141,6 +141,7 @@ def test_s4_a_store_in_use_is_not_restored(acme: CommandLine, tmp_path: Path) ->
         assert "is in use by process" in acme.fails(3, "db", "restore", backup)
 
 
+@pytest.mark.slow
 def test_who_is_to_end_is_the_process_that_was_typed(acme: CommandLine, tmp_path: Path) -> None:
     backup = str(tmp_path / "backup.db")
     acme.succeeds("db", "backup", backup)

@@ -97,6 +97,7 @@ def test_a_port_in_use_is_one_line(acme: CommandLine) -> None:
         assert f"Port {port} on 127.0.0.1 is in use" in acme.fails(3, "tui", "--web", str(port))
 
 
+@pytest.mark.slow
 def test_the_terminal_ui_arrives_in_the_page(acme: CommandLine) -> None:
     program = start("--json", "--home", str(acme.home), "tui", "accounts", "--web", "0")
     assert program.stdout is not None

@@ -100,6 +100,7 @@ def test_it_serves_until_ctrl_c_and_shows_how_to_ask(run: CommandLine) -> None:
     assert (run.home / "demo-key").read_text(encoding="ascii").strip() == key[1]
 
 
+@pytest.mark.slow
 def test_a_taken_port_that_nobody_asked_for_is_no_obstacle(done: CommandLine) -> None:
     with socket.create_server(("127.0.0.1", 0)) as other:
         taken = str(other.getsockname()[1])
@@ -125,6 +126,7 @@ def test_json_is_one_answer(done: CommandLine) -> None:
     assert answer["resumes"]
 
 
+@pytest.mark.slow
 def test_a_home_of_nobody_s_is_temporary_and_kept_only_after_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

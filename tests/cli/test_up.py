@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+import pytest
+
 from resumes.store import keys
 from tests.cli.conftest import CommandLine, a_resume, finish, open_home, start
 from tests.cli.processes import is_alive, wait_until
@@ -66,6 +68,7 @@ def test_the_first_start_makes_all_and_a_dropped_file_is_listed(run: CommandLine
     assert run.answers("accounts", "show", "default", "--json")["plan"] == "business"
 
 
+@pytest.mark.slow
 def test_a_second_start_changes_nothing_and_a_killed_parent_takes_its_children_along(
     run: CommandLine,
 ) -> None:
@@ -84,6 +87,7 @@ def test_a_second_start_changes_nothing_and_a_killed_parent_takes_its_children_a
     wait_until(lambda: not any(map(is_alive, family)), within_s=40)
 
 
+@pytest.mark.slow
 def test_a_key_that_was_taken_from_its_file_is_not_spoken_of_again(run: CommandLine) -> None:
     run.succeeds("accounts", "create", "default")
     run.succeeds("keys", "create", "default")
@@ -95,6 +99,7 @@ def test_a_key_that_was_taken_from_its_file_is_not_spoken_of_again(run: CommandL
     assert running["keyFile"] is None
 
 
+@pytest.mark.slow
 def test_a_child_that_dies_is_replaced(run: CommandLine) -> None:
     process, running = started(run)
     [api, _] = children_of(process.pid)
@@ -116,6 +121,7 @@ def test_a_child_that_dies_is_replaced(run: CommandLine) -> None:
     assert "The API ended (killed by signal 9); starting it again in 0.5 s." in stderr
 
 
+@pytest.mark.slow
 def test_a_terminal_gets_the_key_once(run: CommandLine) -> None:
     leader, terminal = pty.openpty()
     process = start("--home", str(run.home), "up", "--port", "0", stdout=terminal)
@@ -131,6 +137,7 @@ def test_a_terminal_gets_the_key_once(run: CommandLine) -> None:
     assert not (run.home / "first-key").exists()
 
 
+@pytest.mark.slow
 def test_a_key_that_cannot_be_written_is_revoked_and_replaced_next_time(run: CommandLine) -> None:
     (run.home / "first-key").mkdir(parents=True)
     (run.home / "first-key" / "in the way").write_text("", encoding="ascii")
@@ -176,6 +183,7 @@ def test_a_home_that_cannot_be_written_is_refused_like_one_that_cannot_be_made(
     )
 
 
+@pytest.mark.slow
 def test_a_second_up_on_the_same_home_is_refused_by_name(run: CommandLine) -> None:
     process, _ = started(run)
     second = start("--home", str(run.home), "up", "--port", "0", "--json")

@@ -44,6 +44,7 @@ def test_once_drains_the_inbox_and_tells_each_outcome(acme: CommandLine, inbox: 
     assert list(inbox.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_what_is_imported_is_soon_in_the_search_index(acme: CommandLine, inbox: Path) -> None:
     watching = start("--home", str(acme.home), "watch")
     try:

@@ -61,6 +61,7 @@ def test_i8_of_a_worker_that_is_killed_at_any_step_its_importer_goes_on_with_eve
     assert kill_at > 30
 
 
+@pytest.mark.slow
 def test_i8_a_worker_whose_importer_is_killed_keeps_its_claims_until_it_has_ended_by_itself(
     drain: Drain, fresh: Fresh
 ) -> None:

@@ -164,6 +164,7 @@ print([sum(limits.admit(holder, []) == 0 for _ in range(2_000)) for holder in ho
 """
 
 
+@pytest.mark.slow
 def test_r2_processes_that_ask_as_fast_as_they_can_get_exactly_the_limit(tmp_path: Path) -> None:
     with ExitStack() as opened:
         processes = [

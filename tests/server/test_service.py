@@ -110,7 +110,9 @@ def is_refused(url: str) -> bool:
         return True
 
 
-@pytest.mark.parametrize("stop", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize(
+    "stop", [signal.SIGTERM, pytest.param(signal.SIGINT, marks=pytest.mark.slow)]
+)
 def test_a_stop_lets_an_accepted_request_finish(
     tmp_path: Path, url: str, stop: signal.Signals
 ) -> None:
@@ -145,6 +147,7 @@ def children(pid: int) -> list[int]:
     return [int(child) for child in listed.read_text().split()]
 
 
+@pytest.mark.slow
 def test_two_workers_serve_one_store_and_stop_together(tmp_path: Path, url: str) -> None:
     with serve(tmp_path, database=url, workers=2) as served:
         headers = {"Authorization": f"Bearer {served.key}"}
@@ -162,7 +165,7 @@ def test_two_workers_serve_one_store_and_stop_together(tmp_path: Path, url: str)
         assert is_refused(served.url)
 
 
-@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize("workers", [1, pytest.param(2, marks=pytest.mark.slow)])
 def test_what_is_created_is_soon_in_the_search_index(
     tmp_path: Path, url: str, workers: int
 ) -> None:
@@ -189,6 +192,7 @@ def test_workers_end_with_a_supervisor_that_is_killed(tmp_path: Path, url: str) 
         wait_until(lambda: is_refused(served.url))
 
 
+@pytest.mark.slow
 def test_a_worker_that_dies_is_replaced_and_that_is_said(tmp_path: Path, url: str) -> None:
     with serve(tmp_path, database=url, workers=2) as served:
         workers = [pid for pid in children(served.process.pid) if "spawn_main" in command_of(pid)]

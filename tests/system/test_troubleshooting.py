@@ -48,7 +48,17 @@ def test_every_symptom_is_brought_about_by_a_test() -> None:
     assert sorted(SYMPTOMS) == sorted(titles())
 
 
-@pytest.mark.parametrize("title", titles())
+OF_PROCESSES = ("`resumes up` runs", "Open the address", "Port ", "Listening beyond", "The store ")
+"""How those begin that take more than one process for a moment."""
+
+
+@pytest.mark.parametrize(
+    "title",
+    [
+        pytest.param(one, marks=pytest.mark.slow if one.startswith(OF_PROCESSES) else ())
+        for one in titles()
+    ],
+)
 def test_what_is_seen_is_what_the_page_says(title: str, scene: Scene) -> None:
     seen = SYMPTOMS[title](scene)
 

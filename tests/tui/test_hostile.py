@@ -33,7 +33,7 @@ async def click_on(pilot: Pilot[int], text: str) -> int:
     return len(found)
 
 
-@pytest.mark.parametrize("size", [SMALL, LARGE], ids=str)
+@pytest.mark.parametrize("size", [SMALL, pytest.param(LARGE, marks=pytest.mark.slow)], ids=str)
 async def test_nothing_that_was_written_does_anything_when_it_is_clicked(
     empty_store: Store, size: tuple[int, int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -88,6 +88,7 @@ async def test_a_hostile_error_does_neither(
         assert pilot.app.is_running
 
 
+@pytest.mark.slow
 async def test_a_hostile_error_of_whatever_writes_is_harmless(
     empty_store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -47,6 +47,7 @@ def test_a_crash_ends_with_a_code_and_gives_the_terminal_back(hostile_store: Sto
         assert CLIPBOARD not in screen.wire
 
 
+@pytest.mark.slow
 def test_while_it_is_stopped_others_write(hostile_store: Store) -> None:
     with terminal(hostile_store) as screen:
         screen.reads_until(b"a[/b]c")
@@ -72,6 +73,7 @@ def test_keys_that_end_it_give_the_terminal_back(store: Store, ending: bytes) ->
         assert LEAVES_SCREEN in screen.wire
 
 
+@pytest.mark.slow
 def test_ctrl_c_ends_it_before_the_store_is_open_too(store: Store) -> None:
     with terminal(store) as screen:
         screen.reads_until(b"Opening the store")
@@ -90,6 +92,7 @@ def test_a_signal_ends_it_and_gives_the_terminal_back(store: Store, number: sign
         assert LEAVES_SCREEN in screen.wire
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("has_signals", [True, False])
 def test_a_terminal_that_is_closed_ends_it(store: Store, has_signals: bool) -> None:
     with terminal(store, has_signals=has_signals) as screen:
@@ -99,6 +102,7 @@ def test_a_terminal_that_is_closed_ends_it(store: Store, has_signals: bool) -> N
         screen.program.wait(LIMIT_S)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["dumb", ""])
 def test_a_terminal_that_cannot_be_drawn_on_is_told_in_one_line(store: Store, kind: str) -> None:
     with terminal(store, kind=kind) as screen:
@@ -107,6 +111,7 @@ def test_a_terminal_that_cannot_be_drawn_on_is_told_in_one_line(store: Store, ki
         assert b"\x1b" not in screen.wire
 
 
+@pytest.mark.slow
 def test_a_deletion_that_is_cut_short_by_the_end_is_told(store: Store) -> None:
     stored(store, a_document(title="First"))
     with terminal(store) as screen:

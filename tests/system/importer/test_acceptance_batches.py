@@ -123,6 +123,7 @@ def snapshot(folder: Path) -> dict[str, tuple[bytes, int]]:
     return {str(path): (path.read_bytes(), path.stat().st_mtime_ns) for path in paths}
 
 
+@pytest.mark.slow
 def test_a_rehearsal_says_what_a_drain_then_does_and_changes_nothing(scene: Scene) -> None:
     names = everything(scene)
     root = str(scene.root)
@@ -138,6 +139,7 @@ def test_a_rehearsal_says_what_a_drain_then_does_and_changes_nothing(scene: Scen
     assert (found.done, found.failed, found.duplicate, found.held) == (4, 3, 1, 1)
 
 
+@pytest.mark.slow
 def test_a_drain_ends_with_0_unless_something_failed(scene: Scene) -> None:
     scene.account("ana", most=1)
     scene.drop("ana/1.json", a_document("first"))

@@ -20,6 +20,8 @@ from tests.system.server.killed_servers import (
 )
 from tests.system.server.scenes import Scene
 
+pytestmark = pytest.mark.slow
+
 LONG = 200
 
 

@@ -166,6 +166,7 @@ def as_response(received: bytes) -> httpx.Response:
     )
 
 
+@pytest.mark.slow
 def test_rate_limits_are_as_described(tmp_path: Path) -> None:
     with serve(tmp_path, rate_limit=True, rate_per_minute=3) as served:
         talk = Talk(served.url, served.key, "")

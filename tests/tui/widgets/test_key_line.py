@@ -51,6 +51,7 @@ async def test_a_click_does_what_the_key_does(store: Store) -> None:
         await shows(pilot.app, "To the list")
 
 
+@pytest.mark.slow
 async def test_changing_keys_leaves_nothing_behind(store: Store) -> None:
     def count() -> int:
         gc.collect()

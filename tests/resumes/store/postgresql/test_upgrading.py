@@ -65,6 +65,7 @@ def rows(url: str, query: str) -> list[tuple[object, ...]]:
         return connection.execute(query.encode()).fetchall()
 
 
+@pytest.mark.slow
 def test_nodes_that_start_at_once_on_an_empty_database_all_come_up(url: str) -> None:
     nodes = [
         subprocess.Popen(
