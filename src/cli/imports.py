@@ -121,15 +121,17 @@ def _check(before: str | None) -> str | None:
 
 @imports.command()
 @click.argument("claim_id", metavar="ID", shell_complete=claim_ids)
+@account_option("Whose it is, where several accounts have a file of this ID.")
 @click.option("--source", "is_source", is_flag=True, help="Print how the file began instead.")
 @pass_session
-def show(session: Session, claim_id: str, is_source: bool) -> None:
+def show(session: Session, claim_id: str, account: str | None, is_source: bool) -> None:
     """Show what became of one dropped file, why, and where it lies now."""
     from cli.whereabouts import find_place, find_roots
-    from resumes.store import ledger, requests
+    from resumes.store import accounts, ledger, requests
 
     with session.store() as store:
-        row = ledger.get_file(store, claim_id)
+        account_id = None if account is None else accounts.get_account(store, account).id
+        row = ledger.get_file(store, claim_id, account_id=account_id)
         request = requests.find_request(store, row.account_id, row.claim_id)
         source = _get_source(store, row) if is_source else None
     roots = find_roots(row, session.settings().inbox)

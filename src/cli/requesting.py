@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """Which files are meant: those of these ids, or all that are left of all accounts and reasons."""
+    """Which files are meant: those of these ids, or all of a reason or any; of an account or any."""
 
     claim_ids: tuple[str, ...]
     account: str | None
@@ -33,14 +33,14 @@ class Choice:
 
     def check(self) -> None:
         """Raises UsageError unless the files were chosen in one way."""
-        chooses_many = self.is_all or self.account is not None or self.reason is not None
+        chooses_many = self.is_all or self.reason is not None
         if self.claim_ids and chooses_many:
             raise click.UsageError("Name files by ID or choose many of them, not both")
-        if not self.claim_ids and not chooses_many:
+        if not self.claim_ids and not chooses_many and self.account is None:
             raise click.UsageError("Name files by ID, or choose them with --account or --all")
 
 
-ACCOUNT = account_option("All of this account.")
+ACCOUNT = account_option("All of this account; with IDs, whose they are.")
 WAIT = click.option(
     "--wait",
     "wait_s",
@@ -113,27 +113,34 @@ def _run(session: Session, choice: Choice, action: "Action", wait_s: float | Non
         if not choice.claim_ids:
             _tell(session, store, action, _ask_many(store, choice, action))
             return ExitCode.DONE
-        files = _ask(store, choice.claim_ids, action)
+        files = _ask(store, choice, action)
         if wait_s is None:
             _tell(session, store, action, len(files))
             return ExitCode.DONE
         return tell_outcomes(session, action, files, wait_for(store, files, wait_s))
 
 
-def _ask(store: "Store", claim_ids: Sequence[str], action: "Action") -> "list[FileRow]":
+def _ask(store: "Store", choice: Choice, action: "Action") -> "list[FileRow]":
     from resumes.store import asking, ledger
 
-    files = [ledger.get_file(store, claim_id) for claim_id in dict.fromkeys(claim_ids)]
+    account_id = _find_account_id(store, choice)
+    claim_ids = dict.fromkeys(choice.claim_ids)
+    files = [ledger.get_file(store, one, account_id=account_id) for one in claim_ids]
     asking.ask(store, files, action)
     return files
 
 
 def _ask_many(store: "Store", choice: Choice, action: "Action") -> int:
-    from resumes.store import accounts, asking
+    from resumes.store import asking
 
-    name = choice.account
-    account_id = None if name is None else accounts.get_account(store, name).id
+    account_id = _find_account_id(store, choice)
     return asking.ask_all(store, action, account_id=account_id, reason=choice.reason)
+
+
+def _find_account_id(store: "Store", choice: Choice) -> str | None:
+    from resumes.store import accounts
+
+    return None if choice.account is None else accounts.get_account(store, choice.account).id
 
 
 def _tell(session: Session, store: "Store", action: "Action", count: int) -> None:

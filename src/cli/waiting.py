@@ -30,7 +30,7 @@ def wait_for(
 
     until = clock() + wait_s
     while True:
-        now = [ledger.get_file(store, file.claim_id) for file in files]
+        now = [ledger.get_file(store, one.claim_id, account_id=one.account_id) for one in files]
         if all(map(_is_new, files, now)) or clock() >= until:
             return now
         time.sleep(LOOK_EVERY_S)

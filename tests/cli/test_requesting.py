@@ -113,7 +113,6 @@ def test_a_file_in_the_wrong_state_is_refused_with_what_fits(filled: CommandLine
     [
         ((), "Name files by ID, or choose them"),
         (("c1", "--all"), "not both"),
-        (("c1", "--account", "acme"), "not both"),
         (("--all", "--wait", "1"), "--wait needs the IDs"),
     ],
 )
@@ -122,6 +121,24 @@ def test_files_are_chosen_in_one_way(
 ) -> None:
     assert message in acme.fails(2, "imports", "retry", *words)
     assert message in acme.fails(2, "imports", "release", *words)
+
+
+def test_of_a_file_that_two_accounts_have_it_is_said_whose_is_meant(filled: CommandLine) -> None:
+    export = filled.home / "acme.ndjson"
+    filled("accounts", "export", "acme", str(export))
+    filled("accounts", "import", str(export), "--name", "copy")
+
+    for words in (("retry",), ("show",), ("retry", "--wait", "0")):
+        told = filled.fails(1, "imports", *words, ledger_id("1"))
+        assert told == (
+            f"{ledger_id('1')} is a file of several accounts, acme, copy: add --account NAME"
+        )
+    assert asked(filled) == []
+    filled("imports", "retry", ledger_id("1"), "--account", "copy")
+    shown = ("imports", "show", ledger_id("1"), "--account")
+    assert "asked     retry, since" in filled.succeeds(*shown, "copy")
+    assert "asked     retry, since" not in filled.succeeds(*shown, "acme")
+    assert "not found" in filled.fails(1, "imports", "retry", "f" * 24, "--account", "acme")
 
 
 def test_waiting_ends_when_the_time_is_over(filled: CommandLine) -> None:

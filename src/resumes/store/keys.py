@@ -366,9 +366,13 @@ def _state(revoked_at: str | None, expires_at: str | None, now: str) -> KeyState
 
 
 def get_key(store: Store, key_id: str) -> KeyInfo:
-    """The key of this id. Raises NotFound."""
-    for key in _read_keys(store, SELECT_KEYS.where(api_keys.c.id == key_id)):
-        return key
+    """The key of this id. Raises NotFound.
+
+    Where it was revoked, and came back with an account that was imported, it is the one that counts.
+    """
+    found = _read_keys(store, SELECT_KEYS.where(api_keys.c.id == key_id))
+    if found:
+        return min(found, key=lambda key: key.revoked_at is not None)
     raise NotFound(f'Key not found: "{key_id[:80]}". `resumes keys list` shows all')
 
 

@@ -21,7 +21,7 @@ from sqlalchemy import (
 )
 
 from resumes.clock import timestamp
-from resumes.errors import NotFound
+from resumes.errors import Conflict, NotFound
 from resumes.reasons import Reason
 from resumes.store.engine import WRITE_DEADLINE_S, Store, each
 from resumes.store.items import Items, parse_items
@@ -369,13 +369,22 @@ def find_files(
 
 
 def get_file(store: Store, claim_id: str, *, account_id: str | None = None) -> FileRow:
-    """The file of this claim, however old; the account's, or whoever's it is. Raises NotFound."""
+    """The file of this claim, however old; the account's, or whoever's it is.
+
+    Raises NotFound, and Conflict where several accounts have it: one that came from a file has the
+    history of another.
+    """
     with store.read() as connection:
-        for owner, name in find_owners(connection, account_id).items():
-            file = _find_file(connection, owner, name, claim_id)
-            if file is not None:
-                return file
-    raise NotFound(f'File not found: "{claim_id[:80]}". `resumes imports list` shows the newest')
+        owners = find_owners(connection, account_id)
+        files = find_files(connection, owners, [(claim_id, owner) for owner in owners])
+    if not files:
+        raise NotFound(
+            f'File not found: "{claim_id[:80]}". `resumes imports list` shows the newest'
+        )
+    if len(files) > 1:
+        names = ", ".join(sorted(file.account for file in files))
+        raise Conflict(f"{claim_id} is a file of several accounts, {names}: add --account NAME")
+    return files[0]
 
 
 def find_source(store: Store, file: FileRow) -> bytes | None:

@@ -9,7 +9,14 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from resumes.errors import Conflict, InvalidArgument, InvalidJson, NotFound, StoreUnavailable
+from resumes.errors import (
+    Conflict,
+    InvalidArgument,
+    InvalidJson,
+    InvalidKey,
+    NotFound,
+    StoreUnavailable,
+)
 from resumes.store import (
     Store,
     account_room,
@@ -170,6 +177,25 @@ def test_a_key_that_counts_here_is_refused_before_anything_is_stored(
     with pytest.raises(Conflict, match="--with-keys"):
         take(store, export, name="again")
     assert names(store) == ["ana"]
+
+
+def test_a_key_that_was_revoked_and_came_back_can_be_rotated_and_revoked(
+    store: Store, an_account: MakeAccount
+) -> None:
+    an_account()
+    new = keys.create_key(store, "ana")
+    export = exported(store, with_keys=True)
+    keys.revoke_key(store, new.id)
+
+    bo = take(store, export, name="bo")
+
+    assert keys.authenticate(store, new.secret)[0].account_id == bo.id
+    assert keys.get_key(store, new.id).account == "bo"
+    next_one = keys.rotate_key(store, new.id)
+    assert keys.authenticate(store, next_one.secret)[0].account_id == bo.id
+    keys.revoke_key(store, new.id)
+    with pytest.raises(InvalidKey):
+        keys.authenticate(store, new.secret)
 
 
 def test_while_it_arrives_nobody_sees_the_account_and_nothing_enters_it(

@@ -28,7 +28,7 @@ def _came(store: Store, account: AccountInfo, stored: StoredResume) -> Iterator[
     entry = stored.entry
     claim_id = origins.find_claim(store, account.id, entry.id)
     if claim_id is not None:
-        file = ledger.get_file(store, claim_id)
+        file = ledger.get_file(store, claim_id, account_id=account.id)
         yield _event(file.claimed_at, f"The importer took the file {file.name}")
         yield Paragraph(safe(f"claim {claim_id}, folder {file.root or 'not known'}", "dim"), INDENT)
         how = f"Stored in {account.name}, and the file put away"

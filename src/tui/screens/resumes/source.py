@@ -31,7 +31,7 @@ def source_paragraphs(store: Store, account: AccountInfo, stored: StoredResume) 
     claim_id = origins.find_claim(store, account.id, stored.entry.id)
     if claim_id is None:
         return [Paragraph(safe(NO_FILE))]
-    file = ledger.get_file(store, claim_id)
+    file = ledger.get_file(store, claim_id, account_id=account.id)
     path = find_filed(file)
     head = [Paragraph(safe(f"From the file {file.name}, {file.size_bytes:,} bytes", "bold"))]
     if path is None:
