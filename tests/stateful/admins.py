@@ -1,22 +1,44 @@
 """The rules of those who look after the service: accounts, plans, keys, its ending and beginning."""
 
+import io
 from datetime import timedelta
 
 import pytest
 from hypothesis import strategies as st
-from hypothesis.stateful import rule
+from hypothesis.stateful import MultipleResults, multiple, rule
 
 from resumes.errors import Conflict, NotFound
 from resumes.store import accounts, keys
-from tests.stateful.model import Account, Key, Plan
-from tests.stateful.world import HOUR_US, KEYS, NAMES, NO_KEY, PLANS, World
+from resumes.store.account_import import import_account
+from resumes.store.identifiers import POSITION_DIGITS
+from tests.resumes.store.exports import exported
+from tests.stateful.model import Account, Chain, Export, Key, Plan
+from tests.stateful.world import (
+    BACKUPS,
+    EXPORTS,
+    HOUR_US,
+    KEYS,
+    NAMES,
+    NO_KEY,
+    PLANS,
+    SavedStore,
+    World,
+)
 
 PLAN_NAMES = st.sampled_from(list(PLANS))
 DELETIONS = st.sampled_from(["if empty", "if empty", "cut off", "with resumes"])
 
 
+MOST_BACKUPS = 3
+MOST_MOVES = 3
+"""Of a store, copied or restored: they take longer than all else."""
+
+
 class Admins(World):
     """What is done at the command line and in the terminal UI."""
+
+    _backups = 0
+    _moves = 0
 
     @rule(target=KEYS, name=NAMES, plan=PLAN_NAMES)
     def create_account(self, name: str, plan: str) -> Key:
@@ -116,6 +138,113 @@ class Admins(World):
         self.use_all_keys()
         return self.keep(Key(key.account, new.id, new.secret))
 
+    @rule(target=EXPORTS, name=NAMES, with_keys=st.booleans())
+    def export_account(self, name: str, with_keys: bool) -> Export | MultipleResults[Export]:
+        """An account is in a file as well."""
+        account = self.model.find_open(name)
+        if account is None:
+            with pytest.raises(NotFound):
+                exported(self.reach.store, name)
+            return multiple()
+        keys_too = [key for key in self.keys if key.account is account and not key.is_revoked]
+        return Export(
+            exported(self.reach.store, name, with_keys=with_keys),
+            account,
+            account.plan,
+            account.last_id,
+            dict(account.resumes),
+            dict(account.contents),
+            dict(account.imported),
+            {key: key.expires_us for key in keys_too} if with_keys else {},
+        )
+
+    @rule(export=EXPORTS, name=NAMES)
+    def import_account(self, export: Export, name: str) -> None:
+        """There is an account as it was in a file, under this name unless that or a key is taken."""
+        if any(key.is_revoked and key.account.is_open for key in export.keys):
+            return  # the key would be that of two accounts, of which one has revoked it
+        file = io.BytesIO(export.raw)
+        if name in self.model.accounts or any(key.account.is_open for key in export.keys):
+            with pytest.raises(Conflict):
+                import_account(self.reach.store, file, name=name)
+            return
+        arrived = import_account(self.reach.store, file, name=name)
+        assert arrived.keys == len(export.keys)
+        (self.reach.root / name).mkdir(exist_ok=True)
+        account = export.as_account(name, arrived.account.id)
+        self.model.accounts[name] = account
+        self._hand_over(export, account)
+        self.use_all_keys()
+
+    def _hand_over(self, export: Export, account: Account) -> None:
+        """Whoever has a key that came along goes on, also with the last id that they saw."""
+        for key, expires_us in export.keys.items():
+            key.account, key.expires_us, key.is_revoked = account, expires_us, False
+        for chain in self.chains:
+            if export.keys and chain.account is export.account:
+                chain.account = account
+        self._give_up_chains()
+
+    def _give_up_chains(self) -> None:
+        """Ids that an account has from its file are not given again. Above those that were given
+        since and are not in it, only the clock leads."""
+        for chain in self.chains:
+            if chain.account.last_id < chain.cursor and self.reach.now_us() < _time_of(chain):
+                chain.account = NO_KEY.account
+
+    @rule(export=EXPORTS)
+    def return_account(self, export: Export) -> None:
+        """Whoever has the account's name goes, and it is as it was in a file."""
+        name = export.account.name
+        if name in self.model.accounts:
+            self.delete_account(name=name, how="with resumes")
+        self.import_account(export=export, name=name)
+
+    @rule()
+    def move_store(self) -> None:
+        """Everything is in another store."""
+        if self._may_move():
+            self.reach.copy_store()
+            self.use_all_keys()
+
+    @rule(target=BACKUPS)
+    def back_up(self) -> SavedStore | MultipleResults[SavedStore]:
+        """The store of this moment is in a file as well."""
+        self._backups += 1
+        if self._backups > MOST_BACKUPS:
+            return multiple()
+        items = {file: dict(file.items) for file in self.imports.files}
+        return self.model.back_up(self.reach.back_up(), self.keys), items
+
+    @rule(backup=BACKUPS)
+    def restore(self, backup: SavedStore) -> None:
+        """Everything is as it was in a backup, but for the folder, and for ids, which go on."""
+        if not self._may_move():
+            return
+        was, items = backup
+        is_in_place = self.reach.restore(was.path)
+        replaced = self.model.accounts.values() if is_in_place else ()
+        last_ids = {account: account.last_id for account in replaced}
+        for account in self.model.accounts.values():
+            account.is_open = False
+        for account in was.accounts:
+            floor = max(last_ids.get(account, ""), f"{self.reach.now_us():016x}")
+            was.put_back(account, floor)
+        self.model.accounts = {account.name: account for account in was.accounts}
+        self.model.plans = dict(was.plans)
+        for key in self.keys:
+            if key in was.keys:
+                was.put_back_key(key)
+            else:
+                key.account = NO_KEY.account
+        self.imports.forget(items)
+        self._give_up_chains()
+        self.use_all_keys()
+
+    def _may_move(self) -> bool:
+        self._moves += 1
+        return self._moves <= MOST_MOVES
+
     @rule()
     def restart(self) -> None:
         """Everything is as it was before."""
@@ -125,4 +254,9 @@ class Admins(World):
     def pass_hours(self, hours: int) -> None:
         """It is later, or the clock was set back."""
         self.reach.pass_s(timedelta(hours=hours).total_seconds())
+        self._give_up_chains()
         self.use_all_keys()
+
+
+def _time_of(chain: Chain) -> int:
+    return int(chain.cursor[:POSITION_DIGITS], 16)

@@ -85,8 +85,11 @@ class Analyzers(World):
         self._ask(place, Action.RELEASE, "held")
 
     def _ask(self, place: int, action: Action, outcome: str) -> None:
-        files = [file for file in self.imports.files if file.is_put_away_as(outcome)]
+        known = [file for file in self.imports.files if not file.is_forgotten]
+        files = [file for file in known if file.is_put_away_as(outcome)]
         if files:
             file = files[place % len(files)]
-            asking.ask(self.reach.store, [ledger.get_file(self.reach.store, file.claim_id)], action)
+            assert file.owner is not None
+            row = ledger.get_file(self.reach.store, file.claim_id, account_id=file.owner.id)
+            asking.ask(self.reach.store, [row], action)
             file.is_asked_for = True

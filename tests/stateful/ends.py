@@ -44,8 +44,8 @@ class Ends:
         return self._ends.get(file.stem)
 
     def find_row(self, file: File) -> FileRow | None:
-        """What the ledger says of the file; None as well when its account is gone."""
-        return self._rows.get(file.name)
+        """What the ledger of its account says of the file; None as well when that is gone."""
+        return None if file.owner is None else self._rows.get((file.owner.id, file.name))
 
     def is_waiting(self, file: File) -> bool:
         """Whether the file lies where it was dropped."""
@@ -68,9 +68,10 @@ def _find_ends(root: Path) -> dict[str, End]:
     return ends
 
 
-def _find_rows(store: Store) -> dict[str, FileRow]:
-    rows: dict[str, FileRow] = {}
+def _find_rows(store: Store) -> dict[tuple[str, str], FileRow]:
+    """By account and name: an account that came from a file has the history of another."""
+    rows: dict[tuple[str, str], FileRow] = {}
     for row in oracle.iter_rows(store):
-        assert row.name not in rows, f"{row.name} is in the ledger twice"
-        rows[row.name] = row
+        assert (row.account_id, row.name) not in rows, f"{row.name} is in the ledger twice"
+        rows[row.account_id, row.name] = row
     return rows

@@ -71,6 +71,9 @@ class File:
     is_asked_for: bool = False
     """Whether somebody asked for it to be tried again, or let in."""
 
+    is_forgotten: bool = False
+    """Whether the ledger may know nothing of it, or what was so before: an older store is back."""
+
     kills: int = 0
     """How many importers were killed that had something to do with it."""
 

@@ -4,7 +4,7 @@ import contextlib
 import gc
 import os
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from importer.changes import Changes
@@ -16,6 +16,8 @@ from importer.steps import Step
 from importer.telling import Remarks
 from resumes.settings import Settings
 from resumes.store import Store, open_store
+from resumes.store.moving import copying, restoring
+from resumes.store.moving.backups import back_up
 from server.app import create_app
 from tests.importer.builders import Killed
 from tests.server.builders import Client, SteppingClock
@@ -34,18 +36,21 @@ DRAIN_S = 30.0
 class InProcess:
     """An installation whose clock stands still unless it is moved."""
 
-    def __init__(self, home: Path, url: str) -> None:
+    def __init__(self, home: Path, url: str, make_place: Callable[[], str]) -> None:
+        self._home = home
+        self._make_place = make_place
         self.root = home / "inbox"
         self.root.mkdir()
         self._clock = SteppingClock()
-        self._settings = Settings(home=home, port=0, database=url, max_body_bytes=MAX_BYTES)
         self._url = url
-        self._options = Options(once=True, settle_s=0, workers=0, format=self._settings.format)
+        self._backups = 0
         self._open()
 
     def _open(self) -> None:
+        settings = Settings(home=self._home, port=0, database=self._url, max_body_bytes=MAX_BYTES)
+        self._options = Options(once=True, settle_s=0, workers=0, format=settings.format)
         self._store = open_store(self._url, clock=self._clock)
-        self._client = Client(create_app(self._settings, self._store), key="")
+        self._client = Client(create_app(settings, self._store), key="")
 
     @property
     def store(self) -> Store:
@@ -114,6 +119,33 @@ class InProcess:
         else:
             importer.close()
 
+    def copy_store(self) -> None:
+        """The store was copied while the application had it open, and the copy is open instead."""
+        place = self._make_place()
+        with open_store(place, clock=self._clock) as target:
+            copying.copy(self._store, target)
+        self.close()
+        self._url = place
+        self._open()
+
+    def back_up(self) -> Path:
+        """The store of this moment is in a file."""
+        self._backups += 1
+        path = self._home / f"{self._backups}.backup"
+        back_up(self._store, path, clock=self._clock)
+        return path
+
+    def restore(self, backup: Path) -> bool:
+        """The store was restored in the place of another file, or in another database."""
+        self._clock.advance(START_S)
+        is_file = self._store.path is not None
+        self.close()
+        if not is_file:
+            self._url = self._make_place()
+        restoring.restore(backup, self._url, clock=self._clock)
+        self._open()
+        return is_file
+
     def restart(self) -> None:
         """The store and the application were closed, and are open again."""
         self.close()
@@ -157,9 +189,9 @@ def _close_leases(root: Path) -> None:
 
 
 @contextlib.contextmanager
-def in_process(home: Path, url: str) -> Iterator[InProcess]:
+def in_process(home: Path, url: str, make_place: Callable[[], str]) -> Iterator[InProcess]:
     """An installation for the length of a block."""
-    reach = InProcess(home, url)
+    reach = InProcess(home, url, make_place)
     try:
         yield reach
     finally:

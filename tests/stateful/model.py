@@ -3,8 +3,12 @@
 The model is asked what a request comes to, and told what was done.
 """
 
+import copy
+import dataclasses
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import timedelta
+from pathlib import Path
 
 from tests.stateful.bodies import Body
 
@@ -67,6 +71,10 @@ class Account:
     unexplained: set[str] = field(default_factory=set)
     """Those of them whose file has not come to its end yet."""
 
+    returned: set[str] = field(default_factory=set)
+    """Resumes that came back with an older state of the account: who had gone on past them before
+    does not see them."""
+
     def add(self, resume_id: str, stored: Stored, *, is_imported: bool = False) -> None:
         """The resume was created, after all others of the account."""
         assert resume_id > self.last_id, f"{resume_id} comes after {self.last_id}"
@@ -124,6 +132,61 @@ class Chain:
 
 
 @dataclass(frozen=True, slots=True)
+class Export:
+    """An account as a file, with what it was when that was written."""
+
+    raw: bytes
+    account: Account
+    plan: str
+    last_id: str
+    resumes: dict[str, Stored]
+    contents: dict[int, str]
+    imported: dict[str, Body]
+    keys: dict[Key, int | None]
+    """The keys that came along, with the time that each expires."""
+
+    def as_account(self, name: str, account_id: str) -> Account:
+        """The account that comes of it."""
+        return Account(
+            name,
+            account_id,
+            self.plan,
+            resumes=dict(self.resumes),
+            last_id=self.last_id,
+            contents=dict(self.contents),
+            imported=dict(self.imported),
+            returned=set(self.resumes),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Backup:
+    """A store of one moment in a file: plans, accounts and keys as they were, by who they are."""
+
+    path: Path
+    plans: dict[str, Plan]
+    accounts: dict[Account, Account]
+    keys: dict[Key, Key]
+
+    def put_back(self, account: Account, last_id: str) -> None:
+        """The account is as it was, but for its ids, which go on above this one."""
+        was = self.accounts[account]
+        account.plan, account.is_open = was.plan, was.is_open
+        account.resumes = dict(was.resumes)
+        account.last_id = max(was.last_id, last_id)
+        account.once = dict(was.once)
+        account.contents = dict(was.contents)
+        account.imported = dict(was.imported)
+        account.unexplained = set(was.unexplained)
+        account.returned |= set(was.resumes)
+
+    def put_back_key(self, key: Key) -> None:
+        """The key is as it was."""
+        was = self.keys[key]
+        key.account, key.expires_us, key.is_revoked = was.account, was.expires_us, was.is_revoked
+
+
+@dataclass(frozen=True, slots=True)
 class Expected:
     """What a request must come to; the id of a resume is None where it is a new one."""
 
@@ -140,12 +203,33 @@ class Expected:
 BAD = Expected(401, BAD_KEY)
 
 
+def _copied(account: Account) -> Account:
+    return dataclasses.replace(
+        account,
+        resumes=dict(account.resumes),
+        once=dict(account.once),
+        contents=dict(account.contents),
+        imported=dict(account.imported),
+        unexplained=set(account.unexplained),
+        returned=set(account.returned),
+    )
+
+
 @dataclass(slots=True)
 class Model:
     """The whole service. `accounts` has those that are open or being deleted, by name."""
 
     plans: dict[str, Plan] = field(default_factory=dict)
     accounts: dict[str, Account] = field(default_factory=dict)
+
+    def back_up(self, path: Path, keys: Iterable[Key]) -> Backup:
+        """Everything as it is now."""
+        return Backup(
+            path,
+            dict(self.plans),
+            {account: _copied(account) for account in self.accounts.values()},
+            {key: copy.copy(key) for key in keys},
+        )
 
     def plan_of(self, account: Account) -> Plan:
         """The plan that the account is on."""

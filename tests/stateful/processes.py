@@ -5,7 +5,7 @@ import json
 import select
 import subprocess
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import httpx
@@ -24,16 +24,21 @@ LOOK_AGAIN_S = 0.001
 class Processes:
     """An installation of programs. What people do at the command line is done by its functions."""
 
-    def __init__(self, home: Path, url: str) -> None:
+    def __init__(self, home: Path, url: str, make_place: Callable[[], str]) -> None:
         self.home = home
+        self._make_place = make_place
         self.root = home / "inbox"
         self.root.mkdir()
-        (home / "config.toml").write_text(
+        self._backups = 0
+        self._use(url)
+        self._server = contextlib.ExitStack()
+        self._start()
+
+    def _use(self, url: str) -> None:
+        (self.home / "config.toml").write_text(
             f"database = {json.dumps(url)}\nmax_body_bytes = {MAX_BYTES}\nsettle_s = 0.0\n"
         )
         self.store: Store = open_store(url)
-        self._server = contextlib.ExitStack()
-        self._start()
 
     def _start(self) -> None:
         self.program = self._server.enter_context(
@@ -101,6 +106,32 @@ class Processes:
     def _count_waiting(self) -> int:
         return len(oracle.tally(self.root).left)
 
+    def copy_store(self) -> None:
+        """`resumes db copy` has ended well beside the server, and another listens on the copy."""
+        place = self._make_place()
+        programs.succeed(self.home, "db", "copy", self.store.url, place)
+        self.store.close()
+        self._use(place)
+        self.restart()
+
+    def back_up(self) -> Path:
+        """`resumes db backup` has ended well beside the server."""
+        self._backups += 1
+        path = self.home / f"{self._backups}.backup"
+        programs.succeed(self.home, "db", "backup", str(path))
+        return path
+
+    def restore(self, backup: Path) -> bool:
+        """`resumes db restore` has ended well while no server was there."""
+        is_file = self.store.path is not None
+        place = self.store.url if is_file else self._make_place()
+        self._server.close()
+        self.store.close()
+        programs.succeed(self.home, "--database", place, "db", "restore", str(backup))
+        self._use(place)
+        self._start()
+        return is_file
+
     def restart(self) -> None:
         """The server had its SIGTERM if it was alive, and another listens."""
         self._server.close()
@@ -113,9 +144,9 @@ class Processes:
 
 
 @contextlib.contextmanager
-def processes(home: Path, url: str) -> Iterator[Processes]:
+def processes(home: Path, url: str, make_place: Callable[[], str]) -> Iterator[Processes]:
     """An installation for the length of a block."""
-    reach = Processes(home, url)
+    reach = Processes(home, url, make_place)
     try:
         yield reach
     finally:

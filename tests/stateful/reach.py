@@ -38,5 +38,15 @@ class Reach(Protocol):
     def drain_killed(self, at: int) -> None:
         """An importer was killed on its way, later the larger `at` is; or had ended before."""
 
+    def copy_store(self) -> None:
+        """The store was copied to a new place, and all of the service uses that one."""
+
+    def back_up(self) -> Path:
+        """The store of this moment is in a file."""
+
+    def restore(self, backup: Path) -> bool:
+        """All of the service uses the store that is in the file; whether in its old place, so that
+        ids go on above those that were given there."""
+
     def restart(self) -> None:
         """The server ended in good order, and is there again."""

@@ -15,13 +15,14 @@ import pytest
 
 from tests.engines import Engine
 from tests.stateful import machine
+from tests.stateful.bodies import Body, Look
 from tests.stateful.in_process import in_process
 from tests.stateful.processes import processes
 from tests.stateful.reach import Reach
 
 pytestmark = pytest.mark.engines
 
-Install = Callable[[Path, str], AbstractContextManager[Reach]]
+Install = Callable[[Path, str, Callable[[], str]], AbstractContextManager[Reach]]
 STEPS = 50
 FEWER_STEPS = 25
 """With processes, of which some steps take half a second."""
@@ -40,9 +41,15 @@ def making(
 
     @contextlib.contextmanager
     def make() -> Iterator[Reach]:
-        with tempfile.TemporaryDirectory(dir=folder) as name:
-            home = Path(name)
-            with engine.a_store(home) as url, install(home, url) as reach:
+        with contextlib.ExitStack() as places:
+
+            def make_place() -> str:
+                name = places.enter_context(tempfile.TemporaryDirectory(dir=folder))
+                return places.enter_context(engine.a_store(Path(name)))
+
+            home = Path(places.enter_context(tempfile.TemporaryDirectory(dir=folder)))
+            url = places.enter_context(engine.a_store(home))
+            with install(home, url, make_place) as reach:
                 yield reach
 
     return make
@@ -63,6 +70,41 @@ def test_everything_goes_as_the_model_says_with_processes(
 ) -> None:
     make = making(processes, engine, tmp_path)
     machine.run(make, examples=examples, steps=FEWER_STEPS, is_seeded=is_seeded)
+
+
+@pytest.mark.parametrize("install", [in_process, processes])
+def test_whoever_goes_on_with_a_key_and_a_last_id_may_do_so_where_all_came_back(
+    engine: Engine, tmp_path: Path, install: Install
+) -> None:
+    """Chance seldom brings an account back from its file, and then a store from its backup."""
+    service = machine.Service(making(install, engine, tmp_path))
+    service.begin()
+    first, second, third = (service.new_body(Look.PLAIN) for _ in range(3))
+    chain = service.begin_to_list(name="ana", limit=2, of=None, place=0)
+
+    def go_on(body: Body, once: str | None) -> None:
+        service.create(name="ana", body=body, once=once)
+        service.drain()
+        service.follow(chain=chain, pages=3)
+        service.everything_is_where_it_was_put()
+
+    service.drop_new_ones(name="ana", looks=[Look.PLAIN] * 5)  # more than there is room for
+    go_on(first, "once-1")
+    backup = service.back_up()
+    export = service.export_account(name="ana", with_keys=True)
+    service.change_plan(name="business", most=None, lists=True)
+    go_on(second, "once-2")
+    service.return_account(export=export)
+    go_on(first, "once-1")
+    service.restore(backup=backup)
+    service.delete(name="ana", place=1)
+    go_on(third, None)
+    service.move_store()
+    service.change_plan(name="business", most=None, lists=True)
+    go_on(first, "once-1")
+    service.teardown()
+    stored = [one.body for one in service.model.accounts["ana"].resumes.values()]
+    assert (stored.count(first), stored.count(second), stored.count(third)) == (1, 0, 1)
 
 
 def test_an_account_may_begin_to_go_at_each_step_of_an_import(

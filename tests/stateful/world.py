@@ -24,14 +24,20 @@ from resumes.store.plans import PlanChange
 from tests.stateful import requests
 from tests.stateful.bodies import Body, Look, a_body
 from tests.stateful.checks import check, check_view
+from tests.stateful.files import File, Item
 from tests.stateful.imports import Imports
-from tests.stateful.model import Account, Chain, Key, Model, Plan
+from tests.stateful.model import Account, Backup, Chain, Export, Key, Model, Plan
 from tests.stateful.reach import Reach
 from tests.stateful.reading import list_entries
 
 KEYS: Final[Bundle[Key]] = Bundle("keys")
 BODIES: Final[Bundle[Body]] = Bundle("bodies")
 CHAINS: Final[Bundle[Chain]] = Bundle("chains")
+EXPORTS: Final[Bundle[Export]] = Bundle("exports")
+SavedStore = tuple[Backup, dict[File, dict[int, Item]]]
+"""A store of one moment in a file, and the items that each dropped file had then."""
+
+BACKUPS: Final[Bundle[SavedStore]] = Bundle("backups")
 
 HOUR_US: Final = timedelta(hours=1) // timedelta(microseconds=1)
 
@@ -65,6 +71,7 @@ class World(RuleBasedStateMachine):
         self.imports = Imports(self.model, self.reach.root)
         self._bodies = 0
         self.keys: list[Key] = []
+        self.chains: list[Chain] = []
 
     @initialize(target=KEYS)
     def begin(self) -> MultipleResults[Key]:
