@@ -40,6 +40,8 @@ def test_hidden_and_temporary_names_are_passed_over(
     assert is_passed_over(name) == (hidden or temporary)
 
 
-@pytest.mark.parametrize(("name", "is_ours"), [("_done", True), (".work", True), ("ana", False)])
+@pytest.mark.parametrize(
+    ("name", "is_ours"), [("_done", True), (".work", True), (".importer", True), ("ana", False)]
+)
 def test_outcomes_are_told_from_inboxes(name: str, is_ours: bool) -> None:
     assert is_outcome(name) is is_ours

@@ -138,6 +138,14 @@ def _(scene: Scene) -> str:
         return one.communicate(timeout=60)[1].decode()
 
 
+@shows("… belongs to another store, known as …. …")
+def _(scene: Scene) -> str:
+    scene.has_account()
+    scene.says("watch", "--once")
+    other = f"sqlite:///{scene.home}/other.db"
+    return scene.says("--database", other, "watch", "--once")
+
+
 # Files that were dropped
 
 
@@ -153,6 +161,18 @@ def _(scene: Scene) -> str:
     scene.has_account("free")
     scene.says("plans", "set", "free", "--max-resumes", "0")
     scene.drops(GOOD)
+    return scene.says("doctor")
+
+
+@shows("… in … that this store does not know")
+def _(scene: Scene) -> str:
+    backup = str(scene.home / "backup.db")
+    scene.says("accounts", "create", "ben")
+    scene.says("db", "backup", backup)
+    scene.has_account("free")
+    scene.says("plans", "set", "free", "--max-resumes", "0")
+    scene.drops(GOOD)
+    scene.says("db", "restore", backup)
     return scene.says("doctor")
 
 
