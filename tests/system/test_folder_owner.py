@@ -110,7 +110,7 @@ def stores(engine: Engine, tmp_path: Path) -> Iterator[list[Service]]:
         yield services
 
 
-def test_s19_the_importer_of_another_store_refuses_the_folder_and_leaves_all_that_lies_there(
+def test_s23_the_importer_of_another_store_refuses_the_folder_and_leaves_all_that_lies_there(
     stores: list[Service],
 ) -> None:
     mine, other, _ = stores
@@ -171,7 +171,7 @@ def test_an_inbox_of_another_store_keeps_up_from_starting_and_is_a_finding_of_do
     assert "belongs to another" not in other.run("doctor").stdout
 
 
-def test_s19_what_waits_for_an_account_that_a_backup_is_older_than_waits_on_and_doctor_names_it(
+def test_s23_what_waits_for_an_account_that_a_backup_is_older_than_waits_on_and_doctor_names_it(
     stores: list[Service], tmp_path: Path
 ) -> None:
     mine, place, newer = stores
@@ -245,7 +245,7 @@ def test_the_folder_goes_along_with_a_store_that_is_copied(
 
 
 @pytest.mark.sqlite("a server's database is not made anew by whoever starts first")
-def test_s19_a_lost_store_that_was_begun_anew_does_not_get_the_folder_until_it_is_restored(
+def test_s23_a_lost_store_that_was_begun_anew_does_not_get_the_folder_until_it_is_restored(
     stores: list[Service], tmp_path: Path
 ) -> None:
     mine, _, _ = stores
@@ -299,7 +299,7 @@ def test_a_folder_from_before_becomes_that_of_the_first_store_whose_importer_run
     assert "belongs to another store" in other.fails(2, "watch", str(mine.inbox), "--once")
 
 
-def test_s19_what_lies_in_a_folder_from_before_is_safe_from_a_wrong_store_that_comes_first(
+def test_s23_what_lies_in_a_folder_from_before_is_safe_from_a_wrong_store_that_comes_first(
     stores: list[Service],
 ) -> None:
     mine, other, _ = stores
@@ -350,7 +350,7 @@ def server() -> Iterator[postgres.Server]:
         yield running
 
 
-def test_s19_what_is_claimed_when_a_database_is_restored_under_its_importer_stays_claimed(
+def test_s23_what_is_claimed_when_a_database_is_restored_under_its_importer_stays_claimed(
     server: postgres.Server, tmp_path: Path
 ) -> None:
     name, restored = server.make_database(), server.make_database()
