@@ -109,7 +109,14 @@ AREAS: Final[Mapping[str, Area]] = {
     ),
     "claim": Area(
         ("importer/taking.py", "importer/claims.py", "importer/settling.py"),
-        ("importer/test_taking.py", "importer/test_claims.py", "importer/test_settling.py"),
+        (
+            "importer/test_pitfalls.py",
+            "importer/test_writing.py",
+            "importer/test_importing.py",
+            "importer/test_held.py",
+            "importer/test_trouble.py",
+            "importer/test_killed.py",
+        ),
     ),
     "analyzer": Area(_CORE, _ANALYZER, at_import=_BUILT_AT_IMPORT),
     "converter": Area(
@@ -118,7 +125,7 @@ AREAS: Final[Mapping[str, Area]] = {
 }
 
 PYTEST: Final = (
-    "--engine=sqlite", "-p", "no:cacheprovider", "-m", "not hypothesis and not campaign",
+    "--engine=sqlite", "-p", "no:cacheprovider", "-m", "not hypothesis and not campaign and not slow and not timing",
 )  # fmt: skip
 """What is noticed by chance is not always noticed, and takes longest to look for."""
 

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from importer import judging, reading, unpacking
+from importer.options import DEFAULT_TUNING, Tuning
 from importer.outcomes import Conclusion, ItemConclusion, Refusal
 from importer.parts import CannotUnpack, Limits, Part, file_too_large
 from importer.reading import Signature
@@ -20,9 +21,6 @@ from resumes.store.creating import NewResume
 from resumes.store.items import MOST_PROBLEMS, Items, Problem
 from resumes.store.ledger import FileOutcome
 from resumes.text import escaped
-
-SLICE_ITEMS = 100
-SLICE_BYTES = 4 * 1024 * 1024
 
 
 class Portion(NamedTuple):
@@ -42,7 +40,15 @@ class Portion(NamedTuple):
 class Bundle:
     """An open file of several resumes. Raises CannotUnpack for one that is none, and OSError."""
 
-    def __init__(self, path: str, name: str, format: Format, limits: Limits) -> None:  # noqa: A002
+    def __init__(
+        self,
+        path: str,
+        name: str,
+        format: Format,  # noqa: A002
+        limits: Limits,
+        tuning: Tuning = DEFAULT_TUNING,
+    ) -> None:
+        self._tuning = tuning
         self._format = format
         content = reading.load(path, limits.max_file_bytes)
         self.signature: Signature = content.signature
@@ -68,7 +74,7 @@ class Bundle:
             verdict = part.refusal or judging.judge(part.body, self._format)
             portions.append(Portion(part, verdict))
             size_bytes += len(part.body)
-            if len(portions) == SLICE_ITEMS or size_bytes >= SLICE_BYTES:
+            if len(portions) == self._tuning.slice_items or size_bytes >= self._tuning.slice_bytes:
                 break
         return portions
 

@@ -15,6 +15,7 @@ from importer import conclusions, judging, reading
 from importer.bundles import as_ledger_text
 from importer.claims import Claim
 from importer.names import escaped
+from importer.options import DEFAULT_TUNING, Tuning
 from importer.outcomes import Conclusion, Refusal
 from importer.steps import Observer, Step
 from importer.taking import Taken
@@ -26,13 +27,6 @@ from resumes.store.creating import Creation, NewResume, create_files
 from resumes.store.ledger import FileOutcome, Verdict
 
 logger = logging.getLogger("resumes.importer")
-
-BATCH_FILES = 200
-BATCH_BYTES = 16 * 1024 * 1024
-"""A transaction is full with either."""
-
-DEADLINE_S = 2.0
-"""How long a write waits for its turn: whoever stops the importer does not wait for the store."""
 
 
 class Work(NamedTuple):
@@ -62,10 +56,13 @@ class Queue:
 class Committer:
     """Files that were judged, on their way into one store. `root` is the watched folder."""
 
-    def __init__(self, store: Store, *, root: Path, observe: Observer) -> None:
+    def __init__(
+        self, store: Store, *, root: Path, observe: Observer, tuning: Tuning = DEFAULT_TUNING
+    ) -> None:
         self._store = store
         self._root = escaped(str(root))
         self._observe = observe
+        self._tuning = tuning
         self._ready: deque[Work] = deque()
         self.left_folders: set[str] = set()
         """The folders of claims that stay as they are, of accounts that the store does not know."""
@@ -96,7 +93,7 @@ class Committer:
             return []
         creations = [self._creation(work) for work in works]
         try:
-            results = create_files(self._store, creations, deadline_s=DEADLINE_S)
+            results = create_files(self._store, creations, deadline_s=self._tuning.write_timeout_s)
         except StoreError:
             raise
         except Exception:
@@ -136,7 +133,7 @@ class Committer:
         for work in self._ready:
             works.append(work)
             size_bytes += work.taken.signature.size_bytes
-            if len(works) == BATCH_FILES or size_bytes >= BATCH_BYTES:
+            if len(works) == self._tuning.batch_files or size_bytes >= self._tuning.batch_bytes:
                 break
         return works
 
@@ -160,7 +157,9 @@ class Committer:
     def _commit_alone(self, work: Work) -> Conclusion:
         try:
             creation = self._creation(work)
-            (result,) = create_files(self._store, [creation], deadline_s=DEADLINE_S)
+            (result,) = create_files(
+                self._store, [creation], deadline_s=self._tuning.write_timeout_s
+            )
         except StoreError:
             raise
         except Exception:  # noqa: BLE001 - logged whole; one file must not stop the others
@@ -175,7 +174,7 @@ class Committer:
         verdict = conclusions.verdict_of(conclusion)
         try:
             request = ledger.FileVerdict(work.claim.account_id, row, verdict)
-            ledger.record(self._store, request, deadline_s=DEADLINE_S)
+            ledger.record(self._store, request, deadline_s=self._tuning.write_timeout_s)
         except StoreError:
             raise
         except Exception:

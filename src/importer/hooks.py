@@ -47,6 +47,7 @@ class Hook:
         timeout_s: float = TIMEOUT_S,
         quiet_s: float = QUIET_S,
         longest_s: float = LONGEST_S,
+        stop_wait_s: float = STOP_WAIT_S,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         self._command = command
@@ -55,6 +56,7 @@ class Hook:
         self._timeout_s = timeout_s
         self._quiet_s = quiet_s
         self._longest_s = longest_s
+        self._stop_wait_s = stop_wait_s
         self._monotonic = monotonic
         self._batch = HookBatch()
         self._changed = threading.Condition()
@@ -83,7 +85,7 @@ class Hook:
             self._changed.notify()
         while self._thread.is_alive() and not stop.is_set():
             self._thread.join(0.1)
-        self._thread.join(STOP_WAIT_S)
+        self._thread.join(self._stop_wait_s)
         self._cut_off.set()
         self._thread.join(CUT_OFF_WAIT_S)
 

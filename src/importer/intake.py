@@ -9,7 +9,6 @@ from pathlib import Path
 from importer import scanning
 from importer.changes import Marked
 from importer.claims import Claim, ClaimIds
-from importer.committing import BATCH_BYTES, BATCH_FILES
 from importer.health import Health
 from importer.inboxes import Inbox
 from importer.names import WORK, escaped, name_hex
@@ -178,7 +177,8 @@ class Intake:
         inboxes = deque(self.inboxes)
         inboxes.rotate(-self._turn)
         now_us = self._clock()
-        while inboxes and len(batch) < BATCH_FILES and size_bytes < BATCH_BYTES:
+        tuning = self._options.tuning
+        while inboxes and len(batch) < tuning.batch_files and size_bytes < tuning.batch_bytes:
             inbox = inboxes.popleft()
             account = inbox.account
             if account is None or (for_worker and inbox.is_nearly_full):

@@ -22,7 +22,7 @@ def move(source: str | Path, target: str | Path) -> None:
     successfully, between two links of one file.
     """
     if _renameat2 is None:
-        _link_and_unlink(source, target)
+        link_and_unlink(source, target)
         return
     done = _renameat2(
         _AT_FDCWD, os.fsencode(source), _AT_FDCWD, os.fsencode(target), _RENAME_NOREPLACE
@@ -32,10 +32,11 @@ def move(source: str | Path, target: str | Path) -> None:
     code = ctypes.get_errno()
     if code not in _NOT_SUPPORTED:
         raise OSError(code, os.strerror(code), str(source), None, str(target))
-    _link_and_unlink(source, target)
+    link_and_unlink(source, target)
 
 
-def _link_and_unlink(source: str | Path, target: str | Path) -> None:
+def link_and_unlink(source: str | Path, target: str | Path) -> None:
+    """`move` where the system cannot refuse to replace."""
     # Cut off between the two, the content has two names: a duplicate of itself, never a loss.
     os.link(source, target, follow_symlinks=False)
     os.unlink(source)  # noqa: PTH108  (source may be text)

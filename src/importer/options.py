@@ -7,6 +7,32 @@ from resumes.analyzer import DEFAULT_FORMAT, Format
 
 
 @dataclass(frozen=True, slots=True)
+class Tuning:
+    """Sizes and times that suit everybody; tests have smaller ones."""
+
+    batch_files: int = 200
+    batch_bytes: int = 16 * 1024 * 1024
+    """A transaction is full with either."""
+
+    slice_items: int = 100
+    slice_bytes: int = 4 * 1024 * 1024
+    """The same for the part of a file of several resumes that is committed at once."""
+
+    workers_from: int = 1_000
+    """A backlog of so many files is worth worker processes."""
+
+    write_timeout_s: float = 2.0
+    """How long a write waits for its turn: whoever stops the importer does not wait for the store."""
+
+    first_back_off_s: float = 0.5
+    longest_back_off_s: float = 30.0
+    """How long nothing is tried after the first failure, and after many in a row."""
+
+
+DEFAULT_TUNING = Tuning()
+
+
+@dataclass(frozen=True, slots=True)
 class Options:
     """Chosen once, for as long as the folder is watched."""
 
@@ -44,6 +70,8 @@ class Options:
 
     workers: int = 1
     """Processes that help with a backlog."""
+
+    tuning: Tuning = DEFAULT_TUNING
 
     @property
     def limits(self) -> Limits:

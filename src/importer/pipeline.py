@@ -77,7 +77,7 @@ class Pipeline:
         self._observe = observe
         self._settling = Settling(options.settle_s, monotonic)
         self.ids = ClaimIds(store.clock)
-        self._committer = Committer(store, root=root, observe=observe)
+        self._committer = Committer(store, root=root, observe=observe, tuning=options.tuning)
         self._waiting: dict[str, Waiting] = {}
         self._unbundler = Unbundler(store, self._committer, options)
         self._unfiled: dict[str, Ended] = {}

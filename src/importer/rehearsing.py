@@ -131,7 +131,7 @@ def _judge(seen: Seen, account: _Account, options: Options) -> Conclusion | Why 
 
 def _judge_bundle(path: str, name: str, account: _Account, options: Options) -> Conclusion:
     try:
-        bundle = Bundle(path, name, options.format, options.limits)
+        bundle = Bundle(path, name, options.format, options.limits, options.tuning)
     except CannotUnpack as error:
         return conclusions.failed(error.refusal)
     except OSError as error:

@@ -2,14 +2,13 @@
 
 from collections.abc import Callable
 
+from importer.options import DEFAULT_TUNING, Tuning
+
 SCAN_SHARE = 10
 """A scan that took a second is repeated after ten at the earliest, unless an event asks."""
 
 ASKED_SHARE = 2
 """The same for events, so that a storm of them in a large folder leaves time for work."""
-
-FIRST_BACK_OFF_S = 0.5
-LONGEST_BACK_OFF_S = 30.0
 
 
 class Rhythm:
@@ -53,16 +52,25 @@ class Rhythm:
 class BackOff:
     """How long nothing is tried after failures in a row. `random` returns 0 to 1."""
 
-    def __init__(self, *, monotonic: Callable[[], float], random: Callable[[], float]) -> None:
+    def __init__(
+        self,
+        *,
+        monotonic: Callable[[], float],
+        random: Callable[[], float],
+        tuning: Tuning = DEFAULT_TUNING,
+    ) -> None:
         self._monotonic = monotonic
         self._random = random
+        self._tuning = tuning
         self._until = monotonic()
         self.failures = 0
         """In a row."""
 
     def failed(self) -> None:
         """Nothing is tried for a while, longer each time, and not by all importers at once."""
-        back_off_s = min(FIRST_BACK_OFF_S * 2**self.failures, LONGEST_BACK_OFF_S)
+        back_off_s = min(
+            self._tuning.first_back_off_s * 2**self.failures, self._tuning.longest_back_off_s
+        )
         self.failures += 1
         self._until = self._monotonic() + back_off_s * (1 + self._random()) / 2
 

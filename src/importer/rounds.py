@@ -14,7 +14,6 @@ from pathlib import Path
 from importer import scanning, workspaces
 from importer.changes import Changes, Marked
 from importer.claims import Claim
-from importer.committing import BATCH_FILES
 from importer.hands import Hand
 from importer.health import Health
 from importer.intake import Intake
@@ -101,6 +100,7 @@ class Importer:
         self._workforce = Workforce(
             lambda: Setup(store.url, root, self._new_id(), options, observe),
             most=options.workers,
+            workers_from=options.tuning.workers_from,
             on_answer=self._changes.wake,
             monotonic=monotonic,
         )
@@ -398,7 +398,9 @@ class Importer:
         if self._pipeline.claimed > MOST_CLAIMED:
             return
         own_id = self._pipeline.own.id
-        batch = self._returns.next_batch(own_id, BATCH_FILES) or self._intake.next_batch(own_id)
+        batch = self._returns.next_batch(
+            own_id, self._options.tuning.batch_files
+        ) or self._intake.next_batch(own_id)
         if not batch:
             return
         try:

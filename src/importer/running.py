@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 from importer.changes import Changes
 from importer.names import escaped
+from importer.options import DEFAULT_TUNING, Tuning
 from importer.rhythm import BackOff
 from importer.rounds import Importer
 from importer.telling import Progress, Remarks
@@ -44,6 +45,7 @@ class Runner:
         beats: tuple[Beat, ...] = (),
         monotonic: Callable[[], float] = time.monotonic,
         random: Callable[[], float] = system_random.random,
+        tuning: Tuning = DEFAULT_TUNING,
     ) -> None:
         self._importer = importer
         self._changes = changes
@@ -51,7 +53,7 @@ class Runner:
         self._on_progress = on_progress
         self._beats = beats
         self._monotonic = monotonic
-        self._back_off = BackOff(monotonic=monotonic, random=random)
+        self._back_off = BackOff(monotonic=monotonic, random=random, tuning=tuning)
         self._calm_at = monotonic()
         """When trouble is over if nothing fails before,"""
         self._filed = 0

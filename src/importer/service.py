@@ -71,7 +71,9 @@ def watch(
         )
         stack.callback(importer.close)
         if options.once:
-            runner = Runner(importer, changes, remarks, on_progress=on_progress)
+            runner = Runner(
+                importer, changes, remarks, on_progress=on_progress, tuning=options.tuning
+            )
             is_drained = runner.drain(stop)
             if options.done_keep_days is not None:
                 while prune(root, options.done_keep_days, store.clock(), remark=remarks):
@@ -84,7 +86,14 @@ def watch(
                 presence.beat,
                 _pruner(store, root, options, remarks),
             )
-            Runner(importer, changes, remarks, on_progress=on_progress, beats=beats).run(stop)
+            Runner(
+                importer,
+                changes,
+                remarks,
+                on_progress=on_progress,
+                beats=beats,
+                tuning=options.tuning,
+            ).run(stop)
         summary = importer.summary()
         if not is_drained:
             summary.stuck = max(1, summary.waiting)

@@ -42,6 +42,7 @@ def run(
     environment: Mapping[str, str],
     *,
     timeout_s: float,
+    kill_after_s: float = KILL_AFTER_S,
     cut_off: threading.Event,
     monotonic: Callable[[], float] = time.monotonic,
 ) -> Ending:
@@ -63,7 +64,7 @@ def run(
             printed.read(LOOK_S)
         exit_status = process.poll()
         if exit_status is None:
-            _end(process, printed, cut_off, monotonic)
+            _end(process, printed, cut_off, kill_after_s, monotonic)
         printed.read_rest()
         return Ending(exit_status, bytes(printed.output), bytes(printed.errors))
 
@@ -72,14 +73,15 @@ def _end(
     process: "subprocess.Popen[bytes]",
     printed: "_Printed",
     cut_off: threading.Event,
+    kill_after_s: float,
     monotonic: Callable[[], float],
 ) -> None:
     """The process and its group have ended: asked to at first, then killed."""
     began = monotonic()
     _signal(process, signal.SIGTERM)
     while process.poll() is None:
-        kill_after_s = CUT_OFF_KILL_AFTER_S if cut_off.is_set() else KILL_AFTER_S
-        if monotonic() >= began + kill_after_s:
+        limit_s = CUT_OFF_KILL_AFTER_S if cut_off.is_set() else kill_after_s
+        if monotonic() >= began + limit_s:
             break
         printed.read(LOOK_S)
     # Also when it has ended itself: those that it started may not have.

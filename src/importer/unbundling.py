@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from importer import conclusions, judging
 from importer.bundles import Bundle, Portion
 from importer.claims import Claim
-from importer.committing import DEADLINE_S, Committer, Ended, Work
+from importer.committing import Committer, Ended, Work
 from importer.hands import Hand
 from importer.options import Options
 from importer.outcomes import Conclusion, Refusal
@@ -82,7 +82,13 @@ class Unbundler:
             return conclusions.failed(judging.CRASHED)
         hand.begin(claim)
         try:
-            bundle = Bundle(claim.path, claim.name, self._options.format, self._options.limits)
+            bundle = Bundle(
+                claim.path,
+                claim.name,
+                self._options.format,
+                self._options.limits,
+                self._options.tuning,
+            )
         except FileNotFoundError:
             return None
         except CannotUnpack as error:
@@ -108,7 +114,9 @@ class Unbundler:
         row = self._committer.row(work)
         creation = Creation(work.claim.account_id, new, self._store.clock(), row, SO_FAR)
         try:
-            (result,) = create_files(self._store, [creation], deadline_s=DEADLINE_S)
+            (result,) = create_files(
+                self._store, [creation], deadline_s=self._options.tuning.write_timeout_s
+            )
         except StoreError:
             raise
         except Exception:  # noqa: BLE001 - logged whole; one file must not stop the others

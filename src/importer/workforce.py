@@ -10,11 +10,8 @@ from importer.workers import Worker
 
 logger = logging.getLogger("resumes.importer")
 
-WORKERS_FROM = 1_000
-"""A backlog of so many files is worth worker processes,"""
-
 WORKERS_IDLE_S = 30.0
-"""which end when there was nothing to do for so long. After one died none is started meanwhile."""
+"""Workers end when there was nothing to do for so long. After one died none is started meanwhile."""
 
 
 SILENT_S = 60.0
@@ -29,11 +26,13 @@ class Workforce:
         make_setup: Callable[[], Setup],
         *,
         most: int,
+        workers_from: int,
         on_answer: Callable[[], None],
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         self._make_setup = make_setup
         self._most = most
+        self._workers_from = workers_from
         self._on_answer = on_answer
         self._monotonic = monotonic
         self._workers: list[Worker] = []
@@ -71,7 +70,7 @@ class Workforce:
         while without work."""
         now = self._monotonic()
         self._kill_silent(now)
-        if backlog >= WORKERS_FROM and now >= self._none_before:
+        if backlog >= self._workers_from and now >= self._none_before:
             self._start(now)
         if is_working or backlog or self.is_busy:
             self._last_work = now

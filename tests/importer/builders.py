@@ -1,38 +1,27 @@
 """What tests of the importer are made of."""
 
 import contextlib
+import ctypes
 import json
 import os
 import resource
 from collections.abc import Callable, Iterator
+from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
-from importer import reports
-from importer.claims import Claim
-from importer.filing import Filing
-from importer.names import escaped, name_hex
-from importer.outcomes import Conclusion, Refusal
-from importer.reading import Signature
-from importer.reports import SUFFIX
+import pytest
+
 from importer.rounds import Importer
 from importer.steps import Observer, Step
-from importer.taking import Candidate
 from importer.telling import FileReport
-from importer.workspaces import Workspace
-from resumes.reasons import Reason
-from resumes.store import Store, listing
-from resumes.store.ledger import FileOutcome
+from resumes.store import Store, accounts, listing, plans
+from resumes.store.accounts import AccountInfo
+from resumes.store.plans import PlanChange
 from tests.resumes.builders import a_document
 from tests.waiting import wait_until as wait_until
 
-WAIT_LIMIT_S = 60.0
-
-AN_ID = "a" * 16
-"""The id of an account that no store needs to know."""
-
-A_SIGNATURE = Signature(1, 3, 1_700_000_000 * 10**9)
-"""That of a file of three bytes."""
+REPORT = ".report.json"
 
 
 class FakeMonotonic:
@@ -60,7 +49,11 @@ class Told:
         return {file.name: file.outcome.value for file in self.files}
 
 
+MakeAccount = Callable[..., AccountInfo]
 MakeImporter = Callable[..., Importer]
+
+
+# Files
 
 
 def drop(root: Path, name: str, content: bytes = b"") -> Path:
@@ -69,6 +62,17 @@ def drop(root: Path, name: str, content: bytes = b"") -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(content or a_document(name=f"Owner of {os.fsencode(name)!r}"))
     return path
+
+
+def drop_aged(root: Path, *names: str) -> None:
+    """Files in ana's inbox whose resumes have these names, the oldest first."""
+    for age, name in enumerate(names):
+        os.utime(drop(root, f"ana/{name}.json", a_document(name)), ns=(age, age))
+
+
+def lines(*names: str) -> bytes:
+    """NDJSON of a resume for each name, and of nonsense for each empty one."""
+    return b"".join((a_document(name) if name else b"nonsense") + b"\n" for name in names)
 
 
 def names_below(folder: Path) -> list[str]:
@@ -81,17 +85,35 @@ def names_below(folder: Path) -> list[str]:
 def filed(root: Path, outcome: str) -> list[Path]:
     """The files put away under an outcome, without their reports."""
     return [
-        root / outcome / name for name in names_below(root / outcome) if not name.endswith(SUFFIX)
+        root / outcome / name for name in names_below(root / outcome) if not name.endswith(REPORT)
     ]
+
+
+def counts(root: Path, *outcomes: str) -> list[int]:
+    """How many files are put away under each outcome."""
+    return [len(filed(root, f"_{outcome}")) for outcome in outcomes]
 
 
 def the_report(root: Path, outcome: str) -> dict[str, Any]:
     """The one report under an outcome."""
     (path,) = [
-        root / outcome / name for name in names_below(root / outcome) if name.endswith(SUFFIX)
+        root / outcome / name for name in names_below(root / outcome) if name.endswith(REPORT)
     ]
     report: dict[str, Any] = json.loads(path.read_bytes())
     return report
+
+
+def report_beside(file: Path) -> Path:
+    """Where the report on a file of one resume lies."""
+    return file.with_name(file.name.removesuffix(".json") + REPORT)
+
+
+def is_tidy(root: Path) -> bool:
+    """Whether no importer left anything of its own behind but what lies in outcome folders."""
+    return names_below(root / ".work") == []
+
+
+# The store
 
 
 def resume_names(store: Store, account_id: str) -> list[str]:
@@ -100,67 +122,70 @@ def resume_names(store: Store, account_id: str) -> list[str]:
     return [entry.name or "" for entry in page.entries]
 
 
-def a_work_claim(folder: Path, claim_id: str = "1" * 24, **fields: Any) -> Claim:
-    """A claim in a folder of a workspace."""
-    values: dict[str, Any] = {
-        "account": "ana",
-        "name": "ana/cv.json",
-        "name_hex": b"ana/cv.json".hex(),
-        "claimed_at_us": 1_800_000_000_000_000,
-    }
-    folder.mkdir(parents=True, exist_ok=True)
-    return Claim(claim_id, str(folder), **(values | fields))
+def set_limit(store: Store, plan: str, most: int | None) -> None:
+    """The plan allows so many resumes from now on."""
+    plans.set_plan_limits(store, PlanChange(plan, max_resumes=most))
 
 
-def a_candidate(
-    root: Path,
-    workspace: Workspace,
-    name: str = "ana/cv.json",
-    claim_id: str = "1" * 24,
-    **candidate: Any,
-) -> Candidate:
-    """The file of this name below ROOT, about to be claimed for the account AN_ID."""
-    claim = Claim(
-        id=claim_id,
-        folder=workspace.account_folder(AN_ID),
-        account="ana",
-        name=escaped(name),
-        name_hex=name_hex(name),
-        claimed_at_us=1_800_000_000_000_000,
-        attempt=candidate.pop("attempt", 0),
-        reports=candidate.pop("reports", ()),
-    )
-    return Candidate(claim, f"{root}/{name}", **candidate)
+def an_account_with_room_for(store: Store, most: int | None, name: str = "ana") -> AccountInfo:
+    """An account on a plan of its own name."""
+    set_limit(store, name, most)
+    return accounts.create_account(store, name, plan=name)
 
 
-def a_report(
-    claim: Claim,
-    conclusion: Conclusion,
-    signature: Signature = A_SIGNATURE,
-) -> bytes:
-    """The report on a file, which has three bytes unless told otherwise."""
-    return reports.compose(
-        claim, signature, conclusion, sha256="ab" * 32, now_us=1_800_000_000_500_000
-    )
+# Faults
 
 
-def a_filing(claim: Claim, conclusion: Conclusion) -> Filing:
-    """What became of the claimed file."""
-    return Filing(claim.id, conclusion)
+class Moment(StrEnum):
+    """A point on a file's way at which a test does something. Which step of the importer that is
+    stands here alone."""
+
+    NOTED = Step.JOURNAL_WRITTEN
+    """It is about to be opened."""
+    READ = Step.READ
+    COMMITTED = Step.COMMITTED
+    REPORTED = Step.REPORT_WRITTEN
+    MOVED = Step.MOVED
 
 
 class Killed(BaseException):
     """Ends what is under way as a kill does: whatever handles errors does not see it."""
 
 
-def killing_at(step: Step) -> Observer:
-    """Kills as soon as the step is announced."""
+def during(moment: Moment, act: Callable[[], object]) -> Observer:
+    """Acts each time that a file comes to the moment."""
 
-    def observe(announced: Step) -> None:
-        if announced is step:
-            raise Killed
+    def observe(step: Step) -> None:
+        if step == moment.value:
+            act()
 
     return observe
+
+
+def killing_at(moment: Moment) -> Observer:
+    """Kills as soon as a file comes to the moment."""
+
+    def kill() -> None:
+        raise Killed
+
+    return during(moment, kill)
+
+
+def die(importer: Importer) -> None:
+    """The importer is killed in the middle of a round."""
+    with pytest.raises(Killed):
+        importer.round()
+    importer.close()
+
+
+def rounds_until(importer: Importer, is_so: Callable[[], bool]) -> None:
+    """Round after round is done until it is so: a round ends after a second, whatever is left."""
+
+    def is_so_after_a_round() -> bool:
+        importer.round()
+        return is_so()
+
+    wait_until(is_so_after_a_round)
 
 
 @contextlib.contextmanager
@@ -174,10 +199,25 @@ def a_full_disk(largest_bytes: int = 0) -> Iterator[None]:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
-A_REFUSAL = Refusal(Reason.INVALID_JSON, "Invalid JSON: cut short", byte_offset=1)
-FAILED = Conclusion(FileOutcome.FAILED, refusal=A_REFUSAL)
-DONE = Conclusion(FileOutcome.DONE, "2" * 24)
-HELD = Conclusion(FileOutcome.HELD, refusal=Refusal(Reason.QUOTA_REACHED, "Full"))
-DUPLICATE = Conclusion(
-    FileOutcome.DUPLICATE, "2" * 24, Refusal(Reason.DUPLICATE, "The same content is stored")
-)
+_CAPABILITIES = 1 << 1 | 1 << 2 | 1 << 3 | 1 << 28
+"""CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH, CAP_FOWNER and CAP_LEASE, as capabilities(7) numbers them."""
+
+
+@contextlib.contextmanager
+def bound_by_permissions() -> Iterator[None]:
+    """This thread is bound by permissions, also when root runs the tests."""
+    if os.geteuid() != 0:
+        yield
+        return
+    libc = ctypes.CDLL(None, use_errno=True)
+    header = (ctypes.c_uint32 * 2)(0x20080522, 0)
+    sets = (ctypes.c_uint32 * 6)()
+    assert libc.capget(header, sets) == 0
+    effective = sets[0]
+    sets[0] = effective & ~_CAPABILITIES
+    assert libc.capset(header, sets) == 0
+    try:
+        yield
+    finally:
+        sets[0] = effective
+        assert libc.capset(header, sets) == 0

@@ -2,7 +2,6 @@
 them was killed."""
 
 import itertools
-import json
 import shutil
 import signal
 from collections.abc import Callable, Iterator
@@ -10,10 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from importer.filing import report_path
-from importer.names import find_extension
 from importer.options import Options
-from importer.reports import SUFFIX
 from importer.rounds import Importer
 from importer.telling import Remarks
 from resumes.store import Store, accounts, asking, counters, open_store, plans, requests
@@ -21,10 +17,11 @@ from resumes.store.ledger import FileOutcome, list_files
 from resumes.store.plans import PlanChange
 from resumes.store.requests import Action
 from tests.importer import killed_importer
-from tests.importer.builders import drop, filed, names_below, resume_names
+from tests.importer.builders import REPORT, drop, filed, is_tidy, names_below, resume_names
 from tests.importer.killed_importer import Task
 from tests.importer.packing import gzipped, zipped
 from tests.resumes.builders import a_document
+from tests.system.importer import oracle
 
 RESUMES = {
     "ana": [
@@ -116,7 +113,7 @@ def check(home: Path) -> None:
     """Every file came to one end, and every resume is there once."""
     root = home / "inbox"
     assert {outcome: len(filed(root, outcome)) for outcome in OUTCOMES} == OUTCOMES
-    assert list((root / ".work").iterdir()) == []
+    assert is_tidy(root)
     assert [names_below(root / name) for name in RESUMES] == [[], [], []]
     check_reports(root)
     with open_store(f"sqlite:///{home / 'resumes.db'}") as store:
@@ -130,16 +127,9 @@ def check(home: Path) -> None:
 
 
 def check_reports(root: Path) -> None:
-    """Each report lies beside its file and says the outcome of the folder that it is in."""
-    names = [name for name in names_below(root) if name.endswith(SUFFIX)]
-    assert len(names) == REPORTS
-    for name in names:
-        report = json.loads((root / name).read_bytes())
-        assert name.startswith(f"_{report['outcome']}/")
-        extension = find_extension(report["file"]) or ""
-        file = (root / name).with_name(Path(name).name.removesuffix(SUFFIX) + extension)
-        assert file.exists()
-        assert report_path(file) == root / name
+    """There are as many reports as there should be, and each is right."""
+    assert len([name for name in names_below(root) if name.endswith(REPORT)]) == REPORTS
+    oracle.check_reports(root)
 
 
 def kill_at_every_step(drain: Drain, fresh: Fresh, *, kills: int, stride: int) -> None:

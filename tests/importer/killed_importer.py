@@ -17,68 +17,69 @@ from dataclasses import asdict, dataclass
 from enum import StrEnum
 from pathlib import Path
 
-from importer import bundles, inboxes, judging, workforce
 from importer.changes import Changes
 from importer.health import Health
-from importer.intake import Intake
-from importer.options import Options
-from importer.outcomes import Refusal
+from importer.options import Options, Tuning
 from importer.rounds import Importer
 from importer.running import Runner
 from importer.steps import Step
-from importer.taking import Candidate
 from importer.telling import Remarks
-from resumes.analyzer import Format, Resume
+from resumes import analyzer
+from resumes.analyzer import DEFAULT_FORMAT, Format, Resume
 from resumes.store import open_store
+from tests.importer.builders import FakeMonotonic
 
 POISON = b"poison"
 """A file with this in it ends the process that judges it, if the task says so."""
 
 
 class Victim(StrEnum):
-    """Who is killed at the announcement."""
+    """Who is killed at a step."""
 
     IMPORTER = "importer"
     WORKER = "worker"
-    """The worker that gets all new files, while its importer lives."""
+    """The process that helps an importer, which lives on."""
     WORKERS_IMPORTER = "workers_importer"
     """The importer, when its worker is there; the worker is stopped."""
 
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """Where to drain, and what ends it: an announcement, of one step or of any; or poison."""
+    """Where to drain, and what ends it: a step, or poison."""
 
     home: str
     kill_at: int = 0
-    """The number of the announcement; 0 for none."""
+    """The number of the step, of whoever is to be killed; 0 for none."""
 
-    step: str | None = None
     victim: str = Victim.IMPORTER
     is_poisonable: bool = False
 
 
-class Killer:
-    """Ends a process at an announcement. It is known by the same name in a worker."""
+class Faults:
+    """What befalls an importer at its steps; it is known by the same name in a worker."""
 
     def __init__(self, task: Task) -> None:
         self._task = task
         self._importer = os.getpid()
-        self._announced = 0
+        self._killed = Path(task.home) / "killed"
+        self._steps = 0
 
     def __call__(self, step: Step) -> None:
+        if self._task.is_poisonable:
+            poison_parser()
         is_worker = os.getpid() != self._importer
-        if is_worker and self._task.is_poisonable and judging.judge is not deadly:
-            judging.judge = deadly
         if is_worker is (self._task.victim == Victim.IMPORTER):
+            if not is_worker and not self._killed.exists():
+                threading.Event().wait(0.05)  # which leaves files for the worker
             return
-        if self._task.step in (None, step):
-            self._announced += 1
-            if self._announced == self._task.kill_at:
-                self._kill()
+        self._steps += 1
+        if self._steps == self._task.kill_at:
+            self._kill()
 
     def _kill(self) -> None:
-        (Path(self._task.home) / "killed").write_text(str(os.getpid()))
+        if self._killed.exists():
+            return
+        self._killed.write_text(str(os.getpid()))
         if self._task.victim == Victim.WORKERS_IMPORTER:
             os.kill(self._importer, signal.SIGKILL)
             os.kill(os.getpid(), signal.SIGSTOP)
@@ -86,61 +87,69 @@ class Killer:
             os.kill(os.getpid(), signal.SIGKILL)
 
 
-def drain(task: Task, tell: Callable[[str], None] = lambda line: None) -> None:
+WITH_WORKER = {"batch_files": 1, "workers_from": 10}
+
+
+def drain(task: Task) -> None:
     """Everything in the home's inbox is imported, as far as the process lives."""
     home = Path(task.home)
-    bundles.SLICE_ITEMS = 1
-    if task.is_poisonable:
-        judging.judge = deadly
     has_worker = task.victim != Victim.IMPORTER
+    if task.is_poisonable:
+        poison_parser()
+    tuning = Tuning(slice_items=1, **(WITH_WORKER if has_worker else {}))
     with open_store(f"sqlite:///{home / 'resumes.db'}") as store:
         remarks = Remarks(lambda notice: None)
         importer = Importer(
             store,
             home / "inbox",
-            Options(settle_s=0, workers=int(has_worker)),
+            Options(settle_s=0, workers=int(has_worker), tuning=tuning),
             on_file=lambda file: None,
             remarks=remarks,
-            health=Health(lambda finding: tell(f"{finding.state}: {finding.sentence}\n")),
-            observe=Killer(task),
+            observe=Faults(task),
         )
-        if has_worker:
-            prefer_worker(importer)
         Runner(importer, Changes(), remarks).drain(threading.Event())
         importer.close()
 
 
-judge_safely = judging.judge
+parse_safely = analyzer.parse_imported
 
 
-def deadly(body: bytes, format: Format) -> Resume | Refusal:  # noqa: A002  (as in judging.judge)
-    """Judges, and does not survive poison."""
+def poison_parser() -> None:
+    """Whoever parses poison in this process does not survive."""
+    analyzer.parse_imported = deadly
+
+
+def deadly(body: bytes, format: Format = DEFAULT_FORMAT) -> Resume:  # noqa: A002  (as in the analyzer)
+    """Parses, and does not survive poison."""
     if POISON in body:
         os.kill(os.getpid(), signal.SIGKILL)
-    return judge_safely(body, format)
+    return parse_safely(body, format)
 
 
-def prefer_worker(importer: Importer) -> None:
-    """There is a worker, and for as long as it lives it gets every new file."""
-    inboxes.SPARE_PLACES = -1_000_000
-    importer._workforce.mind(backlog=workforce.WORKERS_FROM, is_working=True)
-    next_batch = Intake.next_batch
-
-    def next_for(self: Intake, hand_id: str, *, for_worker: bool = False) -> list[Candidate]:
-        if importer.worker_pids and not for_worker:
-            return []
-        return next_batch(self, hand_id, for_worker=for_worker)
-
-    Intake.next_batch = next_for  # type: ignore[method-assign]
-
-
-def drain_aloud(home: str) -> None:
-    """Drains, and prints what is found on the way."""
-
-    def tell(line: str) -> None:
-        sys.stdout.write(line)
-
-    drain(Task(home), tell)
+def drain_a_mount(home: str) -> None:
+    """Drains while the folder of ana is a mount, unmounts it, and drains again; prints what was
+    found in between."""
+    monotonic = FakeMonotonic()
+    health = Health(lambda finding: None)
+    with open_store(f"sqlite:///{home}/resumes.db") as store:
+        remarks = Remarks(lambda notice: None)
+        importer = Importer(
+            store,
+            Path(home) / "inbox",
+            Options(workers=0),
+            on_file=lambda file: None,
+            remarks=remarks,
+            health=health,
+            monotonic=monotonic,
+        )
+        importer.round()
+        found = [f"{finding.state}: {finding.sentence}" for finding in health.findings()]
+        left = os.listdir(f"{home}/inbox/ana")  # noqa: PTH208  (names alone)
+        subprocess.run(["umount", f"{home}/inbox/ana"], check=True)
+        monotonic.advance(60)
+        importer.round()
+        importer.close()
+    sys.stdout.write(json.dumps([found, left, len(health.findings())]))
 
 
 def main() -> None:

@@ -10,7 +10,13 @@ from importer import pruning
 from importer.filing import DONE
 from importer.telling import Remarks
 from resumes.store.accounts import AccountInfo
-from tests.importer.builders import MakeImporter, drop, filed, names_below
+from tests.importer.builders import (
+    MakeImporter,
+    bound_by_permissions,
+    drop,
+    filed,
+    names_below,
+)
 from tests.resumes.store.conftest import SteppingClock
 
 DAY_US = 24 * 3_600 * 1_000_000
@@ -196,23 +202,15 @@ def test_without_done_files_nothing_happens(root: Path) -> None:
     assert prune(root, 0) == (0, [])
 
 
-def test_what_may_not_be_removed_stays_and_is_told_once(
-    root: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_may_not_be_removed_stays_and_is_told_once(root: Path) -> None:
     put(root, "2025-01-01/a-0123abcd.json", "2025-01-01/b-0123abcd.json")
     put(root, "2025-01-02/c-0123abcd.json")
-    unlink = os.unlink
+    (root / DONE / "2025-01-01").chmod(0o555)
 
-    # The superuser may remove anything, so the refusal is played.
-    def refuse(path: str, *, dir_fd: int) -> None:
-        if path < "c":
-            raise PermissionError(13, "Permission denied", path)
-        unlink(path, dir_fd=dir_fd)
+    with bound_by_permissions():
+        removed, notices = prune(root, 0)
 
-    monkeypatch.setattr(os, "unlink", refuse)
-
-    removed, notices = prune(root, 0)
-
+    (root / DONE / "2025-01-01").chmod(0o755)
     assert removed == 1
     assert notices == [
         "Cannot remove old done files in _done/2025-01-01: Permission denied. They stay and are "

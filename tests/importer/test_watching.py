@@ -1,3 +1,5 @@
+"""Watching a folder by the system's events, and where that cannot be, by scans."""
+
 import errno
 import os
 import shutil
@@ -12,9 +14,11 @@ from importer.changes import Changes
 from importer.health import Finding, Health, HealthState
 from importer.keeping import ANEW_S, PROVEN_S
 from importer.listening import Change, Ending
+from importer.mounts import polling_reason
 from importer.scanning import is_outcome
 from importer.watching import Watcher, watching
 from tests.importer.builders import FakeMonotonic, drop, wait_until
+from tests.resumes.builders import a_mount, mountinfo
 
 
 class Bench:
@@ -143,14 +147,6 @@ def test_a_folder_moved_in_with_files_is_heard_of(
     bench.hear(watcher, "ana")
 
 
-def test_an_account_folder_moved_in_with_files_is_heard_of(
-    bench: Bench, watcher: Watcher, tmp_path: Path
-) -> None:
-    drop(tmp_path, "elsewhere/1.json")
-    (tmp_path / "elsewhere").rename(bench.root / "bob")
-    bench.hear(watcher, "bob")
-
-
 def test_folders_made_together_with_a_file_are_heard_of(bench: Bench, watcher: Watcher) -> None:
     drop(bench.root, "ana/a/b/1.json")
     bench.hear(watcher, "ana")
@@ -266,27 +262,6 @@ def test_a_folder_with_links_is_left_to_scans(
     assert bench.heard == {"ana"}
 
 
-def test_many_folders_that_are_left_to_scans_are_counted(bench: Bench) -> None:
-    for number in range(5):
-        (bench.root / str(number)).mkdir()
-        (bench.root / str(number) / "link").symlink_to("/")
-    with watching(bench.root, bench.changes, bench.health, source=FakeSource()) as watcher:
-        bench.scan_until(watcher, lambda: bool(bench.told))
-    (finding,) = bench.told
-    assert finding.sentence.endswith("and 2 more folders")
-
-
-def test_two_watchers_are_made_and_only_for_what_is_watched(bench: Bench) -> None:
-    for name in ("ana", "bob", "_done", ".work"):
-        (bench.root / name).mkdir()
-    source = FakeSource()
-    with watching(bench.root, bench.changes, bench.health, source=source) as watcher:
-        bench.scan_until(watcher, lambda: len(source.made) == 2)
-        bench.scan(watcher)
-    assert source.made == [(["inbox"], False), (["ana", "bob"], True)]
-    assert not watcher.is_polling
-
-
 @pytest.mark.parametrize(
     ("number", "limit"),
     [(errno.ENOSPC, "max_user_watches"), (errno.EMFILE, "max_user_instances")],
@@ -390,3 +365,42 @@ def test_a_source_that_does_not_end_delays_the_stop_by_a_second_at_most(bench: B
     may_end.set()
     for thread in threads:
         thread.join(60)
+
+
+# Where events cannot be relied on
+
+
+SHARED = (
+    "nfs nfs4 cifs smb3 smbfs 9p virtiofs vboxsf vmhgfs drvfs fakeowner ceph glusterfs lustre afs "
+    "fuse.sshfs fuse.grpcfuse"
+)
+LOCAL = "ext4 xfs btrfs zfs tmpfs overlay fuseblk ecryptfs fuse.fuse-overlayfs fuse.ntfs-3g"
+
+
+def reason(kind: str) -> str | None:
+    lines = mountinfo(a_mount("/srv/in", kind))
+    return polling_reason(Path("/srv/in/box"), lines, platform="linux")
+
+
+@pytest.mark.parametrize("kind", SHARED.split())
+def test_a_shared_file_system_is_polled(kind: str) -> None:
+    found = reason(kind)
+    assert found is not None
+    assert kind in found
+    assert "not announced" in found
+
+
+@pytest.mark.parametrize("kind", LOCAL.split())
+def test_a_local_file_system_is_not(kind: str) -> None:
+    assert reason(kind) is None
+
+
+@pytest.mark.parametrize("kind", ["fuse", "fuse.somebodys"])
+def test_an_unknown_file_system_in_user_space_is_polled(kind: str) -> None:
+    assert "user space" in (reason(kind) or "")
+
+
+def test_what_may_not_be_shown_of_a_kind_is_escaped() -> None:
+    found = reason("fuse.\x1b[31m")
+    assert found is not None
+    assert "\x1b" not in found

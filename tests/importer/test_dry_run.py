@@ -1,3 +1,5 @@
+"""What would become of the files."""
+
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -5,29 +7,23 @@ from typing import Any
 
 import pytest
 
-from importer import reports
-from importer.ignored import Ignored, Why
-from importer.options import Options
-from importer.reading import Signature
-from importer.rehearsing import rehearse
-from importer.telling import Remarks, Summary
-from resumes.store import Store, accounts, ledger, plans
-from resumes.store.accounts import AccountInfo
+from importer.ignored import ENDINGS, Ignored, Why, find_why
+from importer.service import Summary
+from resumes.store import Store, accounts, ledger
 from resumes.store.ledger import FileOutcome
-from resumes.store.plans import PlanChange
 from tests.importer.builders import (
-    FAILED,
-    FakeMonotonic,
+    MakeAccount,
     MakeImporter,
     Told,
-    a_work_claim,
+    an_account_with_room_for,
+    bound_by_permissions,
     drop,
     resume_names,
+    set_limit,
 )
+from tests.importer.conftest import Drain
 from tests.importer.packing import gzipped, zipped
 from tests.resumes.builders import a_document
-
-MakeAccount = Callable[..., AccountInfo]
 
 
 @pytest.fixture
@@ -37,18 +33,11 @@ def ignored() -> list[Ignored]:
 
 
 @pytest.fixture
-def dry_run(store: Store, root: Path, told: Told, ignored: list[Ignored]) -> Callable[..., Summary]:
+def dry_run(drain: Drain, ignored: list[Ignored]) -> Callable[..., Summary]:
     """Rehearses the import of ROOT: `dry_run(account="ana")`."""
 
     def run(**options: Any) -> Summary:
-        return rehearse(
-            store,
-            root,
-            Options(dry_run=True, **options),
-            on_file=told.files.append,
-            on_ignored=ignored.append,
-            remark=Remarks(told.notices.append),
-        )
+        return drain(dry_run=True, on_ignored=ignored.append, **options)
 
     return run
 
@@ -103,8 +92,7 @@ def verdicts(told: Told) -> dict[str, tuple[str | None, str | None, int]]:
 def test_what_would_not_fit_would_be_held(
     store: Store, root: Path, told: Told, dry_run: DryRun, an_account: MakeAccount
 ) -> None:
-    plans.set_plan_limits(store, PlanChange("small", max_resumes=2))
-    an_account(plan="small")
+    an_account_with_room_for(store, 2)
     for age, name in enumerate("1213"):
         os.utime(drop(root, f"ana/{age}.json", a_document(name)), ns=(age, age))
     assert dry_run() == Summary(done=2, duplicate=1, held=1)
@@ -152,11 +140,10 @@ def test_what_is_stored_already_is_a_duplicate(
 def test_behind_held_files_everything_would_be_held(
     store: Store, root: Path, dry_run: DryRun, an_account: MakeAccount, an_importer: MakeImporter
 ) -> None:
-    plans.set_plan_limits(store, PlanChange("none", max_resumes=0))
-    an_account(plan="none")
+    an_account_with_room_for(store, 0)
     drop(root, "ana/1.json", a_document("1"))
     an_importer().round()
-    plans.set_plan_limits(store, PlanChange("none", max_resumes=5))
+    set_limit(store, "ana", 5)
     drop(root, "ana/2.json", a_document("2"))
     assert dry_run() == Summary(held=1)
 
@@ -167,11 +154,15 @@ def test_files_that_would_be_left_are_counted_and_told(
     ignored: list[Ignored],
     dry_run: DryRun,
     an_account: MakeAccount,
+    an_importer: MakeImporter,
 ) -> None:
     an_account()
-    claim = a_work_claim(root / ".work" / "i" / ("a" * 16))
-    report = reports.compose(claim, Signature(1, 1, 1), FAILED, sha256=None, now_us=1)
-    drop(root, "ana/old.json", report)
+    drop(root, "ana/bad.json", b"{")
+    importer = an_importer(settle_s=0)
+    importer.round()
+    (report,) = (root / "_failed").rglob("*.report.json")
+    report.rename(root / "ana/old.json")
+    told.notices.clear()
     drop(root, "ana/notes.txt")
     drop(root, "nobody/1.json")
     drop(root, "2.json")
@@ -187,7 +178,7 @@ def test_files_that_would_be_left_are_counted_and_told(
 
 
 def test_a_file_that_still_settles_is_judged_as_it_is(
-    root: Path, told: Told, monotonic: FakeMonotonic, dry_run: DryRun, an_account: MakeAccount
+    root: Path, dry_run: DryRun, an_account: MakeAccount
 ) -> None:
     an_account()
     drop(root, "ana/cut.json", a_document("cut")[:-1])
@@ -195,18 +186,45 @@ def test_a_file_that_still_settles_is_judged_as_it_is(
 
 
 def test_what_cannot_be_read_is_said(
-    root: Path,
-    told: Told,
-    monkeypatch: pytest.MonkeyPatch,
-    dry_run: DryRun,
-    an_account: MakeAccount,
+    root: Path, told: Told, dry_run: DryRun, an_account: MakeAccount
 ) -> None:
     an_account()
-    drop(root, "ana/1.json")
-
-    def refuse(path: str) -> int:
-        raise PermissionError(13, "Permission denied")
-
-    monkeypatch.setattr("importer.reading.open_file", refuse)
-    assert dry_run() == Summary(failed=1)
+    drop(root, "ana/1.json").chmod(0)
+    with bound_by_permissions():
+        assert dry_run() == Summary(failed=1)
     assert told.files[0].reason == "unreadable"
+
+
+# Why a file is ignored
+
+
+def test_the_endings_are_those_that_a_name_may_have() -> None:
+    assert ENDINGS == ".json, .ndjson, .jsonl, .gz, .zip"
+
+
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [
+        ("a.json", None),
+        ("a.JSON.GZ", None),
+        ("a.pdf", Why.ENDING),
+        (".a.json", Why.HIDDEN),
+        ("a.json.part", Why.HIDDEN),
+    ],
+)
+def test_a_file_is_left_for_its_name(tmp_path: Path, name: str, why: Why | None) -> None:
+    (tmp_path / name).touch()
+    assert find_why(str(tmp_path / name)) == why
+
+
+def test_what_is_no_file_is_left_for_that(tmp_path: Path) -> None:
+    (tmp_path / "a.json").touch()
+    (tmp_path / "link.json").symlink_to("a.json")
+    (tmp_path / "lost.json").symlink_to("nowhere")
+    os.mkfifo(tmp_path / "pipe.json")
+    names = ("link.json", "lost.json", "pipe.json")
+    assert [find_why(str(tmp_path / name)) for name in names] == [Why.LINK, Why.LINK, Why.NO_FILE]
+
+
+def test_each_reason_has_its_sentence() -> None:
+    assert len({why.sentence for why in Why}) == len(Why)
