@@ -18,7 +18,7 @@ from tests.importer.builders import FakeMonotonic, MakeAccount, MakeImporter, To
 from tests.resumes.store.builders import Busy
 from tests.resumes.store.conftest import SteppingClock
 
-QUICK = Tuning(write_timeout_s=0.05, first_back_off_s=0.001, longest_back_off_s=0.05)
+QUICK = Tuning(first_back_off_s=0.001, longest_back_off_s=0.05)
 TUNING = {field.name for field in dataclasses.fields(Tuning)}
 
 
@@ -48,6 +48,12 @@ def an_account(store: Store) -> MakeAccount:
         return accounts.create_account(store, name, plan=plan)
 
     return make
+
+
+@pytest.fixture
+def ana(an_account: MakeAccount) -> accounts.AccountInfo:
+    """An account that was just made."""
+    return an_account("ana")
 
 
 @pytest.fixture

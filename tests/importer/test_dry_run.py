@@ -10,6 +10,7 @@ import pytest
 from importer.ignored import ENDINGS, Ignored, Why, find_why
 from importer.service import Summary
 from resumes.store import Store, accounts, ledger
+from resumes.store.accounts import AccountInfo
 from resumes.store.ledger import FileOutcome
 from tests.importer.builders import (
     MakeAccount,
@@ -63,9 +64,8 @@ def drop_one_of_each(root: Path) -> None:
 
 
 def test_the_verdicts_are_those_of_the_import_itself(
-    root: Path, told: Told, dry_run: DryRun, an_account: MakeAccount, an_importer: MakeImporter
+    root: Path, told: Told, dry_run: DryRun, ana: AccountInfo, an_importer: MakeImporter
 ) -> None:
-    an_account()
     drop_one_of_each(root)
     rehearsed = dry_run()
     assert rehearsed == Summary(done=4, failed=3, duplicate=2)
@@ -99,23 +99,19 @@ def test_what_would_not_fit_would_be_held(
     assert told.outcomes()["ana/3.json"] == "held"
 
 
-def test_nothing_is_changed(
-    store: Store, root: Path, dry_run: DryRun, an_account: MakeAccount
-) -> None:
-    account = an_account()
+def test_nothing_is_changed(store: Store, root: Path, dry_run: DryRun, ana: AccountInfo) -> None:
     drop_one_of_each(root)
     before = {path: path.stat().st_mtime_ns for path in root.rglob("*")}
     dry_run()
     assert {path: path.stat().st_mtime_ns for path in root.rglob("*")} == before
-    assert resume_names(store, account.id) == []
+    assert resume_names(store, ana.id) == []
     assert ledger.list_files(store) == []
     assert accounts.get_account(store, "ana").resume_count == 0
 
 
 def test_it_is_said_where_each_file_would_go(
-    root: Path, told: Told, dry_run: DryRun, an_account: MakeAccount
+    root: Path, told: Told, dry_run: DryRun, ana: AccountInfo
 ) -> None:
-    an_account()
     drop(root, "ana/1.json", a_document("1", nickname="one"))
     drop(root, "ana/2.json", b"{")
     dry_run()
@@ -126,9 +122,8 @@ def test_it_is_said_where_each_file_would_go(
 
 
 def test_what_is_stored_already_is_a_duplicate(
-    root: Path, told: Told, dry_run: DryRun, an_account: MakeAccount, an_importer: MakeImporter
+    root: Path, told: Told, dry_run: DryRun, ana: AccountInfo, an_importer: MakeImporter
 ) -> None:
-    an_account()
     drop(root, "ana/1.json", a_document("1"))
     an_importer().round()
     told.files.clear()
@@ -153,10 +148,9 @@ def test_files_that_would_be_left_are_counted_and_told(
     told: Told,
     ignored: list[Ignored],
     dry_run: DryRun,
-    an_account: MakeAccount,
+    ana: AccountInfo,
     an_importer: MakeImporter,
 ) -> None:
-    an_account()
     drop(root, "ana/bad.json", b"{")
     importer = an_importer(settle_s=0)
     importer.round()
@@ -178,17 +172,15 @@ def test_files_that_would_be_left_are_counted_and_told(
 
 
 def test_a_file_that_still_settles_is_judged_as_it_is(
-    root: Path, dry_run: DryRun, an_account: MakeAccount
+    root: Path, dry_run: DryRun, ana: AccountInfo
 ) -> None:
-    an_account()
     drop(root, "ana/cut.json", a_document("cut")[:-1])
     assert dry_run(settle_s=60) == Summary(failed=1)
 
 
 def test_what_cannot_be_read_is_said(
-    root: Path, told: Told, dry_run: DryRun, an_account: MakeAccount
+    root: Path, told: Told, dry_run: DryRun, ana: AccountInfo
 ) -> None:
-    an_account()
     drop(root, "ana/1.json").chmod(0)
     with bound_by_permissions():
         assert dry_run() == Summary(failed=1)

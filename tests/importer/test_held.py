@@ -242,12 +242,11 @@ def test_failed_files_of_every_kind_are_tried_again(
     store: Store,
     root: Path,
     told: Told,
-    an_account: MakeAccount,
+    ana: AccountInfo,
     an_importer: MakeImporter,
     name: str,
     content: bytes,
 ) -> None:
-    an_account()
     drop(root, f"ana/{name}", content)
     importer = an_importer(settle_s=0)
     importer.round()

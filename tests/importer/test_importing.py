@@ -10,6 +10,7 @@ from importer.changes import Changes
 from importer.rounds import Importer
 from resumes.analyzer import Format
 from resumes.store import Store, accounts, ledger, listing
+from resumes.store.accounts import AccountInfo
 from resumes.store.ledger import FileOutcome
 from tests.importer.builders import (
     FakeMonotonic,
@@ -44,14 +45,13 @@ def mark(importer: Importer, *names: str) -> None:
 
 
 def test_a_whole_resume_is_imported_at_once(
-    store: Store, root: Path, told: Told, an_account: MakeAccount, an_importer: MakeImporter
+    store: Store, root: Path, told: Told, ana: AccountInfo, an_importer: MakeImporter
 ) -> None:
-    account = an_account()
     drop(root, "ana/sub/cv.json", a_document("Ada"))
     assert an_importer().round() == 1
     (file,) = told.files
     assert (file.account, file.name, file.outcome) == ("ana", "ana/sub/cv.json", FileOutcome.DONE)
-    (entry,) = listing.list_page(store, account.id).entries
+    (entry,) = listing.list_page(store, ana.id).entries
     assert (entry.name, file.resume_id) == ("Ada", entry.id)
     assert Path(file.filed_as).read_bytes() == a_document("Ada")
     assert names_below(root / "ana") == []
@@ -61,18 +61,16 @@ def test_a_whole_resume_is_imported_at_once(
 
 
 def test_a_json_resume_is_one_too(
-    store: Store, root: Path, an_account: MakeAccount, an_importer: MakeImporter
+    store: Store, root: Path, ana: AccountInfo, an_importer: MakeImporter
 ) -> None:
-    account = an_account()
     drop(root, "ana/cv.json", b'{"basics": {"name": "Ada"}, "work": []}')
     an_importer().round()
-    assert resume_names(store, account.id) == ["Ada"]
+    assert resume_names(store, ana.id) == ["Ada"]
 
 
 def test_a_refused_file_gets_a_report_and_a_row(
-    store: Store, root: Path, told: Told, an_account: MakeAccount, an_importer: MakeImporter
+    store: Store, root: Path, told: Told, ana: AccountInfo, an_importer: MakeImporter
 ) -> None:
-    an_account()
     drop(root, "ana/cv.json", b'{"header": {}, "sections": 5}')
     an_importer(settle_s=0).round()
     report = the_report(root, "_failed/invalid_resume")
@@ -101,13 +99,8 @@ def test_the_same_content_is_a_duplicate_but_not_in_another_account(
 
 
 def test_a_file_over_the_limit_is_refused_after_settling(
-    root: Path,
-    told: Told,
-    monotonic: FakeMonotonic,
-    an_account: MakeAccount,
-    an_importer: MakeImporter,
+    root: Path, told: Told, monotonic: FakeMonotonic, ana: AccountInfo, an_importer: MakeImporter
 ) -> None:
-    an_account()
     os.truncate(drop(root, "ana/large.json", a_document()), 50_000_000)
     importer = an_importer(settle_s=5, format=Format(max_bytes=1_000_000), max_file_bytes=2_000_000)
     importer.round()
@@ -120,9 +113,8 @@ def test_a_file_over_the_limit_is_refused_after_settling(
 
 
 def test_one_resume_that_is_too_large_is_refused_in_the_words_of_the_api(
-    root: Path, an_account: MakeAccount, an_importer: MakeImporter
+    root: Path, ana: AccountInfo, an_importer: MakeImporter
 ) -> None:
-    an_account()
     drop(root, "ana/large.json", a_document(filler="x" * 500))
     an_importer(settle_s=0, format=Format(max_bytes=300)).round()
     report = the_report(root, "_failed/too_large")
@@ -185,9 +177,8 @@ def test_one_file_that_the_store_cannot_take_does_not_fail_its_batch(
 
 
 def test_any_name_is_imported_and_told_escaped(
-    store: Store, root: Path, told: Told, an_account: MakeAccount, an_importer: MakeImporter
+    store: Store, root: Path, told: Told, ana: AccountInfo, an_importer: MakeImporter
 ) -> None:
-    an_account()
     names = [
         b"a\nb.json",
         b"bad\xff.json",
@@ -213,9 +204,8 @@ NOT_LOOKED_INTO = [".hidden/a.json", "@eaDir/a.json", "x/__MACOSX/a.json", "pose
 
 
 def test_names_decide_what_is_imported(
-    root: Path, told: Told, an_account: MakeAccount, an_importer: MakeImporter
+    root: Path, told: Told, ana: AccountInfo, an_importer: MakeImporter
 ) -> None:
-    an_account()
     for name in (*IMPORTED, *IGNORED, *NOT_LOOKED_INTO):
         drop(root, f"ana/{name}")
     importer = an_importer(settle_s=0)
@@ -226,9 +216,8 @@ def test_names_decide_what_is_imported(
 
 
 def test_what_is_no_file_is_left_untouched_and_links_are_not_followed(
-    root: Path, told: Told, an_account: MakeAccount, an_importer: MakeImporter
+    root: Path, told: Told, ana: AccountInfo, an_importer: MakeImporter
 ) -> None:
-    an_account()
     target = drop(root.parent, "outside/secret.json")
     (root / "ana").mkdir()
     (root / "ana/link.json").symlink_to(target)
@@ -247,14 +236,8 @@ def test_what_is_no_file_is_left_untouched_and_links_are_not_followed(
 
 @pytest.mark.parametrize("kind", ["a link", "below a link", "a file"])
 def test_what_took_a_folders_place_after_the_look_is_not_followed(
-    store: Store,
-    root: Path,
-    tmp_path: Path,
-    an_account: MakeAccount,
-    an_importer: MakeImporter,
-    kind: str,
+    store: Store, root: Path, tmp_path: Path, ana: AccountInfo, an_importer: MakeImporter, kind: str
 ) -> None:
-    account = an_account()
     drop(root, "ana/sub/cv.json", a_document("inside"))
     theirs = drop(tmp_path / "elsewhere", "sub/cv.json", a_document("outside"))
     top = root / "ana" if kind == "below a link" else root / "ana/sub"
@@ -271,14 +254,13 @@ def test_what_took_a_folders_place_after_the_look_is_not_followed(
     importer = an_importer(settle_s=0, observe=during(Moment.NOTED, replace))
     for _ in range(2):
         importer.round()
-    assert resume_names(store, account.id) == []
+    assert resume_names(store, ana.id) == []
     assert theirs.read_bytes() == a_document("outside")
 
 
 def test_files_that_lie_under_names_of_ours_are_nobody_s(
-    root: Path, told: Told, an_account: MakeAccount, an_importer: MakeImporter
+    root: Path, told: Told, ana: AccountInfo, an_importer: MakeImporter
 ) -> None:
-    an_account()
     for name in ("_done/2027-01-15/3.json", "_later.json", "_failed/x/4.json", "_other/5.json"):
         drop(root, name)
     importer = an_importer(account="ana", settle_s=0)
@@ -322,9 +304,8 @@ def test_files_in_root_wait_for_the_chosen_account(
 
 
 def test_an_account_that_goes_leaves_its_folder_untouched(
-    store: Store, root: Path, told: Told, an_account: MakeAccount, an_importer: MakeImporter
+    store: Store, root: Path, told: Told, ana: AccountInfo, an_importer: MakeImporter
 ) -> None:
-    an_account("ana")
     importer = an_importer()
     drop(root, "ana/1.json")
     importer.round()
@@ -339,12 +320,11 @@ def test_an_account_that_goes_leaves_its_folder_untouched(
 
 
 def test_the_oldest_file_comes_first(
-    store: Store, root: Path, an_account: MakeAccount, an_importer: MakeImporter
+    store: Store, root: Path, ana: AccountInfo, an_importer: MakeImporter
 ) -> None:
-    account = an_account()
     drop_aged(root, *"30214")
     an_importer(batch_files=2).round()
-    assert resume_names(store, account.id) == list("30214")
+    assert resume_names(store, ana.id) == list("30214")
 
 
 def test_accounts_take_turns_within_a_batch(
@@ -362,9 +342,8 @@ def test_accounts_take_turns_within_a_batch(
 
 @pytest.mark.parametrize("full", [{"batch_files": 3}, {"batch_bytes": 1}])
 def test_a_batch_is_full_with_files_or_with_bytes(
-    root: Path, an_account: MakeAccount, an_importer: MakeImporter, full: dict[str, int]
+    root: Path, ana: AccountInfo, an_importer: MakeImporter, full: dict[str, int]
 ) -> None:
-    an_account()
     commits: list[int] = []
     for number in range(7):
         drop(root, f"ana/{number}.json")
@@ -388,9 +367,8 @@ def test_the_summary_accounts_for_every_file(store: Store, root: Path, drain: Dr
 
 
 def test_the_progress_counts_what_is_left(
-    root: Path, an_account: MakeAccount, an_importer: MakeImporter
+    root: Path, ana: AccountInfo, an_importer: MakeImporter
 ) -> None:
-    an_account()
     sizes_bytes = [len(drop(root, f"ana/{n}.json").read_bytes()) for n in range(5)]
     drop(root, "ana/cut.json", b"{")
     os.utime(root / "ana/cut.json", ns=(0, 0))
@@ -409,13 +387,8 @@ def test_the_progress_counts_what_is_left(
 
 
 def test_a_folder_is_looked_through_again_after_the_interval(
-    root: Path,
-    told: Told,
-    monotonic: FakeMonotonic,
-    an_account: MakeAccount,
-    an_importer: MakeImporter,
+    root: Path, told: Told, monotonic: FakeMonotonic, ana: AccountInfo, an_importer: MakeImporter
 ) -> None:
-    an_account()
     (root / "ana").mkdir()
     importer = an_importer(scan_s=2)
     importer.turn()
@@ -429,9 +402,8 @@ def test_a_folder_is_looked_through_again_after_the_interval(
 
 
 def test_a_folder_that_is_heard_of_is_looked_for_at_once(
-    root: Path, told: Told, an_account: MakeAccount, an_importer: MakeImporter
+    root: Path, told: Told, ana: AccountInfo, an_importer: MakeImporter
 ) -> None:
-    an_account()
     importer = an_importer(scan_s=600)
     importer.turn()
     assert importer.folders == []
@@ -446,9 +418,8 @@ def test_a_folder_that_is_heard_of_is_looked_for_at_once(
 
 
 def test_an_importer_whose_folder_was_emptied_goes_on(
-    root: Path, told: Told, an_account: MakeAccount, an_importer: MakeImporter
+    root: Path, told: Told, ana: AccountInfo, an_importer: MakeImporter
 ) -> None:
-    an_account()
     importer = an_importer()
     importer.round()
     with drop(root, "ana/0.json").open("r+b"):

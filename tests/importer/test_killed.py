@@ -9,8 +9,8 @@ import pytest
 
 from resumes.analyzer import Format
 from resumes.store import Store, accounts, counters, listing, open_store
+from resumes.store.accounts import AccountInfo
 from tests.importer.builders import (
-    MakeAccount,
     MakeImporter,
     Moment,
     Told,
@@ -127,13 +127,12 @@ def runs(pid: int) -> bool:
 def test_a_file_cut_off_anywhere_comes_to_the_same_end(
     store: Store,
     root: Path,
-    an_account: MakeAccount,
+    ana: AccountInfo,
     an_importer: MakeImporter,
     moment: Moment,
     content: bytes,
     end: str,
 ) -> None:
-    account = an_account()
     drop(root, "ana/cv.json", content)
     dying = an_importer(settle_s=0, observe=killing_at(moment))
     if moment is Moment.REPORTED and content == a_document("Ada"):
@@ -147,14 +146,13 @@ def test_a_file_cut_off_anywhere_comes_to_the_same_end(
     assert counts(root, "done", "failed", "duplicate") == [end == "done", end == "failed", 0]
     reports = [name for name in names_below(root) if name.endswith(".report.json")]
     assert len(reports) == (content != a_document("Ada"))
-    assert resume_names(store, account.id) == (["Ada"] if end == "done" else [])
+    assert resume_names(store, ana.id) == (["Ada"] if end == "done" else [])
     assert is_tidy(root)
 
 
 def test_a_file_that_comes_to_another_end_after_all_has_one_report(
-    store: Store, root: Path, told: Told, an_account: MakeAccount, an_importer: MakeImporter
+    store: Store, root: Path, told: Told, ana: AccountInfo, an_importer: MakeImporter
 ) -> None:
-    account = an_account()
     drop(root, "ana/cv.json", b"{")
     die(an_importer(settle_s=0, observe=killing_at(Moment.READ)))
     importer = an_importer(settle_s=0)
@@ -163,33 +161,31 @@ def test_a_file_that_comes_to_another_end_after_all_has_one_report(
             path.write_bytes(a_document("Ada", nickname="w"))
     for _ in range(2):
         importer.round()
-    assert resume_names(store, account.id) == ["Ada"]
+    assert resume_names(store, ana.id) == ["Ada"]
     assert counts(root, "done", "failed") == [1, 0]
     assert len([name for name in names_below(root) if name.endswith(".report.json")]) == 1
 
 
 def test_what_was_committed_is_filed_as_done_whatever_is_thought_of_it_now(
-    store: Store, root: Path, told: Told, an_account: MakeAccount, an_importer: MakeImporter
+    store: Store, root: Path, told: Told, ana: AccountInfo, an_importer: MakeImporter
 ) -> None:
-    account = an_account()
     drop(root, "ana/1.json", a_document("1"))
     die(an_importer(observe=killing_at(Moment.COMMITTED)))
     an_importer(settle_s=0, format=Format(max_bytes=5)).round()
-    assert resume_names(store, account.id) == ["1"]
+    assert resume_names(store, ana.id) == ["1"]
     assert told.outcomes() == {"ana/1.json": "done"}
 
 
 def test_a_file_that_was_replaced_while_nobody_was_there_is_a_file_of_its_own(
-    store: Store, root: Path, an_account: MakeAccount, an_importer: MakeImporter
+    store: Store, root: Path, ana: AccountInfo, an_importer: MakeImporter
 ) -> None:
-    account = an_account()
     drop(root, "ana/cv.json", a_document("First"))
     die(an_importer(observe=killing_at(Moment.COMMITTED)))
     drop(root, ".new/cv.json", a_document("Second")).rename(root / "ana/cv.json")
     importer = an_importer(settle_s=0)
     for _ in range(3):
         importer.round()
-    assert resume_names(store, account.id) == ["First", "Second"]
+    assert resume_names(store, ana.id) == ["First", "Second"]
     contents = {path.read_bytes() for path in filed_anywhere(root)}
     assert a_document("Second") in contents
 
@@ -199,25 +195,23 @@ def filed_anywhere(root: Path) -> list[Path]:
 
 
 def test_what_a_dead_importer_had_is_gone_on_with_by_one_that_runs(
-    store: Store, root: Path, told: Told, an_account: MakeAccount, an_importer: MakeImporter
+    store: Store, root: Path, told: Told, ana: AccountInfo, an_importer: MakeImporter
 ) -> None:
-    account = an_account()
     drop(root, "ana/1.json", a_document("1"))
     dying = an_importer(observe=killing_at(Moment.READ))
     survivor = an_importer(scan_s=600)
     die(dying)
     for _ in range(3):
         survivor.round()
-    assert resume_names(store, account.id) == ["1"]
+    assert resume_names(store, ana.id) == ["1"]
     assert told.outcomes() == {"ana/1.json": "done"}
     survivor.close()
     assert is_tidy(root)
 
 
 def test_what_lies_about_of_an_importer_s_own_and_says_nothing_is_in_nobody_s_way(
-    store: Store, root: Path, an_account: MakeAccount, an_importer: MakeImporter
+    store: Store, root: Path, ana: AccountInfo, an_importer: MakeImporter
 ) -> None:
-    account = an_account()
     for content in (b"", b"[]\n5\nnull\n", b"\xff\xfe\x00", b"[" * 100_000, b'{"id": "../../x"}'):
         drop(root, "ana/1.json", a_document(f"{content[:9]!r}"))
         die(an_importer(observe=killing_at(Moment.NOTED)))
@@ -225,5 +219,5 @@ def test_what_lies_about_of_an_importer_s_own_and_says_nothing_is_in_nobody_s_wa
             if path.is_file():
                 path.write_bytes(content)
         an_importer().round()
-    assert len(resume_names(store, account.id)) == 5
+    assert len(resume_names(store, ana.id)) == 5
     assert counts(root, "done", "failed", "duplicate") == [5, 0, 0]

@@ -12,6 +12,7 @@ from importer import reports
 from importer.outcomes import TREATMENTS, treat
 from resumes.errors import ErrorCode
 from resumes.store import Store, ledger
+from resumes.store.accounts import AccountInfo
 from tests.importer.builders import (
     MakeAccount,
     MakeImporter,
@@ -55,14 +56,8 @@ ENDS = {"done": a_document("Ada"), "failed": b"nonsense", "duplicate": a_documen
     ],
 )
 def test_each_outcome_has_its_folder(
-    store: Store,
-    root: Path,
-    an_account: MakeAccount,
-    an_importer: MakeImporter,
-    end: str,
-    folder: str,
+    store: Store, root: Path, ana: AccountInfo, an_importer: MakeImporter, end: str, folder: str
 ) -> None:
-    an_account()
     put_away(root, an_importer, a_document("twice"), "before.json")
     path = put_away(root, an_importer, ENDS[end])
     (row,) = [row for row in ledger.list_files(store) if row.name == "ana/cv.json"]
@@ -84,9 +79,8 @@ def test_held_files_bear_their_number_and_their_account(
 
 @pytest.mark.parametrize("extension", [".json.gz", ".ndjson", ".zip", ".gz"])
 def test_a_file_keeps_its_extension_and_has_its_report_under_the_same_name(
-    root: Path, an_account: MakeAccount, an_importer: MakeImporter, extension: str
+    root: Path, ana: AccountInfo, an_importer: MakeImporter, extension: str
 ) -> None:
-    an_account()
     path = put_away(root, an_importer, b"nonsense", f"cv{extension.upper()}")
     stem = path.name.removesuffix(extension)
     assert path.name == f"{stem}{extension}"
@@ -98,9 +92,8 @@ def test_a_file_keeps_its_extension_and_has_its_report_under_the_same_name(
 
 
 def test_a_report_says_what_it_was_and_what_to_do(
-    store: Store, root: Path, an_account: MakeAccount, an_importer: MakeImporter
+    store: Store, root: Path, ana: AccountInfo, an_importer: MakeImporter
 ) -> None:
-    account = an_account()
     os.utime(drop(root, "ana/cv.json", b"[7"), (0, 1_700_000_000))
     an_importer(settle_s=0).round()
     report = the_report(root, "_failed")
@@ -113,7 +106,7 @@ def test_a_report_says_what_it_was_and_what_to_do(
         "resumes_import_report": 1,
         "file": "ana/cv.json",
         "account": "ana",
-        "account_id": account.id,
+        "account_id": ana.id,
         "claim_id": row.claim_id,
         "outcome": "failed",
         "reason": "invalid_json",
@@ -131,9 +124,8 @@ def test_a_report_says_what_it_was_and_what_to_do(
 
 
 def test_all_issues_and_warnings_are_listed(
-    root: Path, an_account: MakeAccount, an_importer: MakeImporter
+    root: Path, ana: AccountInfo, an_importer: MakeImporter
 ) -> None:
-    an_account()
     put_away(root, an_importer, a_document(title=7, style=5))
     refused = the_report(root, "_failed")
     assert refused["path"] == "title"
@@ -146,9 +138,8 @@ def test_all_issues_and_warnings_are_listed(
 
 
 def test_no_control_character_and_no_surrogate_gets_into_a_report(
-    root: Path, an_account: MakeAccount, an_importer: MakeImporter
+    root: Path, ana: AccountInfo, an_importer: MakeImporter
 ) -> None:
-    an_account()
     body = b'{"header": {"name": "a"}, "x\\ud800\\u001b\\n": 1, "sections": {"\\u202e": 5}}'
     put_away(root, an_importer, body)
     (path,) = root.rglob("*.report.json")
@@ -158,9 +149,8 @@ def test_no_control_character_and_no_surrogate_gets_into_a_report(
 
 
 def test_a_time_that_no_calendar_holds_is_left_out(
-    root: Path, an_account: MakeAccount, an_importer: MakeImporter
+    root: Path, ana: AccountInfo, an_importer: MakeImporter
 ) -> None:
-    an_account()
     try:
         os.utime(drop(root, "ana/cv.json", b"{"), (0, 2**40))
     except (OSError, OverflowError):
@@ -190,9 +180,8 @@ def test_what_only_looks_like_a_report_is_none(body: bytes) -> None:
 
 
 def test_a_file_that_lies_under_the_name_of_a_report_stays(
-    store: Store, root: Path, an_account: MakeAccount, an_importer: MakeImporter
+    store: Store, root: Path, ana: AccountInfo, an_importer: MakeImporter
 ) -> None:
-    an_account()
     mine: list[Path] = []
 
     def be_quicker() -> None:
@@ -213,9 +202,8 @@ def test_a_file_that_lies_under_the_name_of_a_report_stays(
 
 @pytest.mark.parametrize("end", ["done", "failed"])
 def test_a_folder_of_outcomes_that_somebody_removed_is_made_again(
-    root: Path, an_account: MakeAccount, an_importer: MakeImporter, end: str
+    root: Path, ana: AccountInfo, an_importer: MakeImporter, end: str
 ) -> None:
-    an_account()
     importer = an_importer(settle_s=0)
     for number in range(2):
         content = a_document(str(number)) if end == "done" else b"nonsense"
@@ -258,9 +246,8 @@ def test_outcomes_may_lie_on_another_disk(
 
 
 def test_a_report_goes_when_its_file_comes_to_another_end(
-    root: Path, an_account: MakeAccount, an_importer: MakeImporter
+    root: Path, ana: AccountInfo, an_importer: MakeImporter
 ) -> None:
-    an_account()
     failed = put_away(root, an_importer, b"nonsense")
     other = drop(root, "_failed/invalid_json/other.report.json", b"somebody's own")
     report_beside(failed).rename(root / "ana" / report_beside(failed).name)

@@ -20,6 +20,7 @@ from importer.rounds import Importer
 from importer.telling import Remarks
 from importer.watching import watching
 from resumes.store import Store, accounts, counters, ledger, listing, open_store
+from resumes.store.accounts import AccountInfo
 from resumes.store.ledger import FileOutcome
 from tests.importer import killed_importer
 from tests.importer.builders import (
@@ -58,15 +59,14 @@ __all__ = ["drain"]  # a fixture
 
 
 def test_i1_a_deleted_resume_can_be_dropped_again_and_a_refused_file_is_no_duplicate(
-    store: Store, root: Path, told: Told, an_account: MakeAccount, an_importer: MakeImporter
+    store: Store, root: Path, told: Told, ana: AccountInfo, an_importer: MakeImporter
 ) -> None:
-    account = an_account()
     importer = an_importer(settle_s=0)
     drop(root, "ana/1.json", a_document("Ada"))
     drop(root, "ana/bad1.json", b"{}")
     importer.round()
-    (entry,) = listing.list_page(store, account.id).entries
-    listing.delete_resume(store, account.id, entry.id)
+    (entry,) = listing.list_page(store, ana.id).entries
+    listing.delete_resume(store, ana.id, entry.id)
     drop(root, "ana/2.json", a_document("Ada"))
     drop(root, "ana/bad2.json", b"{}")
     importer.round()
@@ -79,15 +79,14 @@ def test_i1_a_deleted_resume_can_be_dropped_again_and_a_refused_file_is_no_dupli
 
 
 def test_i1_killed_after_the_commit_then_deleted_then_recovered_does_not_bring_it_back(
-    store: Store, root: Path, an_account: MakeAccount, an_importer: MakeImporter
+    store: Store, root: Path, ana: AccountInfo, an_importer: MakeImporter
 ) -> None:
-    account = an_account()
     drop(root, "ana/1.json", a_document("Ada"))
     die(an_importer(observe=killing_at(Moment.COMMITTED)))
-    (entry,) = listing.list_page(store, account.id).entries
-    listing.delete_resume(store, account.id, entry.id)
+    (entry,) = listing.list_page(store, ana.id).entries
+    listing.delete_resume(store, ana.id, entry.id)
     an_importer().round()
-    assert resume_names(store, account.id) == []
+    assert resume_names(store, ana.id) == []
     assert len(filed(root, "_done")) == 1
 
 
@@ -95,13 +94,12 @@ def test_i1_killed_after_the_commit_then_deleted_then_recovered_does_not_bring_i
 
 
 def test_i2_repeats_in_a_file_are_duplicates_of_its_first(
-    store: Store, root: Path, an_account: MakeAccount, an_importer: MakeImporter
+    store: Store, root: Path, ana: AccountInfo, an_importer: MakeImporter
 ) -> None:
-    account = an_account()
     lines = [a_document("1"), b" " + a_document("1") + b"\t", a_document("2"), a_document("1")]
     drop(root, "ana/many.ndjson", b"\r\n".join(lines))
     an_importer(settle_s=0).round()
-    assert resume_names(store, account.id) == ["1", "2"]
+    assert resume_names(store, ana.id) == ["1", "2"]
     items = the_report(root, "_done")["items"]
     assert [item["outcome"] for item in items] == ["done", "duplicate", "done", "duplicate"]
     assert items[1]["duplicate_of"] == items[3]["duplicate_of"] == items[0]["resume_id"]
@@ -122,13 +120,12 @@ def test_i2_of_equal_files_in_a_batch_one_is_imported(
 
 
 def test_i2_a_file_beside_itself_compressed_is_imported_once(
-    store: Store, root: Path, an_account: MakeAccount, an_importer: MakeImporter
+    store: Store, root: Path, ana: AccountInfo, an_importer: MakeImporter
 ) -> None:
-    account = an_account()
     drop(root, "ana/cv.json", a_document("1"))
     drop(root, "ana/cv.json.gz", gzipped(a_document("1")))
     an_importer(settle_s=0).round()
-    assert resume_names(store, account.id) == ["1"]
+    assert resume_names(store, ana.id) == ["1"]
     counts = [len(filed(root, outcome)) for outcome in ("_done", "_duplicate")]
     assert counts == [1, 1]
 
@@ -137,13 +134,8 @@ def test_i2_a_file_beside_itself_compressed_is_imported_once(
 
 
 def test_i3_a_writer_first_puts_an_empty_object_or_zeros_and_nothing_is_judged_too_soon(
-    root: Path,
-    told: Told,
-    monotonic: FakeMonotonic,
-    an_account: MakeAccount,
-    an_importer: MakeImporter,
+    root: Path, told: Told, monotonic: FakeMonotonic, ana: AccountInfo, an_importer: MakeImporter
 ) -> None:
-    an_account()
     importer = an_importer(settle_s=5)
     drop(root, "ana/1.json", b"{}")
     drop(root, "ana/2.json", b"\x00" * 500)
@@ -166,60 +158,45 @@ def test_i3_a_writer_first_puts_an_empty_object_or_zeros_and_nothing_is_judged_t
 
 
 def test_i3_lines_that_grow_under_a_json_name_are_not_taken_for_their_first(
-    store: Store,
-    root: Path,
-    monotonic: FakeMonotonic,
-    an_account: MakeAccount,
-    an_importer: MakeImporter,
+    store: Store, root: Path, monotonic: FakeMonotonic, ana: AccountInfo, an_importer: MakeImporter
 ) -> None:
-    account = an_account()
     importer = an_importer(settle_s=5)
     path = drop(root, "ana/many.json", a_document("1") + b"\n" + a_document("2")[:50])
     importer.round()
     monotonic.advance(4)
     path.write_bytes(a_document("1") + b"\n" + a_document("2") + b"\n")
     importer.round()
-    assert resume_names(store, account.id) == []
+    assert resume_names(store, ana.id) == []
     monotonic.advance(5)
     importer.round()
-    assert resume_names(store, account.id) == ["1", "2"]
+    assert resume_names(store, ana.id) == ["1", "2"]
 
 
 # I4: a writer that goes on after a complete version
 
 
 def test_i4_a_writer_that_keeps_its_descriptor_has_its_last_version_imported(
-    store: Store,
-    root: Path,
-    monotonic: FakeMonotonic,
-    an_account: MakeAccount,
-    an_importer: MakeImporter,
+    store: Store, root: Path, monotonic: FakeMonotonic, ana: AccountInfo, an_importer: MakeImporter
 ) -> None:
-    account = an_account()
     importer = an_importer()
     with drop(root, "ana/cv.json", a_document("First")).open("r+b") as writer:
         importer.round()
-        assert resume_names(store, account.id) == []
+        assert resume_names(store, ana.id) == []
         writer.write(a_document("Second"))
         writer.truncate()
         writer.flush()
         monotonic.advance(10)
         importer.round()
-        assert resume_names(store, account.id) == []
+        assert resume_names(store, ana.id) == []
     monotonic.advance(10)
     importer.round()
-    assert resume_names(store, account.id) == ["Second"]
+    assert resume_names(store, ana.id) == ["Second"]
     assert [path.read_bytes() for path in filed(root, "_done")] == [a_document("Second")]
 
 
 def test_i4_a_writer_that_keeps_the_file_mapped_has_its_last_version_imported(
-    store: Store,
-    root: Path,
-    monotonic: FakeMonotonic,
-    an_account: MakeAccount,
-    an_importer: MakeImporter,
+    store: Store, root: Path, monotonic: FakeMonotonic, ana: AccountInfo, an_importer: MakeImporter
 ) -> None:
-    account = an_account()
     importer = an_importer()
     with drop(root, "ana/cv.json", a_document("One")).open("r+b") as file:
         mapped = mmap.mmap(file.fileno(), 0)
@@ -228,29 +205,24 @@ def test_i4_a_writer_that_keeps_the_file_mapped_has_its_last_version_imported(
         mapped[:] = a_document("Two")
         monotonic.advance(10)
         importer.round()
-        assert resume_names(store, account.id) == []
+        assert resume_names(store, ana.id) == []
     monotonic.advance(10)
     importer.round()
-    assert resume_names(store, account.id) == ["Two"]
+    assert resume_names(store, ana.id) == ["Two"]
 
 
 def test_i4_a_file_that_is_never_closed_is_imported_after_a_minute_of_quiet(
-    store: Store,
-    root: Path,
-    monotonic: FakeMonotonic,
-    an_account: MakeAccount,
-    an_importer: MakeImporter,
+    store: Store, root: Path, monotonic: FakeMonotonic, ana: AccountInfo, an_importer: MakeImporter
 ) -> None:
-    account = an_account()
     importer = an_importer(settle_s=1)
     with drop(root, "ana/cv.json", a_document("1")).open("r+b"):
         for _ in range(59):
             importer.round()
             monotonic.advance(1)
-        assert resume_names(store, account.id) == []
+        assert resume_names(store, ana.id) == []
         monotonic.advance(2)
         importer.round()
-        assert resume_names(store, account.id) == ["1"]
+        assert resume_names(store, ana.id) == ["1"]
 
 
 def test_i4_where_nothing_says_whether_there_is_a_writer_a_second_of_quiet_does(
@@ -285,10 +257,9 @@ def test_i4_what_is_written_after_the_commit_is_a_file_of_its_own(
     root: Path,
     told: Told,
     monotonic: FakeMonotonic,
-    an_account: MakeAccount,
+    ana: AccountInfo,
     an_importer: MakeImporter,
 ) -> None:
-    account = an_account()
     os.link(drop(root, "ana/cv.json", a_document("First")), root.parent / "alias")
 
     def write_on() -> None:
@@ -302,7 +273,7 @@ def test_i4_what_is_written_after_the_commit_is_a_file_of_its_own(
     for _ in range(2):
         monotonic.advance(5)
         importer.round()
-    assert resume_names(store, account.id) == ["First", "Second"]
+    assert resume_names(store, ana.id) == ["First", "Second"]
     assert [path.read_bytes() for path in filed(root, "_done")] == [a_document("Second")]
     assert [row.name for row in ledger.list_files(store)] == ["ana/cv.json"] * 2
     importer.close()
@@ -313,33 +284,27 @@ def test_i4_what_is_written_after_the_commit_is_a_file_of_its_own(
 
 
 def test_i5_a_newer_file_of_the_same_name_survives_one_that_has_to_settle(
-    store: Store,
-    root: Path,
-    monotonic: FakeMonotonic,
-    an_account: MakeAccount,
-    an_importer: MakeImporter,
+    store: Store, root: Path, monotonic: FakeMonotonic, ana: AccountInfo, an_importer: MakeImporter
 ) -> None:
-    account = an_account()
     path = drop(root, "ana/cv.json", a_document("First"))
     importer = an_importer(settle_s=5)
     with path.open("r+b") as writer:
         importer.round()
         drop(root, ".new/cv.json", a_document("Newer")).rename(path)
         importer.round()
-        assert resume_names(store, account.id) == ["Newer"]
+        assert resume_names(store, ana.id) == ["Newer"]
         writer.write(a_document("First, finished"))
     monotonic.advance(5)
     importer.round()
     # The first is lost to its own writer where the newer took its place in the inbox.
-    names = resume_names(store, account.id)
+    names = resume_names(store, ana.id)
     assert names in (["Newer"], ["Newer", "First, finished"])
     assert {path.read_bytes() for path in filed(root, "_done")} == set(map(a_document, names))
 
 
 def test_i5_equal_names_never_overwrite_one_another(
-    root: Path, an_account: MakeAccount, an_importer: MakeImporter
+    root: Path, ana: AccountInfo, an_importer: MakeImporter
 ) -> None:
-    an_account()
     importer = an_importer()
     for number in range(3):
         drop(root, "ana/cv.json", a_document(str(number)))
@@ -353,25 +318,23 @@ def test_i5_equal_names_never_overwrite_one_another(
 
 @pytest.mark.parametrize("moment", [Moment.NOTED, Moment.READ, Moment.COMMITTED, Moment.MOVED])
 def test_i6_recovery_knows_the_account_and_the_name_of_a_file(
-    store: Store, root: Path, an_account: MakeAccount, an_importer: MakeImporter, moment: Moment
+    store: Store, root: Path, ana: AccountInfo, an_importer: MakeImporter, moment: Moment
 ) -> None:
-    account = an_account()
     name = os.fsdecode(b"ana/deep/bad\xff\n.json")
     drop(root, name, a_document("Ada"))
     die(an_importer(observe=killing_at(moment)))
     importer = an_importer()
     importer.round()
     importer.close()
-    assert resume_names(store, account.id) == ["Ada"]
+    assert resume_names(store, ana.id) == ["Ada"]
     assert [row.name for row in ledger.list_files(store)] == ["ana/deep/bad\\xff\\x0a.json"]
     assert counts(root, "done", "duplicate") == [1, 0]
     assert is_tidy(root)
 
 
 def test_i6_two_importers_never_take_one_file_twice(
-    store: Store, root: Path, told: Told, an_account: MakeAccount, an_importer: MakeImporter
+    store: Store, root: Path, told: Told, ana: AccountInfo, an_importer: MakeImporter
 ) -> None:
-    account = an_account()
     for number in range(20):
         drop(root, f"ana/{number}.json", a_document(str(number)))
     second = an_importer()
@@ -385,7 +348,7 @@ def test_i6_two_importers_never_take_one_file_twice(
     first = an_importer(observe=during(Moment.NOTED, overtake))
     first.round()
     first.round()
-    assert sorted(resume_names(store, account.id)) == sorted(str(n) for n in range(20))
+    assert sorted(resume_names(store, ana.id)) == sorted(str(n) for n in range(20))
     assert len(told.files) == 20
     assert counts(root, "done", "duplicate") == [20, 0]
 
@@ -502,10 +465,9 @@ def test_i8_locks_that_somebody_tidied_away_let_nobody_take_a_file_twice(
     root: Path,
     told: Told,
     monotonic: FakeMonotonic,
-    an_account: MakeAccount,
+    ana: AccountInfo,
     an_importer: MakeImporter,
 ) -> None:
-    account = an_account()
     first, second = an_importer(), an_importer(settle_s=1)
     with drop(root, "ana/1.json", a_document("1")).open("r+b"):
         first.round()
@@ -520,7 +482,7 @@ def test_i8_locks_that_somebody_tidied_away_let_nobody_take_a_file_twice(
     monotonic.advance(10)
     second.round()
     first.round()
-    assert sorted(resume_names(store, account.id)) == ["1", "2"]
+    assert sorted(resume_names(store, ana.id)) == ["1", "2"]
     assert sorted(file.name for file in told.files) == ["ana/1.json", "ana/2.json"]
 
 
@@ -625,9 +587,8 @@ def test_i10_a_file_that_ends_the_process_is_put_aside_and_its_neighbours_are_im
 
 
 def test_i11_what_cannot_be_filed_stays_claimed_is_retried_and_stops_new_claims(
-    store: Store, root: Path, told: Told, an_account: MakeAccount, an_importer: MakeImporter
+    store: Store, root: Path, told: Told, ana: AccountInfo, an_importer: MakeImporter
 ) -> None:
-    account = an_account()
     importer = an_importer()
     (root / "_done").write_bytes(b"in the way")
     drop(root, "ana/1.json", a_document("1"))
@@ -636,25 +597,20 @@ def test_i11_what_cannot_be_filed_stays_claimed_is_retried_and_stops_new_claims(
     importer.round()
     was_stuck = importer.is_stuck
     assert was_stuck
-    assert resume_names(store, account.id) == ["1"]
+    assert resume_names(store, ana.id) == ["1"]
     assert (root / "ana/2.json").exists()
     (notice,) = told.notices
     assert "Cannot file ana/1.json away" in notice
     (root / "_done").unlink()
     importer.round()
     assert not importer.is_stuck
-    assert resume_names(store, account.id) == ["1", "2"]
+    assert resume_names(store, ana.id) == ["1", "2"]
     assert len(filed(root, "_done")) == 2
 
 
 def test_i11_a_report_for_which_there_is_no_room_is_written_when_there_is(
-    store: Store,
-    root: Path,
-    told: Told,
-    an_account: MakeAccount,
-    an_importer: MakeImporter,
+    store: Store, root: Path, told: Told, ana: AccountInfo, an_importer: MakeImporter
 ) -> None:
-    account = an_account()
     importer = an_importer(settle_s=0, slice_items=10_000)  # so that the store writes little
     drop(root, "ana/many.ndjson", b"{}\n" * 8_000)  # its report says something of each line
     with a_full_disk(1_000_000):
@@ -664,7 +620,7 @@ def test_i11_a_report_for_which_there_is_no_room_is_written_when_there_is(
         importer.round()
         assert (root / "ana/1.json").exists()
         assert names_below(root / "_failed") == []
-    rounds_until(importer, lambda: resume_names(store, account.id) == ["1"])
+    rounds_until(importer, lambda: resume_names(store, ana.id) == ["1"])
     assert len(the_report(root, "_failed")["items"]) == 8_000
     importer.close()
     assert is_tidy(root)
@@ -725,9 +681,8 @@ def turns_until_imported(importer: Importer, told: Told, path: Path) -> int:
 
 
 def test_i13_a_report_that_was_moved_back_with_its_file_is_no_resume(
-    store: Store, root: Path, told: Told, an_account: MakeAccount, an_importer: MakeImporter
+    store: Store, root: Path, told: Told, ana: AccountInfo, an_importer: MakeImporter
 ) -> None:
-    account = an_account()
     importer = an_importer(settle_s=0)
     drop(root, "ana/cv.json", b"{}")
     importer.round()
@@ -737,15 +692,14 @@ def test_i13_a_report_that_was_moved_back_with_its_file_is_no_resume(
     mended.write_bytes(a_document("mended"))
     for _ in range(2):
         importer.round()
-    assert resume_names(store, account.id) == ["mended"]
+    assert resume_names(store, ana.id) == ["mended"]
     assert [file.outcome for file in told.files] == ["failed", "done"]
     assert (importer.summary().ignored, importer.summary().waiting) == (1, 0)
 
 
 def test_i13_a_report_under_another_name_is_none_either(
-    root: Path, told: Told, an_account: MakeAccount, an_importer: MakeImporter
+    root: Path, told: Told, ana: AccountInfo, an_importer: MakeImporter
 ) -> None:
-    an_account()
     importer = an_importer(settle_s=0)
     drop(root, "ana/bad.json", b"{}")
     importer.round()
@@ -790,12 +744,8 @@ def test_i14_our_own_moves_are_not_heard(
 
 
 def test_i15_a_backlog_has_a_worker_and_every_file_is_imported_once(
-    store: Store,
-    root: Path,
-    told: Told,
-    an_account: MakeAccount,
+    store: Store, root: Path, told: Told, ana: AccountInfo
 ) -> None:
-    an_account("ana")
     set_limit(store, "business", None)
     for number in range(1_000):
         drop(root, f"ana/{number}.json", a_document(str(number)))

@@ -14,6 +14,7 @@ from importer.service import Progress, Summary
 from resumes.errors import InvalidArgument
 from resumes.settings import load_settings
 from resumes.store import Store, asking, importers, ledger
+from resumes.store.accounts import AccountInfo
 from resumes.store.importers import State
 from resumes.store.requests import Action
 from resumes.store.schema import resumes
@@ -44,14 +45,8 @@ def test_the_defaults_are_those_of_the_settings() -> None:
 
 
 def test_once_drains_also_what_has_to_settle(
-    store: Store,
-    root: Path,
-    told: Told,
-    an_account: MakeAccount,
-    drain: Drain,
-    watched: Watched,
+    store: Store, root: Path, told: Told, ana: AccountInfo, drain: Drain, watched: Watched
 ) -> None:
-    an_account()
     drop(root, "ana/1.json")
     drop(root, "ana/2.json", b"{}")
     assert drain(settle_s=0.05) == Summary(done=1, failed=1)
@@ -63,14 +58,8 @@ def test_an_empty_folder_is_drained_at_once(drain: Drain) -> None:
 
 
 def test_more_than_a_batch_is_drained(
-    store: Store,
-    root: Path,
-    told: Told,
-    an_account: MakeAccount,
-    drain: Drain,
-    watched: Watched,
+    store: Store, root: Path, told: Told, ana: AccountInfo, drain: Drain, watched: Watched
 ) -> None:
-    an_account()
     for number in range(250):
         drop(root, f"ana/{number % 7}/{number}.json")
     assert drain(settle_s=0.05) == Summary(done=250)
@@ -97,17 +86,11 @@ def test_a_root_without_room_for_work_is_refused(root: Path, drain: Drain) -> No
 
 
 def test_files_are_imported_as_they_come_until_it_is_stopped(
-    store: Store,
-    root: Path,
-    told: Told,
-    an_account: MakeAccount,
-    drain: Drain,
-    watched: Watched,
+    store: Store, root: Path, told: Told, ana: AccountInfo, drain: Drain, watched: Watched
 ) -> None:
-    account = an_account()
     with watched() as summaries:
         drop(root, "ana/1.json", a_document("1"))
-        wait_until(lambda: resume_names(store, account.id) == ["1"])
+        wait_until(lambda: resume_names(store, ana.id) == ["1"])
         drop(root, "ana/new/folder/2.json", a_document("2"))
         drop(root, "ana/bad.json", b"{")
         wait_until(lambda: len(told.files) == 3)
@@ -120,18 +103,17 @@ def test_a_file_is_found_by_its_event_or_by_the_next_scan(
     store: Store,
     root: Path,
     told: Told,
-    an_account: MakeAccount,
+    ana: AccountInfo,
     drain: Drain,
     watched: Watched,
     poll: bool,
 ) -> None:
-    account = an_account()
     (root / "ana").mkdir()
     with watched(scan_s=0.2 if poll else 600, poll=poll):
         drop(root, "ana/1.json", a_document("1"))
-        wait_until(lambda: resume_names(store, account.id) == ["1"])
+        wait_until(lambda: resume_names(store, ana.id) == ["1"])
         drop(root, "ana/deep/2.json", a_document("2"))
-        wait_until(lambda: resume_names(store, account.id) == ["1", "2"])
+        wait_until(lambda: resume_names(store, ana.id) == ["1", "2"])
     assert any("polling was asked for" in notice for notice in told.notices) is poll
 
 
@@ -152,27 +134,20 @@ def test_held_files_are_released_without_a_restart(
 
 
 def test_what_somebody_asks_for_is_done_without_a_restart(
-    store: Store,
-    root: Path,
-    told: Told,
-    an_account: MakeAccount,
-    drain: Drain,
-    watched: Watched,
+    store: Store, root: Path, told: Told, ana: AccountInfo, drain: Drain, watched: Watched
 ) -> None:
-    account = an_account()
     drop(root, "ana/1.json", b"{}")
     with watched(scan_s=600):
         wait_until(lambda: len(told.files) == 1)
         (path,) = filed(root, "_failed")
         path.write_bytes(a_document("1"))
         asking.ask(store, ledger.list_files(store), Action.RETRY)
-        wait_until(lambda: resume_names(store, account.id) == ["1"])
+        wait_until(lambda: resume_names(store, ana.id) == ["1"])
 
 
 def test_an_importer_is_announced_while_it_runs(
-    store: Store, root: Path, an_account: MakeAccount, watched: Watched
+    store: Store, root: Path, ana: AccountInfo, watched: Watched
 ) -> None:
-    an_account()
     drop(root, "ana/cut.json", b"{")
     with watched(settle_s=60):
         wait_until(lambda: len(importers.list_importers(store)) == 1)
@@ -193,9 +168,8 @@ def test_a_finding_is_announced_at_once_and_goes_when_it_is_over(
 
 
 def test_an_importer_that_cannot_be_announced_imports_all_the_same(
-    store: Store, root: Path, told: Told, busy: Busy, an_account: MakeAccount, watched: Watched
+    store: Store, root: Path, told: Told, busy: Busy, ana: AccountInfo, watched: Watched
 ) -> None:
-    an_account()
     busy.acquire()
     with watched():
         wait_until(lambda: bool(told.notices) or not (root / "ana").exists())
@@ -205,20 +179,14 @@ def test_an_importer_that_cannot_be_announced_imports_all_the_same(
 
 
 def test_a_dry_run_changes_nothing(
-    store: Store,
-    root: Path,
-    told: Told,
-    an_account: MakeAccount,
-    drain: Drain,
-    watched: Watched,
+    store: Store, root: Path, told: Told, ana: AccountInfo, drain: Drain, watched: Watched
 ) -> None:
-    account = an_account()
     drop(root, "ana/1.json")
     drop(root, "ana/2.json", b"{}")
     assert drain(dry_run=True) == Summary(done=1, failed=1)
     assert told.outcomes() == {"ana/1.json": "done", "ana/2.json": "failed"}
     assert names_below(root) == ["ana/1.json", "ana/2.json"]
-    assert resume_names(store, account.id) == []
+    assert resume_names(store, ana.id) == []
     assert ledger.list_files(store) == []
 
 
@@ -227,12 +195,11 @@ def test_done_files_are_pruned_if_that_was_chosen(
     store: Store,
     root: Path,
     told: Told,
-    an_account: MakeAccount,
+    ana: AccountInfo,
     drain: Drain,
     watched: Watched,
     once: bool,
 ) -> None:
-    account = an_account()
     drop(root, "ana/1.json", a_document("1"))
     old = drop(root, "_done/2020-01-01/cv-0123abcd.json")
     if once:
@@ -241,14 +208,13 @@ def test_done_files_are_pruned_if_that_was_chosen(
         with watched(done_keep_days=1):
             wait_until(lambda: len(told.files) == 1 and not old.exists())
     assert not old.exists()
-    assert resume_names(store, account.id) == ["1"]
+    assert resume_names(store, ana.id) == ["1"]
     assert len(filed(root, "_done")) == 1
 
 
 def test_the_command_runs_after_a_batch(
-    root: Path, tmp_path: Path, an_account: MakeAccount, drain: Drain
+    root: Path, tmp_path: Path, ana: AccountInfo, drain: Drain
 ) -> None:
-    an_account()
     drop(root, "ana/1.json")
     drop(root, "ana/2.json", b"{}")
     out = tmp_path / "out"
@@ -258,14 +224,8 @@ def test_the_command_runs_after_a_batch(
 
 
 def test_the_progress_is_told(
-    store: Store,
-    root: Path,
-    told: Told,
-    an_account: MakeAccount,
-    drain: Drain,
-    watched: Watched,
+    store: Store, root: Path, told: Told, ana: AccountInfo, drain: Drain, watched: Watched
 ) -> None:
-    an_account()
     drop(root, "ana/1.json")
     seen: list[Progress] = []
     drain(on_progress=seen.append)

@@ -7,6 +7,7 @@ import pytest
 
 from resumes.errors import StoreUnavailable
 from resumes.store import Store, accounts, counters, ledger, listing
+from resumes.store.accounts import AccountInfo
 from resumes.store.items import MOST_PROBLEMS
 from resumes.store.ledger import FileOutcome
 from tests.importer.builders import (
@@ -34,17 +35,16 @@ def test_each_resume_has_an_outcome_of_its_own(
     root: Path,
     told: Told,
     monotonic: FakeMonotonic,
-    an_account: MakeAccount,
+    ana: AccountInfo,
     an_importer: MakeImporter,
 ) -> None:
-    account = an_account()
     drop(root, "ana/many.ndjson", lines("1", "", "2", "1"))
     importer = an_importer(settle_s=5)
     importer.round()
     assert told.files == []
     monotonic.advance(5)
     importer.round()
-    assert resume_names(store, account.id) == ["1", "2"]
+    assert resume_names(store, ana.id) == ["1", "2"]
     report = the_report(root, "_failed/invalid_json")
     assert [(item["place"], item["outcome"]) for item in report["items"]] == [
         ("line 1", "done"),
@@ -101,9 +101,8 @@ def test_the_file_comes_to_the_worst_end_and_is_a_duplicate_only_when_all_are(
 
 
 def test_the_ledger_tells_of_the_first_that_are_not_done(
-    store: Store, root: Path, an_account: MakeAccount, an_importer: MakeImporter
+    store: Store, root: Path, ana: AccountInfo, an_importer: MakeImporter
 ) -> None:
-    an_account()
     drop(root, "ana/many.ndjson", b"nonsense\n" * (MOST_PROBLEMS + 20))
     an_importer(settle_s=0).round()
     (row,) = ledger.list_files(store)
@@ -113,9 +112,8 @@ def test_the_ledger_tells_of_the_first_that_are_not_done(
 
 
 def test_a_file_of_one_has_no_items(
-    store: Store, root: Path, an_account: MakeAccount, an_importer: MakeImporter
+    store: Store, root: Path, ana: AccountInfo, an_importer: MakeImporter
 ) -> None:
-    an_account()
     drop(root, "ana/cv.json")
     an_importer().round()
     assert ledger.list_files(store)[0].items is None
@@ -126,11 +124,10 @@ def test_files_of_several_wait_until_they_were_quiet(
     store: Store,
     root: Path,
     monotonic: FakeMonotonic,
-    an_account: MakeAccount,
+    ana: AccountInfo,
     an_importer: MakeImporter,
     name: str,
 ) -> None:
-    account = an_account()
     body = a_document("1")
     content = {"cv.json": b"[" + body + b"]", "cv.json.gz": gzipped(body)}
     content["cv.ZIP"] = zipped({"a.json": body})
@@ -139,16 +136,15 @@ def test_files_of_several_wait_until_they_were_quiet(
     importer.round()
     monotonic.advance(4.9)
     importer.round()
-    assert resume_names(store, account.id) == []
+    assert resume_names(store, ana.id) == []
     monotonic.advance(0.1)
     importer.round()
-    assert resume_names(store, account.id) == ["1"]
+    assert resume_names(store, ana.id) == ["1"]
 
 
 def test_one_value_after_all_is_judged_as_one(
-    root: Path, an_account: MakeAccount, an_importer: MakeImporter
+    root: Path, ana: AccountInfo, an_importer: MakeImporter
 ) -> None:
-    an_account()
     drop(root, "ana/cv.json", b'{"header": 5}')
     drop(root, "ana/cv.json.gz", gzipped(b'{"header": 5}'))
     an_importer(settle_s=0).round()
@@ -160,30 +156,27 @@ def test_one_value_after_all_is_judged_as_one(
 
 
 def test_a_file_that_cannot_be_unpacked_is_refused_whole(
-    store: Store, root: Path, an_account: MakeAccount, an_importer: MakeImporter
+    store: Store, root: Path, ana: AccountInfo, an_importer: MakeImporter
 ) -> None:
-    account = an_account()
     drop(root, "ana/cut.zip", zipped({"a.json": a_document("a")})[:-10])
     an_importer(settle_s=0).round()
-    assert resume_names(store, account.id) == []
+    assert resume_names(store, ana.id) == []
     (row,) = ledger.list_files(store)
     assert row.reason == the_report(root, "_failed")["reason"] == "invalid_archive"
 
 
 def test_a_member_that_cannot_be_had_is_refused_and_the_others_are_not(
-    store: Store, root: Path, an_account: MakeAccount, an_importer: MakeImporter
+    store: Store, root: Path, ana: AccountInfo, an_importer: MakeImporter
 ) -> None:
-    account = an_account()
     drop(root, "ana/cv.zip", zipped({"a.json": a_document("a"), "b.zip": b"PK\x03\x04"}))
     an_importer(settle_s=0).round()
-    assert resume_names(store, account.id) == ["a"]
+    assert resume_names(store, ana.id) == ["a"]
     assert the_report(root, "_failed/invalid_archive")["items"][1]["place"] == "member b.zip"
 
 
 def test_a_file_larger_than_may_be_unpacked_is_told_the_limit(
-    root: Path, an_account: MakeAccount, an_importer: MakeImporter
+    root: Path, ana: AccountInfo, an_importer: MakeImporter
 ) -> None:
-    an_account()
     drop(root, "ana/large.ndjson", lines("1", "2"))
     an_importer(settle_s=0, max_file_bytes=20).round()
     assert "max_file_bytes" in the_report(root, "_failed/too_large")["message"]
@@ -209,57 +202,53 @@ def test_a_large_file_is_imported_in_slices_and_others_get_their_turn(
 
 
 def test_a_slice_of_large_resumes_has_fewer(
-    store: Store, root: Path, an_account: MakeAccount, an_importer: MakeImporter
+    store: Store, root: Path, ana: AccountInfo, an_importer: MakeImporter
 ) -> None:
-    account = an_account()
     drop(root, "ana/many.ndjson", lines(*"12345"))
     importer = an_importer(settle_s=0, slice_bytes=1)
-    while not resume_names(store, account.id):
+    while not resume_names(store, ana.id):
         importer.turn()
-    assert resume_names(store, account.id) == ["1"]
+    assert resume_names(store, ana.id) == ["1"]
     importer.round()
-    assert resume_names(store, account.id) == list("12345")
+    assert resume_names(store, ana.id) == list("12345")
 
 
 def test_it_is_gone_on_with_when_the_store_is_back(
-    store: Store, root: Path, busy: Busy, an_account: MakeAccount, an_importer: MakeImporter
+    store: Store, root: Path, busy: Busy, ana: AccountInfo, an_importer: MakeImporter
 ) -> None:
-    account = an_account()
     drop(root, "ana/many.ndjson", lines(*"12345"))
-    importer = an_importer(settle_s=0, slice_items=2)
-    while not resume_names(store, account.id):
+    importer = an_importer(settle_s=0, slice_items=2, write_timeout_s=0.5)
+    while not resume_names(store, ana.id):
         importer.turn()
     with busy.held(), pytest.raises(StoreUnavailable):
         importer.round()
-    assert resume_names(store, account.id) == ["1", "2"]
+    assert resume_names(store, ana.id) == ["1", "2"]
     importer.round()
-    assert resume_names(store, account.id) == list("12345")
+    assert resume_names(store, ana.id) == list("12345")
     assert the_report(root, "_done")["message"] == "Imported: 5 done"
 
 
 def test_one_that_was_cut_off_is_gone_on_with_and_remembers_what_was_imported(
-    store: Store, root: Path, an_account: MakeAccount, an_importer: MakeImporter
+    store: Store, root: Path, ana: AccountInfo, an_importer: MakeImporter
 ) -> None:
-    account = an_account()
     drop(root, "ana/many.ndjson", lines(*"12345"))
     dying = an_importer(settle_s=0, slice_items=2)
-    while not resume_names(store, account.id):
+    while not resume_names(store, ana.id):
         dying.turn()
-    (_, second) = listing.list_page(store, account.id).entries
-    listing.delete_resume(store, account.id, second.id)
+    (_, second) = listing.list_page(store, ana.id).entries
+    listing.delete_resume(store, ana.id, second.id)
     dying.close()
     an_importer(settle_s=0).round()
-    assert resume_names(store, account.id) == ["1", "3", "4", "5"]
+    assert resume_names(store, ana.id) == ["1", "3", "4", "5"]
     assert the_report(root, "_done")["message"] == "Imported: 5 done"
 
 
 def test_one_whose_account_goes_meanwhile_says_so(
-    store: Store, root: Path, an_account: MakeAccount, an_importer: MakeImporter
+    store: Store, root: Path, ana: AccountInfo, an_importer: MakeImporter
 ) -> None:
-    account = an_account()
     drop(root, "ana/many.ndjson", lines(*"12345"))
     importer = an_importer(settle_s=0, slice_items=2)
-    while not resume_names(store, account.id):
+    while not resume_names(store, ana.id):
         importer.turn()
     accounts.delete_account(store, "ana", with_resumes=True)
     importer.round()
@@ -268,13 +257,8 @@ def test_one_whose_account_goes_meanwhile_says_so(
 
 
 def test_one_that_changes_after_it_was_quiet_waits_once_more(
-    store: Store,
-    root: Path,
-    monotonic: FakeMonotonic,
-    an_account: MakeAccount,
-    an_importer: MakeImporter,
+    store: Store, root: Path, monotonic: FakeMonotonic, ana: AccountInfo, an_importer: MakeImporter
 ) -> None:
-    account = an_account()
     alias = root.parent / "alias"
     os.link(drop(root, "ana/many.ndjson", lines("1", "2")), alias)
     importer = an_importer(settle_s=5)
@@ -285,11 +269,11 @@ def test_one_that_changes_after_it_was_quiet_waits_once_more(
     for _ in range(2):
         importer.round()
         monotonic.advance(2)
-    assert resume_names(store, account.id) == []
+    assert resume_names(store, ana.id) == []
     assert importer.summary().waiting == 1
     monotonic.advance(3)
     importer.round()
-    assert resume_names(store, account.id) == ["1", "2", "3"]
+    assert resume_names(store, ana.id) == ["1", "2", "3"]
 
 
 # More than the plan allows

@@ -16,6 +16,7 @@ from importer.running import Runner
 from importer.telling import Remarks
 from resumes.errors import OutcomeUnknown, StoreUnavailable
 from resumes.store import Store
+from resumes.store.accounts import AccountInfo
 from tests.importer.builders import (
     FakeMonotonic,
     MakeAccount,
@@ -44,26 +45,20 @@ NOTHING_NEW = "Nothing new is taken until that is over"
 
 
 def test_while_the_store_is_out_of_reach_nothing_new_is_taken(
-    store: Store,
-    root: Path,
-    told: Told,
-    busy: Busy,
-    an_account: MakeAccount,
-    an_importer: MakeImporter,
+    store: Store, root: Path, told: Told, busy: Busy, ana: AccountInfo, an_importer: MakeImporter
 ) -> None:
-    account = an_account()
-    importer = an_importer()
+    importer = an_importer(write_timeout_s=0.5)
     drop(root, "ana/1.json", a_document("1"))
     drop(root, "ana/2.ndjson", lines("2a", "2b"))
     with busy.held():
-        for _ in range(3):
+        for _ in range(2):
             with pytest.raises(StoreUnavailable):
                 importer.round()
             drop(root, "ana/3.json", a_document("3"))
         assert (root / "ana/3.json").exists()
         assert told.files == []
     importer.round()
-    assert resume_names(store, account.id) == ["1", "3"]
+    assert resume_names(store, ana.id) == ["1", "3"]
     assert importer.summary().waiting == 1
 
 
@@ -95,25 +90,23 @@ def test_after_an_unknown_outcome_the_ledger_decides(
 
 
 def test_a_drain_gives_up_when_the_store_stays_out_of_reach(
-    root: Path, told: Told, busy: Busy, an_account: MakeAccount, drain: Drain
+    root: Path, told: Told, busy: Busy, ana: AccountInfo, drain: Drain
 ) -> None:
-    an_account()
     drop(root, "ana/1.json")
     with busy.held(), pytest.raises(StoreUnavailable):
-        drain()
+        drain(write_timeout_s=0.05)
     (notice,) = told.notices
     assert notice.startswith("The store is busy")
     assert notice.endswith(NOTHING_NEW)
 
 
 def test_a_store_out_of_reach_is_told_once_and_again_when_it_is_over(
-    root: Path, told: Told, busy: Busy, an_account: MakeAccount, an_importer: MakeImporter
+    root: Path, told: Told, busy: Busy, ana: AccountInfo, an_importer: MakeImporter
 ) -> None:
-    an_account()
     drop(root, "ana/1.json")
     beats: list[int] = []
     busy.acquire()  # before the first turn, which would import the file
-    with run(an_importer(), told, lambda: beats.append(len(told.notices))):
+    with run(an_importer(write_timeout_s=0.5), told, lambda: beats.append(len(told.notices))):
         wait_until(lambda: beats.count(1) > 3)
         busy.release()
         wait_until(lambda: len(told.notices) == 2)
@@ -164,9 +157,8 @@ def test_failures_back_off_longer_each_time_up_to_a_limit(
 
 
 def test_a_full_disk_stops_the_round_and_changes_nothing(
-    root: Path, told: Told, an_account: MakeAccount, an_importer: MakeImporter
+    root: Path, told: Told, ana: AccountInfo, an_importer: MakeImporter
 ) -> None:
-    an_account()
     drop(root, "ana/1.json")
     importer = an_importer()
     with a_full_disk(), pytest.raises((OSError, StoreUnavailable)):
@@ -181,10 +173,9 @@ def test_what_changed_after_its_commit_while_the_disk_is_full_is_imported_later(
     root: Path,
     told: Told,
     monotonic: FakeMonotonic,
-    an_account: MakeAccount,
+    ana: AccountInfo,
     an_importer: MakeImporter,
 ) -> None:
-    account = an_account()
     alias = root.parent / "alias"
     os.link(drop(root, "ana/cv.json", a_document("First")), alias)
     full: list[Any] = []
@@ -201,7 +192,7 @@ def test_what_changed_after_its_commit_while_the_disk_is_full_is_imported_later(
     for _ in range(4):
         importer.round()
         monotonic.advance(5)
-    assert resume_names(store, account.id) == ["First", "Second"]
+    assert resume_names(store, ana.id) == ["First", "Second"]
     assert not importer.is_stuck
     importer.close()
     assert is_tidy(root)
@@ -211,13 +202,8 @@ def test_what_changed_after_its_commit_while_the_disk_is_full_is_imported_later(
 
 
 def test_a_file_that_may_not_be_read_fails_after_twelve_settling_times(
-    root: Path,
-    told: Told,
-    monotonic: FakeMonotonic,
-    an_account: MakeAccount,
-    an_importer: MakeImporter,
+    root: Path, told: Told, monotonic: FakeMonotonic, ana: AccountInfo, an_importer: MakeImporter
 ) -> None:
-    an_account()
     drop(root, "ana/1.json").chmod(0)
     importer = an_importer(settle_s=5)
     with bound_by_permissions():
@@ -280,9 +266,8 @@ def test_a_drain_does_not_wait_for_what_cannot_be_taken_or_looked_into(
 
 
 def test_a_drain_gives_up_on_what_cannot_be_filed(
-    root: Path, an_account: MakeAccount, drain: Drain
+    root: Path, ana: AccountInfo, drain: Drain
 ) -> None:
-    an_account()
     (root / "_done").touch()
     drop(root, "ana/1.json")
     summary = drain()
@@ -290,9 +275,8 @@ def test_a_drain_gives_up_on_what_cannot_be_filed(
 
 
 def test_a_drain_waits_for_what_settles_and_not_when_it_is_stopped(
-    root: Path, told: Told, an_account: MakeAccount, drain: Drain
+    root: Path, told: Told, ana: AccountInfo, drain: Drain
 ) -> None:
-    an_account()
     drop(root, "ana/cut.json", b"{")
     stopped = threading.Event()
     stopped.set()
@@ -304,9 +288,8 @@ def test_a_drain_waits_for_what_settles_and_not_when_it_is_stopped(
 
 
 def test_a_drain_that_waits_for_long_says_for_what(
-    store: Store, root: Path, told: Told, an_account: MakeAccount, an_importer: MakeImporter
+    store: Store, root: Path, told: Told, ana: AccountInfo, an_importer: MakeImporter
 ) -> None:
-    an_account()
     drop(root, "ana/\x1b.json", b"{")
     stop = threading.Event()
 
@@ -326,9 +309,8 @@ def test_a_drain_that_waits_for_long_says_for_what(
 
 
 def test_a_folder_that_vanishes_is_trouble_until_it_is_back(
-    root: Path, told: Told, an_account: MakeAccount, an_importer: MakeImporter
+    root: Path, told: Told, ana: AccountInfo, an_importer: MakeImporter
 ) -> None:
-    an_account()
     importer = an_importer()
     root.rename(root.with_name("away"))
     with run(importer, told):

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from resumes.store import Store
+from resumes.store.accounts import AccountInfo
 from tests.importer.builders import (
     FakeMonotonic,
     MakeAccount,
@@ -27,11 +28,10 @@ def test_what_is_no_whole_resume_is_judged_after_it_was_quiet(
     root: Path,
     told: Told,
     monotonic: FakeMonotonic,
-    an_account: MakeAccount,
+    ana: AccountInfo,
     an_importer: MakeImporter,
     body: bytes,
 ) -> None:
-    an_account()
     drop(root, "ana/cv.json", body)
     importer = an_importer(settle_s=5, scan_s=600)
     importer.round()
@@ -47,9 +47,8 @@ def test_what_is_no_whole_resume_is_judged_after_it_was_quiet(
 
 
 def test_without_a_settling_time_everything_is_judged_at_once(
-    root: Path, told: Told, an_account: MakeAccount, an_importer: MakeImporter
+    root: Path, told: Told, ana: AccountInfo, an_importer: MakeImporter
 ) -> None:
-    an_account()
     drop(root, "ana/cv.json", b"{")
     an_importer(settle_s=0).round()
     assert told.outcomes() == {"ana/cv.json": "failed"}
@@ -60,11 +59,10 @@ def test_a_change_starts_the_time_again(
     root: Path,
     told: Told,
     monotonic: FakeMonotonic,
-    an_account: MakeAccount,
+    ana: AccountInfo,
     an_importer: MakeImporter,
     change: str,
 ) -> None:
-    an_account()
     path = drop(root, "ana/cv.json", b"{}")
     before = path.stat()
     importer = an_importer(settle_s=5)
@@ -88,13 +86,8 @@ def test_a_change_starts_the_time_again(
 
 
 def test_each_file_has_a_settling_time_of_its_own(
-    root: Path,
-    told: Told,
-    monotonic: FakeMonotonic,
-    an_account: MakeAccount,
-    an_importer: MakeImporter,
+    root: Path, told: Told, monotonic: FakeMonotonic, ana: AccountInfo, an_importer: MakeImporter
 ) -> None:
-    an_account()
     importer = an_importer(settle_s=5)
     for name in ("first", "second", "gone"):
         path = drop(root, f"ana/{name}.json", b"{")
@@ -112,13 +105,8 @@ def test_each_file_has_a_settling_time_of_its_own(
 
 
 def test_a_file_that_was_taken_back_and_comes_again_settles_anew(
-    root: Path,
-    told: Told,
-    monotonic: FakeMonotonic,
-    an_account: MakeAccount,
-    an_importer: MakeImporter,
+    root: Path, told: Told, monotonic: FakeMonotonic, ana: AccountInfo, an_importer: MakeImporter
 ) -> None:
-    an_account()
     path = drop(root, "ana/cv.json", b"{")
     importer = an_importer(settle_s=5)
     importer.round()
@@ -143,22 +131,21 @@ def test_i4_a_file_that_is_never_closed_is_imported_after_a_minute_and_twelve_se
     store: Store,
     root: Path,
     monotonic: FakeMonotonic,
-    an_account: MakeAccount,
+    ana: AccountInfo,
     an_importer: MakeImporter,
     settle_s: float,
     quiet_s: float,
 ) -> None:
-    account = an_account()
     importer = an_importer(settle_s=settle_s)
     with drop(root, "ana/cv.json", a_document("1")).open("r+b"):
         importer.round()
         importer.round()
         monotonic.advance(quiet_s - 0.1)
         importer.round()
-        assert resume_names(store, account.id) == []
+        assert resume_names(store, ana.id) == []
         monotonic.advance(1.2)
         importer.round()
-        assert resume_names(store, account.id) == ["1"]
+        assert resume_names(store, ana.id) == ["1"]
 
 
 @pytest.mark.parametrize("change", ["append", "replace", "remove"])
@@ -167,11 +154,10 @@ def test_a_file_that_changes_while_it_is_taken_is_imported_as_it_is_in_the_end(
     root: Path,
     told: Told,
     monotonic: FakeMonotonic,
-    an_account: MakeAccount,
+    ana: AccountInfo,
     an_importer: MakeImporter,
     change: str,
 ) -> None:
-    account = an_account()
     path = drop(root, "ana/cv.json", a_document("First"))
     alias = root.parent / "alias"
     os.link(path, alias)
@@ -193,7 +179,7 @@ def test_a_file_that_changes_while_it_is_taken_is_imported_as_it_is_in_the_end(
         importer.round()
         monotonic.advance(5)
     expected = [] if change == "remove" else ["Second"]
-    assert resume_names(store, account.id) == expected
+    assert resume_names(store, ana.id) == expected
     assert counts(root, "done", "failed") == [len(expected), 0]
     assert importer.summary().waiting == 0
 
@@ -203,10 +189,9 @@ def test_a_report_of_ours_is_waited_for_by_nobody_until_it_changes(
     root: Path,
     told: Told,
     monotonic: FakeMonotonic,
-    an_account: MakeAccount,
+    ana: AccountInfo,
     an_importer: MakeImporter,
 ) -> None:
-    account = an_account()
     importer = an_importer(settle_s=5)
     drop(root, "ana/bad.json", b"{")
     importer.round()
@@ -221,7 +206,7 @@ def test_a_report_of_ours_is_waited_for_by_nobody_until_it_changes(
     assert len(told.files) == 1
     path.write_bytes(a_document("Ada"))
     importer.round()
-    assert resume_names(store, account.id) == ["Ada"]
+    assert resume_names(store, ana.id) == ["Ada"]
 
 
 def test_a_link_that_was_put_where_a_file_was_is_not_followed(
@@ -229,10 +214,9 @@ def test_a_link_that_was_put_where_a_file_was_is_not_followed(
     told: Told,
     tmp_path: Path,
     monotonic: FakeMonotonic,
-    an_account: MakeAccount,
+    ana: AccountInfo,
     an_importer: MakeImporter,
 ) -> None:
-    an_account()
     theirs = drop(tmp_path, "secret.json")
     path = drop(root, "ana/cv.json")
 

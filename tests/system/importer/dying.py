@@ -19,15 +19,16 @@ from importer.changes import Changes
 from importer.options import Options
 from importer.rounds import Importer
 from importer.running import Runner
-from importer.steps import Step
+from importer.steps import unobserved
 from importer.telling import Remarks
 from resumes.store import open_store
+from tests.importer.builders import Moment, during
 
 
 class Point(StrEnum):
     """Where an importer dies."""
 
-    CLAIMED = "once a file is claimed"
+    NOTED = "before a file is opened"
     READ = "once a batch is read"
     COMMITTING = "inside the transaction"
     COMMITTED = "after the commit, before a move"
@@ -36,12 +37,12 @@ class Point(StrEnum):
     MOVED = "once a file is moved"
 
 
-STEPS = {
-    Point.CLAIMED: Step.CLAIMED,
-    Point.READ: Step.READ,
-    Point.COMMITTED: Step.COMMITTED,
-    Point.REPORTED: Step.REPORT_WRITTEN,
-    Point.MOVED: Step.MOVED,
+MOMENTS = {
+    Point.NOTED: Moment.NOTED,
+    Point.READ: Moment.READ,
+    Point.COMMITTED: Moment.COMMITTED,
+    Point.REPORTED: Moment.REPORTED,
+    Point.MOVED: Moment.MOVED,
 }
 
 
@@ -65,7 +66,7 @@ def drain(home: Path, point: Point, nth: int) -> None:
     if point is Point.REPORTING:
         # Everything of the report is in a temporary file, which has not got its name yet.
         sys.addaudithook(lambda event, values: come() if _names_report(event, values) else None)
-    step = STEPS.get(point)
+    moment = MOMENTS.get(point)
     with open_store(f"sqlite:///{home / 'resumes.db'}") as store:
         remarks = Remarks(lambda notice: None)
         changes = Changes()
@@ -76,7 +77,7 @@ def drain(home: Path, point: Point, nth: int) -> None:
             on_file=lambda file: None,
             remarks=remarks,
             changes=changes,
-            observe=lambda reached: come() if reached is step else None,
+            observe=during(moment, come) if moment else unobserved,
         )
         Runner(importer, changes, remarks).drain(threading.Event())
         importer.close()

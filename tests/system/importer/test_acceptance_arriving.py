@@ -2,16 +2,15 @@
 
 import subprocess
 import threading
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from importer.options import Options
 from importer.rounds import Importer
-from importer.steps import Step
 from importer.telling import Remarks
 from resumes.store import accounts
+from tests.importer.builders import Moment, during
 from tests.resumes.builders import a_document
 from tests.system.importer.scenes import Scene
 
@@ -93,40 +92,24 @@ def test_what_is_dropped_for_an_account_that_was_just_deleted_stays(scene: Scene
     scene.check_resumes({"ana": ["late"], "bo": ["Bo"]})
 
 
-VanishAt = Callable[[Path], list[Path]]
-
-
-def in_the_inbox(root: Path) -> list[Path]:
-    return [root / "ana" / "gone.json"]
-
-
-def among_the_claims(root: Path) -> list[Path]:
-    claims = [path for path in (root / ".work").glob("*/*/*") if not path.name.endswith(".tmp")]
-    return [path for path in claims if b"gone" in path.read_bytes()]
+def files_that_vanish(root: Path) -> list[Path]:
+    """The file that somebody takes back, wherever it lies."""
+    paths = [*root.glob("ana/*.json"), *root.glob(".work/*/*/*")]
+    return [path for path in paths if path.suffix != ".tmp" and b"gone" in path.read_bytes()]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("step", "where"),
-    [
-        (Step.JOURNAL_WRITTEN, in_the_inbox),
-        (Step.CLAIMED, among_the_claims),
-        (Step.READ, among_the_claims),
-        (Step.COMMITTED, among_the_claims),
-    ],
-    ids=["before it is opened", "once it is claimed", "once it is read", "once it is stored"],
-)
+@pytest.mark.parametrize("moment", [Moment.NOTED, Moment.READ, Moment.COMMITTED])
 def test_a_file_that_vanishes_is_no_error_and_stops_no_other(
-    scene: Scene, caplog: pytest.LogCaptureFixture, step: Step, where: VanishAt
+    scene: Scene, caplog: pytest.LogCaptureFixture, moment: Moment
 ) -> None:
     scene.account("ana")
     scene.drop("ana/gone.json", a_document("gone"))
     scene.drop("ana/stays.json", a_document("stays"))
 
-    def vanish(reached: Step) -> None:
-        if reached is step:
-            for path in where(scene.root):
-                path.unlink(missing_ok=True)
+    def vanish() -> None:
+        for path in files_that_vanish(scene.root):
+            path.unlink()
 
     with scene.store() as store:
         importer = Importer(
@@ -135,7 +118,7 @@ def test_a_file_that_vanishes_is_no_error_and_stops_no_other(
             Options(settle_s=0, workers=0),
             on_file=scene.told.append,
             remarks=Remarks(scene.notices.append),
-            observe=vanish,
+            observe=during(moment, vanish),
         )
         importer.round()
         scene.drop("ana/next.json", a_document("next"))
@@ -144,7 +127,7 @@ def test_a_file_that_vanishes_is_no_error_and_stops_no_other(
     assert scene.notices == []
     assert caplog.records == []
     # What was read before it went is stored all the same.
-    kept = ["gone"] if step in (Step.READ, Step.COMMITTED) else []
+    kept = [] if moment is Moment.NOTED else ["gone"]
     assert {file.name for file in scene.told} >= {"ana/stays.json", "ana/next.json"}
     scene.check_resumes({"ana": ["stays", "next", *kept]})
 
