@@ -100,6 +100,7 @@ def test_a_number_that_no_clock_can_have_given_does_not_set_the_order_of_others(
     importer.round()
     names = sorted(path.name for path in filed(root, "_held"))
     assert [name.startswith("f" * 24) for name in names] == [False, False, False, True]
+    assert [len(name.partition("-")[0]) for name in names] == [24] * 4
 
 
 def test_held_files_of_one_account_are_one_queue_wherever_they_lie(

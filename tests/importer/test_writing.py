@@ -148,6 +148,25 @@ def test_i4_a_file_that_is_never_closed_is_imported_after_a_minute_and_twelve_se
         assert resume_names(store, ana.id) == ["1"]
 
 
+def test_i4_quiet_before_a_write_does_not_count_for_a_file_that_is_still_open(
+    store: Store,
+    root: Path,
+    monotonic: FakeMonotonic,
+    ana: AccountInfo,
+    an_importer: MakeImporter,
+) -> None:
+    importer = an_importer(settle_s=1)
+    with drop(root, "ana/cv.json", a_document("1")).open("r+b", buffering=0) as writer:
+        importer.round()
+        monotonic.advance(61)
+        writer.write(a_document("First"))
+        os.utime(writer.fileno(), (0, 0))
+        importer.round()
+        monotonic.advance(2)
+        importer.round()
+        assert resume_names(store, ana.id) == []
+
+
 @pytest.mark.parametrize("change", ["append", "replace", "remove"])
 def test_a_file_that_changes_while_it_is_taken_is_imported_as_it_is_in_the_end(
     store: Store,
