@@ -1,10 +1,18 @@
 """Clocks that are set while resumes are created and followed."""
 
+import contextlib
+import json
+import os
 import random
+import struct
+import subprocess
 import threading
+import time
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import timedelta
 from itertools import pairwise
 from pathlib import Path
+from typing import Final
 
 import pytest
 
@@ -13,8 +21,14 @@ from resumes.errors import InvalidKey
 from resumes.store import Store, accounts, creating, keys, listing, open_store
 from tests.chaos import checker, stores
 from tests.chaos.campaign import Figures
-from tests.resumes.builders import a_resume
+from tests.chaos.pauses import let_pass
+from tests.resumes.builders import a_document, a_resume
+from tests.system import programs
+from tests.system.importer import oracle
 from tests.system.importer.clocks import HOUR_US, JumpingClock
+from tests.system.server import killed_servers, load
+from tests.system.server.load import Client
+from tests.system.server.scenes import page_of
 
 JUMPS = 400
 CREATES_A_JUMP = 5
@@ -103,3 +117,137 @@ def is_accepted(store: Store, secret: str) -> bool:
     except InvalidKey:
         return False
     return True
+
+
+SETTABLE: Final = """
+import mmap, os, struct, time
+
+with open(os.environ["CLOCK_AHEAD"], "rb") as file:
+    ahead = mmap.mmap(file.fileno(), 8, access=mmap.ACCESS_READ)
+time_ns = time.time_ns
+time.time_ns = lambda: time_ns() + struct.unpack("q", ahead[:])[0]
+time.time = lambda: time.time_ns() / 1_000_000_000
+"""
+"""What each of the Python processes runs at its start: its clock is ahead by what the file says."""
+
+SETS: Final = 60
+HOUR_S: Final = 3_600
+YEAR_S: Final = 365 * 24 * HOUR_S
+PROGRAMS: Final = {
+    "api": ("serve", "--json", "--port", "0"),
+    "two workers": ("serve", "--json", "--port", "0", "--workers", "2"),
+    "importer": ("watch", "--settle", "0.2"),
+    "another importer": ("watch", "--settle", "0.2"),
+}
+WRITERS: Final = 4
+
+
+class WallClock:
+    """The clock of a program and of all that it starts."""
+
+    def __init__(self, folder: Path, name: str) -> None:
+        self._path = folder / f"{name}.clock"
+        (folder / "sitecustomize.py").write_text(SETTABLE)
+        self.put_ahead(0)
+
+    def put_ahead(self, seconds: float) -> None:
+        """Set it ahead of the machine's clock, or behind."""
+        mode = "r+b" if self._path.exists() else "wb"  # the file is mapped: it stays the same
+        with self._path.open(mode) as file:
+            file.write(struct.pack("q", int(seconds * 1_000_000_000)))
+
+    @property
+    def environment(self) -> Mapping[str, str]:
+        """The environment of a program that has this clock."""
+        own = {"CLOCK_AHEAD": str(self._path), "PYTHONPATH": str(self._path.parent)}
+        return {**os.environ, **own}
+
+
+@contextlib.contextmanager
+def programs_of(
+    url: str, home: Path, clocks: Mapping[str, WallClock]
+) -> Iterator[Sequence["subprocess.Popen[str]"]]:
+    """Run a program for each clock during the block, and let it end by itself after it."""
+    with contextlib.ExitStack() as stack:
+        running = []
+        for name, clock in clocks.items():
+            log = stack.enter_context((home / f"{name}.log").open("w"))
+            program = subprocess.Popen(
+                programs.command(home, "--database", url, *PROGRAMS[name]),
+                stdout=subprocess.PIPE if name in ("api", "two workers") else subprocess.DEVNULL,
+                stderr=log,
+                text=True,
+                env=clock.environment,
+            )
+            running.append(stack.enter_context(program))
+            stack.callback(program.kill)
+        yield running
+        for program in running:
+            program.terminate()
+        assert [program.wait(30) for program in running] == [0] * len(running)
+
+
+def a_follower(key: str, url: str, seen: list[str]) -> Client:
+    """Make a client that goes on with the last id that it saw."""
+    client: Client
+
+    def make(number: int) -> tuple[str, bytes]:
+        last = client.attempts[-1].answer if client.attempts else None
+        if last is not None:
+            seen.extend(entry["id"] for entry in last.json["resumes"])
+        return "", load.a_request(key, path=page_of(seen[-1] if seen else ""))
+
+    client = Client(url, make, pause_s=0.01)
+    return client
+
+
+@pytest.mark.chaos(
+    12,
+    fault="processes on one store have clocks of their own, which are set back and forth",
+    promise="who follows the cursor misses nothing, and each create and each file is stored once",
+)
+def test_processes_whose_clocks_differ_lose_and_repeat_nothing(
+    url: str, tmp_path: Path, figures: Figures, seed: random.Random
+) -> None:
+    """Two servers, one with two workers, and two importers of one folder; 60 times the clock of one
+    of them is set a minute, an hour or a year ahead or back, to 1970, to 2040 or right, while four
+    clients create, two follow and files come in."""
+    home, inbox = tmp_path, tmp_path / "inbox"
+    key = stores.make_account(url)
+    with open_store(url) as store:
+        accounts.create_account(store, "bo", plan="business")
+    (inbox / "bo").mkdir(parents=True)
+    to_1970_s = 24 * HOUR_S - time.time()
+    choices = [0, 60, -60, HOUR_S, -HOUR_S, YEAR_S, -YEAR_S, to_1970_s, to_1970_s + 70 * YEAR_S]
+    clocks = {name: WallClock(tmp_path, name) for name in PROGRAMS}
+    seen: list[list[str]] = [[], []]
+    with programs_of(url, home, clocks) as running:
+        urls = [json.loads(one.stdout.readline())["url"] for one in running if one.stdout]
+        followers = [a_follower(key, urls[n], seen[n]) for n in range(2)]
+        writers = [killed_servers.a_writer(key, urls[n % 2], f"{n}") for n in range(WRITERS)]
+        with load.running([*writers, *followers]):
+            for number in range(SETS):
+                seed.choice(list(clocks.values())).put_ahead(seed.choice(choices))
+                for part in range(5):
+                    name = f"{number}-{part}.json"
+                    (inbox / "bo" / name).write_bytes(a_document(name))
+                let_pass(seed.uniform(0.05, 0.3))
+        programs.wait_until(lambda: oracle.tally(inbox).done == SETS * 5, within_s=120)
+    attempts = load.attempts_of(writers)
+    found = checker.check_attempts(url, attempts)
+    with open_store(url) as store:
+        ids = [resume_id for resume_id, _ in checker.iter_stored(store)]
+        files = [name for _, name in checker.iter_stored(store, "bo")]
+    expected = (f"{number}-{part}.json" for number in range(SETS) for part in range(5))
+    missing, doubled = checker.count_differences(expected, files)
+    pages = [one.answer.json for follower in followers for one in follower.attempts if one.answer]
+    years = {entry["createdAt"][:4] for page in pages for entry in page["resumes"]}
+    figures["sets"], figures["years_of_creates"] = SETS, len(years)
+    figures["acknowledged"] = found.stored
+    figures["files"] = len(files)
+    figures["missing"], figures["doubled"] = missing, doubled + found.doubled
+    figures["missed"] = sum(some != ids[: len(some)] for some in seen)
+    figures["errors"] = sum(one.answer is None or one.answer.status != 201 for one in attempts)
+    assert min(map(len, seen)) > 0
+    assert len(years) > 2
+    assert figures["missing"] == figures["doubled"] == figures["missed"] == figures["errors"] == 0
