@@ -5,6 +5,7 @@ import itertools
 import logging
 import os
 import re
+import signal
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -27,6 +28,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         choices=(*engines.NAMES, ALL),
         help="keep the stores of all tests that ask for one on this engine, or on each",
     )
+
+
+def pytest_configure() -> None:
+    """Have programs under test hear Ctrl-C, also where whoever started the tests ignores it."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
