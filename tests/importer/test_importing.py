@@ -19,7 +19,6 @@ from tests.importer.builders import (
     Moment,
     Told,
     an_account_with_room_for,
-    counts,
     drop,
     drop_aged,
     during,
@@ -79,23 +78,6 @@ def test_a_refused_file_gets_a_report_and_a_row(
     assert (row.reason, row.message, row.path) == told_in_report
     assert report["file"] == "ana/cv.json"
     assert told.files[0].reason == "invalid_resume"
-
-
-def test_the_same_content_is_a_duplicate_but_not_in_another_account(
-    store: Store, root: Path, an_account: MakeAccount, an_importer: MakeImporter
-) -> None:
-    ana, bo = an_account("ana"), an_account("bo")
-    drop(root, "ana/1.json", a_document("Ada"))
-    drop(root, "ana/2.json", b"\n " + a_document("Ada") + b"\r\n")
-    os.link(root / "ana/1.json", root / "ana/3.json")
-    drop(root, "bo/1.json", a_document("Ada"))
-    importer = an_importer()
-    importer.round()
-    assert (resume_names(store, ana.id), resume_names(store, bo.id)) == (["Ada"], ["Ada"])
-    assert counts(root, "done", "duplicate") == [2, 2]
-    drop(root, "ana/4.json", a_document("Ada"))
-    importer.round()
-    assert counts(root, "done", "duplicate") == [2, 3]
 
 
 def test_a_file_over_the_limit_is_refused_after_settling(
@@ -174,25 +156,6 @@ def test_one_file_that_the_store_cannot_take_does_not_fail_its_batch(
 
 
 # Names, and what is no file to import
-
-
-def test_any_name_is_imported_and_told_escaped(
-    store: Store, root: Path, told: Told, ana: AccountInfo, an_importer: MakeImporter
-) -> None:
-    names = [
-        b"a\nb.json",
-        b"bad\xff.json",
-        b"-rf.json",
-        b"$(x);`.json",
-        b"n" * 250 + b".json",
-        b"\xe2\x80\xae.json",
-    ]
-    for name in names:
-        drop(root, "ana/" + os.fsdecode(name))
-    an_importer().round()
-    assert [file.outcome for file in told.files] == [FileOutcome.DONE] * len(names)
-    assert all(file.name.isprintable() for file in told.files)
-    assert all(row.name.isprintable() for row in ledger.list_files(store))
 
 
 IMPORTED = ["1.JSON", "deep/er/2.Json", "_done/3.json", "_4.json"]

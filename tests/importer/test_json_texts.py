@@ -315,17 +315,6 @@ def test_of_an_array_that_is_no_json_as_a_whole_nothing_is_given(
     assert refusal.byte_offset == offset
 
 
-def test_an_array_of_more_items_than_are_taken_is_refused() -> None:
-    assert len(parts_of(b"[" + b",".join([b"{}"] * LIMITS.max_parts) + b"]")) == LIMITS.max_parts
-    refusal = refusal_of(b"[" + b",".join([b"{}"] * (LIMITS.max_parts + 1)) + b"]")
-    assert refusal.reason is Reason.TOO_LARGE
-
-
-def test_the_only_value_has_the_size_of_the_api() -> None:
-    assert parts_of(b"x" * LIMITS.max_bytes)
-    assert refusal_of(b"x" * (LIMITS.max_bytes + 1)).reason is Reason.TOO_LARGE
-
-
 def test_lines_are_told_by_name_or_by_look() -> None:
     assert [part.place for part in parts_of(b'{"a":1}\n{"b":2}')] == ["line 1", "line 2"]
     assert [part.place for part in parts_of(b'{"a":1}\nx')] == [""]

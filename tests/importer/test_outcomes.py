@@ -148,19 +148,6 @@ def test_no_control_character_and_no_surrogate_gets_into_a_report(
     assert not {"\x1b", "\n", "\u202e", "\ud800"} & set(str(json.loads(text)["message"]))
 
 
-def test_a_time_that_no_calendar_holds_is_left_out(
-    root: Path, ana: AccountInfo, an_importer: MakeImporter
-) -> None:
-    try:
-        os.utime(drop(root, "ana/cv.json", b"{"), (0, 2**40))
-    except (OSError, OverflowError):
-        pytest.skip("this file system has no such times")
-    if (root / "ana/cv.json").stat().st_mtime < 2**40:
-        pytest.skip("this file system has no such times")
-    an_importer(settle_s=0).round()
-    assert the_report(root, "_failed")["modified_at"] is None
-
-
 @pytest.mark.parametrize(
     "body",
     [

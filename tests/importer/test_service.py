@@ -25,7 +25,6 @@ from tests.importer.builders import (
     drop,
     filed,
     is_tidy,
-    names_below,
     resume_names,
     set_limit,
     wait_until,
@@ -55,14 +54,6 @@ def test_once_drains_also_what_has_to_settle(
 
 def test_an_empty_folder_is_drained_at_once(drain: Drain) -> None:
     assert drain(settle_s=60) == Summary()
-
-
-def test_more_than_a_batch_is_drained(
-    store: Store, root: Path, told: Told, ana: AccountInfo, drain: Drain, watched: Watched
-) -> None:
-    for number in range(250):
-        drop(root, f"ana/{number % 7}/{number}.json")
-    assert drain(settle_s=0.05) == Summary(done=250)
 
 
 @pytest.mark.parametrize(
@@ -176,18 +167,6 @@ def test_an_importer_that_cannot_be_announced_imports_all_the_same(
         busy.release()
         drop(root, "ana/1.json")
         wait_until(lambda: told.outcomes() == {"ana/1.json": "done"})
-
-
-def test_a_dry_run_changes_nothing(
-    store: Store, root: Path, told: Told, ana: AccountInfo, drain: Drain, watched: Watched
-) -> None:
-    drop(root, "ana/1.json")
-    drop(root, "ana/2.json", b"{}")
-    assert drain(dry_run=True) == Summary(done=1, failed=1)
-    assert told.outcomes() == {"ana/1.json": "done", "ana/2.json": "failed"}
-    assert names_below(root) == ["ana/1.json", "ana/2.json"]
-    assert resume_names(store, ana.id) == []
-    assert ledger.list_files(store) == []
 
 
 @pytest.mark.parametrize("once", [True, False])

@@ -28,7 +28,6 @@ from tests.importer.builders import (
     counts,
     drop,
     during,
-    filed,
     is_tidy,
     lines,
     resume_names,
@@ -306,20 +305,6 @@ def test_a_drain_that_waits_for_long_says_for_what(
 
 
 # The watched folder itself
-
-
-def test_a_folder_that_vanishes_is_trouble_until_it_is_back(
-    root: Path, told: Told, ana: AccountInfo, an_importer: MakeImporter
-) -> None:
-    importer = an_importer()
-    root.rename(root.with_name("away"))
-    with run(importer, told):
-        wait_until(lambda: any("Nothing new is taken" in notice for notice in told.notices))
-        assert not root.exists()
-        root.mkdir()
-        drop(root, "ana/1.json")
-        wait_until(lambda: len(filed(root, "_done")) == 1)
-        wait_until(lambda: "Importing goes on" in told.notices)
 
 
 def test_an_inbox_that_vanishes_and_is_back_needs_no_restart(

@@ -126,17 +126,6 @@ def test_a_dropped_file_marks_its_folder_alone(bench: Bench, watcher: Watcher) -
     assert bench.changes.take().names == {""}
 
 
-def test_a_file_is_heard_of_soon(bench: Bench, watcher: Watcher) -> None:
-    waits: list[float] = []
-    for number in range(10):
-        dropped = time.monotonic()
-        drop(bench.root, f"ana/{number}.json")
-        assert bench.changes.wait(60)
-        waits.append(time.monotonic() - dropped)
-        bench.changes.take()
-    assert min(waits) < 0.2
-
-
 def test_a_folder_moved_in_with_files_is_heard_of(
     bench: Bench, watcher: Watcher, tmp_path: Path
 ) -> None:
@@ -290,19 +279,6 @@ def test_a_watcher_that_always_fails_is_told_of_once(bench: Bench) -> None:
     assert bench.states == [("watcher", HealthState.DEGRADED)]
     assert bench.marked_all >= 7
     assert not watcher.is_polling
-
-
-def test_polling_that_was_asked_for_makes_no_watcher(bench: Bench) -> None:
-    (bench.root / "ana").mkdir()
-    source = FakeSource()
-    with watching(bench.root, bench.changes, bench.health, poll=True, source=source) as watcher:
-        bench.scan(watcher)
-        assert watcher.is_polling
-        assert watcher_threads() == []
-    assert source.made == []
-    (finding,) = bench.told
-    assert finding.state is HealthState.POLLING
-    assert "polling was asked for" in finding.sentence
 
 
 def test_polling_is_chosen_by_the_file_system(bench: Bench) -> None:
