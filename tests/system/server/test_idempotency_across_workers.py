@@ -80,6 +80,31 @@ def test_32_creates_with_one_key_and_one_body_make_one_resume_and_have_one_answe
             assert count(tmp_path) == number + 1
 
 
+def test_an_account_made_anew_has_no_answer_of_the_one_before(tmp_path: Path, key: str) -> None:
+    """Clients repeat one create of an account until that is deleted under them."""
+    told: set[str] = set()
+
+    def repeat(url: str, key: str) -> set[str]:
+        ids = set()
+        while (answer := post(url, key, a_document(), "once")).status_code == 201:
+            ids.add(answer.json()["id"])
+        assert answer.status_code == 401
+        return ids
+
+    with programs.serving(tmp_path, "--workers=2") as url, ThreadPoolExecutor(8) as pool:
+        for _ in range(5):
+            repeating = [pool.submit(repeat, url, key) for _ in range(8)]
+            programs.wait_until(lambda: count(tmp_path) == 1)
+            with open_store(f"sqlite:///{tmp_path / 'resumes.db'}") as store:
+                accounts.delete_account(store, "ada", with_resumes=True)
+                accounts.create_account(store, "ada", plan="business")
+                key = keys.create_key(store, "ada").secret
+            (made,) = set().union(*(one.result() for one in repeating))
+            assert made not in told
+            told.add(made)
+    assert count(tmp_path) == 0
+
+
 def test_of_two_bodies_with_one_key_one_is_created_and_the_other_is_422_everywhere(
     tmp_path: Path, key: str
 ) -> None:
