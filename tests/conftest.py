@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Final
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from tests import engines, postgres
 
@@ -19,6 +20,11 @@ ALL: Final = "all"
 
 LIMITS_S: Final = {"slow": 900, "timing": 900, "campaign": 3_600, "chaos": 3_600}
 """How long a test of these kinds may take; pyproject.toml has the limit of the others."""
+
+
+# Hypothesis too measures no time, neither of what is tried nor of what is made up for it.
+settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("untimed")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -29,6 +29,7 @@ async def test_a_deletion_waits_and_is_then_carried_out(
     stored(store, a_document(title="First"), a_document(title="Second"))
     async with running(store) as pilot:
         await shows(pilot.app, "Second")
+        monkeypatch.setattr(deletions.Deletions, "left_s", lambda *_: 10.0)
 
         await presses(pilot, "d")
 

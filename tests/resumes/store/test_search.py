@@ -1,5 +1,6 @@
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from itertools import count
 
 import pytest
@@ -19,6 +20,9 @@ pytestmark = pytest.mark.engines
 
 MakeAccount = Callable[..., AccountInfo]
 
+find_page = partial(search.find_page, monotonic=lambda: 0.0)
+"""Takes no time, and so is never late."""
+
 
 def fill(store: Store, account: AccountInfo, *names: str) -> list[str]:
     outcomes = creating.create(store, account.id, [a_person(name) for name in names])
@@ -33,7 +37,7 @@ def walk(store: Store, account: AccountInfo, words: str, *, limit: int) -> list[
     entries: list[Entry] = []
     cursor: str | None = ""
     while cursor is not None:
-        page, unindexed = search.find_page(
+        page, unindexed = find_page(
             store, account.id, words, cursor=cursor, limit=limit, patience_s=60
         )
         assert unindexed == 0
@@ -67,7 +71,7 @@ def test_title_name_and_address_are_searched(
         "nurse zola": [],
         "op": [],
     }.items():
-        assert ids(search.find_page(store, account.id, words)) == found, words
+        assert ids(find_page(store, account.id, words)) == found, words
 
 
 def test_what_is_found_is_as_a_list_shows_it(store: Store, an_account: MakeAccount) -> None:
@@ -99,8 +103,8 @@ def test_the_cursor_is_null_when_the_page_is_exactly_full(
     account = an_account()
     ada, *_ = fill(store, account, "Ada", "Bo", "Ada")
     search_filler.fill(store)
-    assert search.find_page(store, account.id, "ada", limit=2).page.cursor is None
-    assert search.find_page(store, account.id, "ada", limit=1).page.cursor == ada
+    assert find_page(store, account.id, "ada", limit=2).page.cursor is None
+    assert find_page(store, account.id, "ada", limit=1).page.cursor == ada
 
 
 def test_a_deleted_resume_is_not_found_and_its_id_is_a_position(
@@ -112,9 +116,9 @@ def test_a_deleted_resume_is_not_found_and_its_id_is_a_position(
     made += fill(store, account, "Ada", "Ada")
     for gone in (made[1], made[3]):
         listing.delete_resume(store, account.id, gone)
-    assert ids(search.find_page(store, account.id, "ada")) == made[::2]
-    assert ids(search.find_page(store, account.id, "ada", cursor=made[1])) == [made[2], made[4]]
-    assert ids(search.find_page(store, account.id, "ada", cursor=made[3])) == [made[4]]
+    assert ids(find_page(store, account.id, "ada")) == made[::2]
+    assert ids(find_page(store, account.id, "ada", cursor=made[1])) == [made[2], made[4]]
+    assert ids(find_page(store, account.id, "ada", cursor=made[3])) == [made[4]]
 
 
 @pytest.mark.parametrize("is_indexed", [False, True])
@@ -126,19 +130,19 @@ def test_nothing_of_another_account_is_found(
     (my_id,) = fill(store, mine, "Ada")
     if is_indexed:
         search_filler.fill(store)
-    assert ids(search.find_page(store, mine.id, "ada")) == [my_id]
-    assert search.find_page(store, "0" * 16, "ada") == Found(listing.Page([], None), 0)
+    assert ids(find_page(store, mine.id, "ada")) == [my_id]
+    assert find_page(store, "0" * 16, "ada") == Found(listing.Page([], None), 0)
 
 
 @pytest.mark.parametrize("words", ["", " ", "\t\n", "\u2003"])
 def test_blank_words_are_refused(store: Store, an_account: MakeAccount, words: str) -> None:
     with pytest.raises(InvalidArgument, match="Nothing to search for"):
-        search.find_page(store, an_account().id, words)
+        find_page(store, an_account().id, words)
 
 
 def test_a_malformed_cursor_is_refused(store: Store, an_account: MakeAccount) -> None:
     with pytest.raises(InvalidArgument, match="Invalid cursor"):
-        search.find_page(store, an_account().id, "ada", cursor="x")
+        find_page(store, an_account().id, "ada", cursor="x")
 
 
 HOSTILE = [
@@ -159,10 +163,10 @@ def test_no_words_raise_or_mean_more_than_themselves(
     terms = parse_terms(words)
     if not terms:
         with pytest.raises(InvalidArgument):
-            search.find_page(store, account.id, words)
+            find_page(store, account.id, words)
         return
     expected = 2 if all(term == "ada" for term in terms) else 0
-    assert len(ids(search.find_page(store, account.id, words))) == expected
+    assert len(ids(find_page(store, account.id, words))) == expected
 
 
 def test_what_there_is_no_time_to_look_through_is_counted(
@@ -173,13 +177,13 @@ def test_what_there_is_no_time_to_look_through_is_counted(
     search_filler.fill(store)
     fill(store, account, *["Ada"] * 30, *["Bo"] * 470)
     seconds = count()
-    page, unindexed = search.find_page(
+    page, unindexed = find_page(
         store, account.id, "ada", patience_s=2.0, monotonic=lambda: float(next(seconds))
     )
     # One look at the clock to begin with, and one before each 200.
     assert (len(page.entries), page.cursor, unindexed) == (31, None, 300)
-    assert search.find_page(store, account.id, "ada", patience_s=0).unindexed == 500
-    assert search.find_page(store, account.id, "ada", patience_s=60).unindexed == 0
+    assert find_page(store, account.id, "ada", patience_s=0).unindexed == 500
+    assert find_page(store, account.id, "ada", patience_s=60).unindexed == 0
 
 
 def test_what_has_all_pieces_of_a_term_and_not_the_term_is_not_compared_for_ever(
@@ -189,8 +193,8 @@ def test_what_has_all_pieces_of_a_term_and_not_the_term_is_not_compared_for_ever
     fill(store, account, *["abcd bcdef"] * 30)
     search_filler.fill(store)
     monkeypatch.setattr(search, "CANDIDATES", 10)
-    assert search.find_page(store, account.id, "abcdef", patience_s=0).unindexed == 20
-    assert search.find_page(store, account.id, "abcdef", patience_s=60).unindexed == 0
+    assert find_page(store, account.id, "abcdef", patience_s=0).unindexed == 20
+    assert find_page(store, account.id, "abcdef", patience_s=60).unindexed == 0
 
 
 def test_a_full_page_looks_no_further(store: Store, an_account: MakeAccount) -> None:
@@ -198,7 +202,7 @@ def test_a_full_page_looks_no_further(store: Store, an_account: MakeAccount) -> 
     fill(store, account, "Ada", "Ada")
     search_filler.fill(store)
     fill(store, account, "Ada")
-    page, unindexed = search.find_page(store, account.id, "ada", limit=1, patience_s=0)
+    page, unindexed = find_page(store, account.id, "ada", limit=1, patience_s=0)
     assert (len(page.entries), page.cursor, unindexed) == (1, page.entries[0].id, 0)
 
 
@@ -209,7 +213,7 @@ def test_a_search_leaves_no_statement_behind_that_holds_back_the_log(
     account = an_account()
     fill(store, account, *["Ada"] * 300)
     search_filler.fill(store)
-    assert len(ids(search.find_page(store, account.id, "ada", limit=1))) == 1
+    assert len(ids(find_page(store, account.id, "ada", limit=1))) == 1
     fill(store, account, "Bo")
     with open_store(store.url) as other:
         row = sqlite_of(other).reader().exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)").one()
@@ -226,8 +230,8 @@ def test_a_thousand_resumes_in_common_are_searched_in_a_moment(
     took_s = []
     for _ in range(3):  # a machine may stand still for a moment
         began_s = time.perf_counter()
-        assert ids(search.find_page(store, account.id, "com rare")) == [made[900]]
-        assert len(ids(search.find_page(store, account.id, "common"))) == 100
+        assert ids(find_page(store, account.id, "com rare")) == [made[900]]
+        assert len(ids(find_page(store, account.id, "common"))) == 100
         took_s.append(time.perf_counter() - began_s)
     assert min(took_s) < 1.0
 

@@ -53,7 +53,7 @@ async def test_of_several_one_is_chosen(store: Store) -> None:
 
         await presses(pilot, "enter")
         await until(lambda: isinstance(pilot.app.screen, ResumeChooser))
-        await shows(pilot.app, "Which of its resumes?")
+        await shows(pilot.app, "Which of its resumes?", "1  done")
         await presses(pilot, "j", "enter")
 
         await shows(pilot.app, "Bea Example", "Builds things that last.")
