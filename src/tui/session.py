@@ -28,6 +28,8 @@ class Session:
     settings: Settings = field(default_factory=Settings)
     program: str = "resumes"
     deletions: Deletions = field(default_factory=Deletions)
+    refresh_s: float | None = None
+    """How often what is seen is read again; None is each screen's own choice."""
 
     @property
     def keymap(self) -> Mapping[str, str]:

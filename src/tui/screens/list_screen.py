@@ -103,7 +103,7 @@ class ListScreen(Screen[None], Generic[T]):
         yield KeyLine()
 
     def on_mount(self) -> None:
-        self.set_interval(self.REFRESH_S, self.refresh_rows)
+        self.set_interval(self.session.refresh_s or self.REFRESH_S, self.refresh_rows)
 
     def on_screen_resume(self) -> None:
         self.refresh_rows()

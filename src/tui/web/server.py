@@ -9,7 +9,7 @@ from textual_serve.server import Server, to_int
 
 from tui.web import pages
 from tui.web.gate import HOST, Gate
-from tui.web.sessions import PageSession
+from tui.web.sessions import END_WITHIN_S, PageSession
 
 logger = logging.getLogger("resumes.tui.web")
 
@@ -27,10 +27,18 @@ MOST_CELLS = 1_000
 class PageServer(Server):
     """Shows what `command` draws, to those whom the gate lets through."""
 
-    def __init__(self, command: Sequence[str], gate: Gate, port: int) -> None:
+    def __init__(
+        self,
+        command: Sequence[str],
+        gate: Gate,
+        port: int,
+        *,
+        end_within_s: float = END_WITHIN_S,
+    ) -> None:
         super().__init__(command[0], host=HOST, port=port, title="Resumes")
         self._arguments = tuple(command)
         self._gate = gate
+        self._end_within_s = end_within_s
         self._sessions: set[PageSession] = set()
 
     async def application(self) -> web.Application:
@@ -91,7 +99,9 @@ class PageServer(Server):
         """A page has come, and has left again; its process ran meanwhile."""
         page = web.WebSocketResponse(heartbeat=HEARTBEAT_S, timeout=FAREWELL_S)
         await page.prepare(request)
-        session = PageSession(self._arguments, page, self.download_manager)
+        session = PageSession(
+            self._arguments, page, self.download_manager, end_within_s=self._end_within_s
+        )
         self._sessions.add(session)
         try:
             await session.start(_cells(request, "width", 80), _cells(request, "height", 24))

@@ -20,7 +20,12 @@ class PageSession(AppService):
     """One page and its process. The page is told when the process has ended."""
 
     def __init__(
-        self, command: Sequence[str], page: web.WebSocketResponse, downloads: DownloadManager
+        self,
+        command: Sequence[str],
+        page: web.WebSocketResponse,
+        downloads: DownloadManager,
+        *,
+        end_within_s: float = END_WITHIN_S,
     ) -> None:
         super().__init__(
             shlex.join(command),
@@ -31,6 +36,7 @@ class PageSession(AppService):
         )
         self._arguments = tuple(command)
         self._page = page
+        self._end_within_s = end_within_s
 
     async def leave(self) -> None:
         """The page is told that this is the end."""
@@ -61,7 +67,7 @@ class PageSession(AppService):
         """The process has ended: by itself, or killed."""
         try:
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(super().stop(), END_WITHIN_S)
+                await asyncio.wait_for(super().stop(), self._end_within_s)
         finally:
             await self._make_sure()
 
@@ -70,7 +76,7 @@ class PageSession(AppService):
             return
         try:
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._process.wait(), END_WITHIN_S)
+                await asyncio.wait_for(self._process.wait(), self._end_within_s)
         finally:
             with contextlib.suppress(ProcessLookupError):
                 self._process.kill()

@@ -74,7 +74,7 @@ class FileScreen(Screen[None]):
 
     def on_mount(self) -> None:
         self._view.focus_text()
-        self.set_interval(REFRESH_S, self._refresh_file)
+        self.set_interval(self._session.refresh_s or REFRESH_S, self._refresh_file)
         self._read()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
