@@ -1,15 +1,22 @@
-"""Accounts and resumes with defaults, and what an attacker would write."""
+"""Accounts, resumes and imported files with defaults, importers, and what an attacker would write."""
 
+import asyncio
 import json
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
+from importer.options import Options
+from importer.rounds import Importer as Rounds
+from importer.telling import Remarks
 from resumes.analyzer import parse
-from resumes.store import accounts, creating
+from resumes.store import accounts, creating, ledger
 from resumes.store.accounts import AccountInfo
 from resumes.store.creating import Created, NewResume
 from resumes.store.engine import Store
-from resumes.store.listing import Entry
+from resumes.store.importers import Finding, Importer, State
+from resumes.store.items import Items
+from resumes.store.ledger import Claim, FileOutcome, FileRow, FileVerdict, Verdict
 
 HOSTILE = "a[/b]c [@click=app.quit]x[/] \x1b]52;c;AAAA\x07\x9b2J\x1b[?1049l\u202ened\u2066\ufeff"
 """Breaks markup, quits at a click, writes the clipboard, clears the screen, turns text round."""
@@ -26,18 +33,6 @@ def a_document(*, name: str = "Ada Lovelace", **members: Any) -> dict[str, Any]:
 def a_section(section_type: str, *items: Mapping[str, Any], **fields: Any) -> dict[str, Any]:
     """The `sections` of a document, with one in it."""
     return {section_type: {"column": 0, **fields, "items": list(items)}}
-
-
-def an_entry(**fields: str | None) -> Entry:
-    known: dict[str, Any] = {
-        "id": "0" * 24,
-        "title": None,
-        "name": "Ada Lovelace",
-        "filename": "AdaLovelaceResume.pdf",
-        "created_at": "2026-01-31T09:00:00.000Z",
-        "updated_at": "2026-01-31T09:00:00.000Z",
-    }
-    return Entry(**(known | fields))
 
 
 def stored(store: Store, *documents: Mapping[str, Any], account: str = "ana") -> list[str]:
@@ -78,3 +73,95 @@ def a_hostile_document() -> dict[str, Any]:
             **a_section("mytime", {"data": [{"title": HOSTILE, "value": 1}]}),
         },
     }
+
+
+# Imported files.
+
+
+ROOT = "/srv/inbox"
+
+
+def an_id(digit: str) -> str:
+    """The id of a file."""
+    return digit * 24
+
+
+def a_file(
+    store: Store,
+    claim_id: str = "1" * 24,
+    outcome: FileOutcome = FileOutcome.FAILED,
+    *,
+    account: str = "ana",
+    name: str | None = None,
+    reason: str | None = "invalid_json",
+    message: str | None = "Invalid JSON at byte 1: cut short",
+    path: str | None = None,
+    byte_offset: int | None = None,
+    source: bytes = b"{",
+    items: Items | None = None,
+    root: str | None = ROOT,
+) -> FileRow:
+    """A file that came to this outcome is in the ledger; a done one has no reason."""
+    claim = Claim(
+        claim_id,
+        name or f"{account}/cv-{claim_id[0]}.json",
+        len(source),
+        "2027-01-15T08:00:00.000Z",
+        lambda: source,
+        root=root,
+        items=None if items is None else json.dumps(items.as_json()),
+    )
+    verdict = Verdict(outcome, reason, message, path, byte_offset)
+    if outcome is FileOutcome.DONE:
+        verdict = Verdict(outcome)
+    owner = accounts.get_account(store, account)
+    ledger.record(store, FileVerdict(owner.id, claim, verdict))
+    return ledger.get_file(store, claim_id)
+
+
+def an_importer(
+    *,
+    root: str = ROOT,
+    waiting: int | None = 0,
+    state: State = State.OK,
+    findings: tuple[Finding, ...] = (),
+) -> Importer:
+    """An importer on the folder, which says so now."""
+    return Importer(
+        "1" * 24, "host", 4_711, root, state, findings, waiting, "2027-01-15T07:00:00.000Z"
+    )
+
+
+class AnImporter:
+    """An importer on a folder. Nothing happens but by `round`."""
+
+    def __init__(self, store: Store, root: Path) -> None:
+        self._root = root
+        self._importer = Rounds(
+            store,
+            root,
+            Options(settle_s=0.0, workers=0),
+            on_file=lambda _: None,
+            remarks=Remarks(lambda _: None),
+        )
+
+    async def round(self) -> None:
+        """Whatever lies there, or was asked for, came to its end."""
+        for _ in range(3):
+            await asyncio.to_thread(self._importer.round)
+
+    def drop(self, name: str, content: bytes) -> None:
+        """The file lies in the inbox."""
+        path = self._root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
+
+    def mend(self, content: bytes) -> None:
+        """The one file that failed holds this now, where it lies."""
+        (report,) = self._root.glob("_failed/*/*.report.json")
+        name = report.name.replace(".report", "")
+        report.with_name(name).write_bytes(content)
+
+    def close(self) -> None:
+        """The importer is gone."""
+        self._importer.close()

@@ -1,23 +1,52 @@
-"""Driving the app in tests: waiting for what is asserted, and reading the screen."""
+"""Driving the app in tests: keys go in, the screen comes out, and whatever is asserted is waited for.
+
+What Textual keeps to itself is touched here alone.
+"""
 
 import asyncio
+import base64
+import re
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
+from typing import Final
 
+import pytest
 from rich.segment import Segment
+from textual import events
+from textual._context import visible_screen_stack
 from textual.app import App
+from textual.keys import _character_to_key
 from textual.pilot import Pilot
+from textual.strip import Strip
 from textual.worker import WorkerState
 
+from resumes.settings import Settings
 from resumes.store.engine import Store
 from tui.app import ResumesApp
+from tui.deletions import Deletions
 from tui.session import Session
 
-LIMIT_S = 60.0
+LIMIT_S: Final = 60.0
+"""How long anything is waited for, in every test of the terminal UI."""
 
+LOOK_S: Final = 0.005
+NEVER_S: Final = 3_600.0
+"""For `refresh_s`: nothing is read again by itself while the test runs."""
+
+SOON_S: Final = 0.1
 SMALL = (80, 24)
 LARGE = (200, 50)
+
+
+class HandClock:
+    """A clock that is moved by hand. Seconds."""
+
+    def __init__(self) -> None:
+        self.now_s = 100.0
+
+    def __call__(self) -> float:
+        return self.now_s
 
 
 @asynccontextmanager
@@ -29,21 +58,38 @@ async def running(
     read_only: bool = False,
     account: str | None = None,
     open_id: str | None = None,
+    settings: Settings | None = None,
+    program: str = "resumes",
+    clock: Callable[[], float] = time.monotonic,
+    refresh_s: float | None = None,
 ) -> AsyncIterator[Pilot[int]]:
-    """The app runs, and its first page is there or refused."""
-    session = Session(store, read_only, account, account, open_id)
+    """The app runs, and its first page is there or refused. `clock` is that of deletions."""
+    session = Session(
+        store,
+        read_only,
+        account,
+        account,
+        open_id,
+        settings=settings or Settings(),
+        program=program,
+        deletions=Deletions(clock),
+        refresh_s=refresh_s,
+    )
     app = ResumesApp(lambda: session, screen=screen, read_only=read_only)
     async with app.run_test(size=size, notifications=True) as pilot:
         await until(lambda: app.current_mode == screen and app.screen.focused is not None)
         yield pilot
 
 
-async def until(condition: Callable[[], object]) -> None:
-    """The condition holds. Fails when it does not within the limit."""
+# Waiting.
+
+
+async def until(condition: Callable[[], object], told: Callable[[], object] | None = None) -> None:
+    """The condition holds. Fails when it does not within the limit, with what `told` says."""
     deadline = time.monotonic() + LIMIT_S
     while not condition():
-        assert time.monotonic() < deadline, "the condition never held"
-        await asyncio.sleep(0.005)
+        assert time.monotonic() < deadline, told() if told else "the condition never held"
+        await asyncio.sleep(LOOK_S)
 
 
 async def at_rest(pilot: Pilot[int]) -> None:
@@ -52,6 +98,57 @@ async def at_rest(pilot: Pilot[int]) -> None:
     workers = list(pilot.app.workers)
     await until(lambda: all(worker.is_finished for worker in pilot.app.workers))
     assert [worker for worker in workers if worker.state is WorkerState.ERROR] == []
+
+
+async def shows(app: App[int], *texts: str) -> None:
+    """All the texts are on the screen."""
+
+    def missing() -> list[str]:
+        screen = "\n".join(lines(app))
+        return [text for text in texts if text not in screen]
+
+    await until(lambda: not missing(), lambda: (missing(), lines(app)))
+
+
+async def shows_no(app: App[int], *texts: str) -> None:
+    """None of the texts is on the screen, or soon none is."""
+    await until(
+        lambda: not any(text in line for text in texts for line in lines(app)), lambda: lines(app)
+    )
+
+
+async def tells(app: App[int], *messages: str) -> None:
+    """These toasts are shown, and no other."""
+    await until(lambda: toasts(app) == list(messages), lambda: toasts(app))
+
+
+# Keys.
+
+
+async def presses(pilot: Pilot[int], *keys: str) -> None:
+    """The keys were pressed, and their messages handled."""
+    await pilot.press(*keys)
+
+
+async def types(pilot: Pilot[int], text: str) -> None:
+    """The text was typed, letter by letter; the end of a line is Enter."""
+    await presses(pilot, *("enter" if char == "\n" else _character_to_key(char) for char in text))
+
+
+def sends(app: App[int], text: str) -> None:
+    """The terminal sends all of it at once, as over a slow line."""
+    assert app._driver is not None
+    for char in text:
+        app._driver.send_message(events.Key(_character_to_key(char), char))
+
+
+# The screen.
+
+
+def strips(app: App[int]) -> Sequence[Strip]:
+    """The lines as they are drawn; of a dialog, what shines through around it too."""
+    visible_screen_stack.set(app._background_screens)
+    return app.screen._compositor.render_strips()
 
 
 def segments(app: App[int]) -> list[Segment]:
@@ -63,19 +160,25 @@ def lines(app: App[int]) -> list[str]:
     return [strip.text.rstrip() for strip in app.screen._compositor.render_strips()]
 
 
-async def shows(app: App[int], *texts: str) -> None:
-    """All the texts are on the screen."""
-
-    def missing() -> list[str]:
-        screen = "\n".join(lines(app))
-        return [text for text in texts if text not in screen]
-
-    deadline = time.monotonic() + LIMIT_S
-    while missing():
-        assert time.monotonic() < deadline, (missing(), lines(app))
-        await asyncio.sleep(0.005)
+def footer(app: App[int]) -> str:
+    """The line of keys."""
+    return lines(app)[-1]
 
 
-async def presses(pilot: Pilot[int], *keys: str) -> None:
-    """The keys were pressed, and their messages handled."""
-    await pilot.press(*keys)
+def toasts(app: App[int]) -> list[str]:
+    """The messages that are shown, whole, whatever room there is for them."""
+    return [toast.message for toast in app._notifications]
+
+
+def copied(app: App[int], monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Grows by each text that the app sends to the terminal's clipboard from now on."""
+    monkeypatch.setenv("TMUX", "")
+    monkeypatch.delenv("STY", raising=False)
+    texts: list[str] = []
+
+    def write(data: str) -> None:
+        for encoded in re.findall(r"\x1b\]52;c;([^\a]*)\a", data):
+            texts.append(base64.b64decode(encoded).decode())
+
+    monkeypatch.setattr(app._driver, "write", write)
+    return texts

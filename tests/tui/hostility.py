@@ -1,6 +1,6 @@
 """What strangers can write, wherever strangers can write, and that none of it does anything."""
 
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
 from typing import Any, Final
 
 from hypothesis import strategies as st
@@ -13,15 +13,18 @@ from resumes.store.importers import Finding, State
 from resumes.store.items import Items, Problem
 from resumes.store.ledger import FileOutcome
 from resumes.text import escaped, is_harmless
-from tests.tui.builders import HOSTILE, a_section, an_account, stored
-from tests.tui.driving import segments
-from tests.tui.scenes import an_importer
-from tests.tui.screens.imports.builders import a_file, an_id
-from tests.tui.walking import lists_on
+from tests.tui.builders import HOSTILE, a_file, a_section, an_account, an_id, an_importer, stored
+from tests.tui.driving import presses, segments, until
+from tests.tui.snapshot import is_busy
 from tui.widgets.columns import GAP_CELLS, MARGIN_CELLS
+from tui.widgets.paged_list import PagedList
 
 CLICK: Final = "[@click=app.quit]x[/]"
+
+
 LONG: Final = 20_000
+
+
 WORST: Final = (
     HOSTILE,
     f"{CLICK}[bold][/bold][/][[link=file:///etc/passwd]l[/link] [on red",
@@ -38,6 +41,7 @@ WORST: Final = (
 )
 """Strings that each break something: terminals, markup, measuring, or patience."""
 
+
 FRAGMENTS: Final = st.one_of(
     st.sampled_from(WORST).map(lambda text: text[:200]),
     st.sampled_from(
@@ -45,6 +49,8 @@ FRAGMENTS: Final = st.one_of(
     ),
     st.text(st.characters(exclude_categories=["Cs"]), max_size=12),
 )
+
+
 TEXTS: Final = st.lists(FRAGMENTS, min_size=1, max_size=6).map("".join)
 
 
@@ -70,14 +76,10 @@ def fill(store: Store, texts: Sequence[str]) -> None:
             items=several(text) if number % 2 else None,
             root=escaped(text)[:200],
         )
-    text = escaped(texts[0])[:200]
     finding = Finding("key", State.DEGRADED, texts[-1][:500])
-    importer = an_importer(root=text, waiting=30)
+    root = escaped(texts[0])[:200]
     importers.announce(
-        store,
-        type(importer)(
-            importer.id, text, 1, text, State.DEGRADED, (finding,), 30, importer.started_at
-        ),
+        store, an_importer(root=root, waiting=30, state=State.DEGRADED, findings=(finding,))
     )
 
 
@@ -138,3 +140,37 @@ def assert_in_columns(pilot: Pilot[int]) -> None:
                 gap = strip.crop(at, at + GAP_CELLS).text
                 assert not gap.strip(), (number, strip.text)
                 at += GAP_CELLS
+
+
+# A walk through everything.
+
+
+Stops = tuple[str, ...]
+
+
+WALK: Final[tuple[Stops, ...]] = (
+    ("1", "j", "k", "tab", "tab", "tab", "tab"),
+    ("enter", "G", "tab", "G", "tab", "tab", "y", "escape", "x", "escape", "escape"),
+    ("d", "u", "slash", "z", "escape", "a", "escape"),
+    ("2", "enter", "tab", "G", "n", "n", "escape", "t", "l", "R", "escape", "o", "o", "escape"),
+    ("3", "p", "escape", "D", "escape", "n", "escape"),
+    ("4", "enter", "escape"),
+    ("5", "enter", "escape", "R", "escape", "D", "escape", "i", "escape"),
+    ("6", "G", "enter", "escape"),
+    ("colon", "s", "escape", "question_mark", "G", "escape"),
+)
+
+
+async def walk(pilot: Pilot[int]) -> AsyncIterator[str]:
+    """Each key that was pressed, once all that it asks for is on the screen."""
+    for stops in WALK:
+        for at, key in enumerate(stops):
+            await presses(pilot, key)
+            await until(lambda: not is_busy(pilot.app))
+            await pilot.pause()
+            yield " ".join(stops[: at + 1])
+
+
+def lists_on(pilot: Pilot[int]) -> list[PagedList[Any]]:
+    """The lists of the screen, or the dialog, that is shown."""
+    return [found for found in pilot.app.screen.query(PagedList) if found.size]

@@ -21,7 +21,6 @@ from resumes.store import importers, keys, plans, requests
 from resumes.store.asking import ask
 from resumes.store.database import Size
 from resumes.store.engine import Store, open_store
-from resumes.store.importers import Importer, State
 from resumes.store.items import Items, Problem
 from resumes.store.ledger import FileOutcome
 from resumes.store.plans import PlanChange
@@ -29,25 +28,33 @@ from resumes.store.sqlite.database import SqliteDatabase
 from tests.stores import make_store_file
 from tests.tui.builders import (
     HOSTILE,
+    ROOT,
     a_document,
+    a_file,
     a_hostile_document,
     a_section,
     an_account,
+    an_id,
+    an_importer,
     stored,
 )
-from tests.tui.screens.imports.builders import ROOT, a_file, an_id
 from tui.app import ResumesApp
 from tui.opening import prepare
 
 BEGAN_AT_US: Final = 1_800_000_000_000_000
 """2027-01-15T08:00:00Z."""
 
+
 STEP_US: Final = 97_000_000
+
+
 HOME: Final = Path("resumes-home")
 """Relative, so that it is called the same wherever a test runs."""
 
+
 PRINTABLE: Final = "".join(filter(str.isprintable, HOSTILE))
 """What the store takes as the name of a key: markup, but no controls."""
+
 
 PEOPLE: Final = (
     ("Ada Example", "Analyst of engines", "ada@example.org"),
@@ -102,9 +109,6 @@ def an_app(store: Store, *, screen: str = "resumes", theme: Theme = Theme.DARK) 
     """The terminal UI over the store, with settings that are the same everywhere."""
     settings = Settings(home=HOME, database=f"sqlite:///{HOME}/resumes.db", theme=theme)
     return ResumesApp(lambda: prepare(store, settings=settings), screen=screen)
-
-
-# What is in the stores.
 
 
 def fill_data(store: Store, clock: StandingClock) -> None:
@@ -210,13 +214,6 @@ def _fill_imports(store: Store) -> None:
     asked = a_file(store, an_id("6"), name="ana/asked-for.json")
     ask(store, [asked], requests.Action.RETRY)
     importers.announce(store, an_importer(root=ROOT, waiting=12))
-
-
-def an_importer(*, root: str, waiting: int = 0) -> Importer:
-    """An importer on the folder, which said so just now."""
-    return Importer(
-        "1" * 24, "host", 4_711, root, State.OK, (), waiting, "2027-01-15T07:00:00.000Z"
-    )
 
 
 Fill = Callable[[Store, StandingClock], None]

@@ -1,14 +1,13 @@
-"""The ways to the clipboard."""
+"""The ways to the terminal's clipboard."""
 
 import base64
 
 import pytest
-from textual.app import App
 
-from tests.tui.clipboards import copied
-from tests.tui.driving import until
-from tui import clipboard
-from tui.clipboard import MOST_BYTES, Way, request, way
+from resumes.store.engine import Store
+from tests.tui.builders import a_document, stored
+from tests.tui.driving import copied, presses, running, shows, tells, until
+from tui.clipboard import Way, request, way
 from tui.web.child import environment_of
 
 ENCODED = base64.b64encode(b"secret").decode()
@@ -51,67 +50,31 @@ def test_no_text_can_end_the_request_early() -> None:
 
 
 @pytest.mark.anyio
-async def test_what_was_copied_cannot_be_pasted_elsewhere_in_the_program(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    app: App[int] = App()
-    written: list[str] = []
-    monkeypatch.setenv("TMUX", "")
-    monkeypatch.delenv("STY", raising=False)
-    async with app.run_test():
-        assert app._driver is not None
-        monkeypatch.setattr(app._driver, "write", written.append)
-
-        assert clipboard.copy(app, "secret") is Way.TERMINAL
-
-        assert request("secret", Way.TERMINAL) in written
-        assert app.clipboard == ""
-
-
-async def told(app: App[int], text: str) -> str:
-    """What the toast says about sending the text."""
-    clipboard.send(app.screen, text, what="name", instead="x exports it")
-    await until(lambda: app._notifications)
-    (toast,) = app._notifications
-    return toast.message
-
-
-@pytest.mark.anyio
-async def test_what_is_sent_is_told_with_the_way_but_not_what_it_is(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    app: App[int] = App()
-    async with app.run_test():
-        texts = copied(app, monkeypatch)
-
-        assert await told(app, "Ada") == "Sent the name to the terminal's clipboard (OSC 52)."
-        assert texts == ["Ada"]
-
-
-@pytest.mark.anyio
-@pytest.mark.parametrize("text", ["ls\n", "a\x1b[201~b", "a\u202eb", "a\ud800"])
+@pytest.mark.parametrize("text", ["ls\n", "a\x1b[201~b", "a\u202eb"])
 async def test_what_acts_when_it_is_pasted_is_not_sent(
-    monkeypatch: pytest.MonkeyPatch, text: str
+    store: Store, monkeypatch: pytest.MonkeyPatch, text: str
 ) -> None:
-    app: App[int] = App()
-    async with app.run_test():
-        texts = copied(app, monkeypatch)
-
-        assert (
-            await told(app, text) == "The name holds characters that act when pasted: not copied."
-        )
+    stored(store, a_document(name=text))
+    async with running(store) as pilot:
+        await shows(pilot.app, "1 of 1")
+        texts = copied(pilot.app, monkeypatch)
+        await presses(pilot, "y")
+        await shows(pilot.app, "Copy what?", "name")
+        await presses(pilot, "j", "enter")
+        await tells(pilot.app, "The name holds characters that act when pasted: not copied.")
         assert texts == []
 
 
 @pytest.mark.anyio
-async def test_what_is_too_long_is_not_sent_however_few_characters_it_has(
-    monkeypatch: pytest.MonkeyPatch,
+async def test_what_was_copied_cannot_be_pasted_elsewhere_in_the_program(
+    store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    app: App[int] = App()
-    async with app.run_test():
-        texts = copied(app, monkeypatch)
-
-        said = await told(app, "山" * (MOST_BYTES // 3 + 1))
-
-        assert said == "The name is too long for a terminal's clipboard; x exports it."
-        assert texts == []
+    stored(store, a_document(name="Ada"))
+    async with running(store) as pilot:
+        await shows(pilot.app, "1 of 1")
+        texts = copied(pilot.app, monkeypatch)
+        await presses(pilot, "y")
+        await shows(pilot.app, "Copy what?", "name")
+        await presses(pilot, "j", "enter")
+        await until(lambda: texts == ["Ada"])
+        assert pilot.app.clipboard == ""

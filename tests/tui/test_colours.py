@@ -11,21 +11,25 @@ from rich.style import Style
 from resumes.settings import Theme
 from resumes.store.engine import Store
 from tests.tui import scenes
-from tests.tui.cells import Cell, cells_of, style_at, styles_in, text_of
+from tests.tui.console import Terminal, terminal
 from tests.tui.driving import SMALL, until
-from tests.tui.outages import Outage
+from tests.tui.outages import UnsteadyStore
 from tests.tui.scenes import an_app, standing_still
-from tests.tui.snapshot import a_snapshot, seen, still
-from tests.tui.terminals import Terminal, terminal
+from tests.tui.snapshot import Cell, a_snapshot, cells_of, seen, still, style_at, styles_in, text_of
+from tui.looks import DARK, THEMES, look, next_theme
 from tui.modes import MODES
 from tui.screens.list_screen import ListScreen
 
 NO_COLOUR: Final = "no-colour"
 LOOKS: Final = (*(theme.value for theme in Theme), NO_COLOUR)
+
+
 OURS: Final = (Theme.DARK.value, Theme.LIGHT.value)
 """The looks whose colours are ours, and so whether they can be told apart is too."""
 
+
 TERMINALS: Final = (Theme.TERMINAL.value, Theme.TERMINAL_LIGHT.value)
+
 
 EACH_LOOK: Final = [
     pytest.param(look, marks=() if look in (LOOKS[0], NO_COLOUR) else pytest.mark.slow)
@@ -33,12 +37,18 @@ EACH_LOOK: Final = [
 ]
 """For most runs, that with the most colours and that with none."""
 
+
 GONE: Final = "gone"
 BODY: Final = 4.5
+
+
 QUIET: Final = 3.0
 """The least contrast of what is read, and of what is dim because it matters less."""
 
+
 Screen = Sequence[Sequence[Cell]]
+
+
 Drawn = Mapping[str, Mapping[str, Screen]]
 """By look and then by screen: every cell."""
 
@@ -70,13 +80,12 @@ def _drawn_in(look: str, folders: pytest.TempPathFactory) -> Mapping[str, Screen
             patches.setenv("NO_COLOR", "1")
         with standing_still(patches) as (store, clock):
             scenes.fill_data(store, clock)
-            return asyncio.run(_draw_all(store, theme, patches))
+            return asyncio.run(_draw_all(store, theme))
 
 
-async def _draw_all(
-    store: Store, theme: Theme, patches: pytest.MonkeyPatch
-) -> Mapping[str, Screen]:
-    app = an_app(store, theme=theme)
+async def _draw_all(store: Store, theme: Theme) -> Mapping[str, Screen]:
+    unsteady = UnsteadyStore(store)
+    app = an_app(unsteady, theme=theme)
     found = {}
     async with app.run_test(size=SMALL, notifications=True) as pilot:
         await until(lambda: isinstance(app.screen, ListScreen))
@@ -84,7 +93,7 @@ async def _draw_all(
             await pilot.press(mode.key)
             await still(app)
             found[mode.name] = cells_of(app)
-        Outage(patches)
+        unsteady.go_away()
         await pilot.press("r")
         await until(lambda: "Trying again" in "".join(seen(app)))
         found[GONE] = cells_of(app)
@@ -219,8 +228,6 @@ def test_without_colours_there_are_none(drawn: Drawn) -> None:
             assert style.bgcolor is None or style.bgcolor.is_default
 
 
-# What goes over the wire.
-
 TRUE_COLOUR: Final = (b"38;2;", b"48;2;")
 NUMBERED: Final = (b"38;5;", b"48;5;")
 
@@ -311,3 +318,16 @@ def words_with_signs(lines: Screen, cells: int) -> set[tuple[str, str]]:
         if len(words) > 1 and len(words[0]) == 1:
             found.add((words[0], words[1]))
     return found
+
+
+# One after the other.
+
+
+def test_one_look_follows_another_and_the_first_the_last() -> None:
+    seen = [DARK]
+    while (following := next_theme(seen[-1])) != DARK:
+        seen.append(following)
+
+    assert seen == list(THEMES.values())
+    assert next_theme("nord") == DARK
+    assert look("nord") == "nord"

@@ -1,28 +1,33 @@
-"""What strangers wrote, clicked upon, in errors, and over the wire of a real terminal."""
+"""What strangers wrote: drawn on every screen, clicked upon, in errors, and over the wire of a real terminal."""
 
+import asyncio
 import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 from textual.pilot import Pilot
 
-from resumes.errors import StoreUnavailable
 from resumes.store.engine import Store, open_store
 from resumes.text import is_harmless
-from tests.tui.builders import HOSTILE, a_hostile_document, stored
-from tests.tui.console import console
+from tests.stores import open_home
+from tests.tui.builders import HOSTILE, a_document, a_hostile_document, stored
+from tests.tui.console import PROGRAM, console
 from tests.tui.driving import LARGE, SMALL, at_rest, lines, presses, running, shows
-from tests.tui.hostility import CLICK, WORST, assert_harmless, fill
-from tests.tui.terminals import PROGRAM
-from tests.tui.walking import walk
+from tests.tui.hostility import CLICK, TEXTS, WORST, assert_harmless, assert_in_columns, fill, walk
+from tests.tui.outages import UnsteadyStore
 from tests.tui.wire import looked_at, taken_apart
 from tui.app import ResumesApp
 from tui.modes import MODES
 from tui.screens.list_screen import ListScreen
 
-MOST_CLICKS = 4
-
 pytestmark = pytest.mark.anyio
+
+MOST_CLICKS = 4
 
 
 async def click_on(pilot: Pilot[int], text: str) -> int:
@@ -35,15 +40,9 @@ async def click_on(pilot: Pilot[int], text: str) -> int:
 
 @pytest.mark.parametrize("size", [SMALL, pytest.param(LARGE, marks=pytest.mark.slow)], ids=str)
 async def test_nothing_that_was_written_does_anything_when_it_is_clicked(
-    empty_store: Store, size: tuple[int, int], monkeypatch: pytest.MonkeyPatch
+    empty_store: Store, size: tuple[int, int]
 ) -> None:
     fill(empty_store, [f"{CLICK} {HOSTILE}", f"{CLICK} second"])
-    quits: list[str] = []
-
-    async def quit_(_: ResumesApp) -> None:
-        quits.append("quit")
-
-    monkeypatch.setattr(ResumesApp, "action_quit", quit_)
     clicks = 0
     async with running(empty_store, size=size) as pilot:
         for mode in MODES:
@@ -56,7 +55,6 @@ async def test_nothing_that_was_written_does_anything_when_it_is_clicked(
                 await presses(pilot, "escape")
         assert pilot.app.is_running
     assert clicks > len(MODES)
-    assert quits == []
 
 
 @pytest.mark.parametrize("size", [SMALL, LARGE], ids=str)
@@ -75,13 +73,11 @@ async def test_a_hostile_resume_draws_nothing_but_text(store: Store, size: tuple
 @pytest.mark.parametrize("size", [SMALL, LARGE], ids=str)
 @pytest.mark.parametrize("screen", [mode.name for mode in MODES])
 async def test_a_hostile_error_does_neither(
-    store: Store, screen: str, size: tuple[int, int], monkeypatch: pytest.MonkeyPatch
+    store: Store, screen: str, size: tuple[int, int]
 ) -> None:
-    def fail(_: Store) -> None:
-        raise StoreUnavailable(HOSTILE)
-
-    monkeypatch.setattr(Store, "read", fail)
-    async with running(store, screen=screen, size=size) as pilot:
+    unsteady = UnsteadyStore(store)
+    unsteady.go_away(HOSTILE, only="read")
+    async with running(unsteady, screen=screen, size=size) as pilot:
         await shows(pilot.app, "! a[/b]c")
         assert_harmless(pilot)
         assert await click_on(pilot, CLICK)
@@ -89,22 +85,15 @@ async def test_a_hostile_error_does_neither(
 
 
 @pytest.mark.slow
-async def test_a_hostile_error_of_whatever_writes_is_harmless(
-    empty_store: Store, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_hostile_error_of_whatever_writes_is_harmless(empty_store: Store) -> None:
     fill(empty_store, [f"{CLICK} {HOSTILE}"])
 
-    def fail(*_: object, **__: object) -> None:
-        raise StoreUnavailable(HOSTILE)
-
-    monkeypatch.setattr(Store, "write", fail)
-    async with running(empty_store) as pilot:
+    unsteady = UnsteadyStore(empty_store)
+    unsteady.go_away(HOSTILE, only="write")
+    async with running(unsteady) as pilot:
         async for _ in walk(pilot):
             assert_harmless(pilot)
         assert pilot.app.is_running
-
-
-# Over the wire.
 
 
 def test_over_the_wire_goes_no_sequence_that_an_honest_store_does_not_cause(
@@ -131,3 +120,68 @@ async def test_a_hostile_crash_too_is_harmless(store: Store) -> None:
         kinds, text = taken_apart(screen.wire)
         assert "OSC 52" not in kinds
         assert not [char for char in text if not is_harmless(char)]
+
+
+# Whatever they write.
+
+
+SIZES = st.sampled_from([SMALL, (120, 40), LARGE, (20, 5)])
+
+
+@contextmanager
+def a_store_with(texts: Sequence[str]) -> Iterator[Store]:
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        open_home(Path(folder)) as store,
+    ):
+        fill(store, texts)
+        yield store
+
+
+async def look_through(store: Store, size: tuple[int, int]) -> None:
+    """All was looked at, nothing on it acts, and the app still runs."""
+    async with running(store, size=size) as pilot:
+        async for pressed in walk(pilot):
+            try:
+                assert_harmless(pilot)
+                assert_in_columns(pilot)
+            except AssertionError as error:
+                error.add_note(f"after {pressed}")
+                raise
+            assert pilot.app.is_running, pressed
+        assert isinstance(pilot.app, ResumesApp)
+        assert pilot.app.return_code is None
+
+
+@pytest.mark.parametrize("size", [SMALL, LARGE], ids=str)
+def test_the_worst_of_all_draws_nothing_but_text(size: tuple[int, int]) -> None:
+    with a_store_with(WORST) as store:
+        asyncio.run(look_through(store, size))
+
+
+@given(st.lists(TEXTS, min_size=1, max_size=3), SIZES)
+@settings(max_examples=2, deadline=None, suppress_health_check=list(HealthCheck))
+def test_whatever_is_written_draws_nothing_but_text(
+    texts: list[str], size: tuple[int, int]
+) -> None:
+    with a_store_with(texts) as store:
+        asyncio.run(look_through(store, size))
+
+
+@pytest.mark.campaign
+@given(st.lists(TEXTS, min_size=1, max_size=12), SIZES)
+@settings(max_examples=200, deadline=None, suppress_health_check=list(HealthCheck))
+def test_whatever_is_written_draws_nothing_but_text_at_length(
+    texts: list[str], size: tuple[int, int]
+) -> None:
+    with a_store_with(texts) as store:
+        asyncio.run(look_through(store, size))
+
+
+async def test_a_message_is_shown_as_text(store: Store) -> None:
+    stored(store, a_document(title=f"{CLICK} {HOSTILE}"))
+    async with running(store) as pilot:
+        await shows(pilot.app, "1 of 1")
+        await presses(pilot, "d", "u")
+        await shows(pilot.app, "stays.")
+        assert_harmless(pilot)

@@ -1,20 +1,81 @@
-"""Keys of the user's own: refused before they can do harm, and shown like any other."""
+"""The table of keys: it agrees with what there is, is explained, and the user's own are refused before they do harm."""
 
-from collections.abc import Mapping
+import importlib
+import inspect
+import pkgutil
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from pathlib import Path
 
 import pytest
+from click import Command, Context, Group
+from textual.binding import Binding
+from textual.dom import DOMNode
 
+import tui
+from cli.main import resumes
 from resumes.errors import InvalidArgument
 from resumes.settings import Settings, load_settings
 from resumes.store import keys
 from resumes.store.engine import Store
-from tests.tui.driving import lines, presses, shows, until
+from tests.tui.driving import footer, presses, running, shows
 from tui.actions import ACTIONS, Place, find_action
-from tui.app import ResumesApp
 from tui.keymap import actions_of, check_keymap, is_key, key_names, keys_of, meet, shown_key
+from tui.keys_page import page
 from tui.opening import prepare
-from tui.screens.keys.creating import CreateKeyDialog
-from tui.screens.list_screen import ListScreen
+from tui.screens.help import help_text
+
+
+def iter_owners() -> Iterator[type[DOMNode]]:
+    """Every class of ours that has keys."""
+    for module in pkgutil.walk_packages(tui.__path__, "tui."):
+        for _, found in inspect.getmembers(importlib.import_module(module.name), inspect.isclass):
+            is_ours = found.__module__ == module.name
+            if is_ours and issubclass(found, DOMNode) and found.__dict__.get("BINDINGS"):
+                yield found
+
+
+OWNERS = {
+    owner: [binding for binding in owner.__dict__["BINDINGS"] if isinstance(binding, Binding)]
+    for owner in iter_owners()
+}
+
+
+def test_no_two_actions_have_one_name() -> None:
+    assert [name for name, times in Counter(one.id for one in ACTIONS).items() if times > 1] == []
+
+
+def test_what_has_keys_has_them_from_the_table_and_does_them() -> None:
+    for owner, bindings in OWNERS.items():
+        for binding in bindings:
+            action = find_action(binding.id or "")
+            assert action is not None, binding
+            assert hasattr(owner, f"action_{action.method}"), action
+
+
+def test_every_action_has_its_keys_somewhere() -> None:
+    bound = {binding.id for bindings in OWNERS.values() for binding in bindings}
+    assert [action.id for action in ACTIONS if action.id not in bound] == []
+
+
+def test_no_key_does_two_things_in_one_place() -> None:
+    for place in Place:
+        keys = Counter(key for one in ACTIONS if one.place is place for key in one.key_names)
+        assert [key for key, times in keys.items() if times > 1] == [], place
+
+
+def test_what_changes_something_is_a_command_too() -> None:
+    for action in ACTIONS:
+        if not action.changes:
+            continue
+        command: Command = resumes
+        for word in action.command.split()[1:]:
+            assert isinstance(command, Group)
+            found = command.get_command(Context(resumes), word)
+            assert found is not None, (action, word)
+            command = found
+        assert any("--json" in parameter.opts for parameter in command.params), action
 
 
 def refusal(keymap: Mapping[str, str]) -> str:
@@ -144,19 +205,47 @@ def test_the_settings_are_checked_when_the_session_is_opened(
 @pytest.mark.anyio
 async def test_the_users_keys_work_and_are_shown(store: Store) -> None:
     keys.create_key(store, "ana", name="website")
-    settings = Settings(keymap={"keys.create": "c,f2", "keys.revoke": "n"})
-    app = ResumesApp(lambda: prepare(store, settings=settings), screen="keys")
-    async with app.run_test(size=(100, 30)) as pilot:
-        await until(lambda: isinstance(app.screen, ListScreen))
-        await shows(app, "website", "c New key", "n Revoke")
-        assert "D Revoke" not in lines(app)[-1]
+    own = Settings(keymap={"keys.create": "c,f2", "keys.revoke": "n"})
+    async with running(store, screen="keys", size=(100, 30), settings=own) as pilot:
+        await shows(pilot.app, "website", "c New key", "n Revoke")
+        assert "D Revoke" not in footer(pilot.app)
 
         await presses(pilot, "question_mark")
-        await shows(app, "c f2          Make a key.")
+        await shows(pilot.app, "c f2          Make a key.")
         await presses(pilot, "escape", "colon", *"make")
-        await shows(app, "Make a key  (c)")
+        await shows(pilot.app, "Make a key  (c)")
         await presses(pilot, "escape", "f2")
-        await until(lambda: isinstance(app.screen, CreateKeyDialog))
+        await shows(pilot.app, "What is it for?")
         await presses(pilot, "escape", "n")
+        await shows(pilot.app, "Type website to revoke:")
 
-        await shows(app, "Type website to revoke:")
+
+def test_the_help_explains_every_action_with_what_works_here_first() -> None:
+    text = [paragraph.content.plain for paragraph in help_text([Place.KEYS, Place.LIST], {})]
+    for action in ACTIONS:
+        assert any(action.sentence in line and action.shown in line for line in text), action
+    assert text.index("Keys") < text.index("In a list") < text.index("Elsewhere")
+    assert text.index("Elsewhere") < text.index("Resumes")
+
+
+# The page in the docs.
+
+
+def test_the_page_in_the_docs_is_up_to_date(repository: Path) -> None:
+    written = (repository / "docs" / "keys.md").read_text(encoding="utf-8")
+    assert written == page(), "make keys"
+
+
+def test_the_example_can_be_used() -> None:
+    example = dict(re.findall(r'^"([a-z_.]+)" = "([^"]+)"$', page(), re.MULTILINE))
+
+    assert all(find_action(action_id) for action_id in example)
+    check_keymap(example, "the example")
+
+
+def test_every_action_has_its_row() -> None:
+    for action in ACTIONS:
+        (row,) = [line for line in page().splitlines() if f"| `{action.id}` |" in line]
+        assert action.sentence in row
+        assert f"`{action.keys}`" in row
+        assert action.command in row

@@ -14,8 +14,7 @@ from tests.stores import open_home
 from tests.system.programs import command
 from tests.tui.builders import a_document, an_account, stored, stored_many
 from tests.tui.console import console
-from tests.tui.driving import presses, running, shows, until
-from tui import deletions
+from tests.tui.driving import HandClock, presses, running, shows, until
 
 pytestmark = pytest.mark.anyio
 
@@ -62,12 +61,11 @@ def test_s9_a_terminal_ui_that_is_stopped_while_it_writes_keeps_nobody_waiting(
             assert screen.ends() == 0
 
 
-async def test_r4_until_its_ten_seconds_end_a_deletion_has_not_happened(
-    store: Store, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_r4_until_its_ten_seconds_end_a_deletion_has_not_happened(store: Store) -> None:
+    clock = HandClock()
     plans.set_plan_limits(store, plans.PlanChange("business", 1))
     stored(store, a_document(title="First"))
-    async with running(store) as pilot:
+    async with running(store, clock=clock) as pilot:
         await shows(pilot.app, "First")
         await presses(pilot, "d")
         await shows(pilot.app, "deleted in 10 s")
@@ -78,7 +76,7 @@ async def test_r4_until_its_ten_seconds_end_a_deletion_has_not_happened(
         await shows(pilot.app, '"First" stays.')
 
         await presses(pilot, "d")
-        monkeypatch.setattr(deletions.Deletions, "left_s", lambda *_: 0.0)
+        clock.now_s += 10
         await until(lambda: listed(store) == [])
         assert stored(store, a_document(title="Second"))
 

@@ -10,22 +10,22 @@ from textual.pilot import Pilot
 from resumes.store.engine import Store
 from tests.tui import scenes
 from tests.tui.driving import presses, until
-from tests.tui.outages import Outage, held_reads
+from tests.tui.outages import UnsteadyStore
 from tests.tui.scenes import StandingClock, an_app, standing_still
 from tests.tui.snapshot import FOLDER, IS_WRITTEN_ANEW, a_snapshot, seen, still
 from tui.modes import MODES
 from tui.screens.list_screen import ListScreen
-from tui.screens.resumes.detail import DetailScreen
-from tui.widgets.lines import ErrorLine
 
 pytestmark = pytest.mark.anyio
 
 SCREENS: Final = tuple(mode.name for mode in MODES)
+
+
 SIZES: Final = ((200, 50), (120, 40), (80, 24))
 """The largest first: what stands beside a list is read only where there is room for it."""
 
-Sizes = tuple[tuple[int, int], ...]
 
+Sizes = tuple[tuple[int, int], ...]
 World = tuple[Store, StandingClock]
 
 
@@ -67,48 +67,47 @@ async def look_in(sizes: Sizes, pilot: Pilot[int], name: str, *, is_waiting: boo
 
 @pytest.mark.parametrize("screen", SCREENS)
 async def test_empty(world: World, sizes: Sizes, screen: str) -> None:
-    store, _ = world
-    async with showing(store, screen) as pilot:
+    unsteady, _ = world
+    async with showing(unsteady, screen) as pilot:
         await look_in(sizes, pilot, f"{screen}-empty")
 
 
 @pytest.mark.parametrize("screen", SCREENS)
-async def test_loading(
-    world: World, sizes: Sizes, screen: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_loading(world: World, sizes: Sizes, screen: str) -> None:
     store, clock = world
+    unsteady = UnsteadyStore(store)
     scenes.fill_data(store, clock)
-    with held_reads(monkeypatch):
-        async with showing(store, screen) as pilot:
+    with unsteady.held_reads():
+        async with showing(unsteady, screen) as pilot:
             await look_in(sizes, pilot, f"{screen}-loading", is_waiting=True)
 
 
 @pytest.mark.parametrize("screen", SCREENS)
 async def test_data(world: World, sizes: Sizes, screen: str) -> None:
     store, clock = world
+    unsteady = UnsteadyStore(store)
     scenes.fill_data(store, clock)
-    async with showing(store, screen) as pilot:
+    async with showing(unsteady, screen) as pilot:
         await look_in(sizes, pilot, f"{screen}-data")
 
 
 @pytest.mark.parametrize("screen", SCREENS)
 async def test_hostile(world: World, sizes: Sizes, screen: str) -> None:
     store, clock = world
+    unsteady = UnsteadyStore(store)
     scenes.fill_hostile(store, clock)
-    async with showing(store, screen) as pilot:
+    async with showing(unsteady, screen) as pilot:
         await look_in(sizes, pilot, f"{screen}-hostile")
 
 
 @pytest.mark.parametrize("screen", SCREENS)
-async def test_store_gone(
-    world: World, sizes: Sizes, screen: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_store_gone(world: World, sizes: Sizes, screen: str) -> None:
     store, clock = world
+    unsteady = UnsteadyStore(store)
     scenes.fill_data(store, clock)
-    monkeypatch.setattr(ErrorLine, "_tick", lambda _: None)  # the countdown stands still
-    async with showing(store, screen) as pilot:
+    async with showing(unsteady, screen) as pilot:
         await still(pilot.app)
-        Outage(monkeypatch)
+        unsteady.go_away()
         await presses(pilot, "r")
         await until(lambda: "Trying again in 1 s." in "".join(seen(pilot.app)))
         await look_in(sizes, pilot, f"{screen}-gone")
@@ -141,9 +140,10 @@ PATHS: Final = {
 @pytest.mark.parametrize("name", PATHS)
 async def test_what_keys_lead_to(world: World, sizes: Sizes, name: str) -> None:
     store, clock = world
+    unsteady = UnsteadyStore(store)
     path = PATHS[name]
     path.fill(store, clock)
-    async with showing(store, path.screen) as pilot:
+    async with showing(unsteady, path.screen) as pilot:
         await still(pilot.app)
         for key in path.keys:
             await presses(pilot, key)
@@ -151,30 +151,27 @@ async def test_what_keys_lead_to(world: World, sizes: Sizes, name: str) -> None:
         await look_in(sizes, pilot, name)
 
 
-async def test_a_resume_that_loads(
-    world: World, sizes: Sizes, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_resume_that_loads(world: World, sizes: Sizes) -> None:
     store, clock = world
+    unsteady = UnsteadyStore(store)
     scenes.fill_data(store, clock)
-    async with showing(store, "resumes") as pilot:
+    async with showing(unsteady, "resumes") as pilot:
         await still(pilot.app)
-        with held_reads(monkeypatch):
+        with unsteady.held_reads():
             await presses(pilot, "enter")
-            await until(lambda: isinstance(pilot.app.screen, DetailScreen))
+            await until(lambda: "esc Back" in "".join(seen(pilot.app)))
             await look_in(sizes, pilot, "resume-loading", is_waiting=True)
 
 
-async def test_a_resume_whose_store_is_gone(
-    world: World, sizes: Sizes, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_resume_whose_store_is_gone(world: World, sizes: Sizes) -> None:
     store, clock = world
+    unsteady = UnsteadyStore(store)
     scenes.fill_data(store, clock)
-    monkeypatch.setattr(ErrorLine, "_tick", lambda _: None)  # the countdown stands still
-    async with showing(store, "resumes") as pilot:
+    async with showing(unsteady, "resumes") as pilot:
         await still(pilot.app)
         await presses(pilot, "enter")
         await until(lambda: "EXPERIENCE" in "".join(seen(pilot.app)))
-        Outage(monkeypatch)
+        unsteady.go_away()
         await presses(pilot, "r")
         await until(lambda: "Trying again in 1 s." in "".join(seen(pilot.app)))
         await look_in(sizes, pilot, "resume-gone")

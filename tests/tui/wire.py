@@ -4,8 +4,7 @@ import re
 import sys
 
 from resumes.store.engine import Store
-from tests.tui.console import SEQUENCES, console
-from tests.tui.terminals import PROGRAM
+from tests.tui.console import PROGRAM, SEQUENCES, console
 
 KEYS = (
     (b"\r", "created "),

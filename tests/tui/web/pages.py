@@ -14,6 +14,7 @@ from tests.tui.driving import LIMIT_S
 from tests.waiting import wait_until as wait_until
 from tui.web.gate import Gate
 from tui.web.server import PageServer
+from tui.web.sessions import END_WITHIN_S
 
 _ECHO = """
 import os, struct, sys
@@ -60,12 +61,15 @@ class Site:
 
 
 @asynccontextmanager
-async def serving(command: tuple[str, ...] = ECHO) -> AsyncIterator[Site]:
+async def serving(
+    command: tuple[str, ...] = ECHO, *, end_within_s: float = END_WITHIN_S
+) -> AsyncIterator[Site]:
     """A server that shows what the command draws."""
     listener = socket.create_server(("127.0.0.1", 0))
     port = listener.getsockname()[1]
     gate = Gate(port)
-    runner = web.AppRunner(await PageServer(command, gate, port).application(), access_log=None)
+    server = PageServer(command, gate, port, end_within_s=end_within_s)
+    runner = web.AppRunner(await server.application(), access_log=None)
     await runner.setup()
     await web.SockSite(runner, listener).start()
     async with ClientSession(cookie_jar=CookieJar(unsafe=True)) as browser:

@@ -1,4 +1,4 @@
-"""The server as a program: what it says, and how it ends."""
+"""The server as a program, and the processes that it starts: what they say, and how they end."""
 
 import http.client
 import os
@@ -13,7 +13,9 @@ import pytest
 
 from resumes.errors import ErrorCode
 from tests.tui.driving import LIMIT_S
-from tests.tui.web.pages import ECHO, is_running, wait_until
+from tests.tui.web.pages import ECHO, is_running
+from tests.waiting import wait_until
+from tui.web.child import environment_of, is_behind_a_page
 from tui.web.service import CannotListen, listen
 
 PROGRAM = """
@@ -116,3 +118,74 @@ def test_a_port_in_use_is_refused_in_one_line() -> None:
             listen(port)
 
     assert refused.value.code is ErrorCode.STORE_UNAVAILABLE
+
+
+# The terminal UI's end of the pipe.
+
+
+SCREEN = """
+from textual.app import App
+from textual.widgets import Static
+
+class Screen(App):
+    def compose(self):
+        yield Static("drawn by us")
+
+app = Screen()
+app.run()
+raise SystemExit(app.return_code)
+"""
+
+
+@pytest.fixture
+def child() -> "subprocess.Popen[bytes]":
+    return subprocess.Popen(
+        [sys.executable, "-c", SCREEN],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=environment_of(80, 24),
+    )
+
+
+def reads_until(child: "subprocess.Popen[bytes]", awaited: bytes) -> None:
+    assert child.stdout is not None
+    wire = b""
+    while awaited not in wire:
+        found = os.read(child.stdout.fileno(), 65_536)
+        assert found, wire[-2_000:]
+        wire += found
+
+
+def test_it_draws_as_packets(child: "subprocess.Popen[bytes]") -> None:
+    with child:
+        reads_until(child, b"__GANGLION__\nD\x00\x00\x00")
+        reads_until(child, b"drawn by us")
+        child.kill()
+
+
+def test_it_ends_when_nobody_is_at_the_other_end(child: "subprocess.Popen[bytes]") -> None:
+    with child:
+        reads_until(child, b"drawn by us")
+        for pipe in (child.stdin, child.stdout, child.stderr):
+            assert pipe is not None
+            pipe.close()
+
+        assert child.wait(LIMIT_S) == 0
+
+
+def test_it_ends_by_a_signal(child: "subprocess.Popen[bytes]") -> None:
+    with child:
+        reads_until(child, b"drawn by us")
+        child.send_signal(signal.SIGTERM)
+
+        assert child.communicate(timeout=LIMIT_S)[1] == b""
+        assert child.returncode == 0
+
+
+@pytest.mark.parametrize(
+    "environment",
+    [{}, {"TEXTUAL_DRIVER": ""}, {"TEXTUAL_DRIVER": "textual.drivers.web_driver:WebDriver"}],
+)
+def test_others_do_not_pass_for_one(environment: dict[str, str]) -> None:
+    assert not is_behind_a_page(environment)
