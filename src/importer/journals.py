@@ -42,7 +42,9 @@ class Journal:
     def end_reading(self, taken: Iterable[tuple[str, Signature]] = ()) -> None:
         """Whatever kills the importer from now on, it is not the reading of one of these files;
         those that were taken had these signatures."""
-        line = {"read": True, "signatures": {claim_id: [*read] for claim_id, read in taken}}
+        # As text: some file systems keep times that, in nanoseconds, no integer of JSON holds.
+        signatures = {claim_id: [*map(str, read)] for claim_id, read in taken}
+        line = {"read": True, "signatures": signatures}
         with contextlib.suppress(OSError):  # then they are only suspected in vain
             content = orjson.dumps(line, option=orjson.OPT_APPEND_NEWLINE)
             self._append(content, is_durable=False)

@@ -261,3 +261,15 @@ def test_only_what_concerns_the_store_is_asked_again() -> None:
         ErrorCode.OUTCOME_UNKNOWN,
         ErrorCode.STORE_INCOMPATIBLE,
     }
+
+
+def test_a_file_from_beyond_the_calendar_is_put_away_like_any_other(
+    root: Path, ana: AccountInfo, an_importer: MakeImporter
+) -> None:
+    for name in ("good", "bad"):
+        path = drop(root, f"ana/{name}.json", b"" if name == "good" else b"{")
+        os.utime(path, (0, 2**40))
+    if path.stat().st_mtime < 2**40:
+        pytest.skip("this file system keeps no such times")
+    an_importer(settle_s=0).round()
+    assert counts(root, "done", "failed") == [1, 1]
