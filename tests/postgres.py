@@ -6,12 +6,15 @@ everybody when it is run by root.
 
 import atexit
 import contextlib
+import ctypes
 import functools
 import itertools
 import os
 import shutil
+import signal
 import socket
 import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Iterator
@@ -64,6 +67,16 @@ def _is_open(folder: Path) -> bool:
     return all(path.stat().st_mode & 0o001 for path in (folder, *folder.parents))
 
 
+C: Final = ctypes.CDLL(None)
+PR_SET_PDEATHSIG: Final = 1
+
+
+def _end_with_parent() -> None:
+    """Have the system end this process when the tests are killed that started it, where it can."""
+    if sys.platform == "linux":
+        C.prctl(PR_SET_PDEATHSIG, signal.SIGINT)
+
+
 def free_port() -> int:
     """A port that nobody listens on just now."""
     with socket.create_server(("127.0.0.1", 0)) as taken:
@@ -107,7 +120,7 @@ class Server:
         self.process = subprocess.Popen(
             [self._bin / "postgres", "-D", self._data, f"--port={self.port}", *flags],
             stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=self._data, start_new_session=True,
-            **self._user,
+            preexec_fn=_end_with_parent, **self._user,
         )  # fmt: skip
         log.close()
         ends_at = time.monotonic() + START_S
