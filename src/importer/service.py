@@ -45,9 +45,10 @@ def watch(
 ) -> Summary:
     """Files dropped into ROOT become resumes, until `stop` is set, or with `once` until it is drained.
 
-    Raises InvalidArgument when ROOT is no folder that can be written to, or belongs to another store,
-    and StoreError when the store cannot be read, or with `once` stays out of reach. `on_file` and `on_progress` are called from this
-    thread, notices also from those of watchers and hooks; `on_ignored` with `dry_run` alone.
+    Raises InvalidArgument when ROOT is no folder that can be written to, or belongs to another
+    store; StoreError when the store cannot be read at first, and with `once` when it stays out of
+    reach. `on_file` and `on_progress` are called from this thread, notices also from those of
+    watchers and hooks; `on_ignored` with `dry_run` alone.
     """
     root = check_root(root)
     take_root(store, root, options)
