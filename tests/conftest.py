@@ -90,7 +90,8 @@ def _homes() -> Iterator[Iterator[Path]]:
 @pytest.fixture(autouse=True)
 def _shielded(_homes: Iterator[Path], monkeypatch: pytest.MonkeyPatch) -> None:
     """No test sees the developer's own home, settings or working directory."""
-    for name in [name for name in os.environ if name.startswith(("RESUMES_", "XDG_"))]:
+    ours = ("RESUMES_", "XDG_", "COLUMNS", "LINES")
+    for name in [name for name in os.environ if name.startswith(ours)]:
         monkeypatch.delenv(name)
     home = next(_homes)
     home.mkdir(mode=0o700)

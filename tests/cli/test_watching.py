@@ -10,6 +10,7 @@ import signal
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -159,8 +160,12 @@ def test_files_that_could_not_be_taken_are_a_failure_of_the_drain(
 ) -> None:
     (inbox / "bad.json").unlink()
 
-    def refuse(source: object, target: object, **_: object) -> None:
-        raise PermissionError(13, "Permission denied")
+    rename = os.rename
+
+    def refuse(source: str, target: str, **more: Any) -> None:
+        if "/.work/" in target:
+            raise PermissionError(13, "Permission denied")
+        rename(source, target, **more)
 
     monkeypatch.setattr("importer.taking.os.rename", refuse)
 
