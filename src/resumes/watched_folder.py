@@ -131,7 +131,7 @@ def _write(root: Path, owner: Owner) -> None:
         try:
             with os.fdopen(descriptor, "w", encoding="utf-8") as file:
                 file.write(content)
-            os.rename(temporary, MARK, src_dir_fd=folder, dst_dir_fd=folder)
+            os.replace(temporary, MARK, src_dir_fd=folder, dst_dir_fd=folder)
         except OSError:
             os.unlink(temporary, dir_fd=folder)
             raise
