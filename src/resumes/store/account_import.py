@@ -27,7 +27,6 @@ from resumes.store.account_file import Header, Kind, Row
 from resumes.store.account_file_reader import Reader
 from resumes.store.account_room import check_room
 from resumes.store.account_rows import (
-    DELETED,
     add_rows,
     iter_slices,
     lock_arriving,
@@ -38,6 +37,7 @@ from resumes.store.accounts import (
     AccountInfo,
     check_name,
     delete_account,
+    delete_by_id,
     find_account,
     get_account,
 )
@@ -167,7 +167,7 @@ def _fill(
     """How many rows of each kind the account has, which is open; on an error it is gone."""
     try:
         reader = Reader(file, are_documents_known=True)
-        add_rows(store, new.account_id, reader, lambda stored: told("stored", stored))
+        add_rows(store, new.account_id, new.now, reader, lambda stored: told("stored", stored))
         if reader.sha256 != sha256:
             raise InvalidJson("The file was changed while it was imported; import it again")
         store.write(_open, new)
@@ -183,9 +183,9 @@ def _remove(store: Store, new: _NewAccount, why: ResumesError | OSError) -> None
     """Nothing of the account is there. Raises StoreUnavailable where something stays."""
     arriving = new.name + ARRIVING
     try:
-        delete_account(store, arriving, with_resumes=True)
+        delete_by_id(store, new.account_id, arriving, with_resumes=True)
     except NotFound:
-        pass  # somebody else did
+        pass  # somebody else did, and may have begun to import it anew
     except ResumesError as error:
         raise StoreUnavailable(
             f"{str(why).rstrip('.')}. A part of the account is in the store, where nobody sees it: "
@@ -196,19 +196,12 @@ def _remove(store: Store, new: _NewAccount, why: ResumesError | OSError) -> None
 
 @each
 def _open(connection: Connection, new: _NewAccount) -> None:
-    lock_arriving(connection, new.account_id)
+    lock_arriving(connection, new.account_id, new.now)
     taken = connection.execute(select(accounts.c.id).where(accounts.c.name == new.name)).first()
     if taken is not None:
         raise _taken(new.name)
-    opened = connection.execute(
+    connection.execute(
         update(accounts)
-        .where(
-            accounts.c.id == new.account_id,
-            accounts.c.name == new.name + ARRIVING,
-            # Who deletes it, to begin anew, has closed it once more.
-            accounts.c.closed_at == new.now,
-        )
+        .where(accounts.c.id == new.account_id)
         .values(name=new.name, closed_at=None)
     )
-    if opened.rowcount == 0:
-        raise Conflict(DELETED)

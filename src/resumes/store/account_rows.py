@@ -18,6 +18,7 @@ from resumes.store.creating import ADD_DOCUMENT
 from resumes.store.engine import Store, each
 from resumes.store.schema import (
     account_usage,
+    accounts,
     api_keys,
     imported_digests,
     imported_files,
@@ -49,17 +50,18 @@ OWNER: Final = Prepared(
 
 
 def add_rows(
-    store: Store, account_id: str, rows: Iterable[Row], told: Callable[[int], None]
+    store: Store, account_id: str, since: str, rows: Iterable[Row], told: Callable[[int], None]
 ) -> None:
-    """The rows are the account's. `told` is called with how many are so far.
+    """The rows are the account's, which is arriving since then. `told` is called with how many are
+    so far.
 
-    Raises Conflict when the account has gone meanwhile or a key counts already, InvalidJson for a
+    Raises Conflict when somebody has begun to delete the account or a key counts already, InvalidJson for a
     digest without its resume, and what `Store.write` raises; some of the rows are there then.
     """
     added = 0
     for some in iter_slices(rows):
         check_room_for_slice(store, sum(row.size_bytes for row in some))
-        store.write(_add, _Slice(account_id, some))
+        store.write(_add, _Slice(account_id, since, some))
         added += len(some)
         told(added)
 
@@ -82,12 +84,13 @@ def iter_slices(rows: Iterable[Row]) -> Iterator[list[Row]]:
 @dataclass(frozen=True, slots=True)
 class _Slice:
     account_id: str
+    since: str
     rows: Sequence[Row]
 
 
 @each
 def _add(connection: Connection, some: _Slice) -> None:
-    lock_arriving(connection, some.account_id)
+    lock_arriving(connection, some.account_id, some.since)
     kind = some.rows[0].kind
     if kind is Kind.DIGEST:
         _refuse_strays(connection, some)
@@ -165,7 +168,13 @@ def _known(key_id: str) -> Conflict:
     )
 
 
-def lock_arriving(connection: Connection, account_id: str) -> None:
-    """The account's row is this transaction's. Raises Conflict for one that has gone meanwhile."""
-    if lock_account(connection, account_id) is None:
+def lock_arriving(connection: Connection, account_id: str, since: str) -> None:
+    """The row of the account, which is arriving since then, is this transaction's.
+
+    Raises Conflict for one that is being deleted, or is gone: who deletes it, to begin anew, has
+    closed it once more, and nothing may enter behind what they have removed.
+    """
+    lock_account(connection, account_id)
+    is_arriving = (accounts.c.id == account_id, accounts.c.closed_at == since)
+    if connection.execute(select(accounts.c.id).where(*is_arriving)).first() is None:
         raise Conflict(DELETED)

@@ -226,16 +226,28 @@ def delete_account(
         row = connection.execute(select(accounts.c.id).where(accounts.c.name == name)).first()
     if row is None:
         raise unknown_account(name)
-    store.write(_close, _Closing(row.id, name, with_resumes, timestamp(store.clock())))
+    return delete_by_id(store, row.id, name, with_resumes=with_resumes, goes_on=goes_on)
+
+
+def delete_by_id(
+    store: Store,
+    account_id: str,
+    name: str,
+    *,
+    with_resumes: bool = False,
+    goes_on: Callable[[int], bool] = lambda _: True,
+) -> int:
+    """`delete_account` of the account of this id, if it still has the name."""
+    store.write(_close, _Closing(account_id, name, with_resumes, timestamp(store.clock())))
     gone = 0
-    while slice_gone := store.write(_delete_slice, row.id):
+    while slice_gone := store.write(_delete_slice, account_id):
         gone += slice_gone
         if not goes_on(gone):
             return gone
     for table in LEDGER:
-        while store.write(_delete_rows, _Rows(row.id, table)):
+        while store.write(_delete_rows, _Rows(account_id, table)):
             pass
-    store.write(_delete_rest, row.id)
+    store.write(_delete_rest, account_id)
     return gone
 
 

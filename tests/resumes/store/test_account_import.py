@@ -2,7 +2,9 @@
 
 import io
 import shutil
+import threading
 from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -418,6 +420,57 @@ def test_an_account_that_somebody_else_has_begun_to_delete_does_not_arrive(
     with pytest.raises(Conflict, match="deleted while it was imported"):
         take(store, export, told=begin_to_delete)
     assert names(store) == []
+
+
+def test_nothing_more_of_an_account_arrives_once_somebody_has_begun_to_delete_it(
+    store: Store, an_account: MakeAccount, clock: SteppingClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(account_rows, "SLICE_ROWS", 2)
+    fill(store, an_account(), 6)
+    export = exported(store)
+    stored: list[int] = []
+
+    def begin_to_delete(step: str, rows: int) -> None:
+        if step == "stored":
+            clock.advance(1)
+            stored.append(rows)
+            name = "again~import"
+            accounts.delete_account(store, name, with_resumes=True, goes_on=lambda gone: False)
+
+    with pytest.raises(Conflict, match="deleted while it was imported"):
+        take(store, export, name="again", told=begin_to_delete)
+    assert stored == [2]
+    assert names(store) == ["ana"]
+
+
+def test_an_import_that_another_has_replaced_leaves_the_other_alone(
+    store: Store, an_account: MakeAccount, clock: SteppingClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(account_rows, "SLICE_ROWS", 2)
+    fill(store, an_account(), 6)
+    export = exported(store)
+    has_begun, go_on = threading.Event(), threading.Event()
+
+    def wait(step: str, rows: int) -> None:
+        if (step, rows) == ("stored", 2):
+            has_begun.set()
+            assert go_on.wait(30)
+
+    with ThreadPoolExecutor(1) as pool:
+        others: list[Future[AccountInfo]] = []
+
+        def be_replaced(step: str, rows: int) -> None:
+            if (step, rows) == ("stored", 2):
+                clock.advance(1)
+                others.append(pool.submit(take, store, export, name="again", told=wait))
+                assert has_begun.wait(30)
+
+        with pytest.raises(Conflict, match="deleted while it was imported"):
+            take(store, export, name="again", told=be_replaced)
+        go_on.set()
+        assert others[0].result().resume_count == 6
+    assert names(store) == ["again", "ana"]
+    assert counters.list_wrong(store) == []
 
 
 def test_an_account_that_has_arrived_is_not_taken_for_what_was_left_of_it(

@@ -21,5 +21,5 @@ def test_a_slice_is_of_one_kind_and_bounded_in_rows_and_bytes(
 def test_rows_of_an_account_that_has_gone_are_refused(store: Store) -> None:
     told: list[int] = []
     with pytest.raises(Conflict, match="deleted while it was imported"):
-        add_rows(store, "f" * 16, [Row(Kind.ITEM, {})], told.append)
+        add_rows(store, "f" * 16, "2027-01-15T08:00:00.000Z", [Row(Kind.ITEM, {})], told.append)
     assert told == []
