@@ -111,9 +111,12 @@ def test_styles(drawn: Drawn, look: str) -> None:
 
 @pytest.mark.parametrize("look", EACH_LOOK[1:])
 def test_the_text_is_the_same_in_every_look(drawn: Drawn, look: str) -> None:
+    def read(lines: Screen) -> list[str]:
+        # Each look has a store of its own, with keys of its own.
+        return [re.sub("enh_live_...|key_[0-9a-f]{12}", "key", text_of(line)) for line in lines]
+
     for mode in MODES:
-        first, other = drawn[LOOKS[0]][mode.name], drawn[look][mode.name]
-        assert list(map(text_of, other)) == list(map(text_of, first))
+        assert read(drawn[look][mode.name]) == read(drawn[LOOKS[0]][mode.name])
 
 
 @pytest.mark.parametrize("look", EACH_LOOK)
