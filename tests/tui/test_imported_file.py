@@ -373,7 +373,7 @@ async def test_every_file_lies_where_it_is_said_to(store: Store, tmp_path: Path)
     importer.close()
 
     found = set()
-    async with running(store, screen="imports", size=(100, 60)) as pilot:
+    async with running(store, screen="imports", size=(240, 60)) as pilot:
         await shows(pilot.app, "1 of 4")
         await presses(pilot, "enter")
         for outcome in ("failed", "held", "duplicate", "done"):
