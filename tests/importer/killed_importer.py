@@ -11,6 +11,7 @@ import signal
 import subprocess
 import sys
 import threading
+import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
@@ -27,7 +28,7 @@ from importer.telling import Remarks
 from resumes import analyzer
 from resumes.analyzer import DEFAULT_FORMAT, Format, Resume
 from resumes.store import open_store
-from tests.importer.builders import FakeMonotonic
+from tests.importer.builders import FakeMonotonic, wait_until
 
 POISON = b"poison"
 """A file with this in it ends the process that judges it, if the task says so."""
@@ -40,7 +41,8 @@ class Victim(StrEnum):
     WORKER = "worker"
     """The process that helps an importer, which lives on."""
     WORKERS_IMPORTER = "workers_importer"
-    """The importer, when its worker is there; the worker is stopped."""
+    """The importer, when its worker is there; the worker waits until the home's "killed" is
+    gone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +84,7 @@ class Faults:
         self._killed.write_text(str(os.getpid()))
         if self._task.victim == Victim.WORKERS_IMPORTER:
             os.kill(self._importer, signal.SIGKILL)
-            os.kill(os.getpid(), signal.SIGSTOP)
+            wait_until(lambda: not self._killed.exists())
         else:
             os.kill(os.getpid(), signal.SIGKILL)
 
@@ -160,6 +162,9 @@ def main() -> None:
             try:
                 drain(task)
                 os._exit(0)
+            except BaseException:
+                traceback.print_exc()
+                raise
             finally:
                 os._exit(1)
         _, status = os.waitpid(child, 0)

@@ -10,6 +10,7 @@ import pytest
 from resumes.analyzer import Format
 from resumes.store import Store, accounts, counters, listing, open_store
 from resumes.store.accounts import AccountInfo
+from resumes.store.locks import FileLock
 from tests.importer.builders import (
     MakeImporter,
     Moment,
@@ -96,23 +97,34 @@ def test_i8_of_a_worker_that_outlives_its_importer_nothing_is_doubled(
     drain: Drain, home: Path
 ) -> None:
     assert drain(Task(str(home), 5, Victim.WORKERS_IMPORTER)) == signal.SIGKILL
-    worker = int((home / "killed").read_text())
+    killed = home / "killed"
+    worker = int(killed.read_text())
     try:
+        stop_between_writes(worker, home)
         assert drain(Task(str(home))) == 0
     finally:
+        killed.unlink()
         with contextlib.suppress(ProcessLookupError):
             os.kill(worker, signal.SIGCONT)
-    wait_until(lambda: not runs(worker))
+    wait_until(lambda: state(worker) in ("Z", ""))
     assert drain(Task(str(home))) == 0
     check_backlog(home)
 
 
-def runs(pid: int) -> bool:
-    """Whether the process has not ended, however few wait for it."""
+def stop_between_writes(pid: int, home: Path) -> None:
+    """Stop a process of the store, whose threads may write, while it does not: stopped in a
+    write it would keep everybody from writing (pitfalls S9)."""
+    with contextlib.closing(FileLock(home / "resumes.db.lane")) as lane, lane.held(wait_s=10):
+        os.kill(pid, signal.SIGSTOP)
+        wait_until(lambda: state(pid) == "T")
+
+
+def state(pid: int) -> str:
+    """The process's state as `ps` shows it; empty once it is gone."""
     try:
-        return "Z" not in Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
     except OSError:
-        return False
+        return ""
 
 
 # What lies there of one that was killed
