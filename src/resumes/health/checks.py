@@ -118,7 +118,7 @@ def _is_there(path: Path) -> bool:
         return False
 
 
-def check_sqlite(path: Path) -> Finding:
+def check_sqlite(path: Path, *, mountinfo: str | None = None) -> Finding:
     """Whether the SQLite library, and where the file lies, keep what they were given."""
     # The library is loaded only where it is used.
     from resumes.store.sqlite import driver
@@ -128,7 +128,7 @@ def check_sqlite(path: Path) -> Finding:
         return Finding(
             "SQLite", f"{text} has the WAL-reset bug", "Install the package pysqlite3 0.6.1"
         )
-    kind = find_kind(path.parent)
+    kind = find_kind(path.parent, mountinfo)
     if kind in SHARED:
         return notice(
             "SQLite",

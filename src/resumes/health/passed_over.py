@@ -12,8 +12,6 @@ from typing import Final, NamedTuple
 from resumes import file_names
 
 MOST_NAMES: Final = 20_000
-"""Names that one look sees at most: it comes again and again while somebody watches."""
-
 EXAMPLES: Final = 3
 
 UNDER_WAY_S: Final = 3_600
@@ -31,27 +29,34 @@ class PassedOver(NamedTuple):
     examples: list[tuple[str, str]]
 
 
-def find_passed_over(inbox: Path, *, now_s: Callable[[], float] = time.time) -> list[PassedOver]:
+def find_passed_over(
+    inbox: Path,
+    *,
+    now_s: Callable[[], float] = time.time,
+    most_names: int = MOST_NAMES,
+    examples: int = EXAMPLES,
+) -> list[PassedOver]:
     """The folders of the inbox that have such files, by name; what cannot be listed is left out.
 
-    Hidden files are never meant to be taken, and are not among them.
+    Hidden files are never meant to be taken, and are not among them. Not more than `most_names`
+    are looked at, since it comes again and again while somebody watches.
     """
     found: dict[str, list[tuple[str, str]]] = defaultdict(list)
     counts: dict[str, int] = defaultdict(int)
-    for folder, name, entry in islice(_iter_entries(inbox), MOST_NAMES):
+    for folder, name, entry in islice(_iter_entries(inbox, most_names), most_names):
         why = _find_reason(entry, is_of_nobody=not folder, now_s=now_s)
         if why is not None:
             counts[folder] += 1
-            found[folder] = heapq.nsmallest(EXAMPLES, [*found[folder], (name, why)])
+            found[folder] = heapq.nsmallest(examples, [*found[folder], (name, why)])
     return [PassedOver(folder, counts[folder], found[folder]) for folder in sorted(found)]
 
 
-def _iter_entries(inbox: Path) -> Iterator[tuple[str, str, os.DirEntry[str]]]:
+def _iter_entries(inbox: Path, most_names: int) -> Iterator[tuple[str, str, os.DirEntry[str]]]:
     """The account's folder, the name below it, and the entry, of all that an importer looks at."""
     waiting = [("", "", str(inbox))]
     while waiting:
         folder, below, path = waiting.pop()
-        for entry in _list(path):
+        for entry in _list(path, most_names):
             if not folder and file_names.is_outcome(entry.name):
                 continue
             name = f"{below}{entry.name}"
@@ -63,10 +68,10 @@ def _iter_entries(inbox: Path) -> Iterator[tuple[str, str, os.DirEntry[str]]]:
                 waiting.append((entry.name, "", entry.path))
 
 
-def _list(path: str) -> list[os.DirEntry[str]]:
+def _list(path: str, most_names: int) -> list[os.DirEntry[str]]:
     try:
         with os.scandir(path) as entries:
-            return list(islice(entries, MOST_NAMES))
+            return list(islice(entries, most_names))
     except OSError:
         return []
 
