@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from sqlalchemy import ColumnElement, Executable, Table, and_, bindparam, func, select
+from sqlalchemy import ColumnElement, Executable, Table, bindparam, func, select
 
 from resumes.store import content_checking
 from resumes.store.checking import BACKUP, STOPPED, Defect, Flaw, Question
@@ -27,6 +27,7 @@ from resumes.store.schema import (
     resumes,
     search_entries,
 )
+from resumes.store.statements import looked_up
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,14 +41,9 @@ class Checked:
 
 def _strays(table: Table, column: ColumnElement[str], other: Table) -> Executable:
     """How many rows of an account name a resume that the other table lacks, and the first of these."""
-    return (
-        select(func.count(), func.min(column))
-        .select_from(
-            table.outerjoin(
-                other, and_(other.c.account_id == table.c.account_id, other.c.id == column)
-            )
-        )
-        .where(table.c.account_id == bindparam("account_id"), other.c.id.is_(None))
+    return select(func.count(), func.min(column)).where(
+        table.c.account_id == bindparam("account_id"),
+        looked_up(other.c.id, other, table.c.account_id, column).is_(None),
     )
 
 

@@ -8,7 +8,7 @@ each digest that is read later is that of a resume in the file.
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
-from sqlalchemy import BindParameter, ColumnElement, Select, bindparam, exists, select
+from sqlalchemy import BindParameter, ColumnElement, Select, bindparam, select
 
 from resumes.clock import timestamp
 from resumes.errors import Conflict
@@ -26,7 +26,7 @@ from resumes.store.schema import (
     key_directory,
     resumes,
 )
-from resumes.store.statements import Prepared
+from resumes.store.statements import Prepared, looked_up
 
 LARGE_ROWS: Final = 25
 """Rows that are in memory at once of what may have megabytes,"""
@@ -46,15 +46,17 @@ def _page(kind: Kind, statement: Select[Any], *conditions: ColumnElement[bool]) 
 
 
 _ACCOUNT: BindParameter[Any] = bindparam("account_id")
+_DOCUMENT: Final = looked_up(documents.c.document, documents, resumes.c.account_id, resumes.c.id)
 PAGES: Final = {
     Kind.RESUME: _page(
         Kind.RESUME,
-        select(*(resumes.c[one.column] for one in COLUMNS[Kind.RESUME]), documents.c.document).join(
-            documents,
-            (documents.c.account_id == resumes.c.account_id) & (documents.c.id == resumes.c.id),
+        select(
+            *(resumes.c[one.column] for one in COLUMNS[Kind.RESUME]), _DOCUMENT.label("document")
         ),
         resumes.c.account_id == _ACCOUNT,
         resumes.c.id <= _LAST,
+        # A store that lost a document may still have its resume (`db check` says so).
+        _DOCUMENT.is_not(None),
     ),
     Kind.FILE: _page(
         Kind.FILE,
@@ -72,12 +74,12 @@ PAGES: Final = {
         select(*(imported_digests.c[one.column] for one in COLUMNS[Kind.DIGEST])),
         imported_digests.c.account_id == _ACCOUNT,
         imported_digests.c.resume_id <= _LAST,
-        # A store that lost a resume or its document may still have its digest (`db check` says so).
-        exists().where(
-            resumes.c.account_id == imported_digests.c.account_id,
-            resumes.c.id == imported_digests.c.resume_id,
-            documents.c.account_id == resumes.c.account_id,
-            documents.c.id == resumes.c.id,
+        # Or the digest of one that is lost.
+        *(
+            looked_up(
+                table.c.id, table, imported_digests.c.account_id, imported_digests.c.resume_id
+            ).is_not(None)
+            for table in (resumes, documents)
         ),
     ),
     Kind.KEY: _page(

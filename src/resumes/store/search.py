@@ -18,7 +18,7 @@ from resumes.store import search_index
 from resumes.store.engine import Store
 from resumes.store.identifiers import resume_id
 from resumes.store.listing import COLUMNS, MAX_LIMIT, Entry, Page, check_cursor
-from resumes.store.schema import documents, resumes
+from resumes.store.schema import resumes
 from resumes.store.search_index import EMAIL, Progress
 from resumes.store.search_words import holds, parse_terms, searched_words
 from resumes.store.statements import Prepared, at_most
@@ -49,10 +49,6 @@ class Found(NamedTuple):
 
 NOT_INDEXED = Prepared(
     select(*COLUMNS, EMAIL)
-    .join(
-        documents,
-        (documents.c.account_id == resumes.c.account_id) & (documents.c.id == resumes.c.id),
-    )
     .where(resumes.c.account_id == bindparam("account_id"), resumes.c.id > bindparam("after"))
     .order_by(resumes.c.id)
     .limit(at_most("rows"))

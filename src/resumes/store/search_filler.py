@@ -18,7 +18,7 @@ from resumes.errors import ResumesError
 from resumes.store import search_index
 from resumes.store.engine import Store, each
 from resumes.store.identifiers import POSITION_DIGITS, resume_id
-from resumes.store.schema import account_usage, accounts, documents, resumes, search_progress
+from resumes.store.schema import account_usage, accounts, resumes, search_progress
 from resumes.store.search_index import EMAIL, Slice
 from resumes.store.search_words import searched_words
 from resumes.store.statements import Prepared, at_most
@@ -65,10 +65,6 @@ BEHIND = Prepared(
 )
 NEXT = Prepared(
     select(resumes.c.id, resumes.c.title, resumes.c.name, EMAIL)
-    .join(
-        documents,
-        (documents.c.account_id == resumes.c.account_id) & (documents.c.id == resumes.c.id),
-    )
     .where(
         resumes.c.account_id == bindparam("account_id"),
         resumes.c.id > bindparam("after"),

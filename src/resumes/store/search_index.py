@@ -36,7 +36,7 @@ from resumes.store.schema import (
 from resumes.store.search_pieces import Pieces, Wanted
 from resumes.store.search_words import pieces_of_terms
 from resumes.store.sqlite import pieces as sqlite_pieces
-from resumes.store.statements import Prepared, at_most, driver
+from resumes.store.statements import Prepared, at_most, driver, looked_up
 
 
 class Progress(NamedTuple):
@@ -133,7 +133,10 @@ def _email_postgresql(element: document_email, compiler: SQLCompiler, **options:
     return f"({compiler.process(element.clauses, **options)}::json #>> '{{header,email}}')"
 
 
-EMAIL: Final = document_email(documents.c.document)
+EMAIL: Final = looked_up(
+    document_email(documents.c.document), documents, resumes.c.account_id, resumes.c.id
+)
+"""Of a resume, for statements that select from `resumes`."""
 
 
 def find_progress(connection: Connection, account_id: str) -> Progress | None:

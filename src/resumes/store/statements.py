@@ -16,6 +16,7 @@ from sqlalchemy import (
     LargeBinary,
     Table,
     bindparam,
+    select,
 )
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.engine.default import DefaultDialect
@@ -83,6 +84,21 @@ def at_most(name: str) -> ColumnElement[int]:
     """
     limit: ColumnElement[int] = bindparam(name, type_=Integer) + 0
     return limit
+
+
+def looked_up(
+    column: ColumnElement[Any],
+    table: Table,
+    account_id: ColumnElement[str],
+    row_id: ColumnElement[str],
+) -> ColumnElement[Any]:
+    """Return the column of the table's row with this key, and NULL without one: a join of one row.
+
+    PostgreSQL may walk all of an account for each row of a real join, since it takes an account
+    that its statistics lack for one row (pitfalls S24). A subquery is a lookup by the whole key.
+    """
+    is_same = (table.c.account_id == account_id) & (table.c.id == row_id)
+    return select(column).where(is_same).scalar_subquery()
 
 
 def replacing(table: Table, names: Collection[str] | None = None) -> Prepared:

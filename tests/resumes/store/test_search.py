@@ -1,4 +1,3 @@
-import time
 from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import count
@@ -220,20 +219,15 @@ def test_a_search_leaves_no_statement_behind_that_holds_back_the_log(
     assert row[0] == 0  # not busy: no reader stood in the way
 
 
-def test_a_thousand_resumes_in_common_are_searched_in_a_moment(
+def test_what_a_thousand_resumes_have_in_common_is_found_with_and_without_what_one_has(
     store: Store, an_account: MakeAccount
 ) -> None:
     account = an_account()
     names = [f"Common {'rare' if number == 900 else 'often'} {number}" for number in range(1_000)]
     made = fill(store, account, *names)
     search_filler.fill(store)
-    took_s = []
-    for _ in range(3):  # a machine may stand still for a moment
-        began_s = time.perf_counter()
-        assert ids(find_page(store, account.id, "com rare")) == [made[900]]
-        assert len(ids(find_page(store, account.id, "common"))) == 100
-        took_s.append(time.perf_counter() - began_s)
-    assert min(took_s) < 1.0
+    assert ids(find_page(store, account.id, "com rare")) == [made[900]]
+    assert ids(find_page(store, account.id, "common", cursor=made[499])) == made[500:600]
 
 
 LETTERS = st.text(st.sampled_from("abcß éł-.@_1 山"), max_size=8)

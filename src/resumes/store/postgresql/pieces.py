@@ -20,11 +20,16 @@ AT_ONCE: Final = 500
 
 ADD: Final = "INSERT INTO search_pieces (account_id, seq, pieces) VALUES (%s, %s, %s)"
 REMOVE: Final = "DELETE FROM search_pieces WHERE account_id = %s AND seq = %s"
+# Lookups rather than joins (see `looked_up`), with limits so that they remain such. An entry is the
+# first one from its number on: in that order only the index of numbers gives it without a sort.
 CANDIDATES: Final = (
     "SELECT p.seq, e.words, r.id, r.title, r.name, r.filename, r.created_at, r.updated_at"
     " FROM search_pieces p"
-    " JOIN search_entries e ON e.account_id = p.account_id AND e.seq = p.seq"
-    " JOIN resumes r ON r.account_id = e.account_id AND r.id = e.id"
+    " JOIN LATERAL (SELECT s.seq, s.id, s.words FROM search_entries s"
+    " WHERE s.account_id = p.account_id AND s.seq >= p.seq ORDER BY s.seq LIMIT 1) e"
+    " ON e.seq = p.seq"
+    " JOIN LATERAL (SELECT o.* FROM resumes o"
+    " WHERE o.account_id = p.account_id AND o.id = e.id LIMIT 1) r ON true"
     " WHERE p.account_id = %s AND p.seq BETWEEN %s AND %s AND p.pieces @> %s"
     " ORDER BY p.seq LIMIT %s"
 )
