@@ -98,14 +98,13 @@ AREAS: Final[Mapping[str, Area]] = {
         ("resumes/store/listing.py", "resumes/store/identifiers.py", "server/list_route.py"),
         (
             "resumes/store/test_listing.py",
-            "resumes/store/test_identifiers.py",
             "resumes/store/test_search_index.py",
             "server/test_list_route.py",
         ),
     ),
     "quota": Area(
         ("resumes/store/creating.py", "resumes/store/earlier.py"),
-        ("resumes/store/test_creating.py", "resumes/store/test_earlier.py"),
+        ("resumes/store/test_creating.py",),
     ),
     "claim": Area(
         ("importer/taking.py", "importer/claims.py", "importer/settling.py"),

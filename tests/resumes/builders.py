@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+from collections.abc import Callable
 from typing import Any
 
 from resumes import analyzer
@@ -36,14 +37,23 @@ def a_resume(
     )
 
 
-def a_claim(claim_id: str = "0" * 24, name: str = "ada.json") -> Claim:
+def a_claim(
+    claim_id: str = "0" * 24,
+    name: str = "ada.json",
+    *,
+    root: str | None = None,
+    items: str | None = None,
+    source: Callable[[], bytes] = lambda: b"{",
+) -> Claim:
     """A claimed file."""
     return Claim(
         claim_id=claim_id,
         name=name,
         size_bytes=100,
         claimed_at="2027-01-15T08:00:00.000Z",
-        source=lambda: b"{",
+        source=source,
+        root=root,
+        items=items,
     )
 
 

@@ -11,7 +11,7 @@ from resumes.errors import Conflict, NotFound
 from resumes.store import accounts, keys
 from resumes.store.account_import import import_account
 from resumes.store.identifiers import POSITION_DIGITS
-from tests.resumes.store.exports import exported
+from tests.resumes.store.builders import exported
 from tests.stateful.model import Account, Chain, Export, Key, Plan
 from tests.stateful.world import (
     BACKUPS,

@@ -110,20 +110,18 @@ LAST_IDS: Final = select(
 """The time of the newest id that the account gave, and the newest one that is there."""
 
 
-def iter_accounts(store: Store) -> Iterator[Checked]:
+def iter_accounts(store: Store, *, at_once: int = ACCOUNTS_AT_ONCE) -> Iterator[Checked]:
     """Each account by name, looked at when it is asked for; one that goes meanwhile is left out."""
     after = ""
     while True:
         with store.read() as connection:
-            some = connection.execute(
-                ACCOUNTS, {"after_name": after, "rows": ACCOUNTS_AT_ONCE}
-            ).all()
+            some = connection.execute(ACCOUNTS, {"after_name": after, "rows": at_once}).all()
         for account_id, name, closed_at in some:
             checked = _check(store, account_id, name, is_open=closed_at is None)
             if checked is not None:
                 yield checked
             after = name
-        if len(some) < ACCOUNTS_AT_ONCE:
+        if len(some) < at_once:
             return
 
 

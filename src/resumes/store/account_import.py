@@ -27,6 +27,7 @@ from resumes.store.account_file import Header, Kind, Row
 from resumes.store.account_file_reader import Reader
 from resumes.store.account_room import check_room
 from resumes.store.account_rows import (
+    SLICE_ROWS,
     add_rows,
     iter_slices,
     lock_arriving,
@@ -68,13 +69,15 @@ def import_account(
     name: str | None = None,
     plan: str | None = None,
     told: TellStep = lambda step, rows: None,
+    slice_rows: int = SLICE_ROWS,
 ) -> Arrived:
     """The account of the export is in the store, with its ids and times, under its name or `name`.
 
-    `file` is read twice, from where it stands. What it holds is kept even where its plan allows
-    less. Raises InvalidJson for a file that is not whole, Conflict for a name or a key that is
-    taken, NotFound for a plan that is not there, and what `Store.write` raises; nothing is there
-    then but what the next call removes, or after OutcomeUnknown perhaps the account.
+    `file` is read twice, from where it stands; `slice_rows` go in one transaction. What it holds
+    is kept even where its plan allows less. Raises InvalidJson for a file that is not whole,
+    Conflict for a name or a key that is taken, NotFound for a plan that is not there, and what
+    `Store.write` raises; nothing is there then but what the next call removes, or after
+    OutcomeUnknown perhaps the account.
     """
     began = file.tell()
     reader = Reader(file)
@@ -84,22 +87,22 @@ def import_account(
         raise _taken(chosen)
     if find_account(store, chosen + ARRIVING, closed_too=True) is not None:
         delete_account(store, chosen + ARRIVING, with_resumes=True)
-    sha256 = _check(store, reader, told)
+    sha256 = _check(store, reader, told, slice_rows)
     check_room(store, _size_bytes(file, began))
     new = _NewAccount(
         identifiers.account_id(), chosen, plan or header.plan, header, timestamp(store.clock())
     )
     file.seek(began)
     store.write(_begin, new)
-    counts = _fill(store, new, file, sha256, told)
+    counts = _fill(store, new, file, sha256, told, slice_rows)
     return Arrived(get_account(store, chosen), counts)
 
 
-def _check(store: Store, reader: Reader, told: TellStep) -> str:
+def _check(store: Store, reader: Reader, told: TellStep, slice_rows: int) -> str:
     """The digest of a file that can be imported as a whole."""
     hashes: set[bytes] = set()
     checked = 0
-    for some in iter_slices(reader):
+    for some in iter_slices(reader, slice_rows):
         if some[0].kind is Kind.KEY:
             with store.read() as connection:
                 refuse_known_keys(connection, some)
@@ -162,12 +165,24 @@ def _begin(connection: Connection, new: _NewAccount) -> None:
 
 
 def _fill(
-    store: Store, new: _NewAccount, file: BinaryIO, sha256: str, told: TellStep
+    store: Store,
+    new: _NewAccount,
+    file: BinaryIO,
+    sha256: str,
+    told: TellStep,
+    slice_rows: int,
 ) -> dict[Kind, int]:
     """How many rows of each kind the account has, which is open; on an error it is gone."""
     try:
         reader = Reader(file, are_documents_known=True)
-        add_rows(store, new.account_id, new.now, reader, lambda stored: told("stored", stored))
+        add_rows(
+            store,
+            new.account_id,
+            new.now,
+            reader,
+            lambda stored: told("stored", stored),
+            slice_rows=slice_rows,
+        )
         if reader.sha256 != sha256:
             raise InvalidJson("The file was changed while it was imported; import it again")
         store.write(_open, new)

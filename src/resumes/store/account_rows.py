@@ -50,7 +50,13 @@ OWNER: Final = Prepared(
 
 
 def add_rows(
-    store: Store, account_id: str, since: str, rows: Iterable[Row], told: Callable[[int], None]
+    store: Store,
+    account_id: str,
+    since: str,
+    rows: Iterable[Row],
+    told: Callable[[int], None],
+    *,
+    slice_rows: int = SLICE_ROWS,
 ) -> None:
     """The rows are the account's, which is arriving since then. `told` is called with how many are
     so far.
@@ -59,19 +65,19 @@ def add_rows(
     digest without its resume, and what `Store.write` raises; some of the rows are there then.
     """
     added = 0
-    for some in iter_slices(rows):
+    for some in iter_slices(rows, slice_rows):
         check_room_for_slice(store, sum(row.size_bytes for row in some))
         store.write(_add, _Slice(account_id, since, some))
         added += len(some)
         told(added)
 
 
-def iter_slices(rows: Iterable[Row]) -> Iterator[list[Row]]:
+def iter_slices(rows: Iterable[Row], slice_rows: int = SLICE_ROWS) -> Iterator[list[Row]]:
     """The rows, some at a time, each time of one kind."""
     some: list[Row] = []
     size_bytes = 0
     for row in rows:
-        is_full = len(some) >= SLICE_ROWS or size_bytes >= SLICE_BYTES
+        is_full = len(some) >= slice_rows or size_bytes >= SLICE_BYTES
         if some and (is_full or row.kind is not some[0].kind):
             yield some
             some, size_bytes = [], 0

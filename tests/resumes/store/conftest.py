@@ -1,13 +1,13 @@
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from resumes.store import Store, accounts, open_store
+from resumes.store import Store, accounts, keys, open_store, search_filler
 from resumes.store.accounts import AccountInfo
 from tests import tenants
 from tests.clocks import SteppingClock as SteppingClock
-from tests.resumes.store.moving.builders import fill_store
+from tests.resumes.store.builders import MakeAccount, fill_store, import_resumes
 from tests.stores import make_store_file
 
 
@@ -31,13 +31,32 @@ def source(tmp_path: Path) -> Iterator[Store]:
 
 
 @pytest.fixture
-def an_account(store: Store) -> Callable[..., AccountInfo]:
+def an_account(store: Store) -> MakeAccount:
     """Makes accounts: `an_account("ana", plan="business")`."""
 
     def make(name: str = "ana", *, plan: str = "business") -> AccountInfo:
         return accounts.create_account(store, name, plan=plan)
 
     return make
+
+
+@pytest.fixture
+def ana(an_account: MakeAccount) -> AccountInfo:
+    """An account that holds nothing and may hold a thousand resumes."""
+    return an_account("ana")
+
+
+@pytest.fixture
+def used(store: Store, an_account: MakeAccount) -> AccountInfo:
+    """The account `ana` with all that accounts have, beside another one."""
+    bo, ana = an_account("bo"), an_account("ana")
+    for account in (bo, ana):
+        import_resumes(store, account, 4)
+        keys.create_key(store, account.name)
+    revoked = keys.create_key(store, "ana")
+    keys.revoke_key(store, revoked.id)
+    search_filler.fill(store)
+    return ana
 
 
 @pytest.fixture(autouse=True)

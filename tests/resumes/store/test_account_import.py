@@ -3,7 +3,6 @@
 import io
 import shutil
 import threading
-from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -21,8 +20,6 @@ from resumes.errors import (
 )
 from resumes.store import (
     Store,
-    account_room,
-    account_rows,
     accounts,
     counters,
     creating,
@@ -34,17 +31,25 @@ from resumes.store import (
     search_filler,
     search_index,
 )
-from resumes.store.account_file import Header, Kind, Row, Writer
+from resumes.store.account_file import Kind, Row
 from resumes.store.account_import import import_account
+from resumes.store.account_room import LEAST_BYTES, LOG_BYTES, check_room, check_room_for_slice
+from resumes.store.account_rows import SLICE_BYTES, iter_slices
 from resumes.store.accounts import AccountInfo
 from tests.resumes.builders import a_claim, a_resume
-from tests.resumes.store.builders import a_file
+from tests.resumes.store.builders import (
+    HEADER,
+    NOW,
+    MakeAccount,
+    a_file,
+    a_row,
+    an_export,
+    exported,
+    import_resumes,
+)
 from tests.resumes.store.conftest import SteppingClock
-from tests.resumes.store.exports import HEADER, NOW, a_row, an_export, exported, fill
 
 pytestmark = pytest.mark.engines
-
-MakeAccount = Callable[..., AccountInfo]
 
 
 def take(store: Store, export: bytes, **options: Any) -> AccountInfo:
@@ -55,9 +60,14 @@ def names(store: Store) -> list[str]:
     return [account.name for account in accounts.list_accounts(store, closed_too=True)]
 
 
-def test_an_account_comes_back_as_it_was(store: Store, an_account: MakeAccount) -> None:
-    ana = an_account()
-    ids = fill(store, ana, 5)
+def an_exported_account(store: Store, an_account: MakeAccount, count: int) -> bytes:
+    """The export of the account `ana`, which holds so many resumes."""
+    import_resumes(store, an_account("ana"), count)
+    return exported(store)
+
+
+def test_an_account_comes_back_as_it_was(store: Store, ana: AccountInfo) -> None:
+    ids = import_resumes(store, ana, 5)
     listing.delete_resume(store, ana.id, ids[-1])
     a_file(store, ana, "9" * 24)
     new = keys.create_key(store, "ana")
@@ -82,8 +92,7 @@ def test_an_account_comes_back_as_it_was(store: Store, an_account: MakeAccount) 
 def test_an_account_goes_from_one_engine_to_another(
     store: Store, an_account: MakeAccount, tmp_path: Path
 ) -> None:
-    fill(store, an_account(), 3)
-    export = exported(store)
+    export = an_exported_account(store, an_account, 3)
     with open_store(f"sqlite:///{tmp_path / 'other.db'}") as other:
         take(other, export)
         back = exported(other)
@@ -93,49 +102,34 @@ def test_an_account_goes_from_one_engine_to_another(
     assert b'"account":"again"' in first
 
 
-def test_what_was_imported_once_is_known_after_the_move(
-    store: Store, an_account: MakeAccount
+def test_what_was_imported_once_is_known_after_the_move_and_the_rest_comes_after_it(
+    store: Store, ana: AccountInfo
 ) -> None:
-    fill(store, an_account(), 2)
-    back = take(store, exported(store), name="again")
+    ids = import_resumes(store, ana, 3)
+    back = take(store, exported(store), name="again", plan="free")
     again = [a_resume("Ada 1", item=1, with_digest=True)]
     (same_claim,) = creating.create(store, back.id, again, claim=a_claim())
     (same_content,) = creating.create(store, back.id, again, claim=a_claim("7" * 24))
-    assert isinstance(same_claim, creating.Created)
-    assert same_claim.replayed
-    assert isinstance(same_content, creating.Duplicate)
-    assert accounts.get_account(store, "again").resume_count == 2
-
-
-def test_new_resumes_come_after_those_that_were_there(
-    store: Store, an_account: MakeAccount
-) -> None:
-    ids = fill(store, an_account(), 3)
-    back = take(store, exported(store), name="again")
-    (new,) = fill(store, back, 4)[-1:]
+    assert same_claim == creating.Created(ids[1], replayed=True)
+    assert same_content == creating.Duplicate(ids[1])
+    (new,) = import_resumes(store, back, 4)[-1:]
     assert new > ids[-1]
-
-
-def test_an_imported_account_is_searched_like_others(store: Store, an_account: MakeAccount) -> None:
-    fill(store, an_account(), 3)
-    back = take(store, exported(store), name="again")
     search_filler.fill(store)
     with store.read() as connection:
         progress = search_index.find_progress(connection, back.id)
     assert progress is not None
-    assert progress.last_seq == 3
+    assert progress.last_seq == 4
 
 
-def test_a_file_that_was_cut_off_stores_nothing(store: Store, an_account: MakeAccount) -> None:
-    fill(store, an_account(), 3)
-    export = exported(store)
-    with pytest.raises(InvalidJson):
-        take(store, export[:-20], name="again")
-    assert names(store) == ["ana"]
+def test_an_account_keeps_what_its_plan_here_does_not_allow(
+    store: Store, an_account: MakeAccount
+) -> None:
+    export = an_exported_account(store, an_account, 7)
+    back = take(store, export, name="again", plan="free")
+    assert (back.resume_count, back.is_over) == (7, True)
 
 
-def test_a_name_that_is_taken_is_refused(store: Store, an_account: MakeAccount) -> None:
-    an_account()
+def test_a_name_that_is_taken_or_none_is_refused(store: Store, ana: AccountInfo) -> None:
     export = exported(store)
     with pytest.raises(Conflict, match="--name"):
         take(store, export)
@@ -143,48 +137,62 @@ def test_a_name_that_is_taken_is_refused(store: Store, an_account: MakeAccount) 
         take(store, export, name="Ana~import")
 
 
-def test_a_plan_that_is_not_here_is_refused_and_another_can_be_chosen(
-    store: Store, an_account: MakeAccount
-) -> None:
-    an_account()
-    export = exported(store).replace(b"business", b"platinum")
-    export = resealed(export)
+def test_a_plan_that_is_not_here_is_refused_and_another_can_be_chosen(store: Store) -> None:
+    export = an_export(header=replace(HEADER, plan="platinum"))
     with pytest.raises(NotFound, match=r"platinum.*business, free, pro"):
-        take(store, export, name="again")
-    assert take(store, export, name="again", plan="free").plan == "free"
+        take(store, export)
+    assert take(store, export, plan="free").plan == "free"
 
 
-def resealed(export: bytes) -> bytes:
-    """The export with the last line that its others ask for."""
-    reader_header, *_ = export.splitlines(keepends=True)
-    writer = Writer()
-    writer._sha256.update(reader_header)
-    return reader_header + writer.end()
+def a_key(number: int, *, key_hash: bytes | None = None) -> Row:
+    values = {
+        "id": f"key_{number:012x}", "name": "", "masked": "enh_live_abc…", "created_at": NOW,
+        "shown_at": None, "last_used_at": None, "expires_at": None, "revoked_at": None,
+        "key_hash": key_hash or bytes([number]) * 32,
+    }  # fmt: skip
+    return Row(Kind.KEY, values)
 
 
-def test_an_account_keeps_what_its_plan_here_does_not_allow(
-    store: Store, an_account: MakeAccount
+DIGEST = Row(Kind.DIGEST, {"digest": bytes(32), "resume_id": "0" * 23 + "2"})
+
+
+@pytest.mark.parametrize(
+    ("export", "why"),
+    [
+        (an_export(a_row())[:-20], "no whole export"),
+        (an_export(a_row("x" * 24)), "line 2"),
+        (an_export(a_row("f" * 24)), "line 2"),
+        (an_export(a_row(), DIGEST), f"digest of the resume {'0' * 23}2, and not the resume"),
+        (
+            an_export(a_key(1), a_key(2), a_key(3, key_hash=bytes([1]) * 32)),
+            "key_000000000003 under another id",
+        ),
+    ],
+)
+def test_a_file_that_contradicts_itself_stores_nothing(
+    store: Store, export: bytes, why: str
 ) -> None:
-    fill(store, an_account(), 7)
-    back = take(store, exported(store), name="again", plan="free")
-    assert (back.resume_count, back.is_over) == (7, True)
+    with pytest.raises(InvalidJson, match=why):
+        take(store, export, slice_rows=2)
+    assert names(store) == []
 
 
 def test_a_key_that_counts_here_is_refused_before_anything_is_stored(
-    store: Store, an_account: MakeAccount
+    store: Store, ana: AccountInfo
 ) -> None:
-    an_account()
-    keys.create_key(store, "ana")
-    export = exported(store, with_keys=True)
-    with pytest.raises(Conflict, match="--with-keys"):
-        take(store, export, name="again")
-    assert names(store) == ["ana"]
+    new = keys.create_key(store, "ana")
+    same_id = an_export(a_key(int(new.id.removeprefix("key_"), 16), key_hash=b"z" * 32))
+    for export in (exported(store, with_keys=True), same_id):
+        with pytest.raises(Conflict, match="--with-keys"):
+            take(store, export, name="again")
+        assert names(store) == ["ana"]
+    keys.revoke_key(store, new.id)
+    assert take(store, same_id, name="again").name == "again"
 
 
 def test_a_key_that_was_revoked_and_came_back_can_be_rotated_and_revoked(
-    store: Store, an_account: MakeAccount
+    store: Store, ana: AccountInfo
 ) -> None:
-    an_account()
     new = keys.create_key(store, "ana")
     export = exported(store, with_keys=True)
     keys.revoke_key(store, new.id)
@@ -200,11 +208,20 @@ def test_a_key_that_was_revoked_and_came_back_can_be_rotated_and_revoked(
         keys.authenticate(store, new.secret)
 
 
+def test_resumes_can_be_created_after_the_latest_id_that_a_file_can_have(store: Store) -> None:
+    back = take(store, an_export(header=replace(HEADER, last_id_us=identifiers.LATEST_US)))
+    first, second = import_resumes(store, back, 2)
+    assert identifiers.resume_id(identifiers.LATEST_US, "f" * 8) < first < second
+    assert accounts.get_account(store, "ana").last_resume_at is not None
+
+
+# Cut off, or met by others
+
+
 def test_while_it_arrives_nobody_sees_the_account_and_nothing_enters_it(
     store: Store, an_account: MakeAccount
 ) -> None:
-    fill(store, an_account(), 3)
-    export = exported(store)
+    export = an_exported_account(store, an_account, 3)
     seen: list[Any] = []
 
     def look(step: str, rows: int) -> None:
@@ -225,10 +242,9 @@ class Killed(BaseException):
 
 
 def test_an_import_that_was_killed_anywhere_is_begun_anew_and_doubles_nothing(
-    store: Store, an_account: MakeAccount, monkeypatch: pytest.MonkeyPatch
+    store: Store, ana: AccountInfo
 ) -> None:
-    monkeypatch.setattr(account_rows, "SLICE_ROWS", 2)
-    fill(store, an_account(), 5)
+    import_resumes(store, ana, 5)
     keys.create_key(store, "ana")
     export = exported(store, with_keys=True)
     accounts.delete_account(store, "ana", with_resumes=True)
@@ -243,7 +259,7 @@ def test_an_import_that_was_killed_anywhere_is_begun_anew_and_doubles_nothing(
                     raise Killed
 
         try:
-            back = take(store, export, told=told)
+            back = take(store, export, told=told, slice_rows=2)
         except Killed:
             assert names(store) == ["ana~import"]
             steps += 1
@@ -255,139 +271,11 @@ def test_an_import_that_was_killed_anywhere_is_begun_anew_and_doubles_nothing(
     assert exported(store, with_keys=True).splitlines()[1:][:-1] == export.splitlines()[1:-1]
 
 
-def test_an_import_whose_store_goes_away_leaves_nothing_that_the_next_one_does_not_remove(
-    store: Store, an_account: MakeAccount, url: str
+@pytest.mark.parametrize("is_begun_anew", [False, True])
+def test_what_stays_of_an_import_whose_store_went_away_is_told_with_how_to_go_on(
+    store: Store, an_account: MakeAccount, url: str, is_begun_anew: bool
 ) -> None:
-    fill(store, an_account(), 2)
-    export = exported(store)
-
-    def cut(step: str, rows: int) -> None:
-        if step == "stored":
-            store.lane.close()
-
-    with pytest.raises(StoreUnavailable):
-        take(store, export, name="again", told=cut)
-    with open_store(url) as other:
-        assert take(other, export, name="again").resume_count == 2
-        assert names(other) == ["again", "ana"]
-
-
-def test_a_file_that_changes_while_it_is_imported_is_refused_and_leaves_nothing(
-    store: Store, an_account: MakeAccount
-) -> None:
-    fill(store, an_account(), 2)
-    export = exported(store)
-    file = io.BytesIO(export)
-
-    def change(step: str, rows: int) -> None:
-        if step == "checked" and rows == export.count(b"\n") - 2:
-            writer = Writer()
-            header = Header("ana", "free", "2027", "2027", 1, 0)
-            file.seek(0)
-            file.truncate()
-            file.write(writer.header(header) + writer.end())
-
-    with pytest.raises(InvalidJson):
-        import_account(store, file, name="again", told=change)
-    assert names(store) == ["ana"]
-
-
-@pytest.mark.parametrize("resume_id", ["x" * 24, "f" * 24])
-def test_an_id_that_no_store_gave_is_refused(store: Store, resume_id: str) -> None:
-    with pytest.raises(InvalidJson, match="line 2"):
-        take(store, b"".join(an_export(a_row(resume_id))), plan="free")
-    assert names(store) == []
-
-
-def a_key(number: int, *, key_hash: bytes | None = None) -> Row:
-    return Row(
-        Kind.KEY,
-        {
-            "id": f"key_{number:012x}", "name": "", "masked": "enh_live_abc…", "created_at": NOW,
-            "shown_at": None, "last_used_at": None, "expires_at": None, "revoked_at": None,
-            "key_hash": key_hash or bytes([number]) * 32,
-        },
-    )  # fmt: skip
-
-
-def test_one_key_under_two_ids_is_refused(
-    store: Store, an_account: MakeAccount, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(account_rows, "SLICE_ROWS", 2)
-    export = an_export(a_key(1), a_key(2), a_key(3, key_hash=bytes([1]) * 32))
-    with pytest.raises(InvalidJson, match="key_000000000003 under another id"):
-        take(store, b"".join(export))
-    assert names(store) == []
-
-
-def test_a_key_with_the_id_of_one_that_counts_here_is_refused(
-    store: Store, an_account: MakeAccount
-) -> None:
-    an_account("bo")
-    new = keys.create_key(store, "bo")
-    export = an_export(a_key(int(new.id.removeprefix("key_"), 16), key_hash=b"z" * 32))
-    with pytest.raises(Conflict, match="--with-keys"):
-        take(store, b"".join(export), name="again")
-    keys.revoke_key(store, new.id)
-    assert take(store, b"".join(export), name="again").name == "again"
-
-
-def test_resumes_can_be_created_after_the_latest_id_that_a_file_can_have(
-    store: Store, clock: SteppingClock
-) -> None:
-    header = replace(HEADER, last_id_us=identifiers.LATEST_US)
-    writer = Writer()
-    back = take(store, writer.header(header) + writer.end())
-    first, second = creating.create(store, back.id, [a_resume("Ada"), a_resume("Bo")])
-    assert isinstance(first, creating.Created)
-    assert isinstance(second, creating.Created)
-    assert identifiers.resume_id(identifiers.LATEST_US, "f" * 8) < first.id < second.id
-    assert accounts.get_account(store, "ana").last_resume_at is not None
-
-
-@pytest.mark.sqlite("a server's disk is not known")
-def test_without_room_for_it_nothing_is_stored(
-    store: Store, an_account: MakeAccount, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    fill(store, an_account(), 3)
-    export = exported(store)
-    free = [2 * len(export) + account_room.LEAST_BYTES - 1]
-    monkeypatch.setattr(shutil, "disk_usage", lambda _: Disk(free[0]))
-    with pytest.raises(StoreUnavailable, match=r"MB of free space, .* MB are needed"):
-        take(store, export, name="again")
-    assert names(store) == ["ana"]
-    free[0] += 1
-    assert take(store, export, name="again").resume_count == 3
-
-
-class Disk(NamedTuple):
-    free: int
-
-
-@pytest.mark.sqlite("a server's disk is not known")
-def test_a_disk_that_others_fill_meanwhile_ends_the_import_and_nothing_stays(
-    store: Store, an_account: MakeAccount, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(account_rows, "SLICE_ROWS", 2)
-    fill(store, an_account(), 5)
-    export = exported(store)
-    free = [10**9]
-    monkeypatch.setattr(shutil, "disk_usage", lambda _: Disk(free[0]))
-
-    def others(step: str, rows: int) -> None:
-        if step == "stored" and rows == 4:
-            free[0] = account_room.LEAST_BYTES
-
-    with pytest.raises(StoreUnavailable, match="of free space"):
-        take(store, export, name="again", told=others)
-    assert names(store) == ["ana"]
-
-
-def test_what_stays_of_an_import_that_failed_is_told_with_how_to_go_on(
-    store: Store, an_account: MakeAccount, url: str
-) -> None:
-    fill(store, an_account(), 2)
-    export = exported(store)
+    export = an_exported_account(store, an_account, 2)
 
     def cut(step: str, rows: int) -> None:
         if step == "stored":
@@ -398,57 +286,56 @@ def test_what_stays_of_an_import_that_failed_is_told_with_how_to_go_on(
     assert "import it again" in failure.value.message
     assert "`resumes accounts delete again~import --with-resumes --yes`" in failure.value.message
     with open_store(url) as other:
-        accounts.delete_account(other, "again~import", with_resumes=True)
-        assert names(other) == ["ana"]
+        if is_begun_anew:
+            assert take(other, export, name="again").resume_count == 2
+        else:
+            accounts.delete_account(other, "again~import", with_resumes=True)
+        assert names(other) == ["again", "ana"][not is_begun_anew :]
 
 
-def test_an_account_that_somebody_else_has_begun_to_delete_does_not_arrive(
-    store: Store, an_account: MakeAccount, clock: SteppingClock
+def test_a_file_that_changes_while_it_is_imported_is_refused_and_leaves_nothing(
+    store: Store, an_account: MakeAccount
 ) -> None:
-    fill(store, an_account(), 3)
-    export = exported(store)
-    accounts.delete_account(store, "ana", with_resumes=True)
+    export = an_exported_account(store, an_account, 2)
+    file = io.BytesIO(export)
 
-    def begin_to_delete(step: str, rows: int) -> None:
-        if step == "stored" and names(store) == ["ana~import"]:
-            clock.advance(1)
-            arriving = accounts.get_account(store, "ana~import", closed_too=True)
-            # As far as another import of the same name gets before this one goes on.
-            closing = accounts._Closing(arriving.id, "ana~import", True, "2027-01-15T08:00:01.000Z")
-            store.write(accounts._close, closing)
+    def change(step: str, rows: int) -> None:
+        if step == "checked" and rows == export.count(b"\n") - 2:
+            file.seek(0)
+            file.truncate()
+            file.write(an_export(header=replace(HEADER, plan="free", resumes=0)))
 
-    with pytest.raises(Conflict, match="deleted while it was imported"):
-        take(store, export, told=begin_to_delete)
-    assert names(store) == []
+    with pytest.raises(InvalidJson):
+        import_account(store, file, name="again", told=change)
+    assert names(store) == ["ana"]
 
 
+@pytest.mark.parametrize("is_at_the_end", [False, True])
 def test_nothing_more_of_an_account_arrives_once_somebody_has_begun_to_delete_it(
-    store: Store, an_account: MakeAccount, clock: SteppingClock, monkeypatch: pytest.MonkeyPatch
+    store: Store, an_account: MakeAccount, clock: SteppingClock, is_at_the_end: bool
 ) -> None:
-    monkeypatch.setattr(account_rows, "SLICE_ROWS", 2)
-    fill(store, an_account(), 6)
-    export = exported(store)
+    export = an_exported_account(store, an_account, 6)
     stored: list[int] = []
+    begins_at = export.count(b"\n") - 2 if is_at_the_end else 2
 
     def begin_to_delete(step: str, rows: int) -> None:
         if step == "stored":
-            clock.advance(1)
             stored.append(rows)
+        if (step, rows) == ("stored", begins_at):
+            clock.advance(1)
             name = "again~import"
             accounts.delete_account(store, name, with_resumes=True, goes_on=lambda gone: False)
 
     with pytest.raises(Conflict, match="deleted while it was imported"):
-        take(store, export, name="again", told=begin_to_delete)
-    assert stored == [2]
+        take(store, export, name="again", told=begin_to_delete, slice_rows=2)
+    assert stored[-1] == begins_at
     assert names(store) == ["ana"]
 
 
 def test_an_import_that_another_has_replaced_leaves_the_other_alone(
-    store: Store, an_account: MakeAccount, clock: SteppingClock, monkeypatch: pytest.MonkeyPatch
+    store: Store, an_account: MakeAccount, clock: SteppingClock
 ) -> None:
-    monkeypatch.setattr(account_rows, "SLICE_ROWS", 2)
-    fill(store, an_account(), 6)
-    export = exported(store)
+    export = an_exported_account(store, an_account, 6)
     has_begun, go_on = threading.Event(), threading.Event()
 
     def wait(step: str, rows: int) -> None:
@@ -462,11 +349,12 @@ def test_an_import_that_another_has_replaced_leaves_the_other_alone(
         def be_replaced(step: str, rows: int) -> None:
             if (step, rows) == ("stored", 2):
                 clock.advance(1)
-                others.append(pool.submit(take, store, export, name="again", told=wait))
+                other = pool.submit(take, store, export, name="again", told=wait, slice_rows=2)
+                others.append(other)
                 assert has_begun.wait(30)
 
         with pytest.raises(Conflict, match="deleted while it was imported"):
-            take(store, export, name="again", told=be_replaced)
+            take(store, export, name="again", told=be_replaced, slice_rows=2)
         go_on.set()
         assert others[0].result().resume_count == 6
     assert names(store) == ["again", "ana"]
@@ -474,21 +362,63 @@ def test_an_import_that_another_has_replaced_leaves_the_other_alone(
 
 
 def test_an_account_that_has_arrived_is_not_taken_for_what_was_left_of_it(
-    store: Store, an_account: MakeAccount
+    store: Store, ana: AccountInfo
 ) -> None:
-    ana = an_account()
-    late = accounts._Closing(ana.id, "ana~import", True, "2027-01-15T08:00:01.000Z")
-
     with pytest.raises(NotFound):
-        store.write(accounts._close, late)
-
+        accounts.delete_by_id(store, ana.id, "ana~import", with_resumes=True)
     assert not accounts.get_account(store, "ana").is_closed
 
 
-def test_a_content_that_counts_as_stored_has_to_be(store: Store) -> None:
-    digest = Row(Kind.DIGEST, {"digest": bytes(32), "resume_id": "0" * 23 + "2"})
+# Room
 
-    with pytest.raises(InvalidJson, match=f"digest of the resume {'0' * 23}2, and not the resume"):
-        take(store, b"".join(an_export(a_row(), digest)))
 
-    assert names(store) == []
+class Disk(NamedTuple):
+    free: int
+
+
+@pytest.mark.sqlite("a server's disk is not known")
+def test_without_room_for_it_nothing_is_stored_and_nothing_stays(
+    store: Store, an_account: MakeAccount, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    export = an_exported_account(store, an_account, 5)
+    free = [2 * len(export) + LEAST_BYTES - 1]
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: Disk(free[0]))
+    with pytest.raises(StoreUnavailable, match=r"MB of free space, .* MB are needed"):
+        take(store, export, name="again")
+    assert names(store) == ["ana"]
+
+    def others(step: str, rows: int) -> None:
+        if step == "stored" and rows == 4:
+            free[0] = LEAST_BYTES
+
+    free[0] += 1
+    with pytest.raises(StoreUnavailable, match="of free space"):
+        take(store, export, name="again", told=others, slice_rows=2)
+    assert names(store) == ["ana"]
+    free[0] = 2 * len(export) + LEAST_BYTES
+    assert take(store, export, name="again").resume_count == 5
+
+
+@pytest.mark.sqlite("a server's disk is not known")
+def test_there_has_to_be_room_for_the_rows_and_the_log(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for check, size_bytes, needed_bytes in (
+        (check_room, 0, 0),
+        (check_room, 1_000, 2_000),
+        (check_room, LOG_BYTES, 2 * LOG_BYTES),
+        (check_room, 10 * LOG_BYTES, 11 * LOG_BYTES),
+        (check_room_for_slice, 1_000, 3_000),  # and to be deleted again
+    ):
+        free = LEAST_BYTES + needed_bytes
+        monkeypatch.setattr(shutil, "disk_usage", lambda _, free=free: Disk(free))
+        check(store, size_bytes)
+        monkeypatch.setattr(shutil, "disk_usage", lambda _, free=free: Disk(free - 1))
+        with pytest.raises(StoreUnavailable):
+            check(store, size_bytes)
+
+
+def test_a_slice_is_of_one_kind_and_bounded_in_rows_and_bytes() -> None:
+    small, large = Row(Kind.ITEM, {}), Row(Kind.RESUME, {}, b"x" * SLICE_BYTES)
+    rows = [large, large, small, small, small, small]
+    assert [len(some) for some in iter_slices(rows, 3)] == [1, 1, 3, 1]
