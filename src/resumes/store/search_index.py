@@ -62,7 +62,14 @@ PROGRESS = Prepared(
     ).where(search_progress.c.account_id == bindparam("account_id"))
 )
 NEXT_NUMBER = Prepared(select(func.coalesce(func.max(search_progress.c.number), 0) + 1))
-ADD_PROGRESS = Prepared(insert(search_progress))
+# Without effect where somebody else has taken the number meanwhile.
+ADD_PROGRESS = Prepared(
+    lambda insert: (
+        insert(search_progress)
+        .values({column.name: bindparam(column.name) for column in search_progress.columns})
+        .on_conflict_do_nothing(index_elements=["number"])
+    )
+)
 MOVE_PROGRESS = Prepared(
     update(search_progress)
     .where(search_progress.c.account_id == bindparam("account"))
@@ -179,9 +186,11 @@ def add_slice(connection: Connection, some: Slice) -> bool:
 
 
 def _begin_progress(connection: Connection, account_id: str) -> Progress:
-    (number,) = NEXT_NUMBER.run(connection).fetchone()
-    ADD_PROGRESS.run(connection, account_id=account_id, number=number, last_seq=0, indexed_us=0)
-    return Progress(number, 0, 0)
+    while True:
+        (number,) = NEXT_NUMBER.run(connection).fetchone()
+        row = {"account_id": account_id, "number": number, "last_seq": 0, "indexed_us": 0}
+        if ADD_PROGRESS.run(connection, **row).rowcount:
+            return Progress(number, 0, 0)
 
 
 def _add_entries(connection: Connection, some: Slice, progress: Progress) -> int:
