@@ -24,6 +24,7 @@ from importer.telling import FileReport, Progress, Remarks, Summary
 from importer.watching import Watcher, watching
 from resumes import memory, watched_folder
 from resumes.errors import InvalidArgument
+from resumes.file_names import OWN
 from resumes.store import Store
 
 __all__ = ["FileReport", "Ignored", "Options", "Progress", "Summary", "watch"]
@@ -166,7 +167,8 @@ def take_root(store: Store, root: Path, options: Options) -> None:
         elif not options.adopts:
             watched_folder.check_owner(root, owner)
     except OSError as error:
-        raise InvalidArgument(f"Cannot use {escaped(str(root))}: {error.strerror}") from None
+        where = escaped(str(root / OWN))
+        raise InvalidArgument(f"Cannot use {where}: {error.strerror}") from None
 
 
 def check_root(root: Path) -> Path:

@@ -59,28 +59,31 @@ def owner_of(store: Store) -> Owner:
 def find_owner(root: Path) -> Owner | None:
     """Return what the folder says; None where it says nothing that can be understood.
 
-    Raises OSError where it cannot be read.
+    Raises OSError, with the mark's path, where it cannot be read.
     """
     try:
-        folder = os.open(root / OWN, _FOLDER_FLAGS)
+        content = _read(root)
     except FileNotFoundError:
         return None
-    try:
-        descriptor = os.open(MARK, _READ_FLAGS, dir_fd=folder)
-    except FileNotFoundError:
-        return None
-    finally:
-        os.close(folder)
-    with os.fdopen(descriptor, "rb") as file:
-        return _parse(file.read(MAX_MARK_BYTES))
-
-
-def _parse(content: bytes) -> Owner | None:
-    # Anybody who may write there may have edited it.
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, str(root / OWN / MARK)) from error
     with contextlib.suppress(ValueError, KeyError, TypeError, RecursionError):
+        # Anybody who may write there may have edited it.
         mark = json.loads(content)
         return Owner(str(mark["store"]), str(mark["address"]))
     return None
+
+
+def _read(root: Path) -> bytes:
+    folder = os.open(root / OWN, _FOLDER_FLAGS)
+    try:
+        descriptor = os.open(MARK, _READ_FLAGS, dir_fd=folder)
+    finally:
+        os.close(folder)
+    try:
+        return os.read(descriptor, MAX_MARK_BYTES)
+    finally:
+        os.close(descriptor)
 
 
 def find_other(root: Path, owner: Owner) -> Owner | None:

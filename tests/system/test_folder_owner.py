@@ -343,6 +343,27 @@ def test_a_running_importer_leaves_a_folder_that_another_store_took_over(
             watching.terminate()
 
 
+@pytest.mark.sqlite("a folder says the same to every engine")
+def test_a_folder_that_cannot_say_whose_it_is_is_refused_in_one_line(
+    stores: list[Service],
+) -> None:
+    mine, _, _ = stores
+    mine.has_account()
+    mark = mine.inbox / ".importer"
+    (mark / "store").mkdir(parents=True)
+
+    up = run(mine.home, "--database", mine.database, "up", "--port", "0", timeout_s=60)
+    assert (up.returncode, up.stderr) == (
+        1,
+        f"Error: Cannot use {mark / 'store'}: Is a directory\n",
+    )
+    assert mine.fails(2, "watch", "--once") == f"Error: Cannot use {mark}: Is a directory"
+    assert "Remove it; the next importer makes it anew" in mine.run("doctor").stdout
+
+    shutil.rmtree(mark)
+    mine.succeeds("watch", "--once")
+
+
 @pytest.fixture(scope="module")
 def server() -> Iterator[postgres.Server]:
     """A PostgreSQL server."""

@@ -53,8 +53,10 @@ def check_owner(installation: Installation, store: Store, inbox: Path) -> Findin
     try:
         other = watched_folder.find_other(inbox, watched_folder.owner_of(store))
     except OSError as error:
-        text = f"{inbox / OWN} cannot be read: {error.strerror}"
-        return Finding(SUBJECT, text, remedy_for(inbox / OWN), about=OWN)
+        path = inbox / OWN
+        is_strange = isinstance(error, NotADirectoryError | IsADirectoryError)
+        remedy = "Remove it; the next importer makes it anew" if is_strange else remedy_for(path)
+        return Finding(SUBJECT, f"{path} cannot be read: {error.strerror}", remedy, about=OWN)
     if other is None:
         return None
     text = f"{watched_folder.tell_other(inbox, other)}: no importer of this one takes its files"
