@@ -108,7 +108,7 @@ class Committer:
         ended = [
             Ended(work.hand_id, work.claim, end)
             for work, end in zip(works, ends, strict=True)
-            if not (_is_deleted(end) and self.leaves(work.claim))
+            if not (_is_deleted(end) and self.leave_if_unknown(work.claim))
         ]
         for _ in works:
             self._ready.popleft()
@@ -116,11 +116,11 @@ class Committer:
             self.note_held(one.claim, one.conclusion)
         return ended
 
-    def leaves(self, claim: Claim) -> bool:
-        """Return whether a file whose account is gone stays claimed, as the store has not deleted it.
+    def leave_if_unknown(self, claim: Claim) -> bool:
+        """Leave a file of an account that is gone claimed, unless the store has deleted the account.
 
-        A server's database may have been restored under this importer. The next one goes on with
-        the file once the account is there again. Raises StoreError.
+        A server's database may have been restored under this importer. The next importer goes on
+        with the file once the account is there again. Return whether it was left. Raises StoreError.
         """
         if accounts.find_deleted(self._store, [claim.account_id]):
             return False

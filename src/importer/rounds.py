@@ -270,7 +270,7 @@ class Importer:
         for claim_id in self._returns.last_ids():
             self._pipeline.ids.follow(claim_id)
         by_id = {one.id: one for one in self._accounts}
-        left = map(_last, self._left_claims | self._pipeline.left_folders)
+        left = map(_last, filter(_has_files, self._left_claims | self._pipeline.left_folders))
         unknown = self._find_unknown({*self._returns.account_ids, *left})
         busy = self._pipeline.engaged | unknown
         self._pipeline.queues = self._returns.release(by_id, busy=busy)
@@ -344,7 +344,6 @@ class Importer:
         if self._monotonic() < self._next_take_over:
             return
         names = {account.id: account.name for account in self._accounts}
-        self._left_claims = set(filter(os.path.isdir, self._left_claims))
         for workspace in workspaces.iter_abandoned(self._root / WORK):
             hand = self._hand_over(workspace)
             try:
@@ -483,6 +482,12 @@ class Importer:
 
 def _last(path: str) -> str:
     return path.rpartition("/")[2]
+
+
+def _has_files(folder: str) -> bool:
+    with contextlib.suppress(OSError), os.scandir(folder) as entries:
+        return next(entries, None) is not None
+    return False
 
 
 def _named(claim: Claim, names: dict[str, str]) -> Claim:

@@ -64,9 +64,7 @@ class Unbundler:
         if self._slice:
             goes_on = self._commit_slice(work, self._bundle)
             self._slice = []
-            if goes_on is None:
-                self._close()
-            if goes_on is not False:
+            if goes_on:
                 return None
         return self._end(work, conclusions.sum_up(self._bundle.items))
 
@@ -106,9 +104,8 @@ class Unbundler:
         items = len(ledger.find_items(self._store, claim.account_id, claim.id))
         return claim._replace(items=items, attempt=0 if items > claim.items else claim.attempt)
 
-    def _commit_slice(self, work: Work, bundle: Bundle) -> bool | None:
-        """Whether the slice's items have come to their ends; otherwise the account is gone. None if
-        it was not deleted here: the file stays claimed."""
+    def _commit_slice(self, work: Work, bundle: Bundle) -> bool:
+        """Return False if the account was deleted, so that this slice is the file's last."""
         portions = self._slice
         new = [one for portion in portions if (one := portion.new_resume()) is not None]
         row = self._committer.row(work)
@@ -125,8 +122,9 @@ class Unbundler:
                 bundle.conclude(portion, failed)
             return True
         is_gone = isinstance(result, ResumesError)
-        if is_gone and self._committer.leaves(work.claim):
-            return None
+        if is_gone and self._committer.leave_if_unknown(work.claim):
+            self._close()
+            return True
         self._committer.observe_commit()
         _conclude(bundle, portions, result)
         return not is_gone

@@ -393,8 +393,12 @@ def test_s23_what_is_claimed_when_a_database_is_restored_under_its_importer_stay
                 server.drop_database(name)
                 server.execute(f"ALTER DATABASE {restored} RENAME TO {name}")
             wait_until(lambda: "2 files in .work/" in log.read_text())
+            claims = claims_in(mine.inbox)
+            assert len(claims) == 2
+            assert not (mine.inbox / "_failed").exists()
+            (mine.inbox / "bo").mkdir(exist_ok=True)
+            for claim in claims:
+                claim.rename(mine.inbox / "bo" / f"{claim.name}.json")
+            wait_until(lambda: "Over: 2 files in .work/" in log.read_text())
         finally:
             watching.terminate()
-
-    assert len(claims_in(mine.inbox)) == 2
-    assert not (mine.inbox / "_failed").exists()
