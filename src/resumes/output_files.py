@@ -118,8 +118,9 @@ class OutputFile:
             if self._is_stream:
                 return
             check_name(path)
-            if may_replace is not None:
-                self._replaced = _find_signature(path, may_replace)
+            if may_replace is not None and (found := _find_signature(path)) is not None:
+                with path.open("rb") as file:
+                    self._replaced = found if may_replace(file) else None
             if self._replaced is None:
                 check_free(path, remedy)
 
@@ -139,7 +140,7 @@ class OutputFile:
                     yield file
 
     def _finish(self, draft: Path, path: Path) -> None:
-        if self._replaced is not None and _signature(path.lstat()) == self._replaced:
+        if self._replaced is not None and _find_signature(path) == self._replaced:
             replace(draft, path)
         else:
             place(draft, path)
@@ -170,17 +171,13 @@ def _is_stream(path: Path) -> bool:
     return stat.S_ISFIFO(mode) or stat.S_ISCHR(mode)
 
 
-def _find_signature(path: Path, may_replace: Callable[[BinaryIO], bool]) -> _Signature | None:
-    """By which the regular file is known that may be replaced; None where there is none."""
+def _find_signature(path: Path) -> _Signature | None:
+    """Return what a regular file is known by until it is changed; None where there is none."""
     try:
-        found = path.lstat()
+        status = path.lstat()
     except FileNotFoundError:
         return None
-    if not stat.S_ISREG(found.st_mode):
-        return None
-    with path.open("rb") as file:
-        return _signature(found) if may_replace(file) else None
-
-
-def _signature(status: os.stat_result) -> _Signature:
-    return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
+    is_regular = stat.S_ISREG(status.st_mode)
+    return (
+        (status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns) if is_regular else None
+    )

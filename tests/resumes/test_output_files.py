@@ -42,6 +42,15 @@ def test_what_somebody_changes_meanwhile_is_not_replaced(tmp_path: Path) -> None
     assert [(one.name, one.read_text()) for one in tmp_path.iterdir()] == [("file", "theirs")]
 
 
+def test_what_somebody_removes_meanwhile_is_written_all_the_same(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    path.write_text("earlier")
+    with OutputFile(path, remedy="", may_replace=lambda _: True).open() as file:
+        file.write(b"ours")
+        path.unlink()
+    assert [(one.name, one.read_text()) for one in tmp_path.iterdir()] == [("file", "ours")]
+
+
 @pytest.mark.parametrize("name", ["-wal", ".lock", "other-wal", "base.wal", "base-wal.json", "bas"])
 def test_only_a_name_made_of_that_of_a_file_belongs_to_it(tmp_path: Path, name: str) -> None:
     (tmp_path / "base").touch()
