@@ -14,7 +14,7 @@ from cli.candidates import account_names, plan_names
 from cli.commands import command
 from cli.output import put_json, say
 from cli.session import Session, pass_session
-from cli.signals import tidied_up
+from cli.signals import sigterm_as_interrupt
 from cli.steps import counting
 from cli.text import safe_text
 from resumes.errors import InvalidArgument
@@ -43,7 +43,7 @@ def export(session: Session, name: str, file: Path, with_keys: bool, overwrite: 
     from resumes.store import account_export, accounts
 
     opened = _output(file, overwrite=overwrite)
-    with tidied_up(), session.store() as store:
+    with sigterm_as_interrupt(), session.store() as store:
         account = accounts.get_account(store, name)
         with counting("resumes", account.resume_count) as count, opened() as out:
             out.writelines(
@@ -98,7 +98,7 @@ def as_json(arrived: "Arrived") -> dict[str, Any]:
 
 
 def _output(file: Path, *, overwrite: bool) -> Callable[[], AbstractContextManager[BinaryIO]]:
-    """How to open what is written to. Raises Conflict for a file that stays as it is."""
+    """Return what opens the output. Raises Conflict for a file that stays as it is."""
     from resumes.output_files import OutputFile
     from resumes.store.account_file import is_account_file
 
@@ -112,7 +112,7 @@ def _output(file: Path, *, overwrite: bool) -> Callable[[], AbstractContextManag
 
 
 def _is_standard_output(file: Path) -> bool:
-    """Whether it is another name of it, such as /dev/stdout."""
+    """Return whether the file is another name of standard output, such as /dev/stdout."""
     try:
         return os.path.samestat(file.stat(), os.fstat(1))
     except OSError:

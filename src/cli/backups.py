@@ -8,7 +8,7 @@ import click
 from cli.commands import command
 from cli.output import put, put_json, say
 from cli.session import Session, make_home, pass_session
-from cli.signals import tidied_up
+from cli.signals import sigterm_as_interrupt
 from cli.steps import told_steps
 from cli.text import safe_text
 from resumes.text import counted
@@ -31,7 +31,7 @@ def backup(session: Session, destination: Path, keep: int | None) -> None:
     """
     from resumes.store.moving import backups
 
-    with tidied_up(), session.store() as store, told_steps() as steps:
+    with sigterm_as_interrupt(), session.store() as store, told_steps() as steps:
         made = backups.back_up(store, destination, keep=keep, watcher=steps)
     if session.as_json:
         put_json(
@@ -62,11 +62,11 @@ def restore(session: Session, file: Path) -> None:
     settings = session.settings()
     if settings.database is None:
         make_home(settings.home)
-    with tidied_up(), told_steps() as steps:
+    with sigterm_as_interrupt(), told_steps() as steps:
         restored = restoring.restore(file, settings.database_url, watcher=steps)
     with contextlib.suppress(OSError):  # else the importer refuses the folder, and says what to do
         owner = watched_folder.Owner(restored.store_id, restored.label)
-        watched_folder.follow(settings.inbox, restored.kept_id, owner)
+        watched_folder.replace_owner(settings.inbox, restored.kept_id, owner)
     if session.as_json:
         kept = restored.kept
         put_json(

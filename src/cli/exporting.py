@@ -11,7 +11,7 @@ from cli.commands import command
 from cli.lookup import get_resume
 from cli.output import put_json_line, say
 from cli.session import Session, choose_account, pass_session
-from cli.signals import tidied_up
+from cli.signals import sigterm_as_interrupt
 from cli.text import safe_text
 from resumes.errors import InvalidArgument
 from resumes.export_kinds import Kind
@@ -63,7 +63,7 @@ def export(
 
     left_out: dict[str, None] = {}
     accepted = session.settings().format
-    with tidied_up(), session.store() as store:
+    with sigterm_as_interrupt(), session.store() as store:
         chosen = choose_account(store, account)
         resumes = (
             exporting.iter_resumes(store, chosen.id)

@@ -50,10 +50,10 @@ def stop_event() -> Iterator[threading.Event]:
 
 
 @contextlib.contextmanager
-def tidied_up() -> Iterator[None]:
-    """Have the first SIGTERM during the block raise KeyboardInterrupt, as Ctrl-C does, so that what was
-    half written is removed; the process then ends by the signal.
+def sigterm_as_interrupt() -> Iterator[None]:
+    """Have the first SIGTERM during the block raise KeyboardInterrupt, as Ctrl-C does.
 
+    So what is half written is removed before the process ends by the signal.
     Only for the main thread, where Python runs handlers.
     """
     before = signal.getsignal(signal.SIGTERM)

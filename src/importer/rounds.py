@@ -109,7 +109,7 @@ class Importer:
         self._left_claims: set[str] = set()
         """The folders of claims that were left alone, of accounts that the store did not know."""
         self._unknown_ids: set[str] = set()
-        """The accounts that people were told the store does not know."""
+        """Those of the finding, that the store does not know."""
         self._next_care = self._next_accounts = self._next_take_over = monotonic()
         self._trouble: OSError | None = None
 
@@ -270,11 +270,11 @@ class Importer:
         for claim_id in self._returns.last_ids():
             self._pipeline.ids.follow(claim_id)
         by_id = {one.id: one for one in self._accounts}
-        left = map(_last, filter(_has_files, self._left_claims | self._pipeline.left_folders))
+        left = map(_account_id, filter(_has_files, self._left_claims | self._pipeline.left_folders))
         unknown = self._find_unknown({*self._returns.account_ids, *left})
         busy = self._pipeline.engaged | unknown
         self._pipeline.queues = self._returns.release(by_id, busy=busy)
-        self._tell_unknown(unknown)
+        self._note_unknown(unknown)
         self._returns.take_requests()
         self._find_owners()
 
@@ -325,11 +325,11 @@ class Importer:
         others -= {one.id for one in self._accounts}
         return others - accounts.find_deleted(self._store, others)
 
-    def _tell_unknown(self, unknown: set[str]) -> None:
+    def _note_unknown(self, unknown: set[str]) -> None:
         if unknown == self._unknown_ids:
             return
         self._unknown_ids = unknown
-        text = watched_folder.tell_unknown(watched_folder.count_waiting(self._root), unknown)
+        text = watched_folder.describe_unknown(watched_folder.count_waiting(self._root), unknown)
         if text is None:
             self._health.ok("unknown accounts")
         else:
@@ -348,7 +348,9 @@ class Importer:
             hand = self._hand_over(workspace)
             try:
                 folders = {folder for folder, _ in workspace.iter_claim_ids()}
-                unknown = self._find_unknown(set(filter(ACCOUNT_ID.fullmatch, map(_last, folders))))
+                unknown = self._find_unknown(
+                    set(filter(ACCOUNT_ID.fullmatch, map(_account_id, folders)))
+                )
                 remains = hand.take_over(without=unknown)
             except StoreError:
                 hand.leave()
@@ -361,7 +363,7 @@ class Importer:
                     f"{error.strerror}. It is tried again",
                 )
                 continue
-            self._left_claims |= {folder for folder in folders if _last(folder) in unknown}
+            self._left_claims |= {folder for folder in folders if _account_id(folder) in unknown}
             self._pipeline.inherit(hand, (_named(claim, names) for claim in remains.claims))
             self._intake.suspect(remains.suspects)
             self._pipeline.own.keep_suspects(remains.suspects)
@@ -480,8 +482,9 @@ class Importer:
         self._pipeline.leave()
 
 
-def _last(path: str) -> str:
-    return path.rpartition("/")[2]
+def _account_id(folder: str) -> str:
+    """Return the account whose claims lie in the folder."""
+    return folder.rpartition("/")[2]
 
 
 def _has_files(folder: str) -> bool:

@@ -99,7 +99,7 @@ def check_owner(root: Path, owner: Owner) -> None:
     """Raise InvalidArgument, with what to do, for the folder of another store. Raises OSError."""
     other = find_other(root, owner)
     if other is not None:
-        raise InvalidArgument(f"{tell_other(root, other)}. {remedy_for_other(root)}")
+        raise InvalidArgument(f"{describe_other(root, other)}. {remedy_for_other(root)}")
 
 
 def set_owner(root: Path, owner: Owner, *, adopts: bool = False) -> None:
@@ -113,7 +113,7 @@ def set_owner(root: Path, owner: Owner, *, adopts: bool = False) -> None:
         _write(root, owner)
 
 
-def follow(root: Path, replaced_id: str, owner: Owner) -> None:
+def replace_owner(root: Path, replaced_id: str, owner: Owner) -> None:
     """Have the folder of a store that was replaced say that it is now the owner's.
 
     Any other folder stays as it is. Raises OSError.
@@ -142,7 +142,7 @@ def _write(root: Path, owner: Owner) -> None:
         os.close(folder)
 
 
-def tell_other(root: Path, other: Owner) -> str:
+def describe_other(root: Path, other: Owner) -> str:
     """Say that the folder belongs to another store."""
     return f"{escaped(str(root))} belongs to another store, known as {escaped(other.address)}"
 
@@ -185,7 +185,9 @@ def _names(path: Path) -> list[str]:
     return []
 
 
-def tell_unknown(waiting: Mapping[tuple[str, str], int], unknown: Collection[str]) -> str | None:
+def describe_unknown(
+    waiting: Mapping[tuple[str, str], int], unknown: Collection[str]
+) -> str | None:
     """Say which of the files wait for accounts that the store does not know; None where none do."""
     counts: Counter[str] = Counter()
     for (folder, account_id), files in waiting.items():

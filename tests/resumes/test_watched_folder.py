@@ -41,14 +41,14 @@ def test_another_store_takes_it_only_on_purpose(tmp_path: Path) -> None:
 
 
 def test_a_store_in_the_place_of_another_gets_its_folder_and_no_one_else_s(tmp_path: Path) -> None:
-    watched_folder.follow(tmp_path, OTHER.store_id, MINE)
+    watched_folder.replace_owner(tmp_path, OTHER.store_id, MINE)
     assert watched_folder.find_owner(tmp_path) is None
 
     watched_folder.set_owner(tmp_path, OTHER)
-    watched_folder.follow(tmp_path, "c" * 16, MINE)
+    watched_folder.replace_owner(tmp_path, "c" * 16, MINE)
     assert watched_folder.find_owner(tmp_path) == OTHER
 
-    watched_folder.follow(tmp_path, OTHER.store_id, MINE)
+    watched_folder.replace_owner(tmp_path, OTHER.store_id, MINE)
     assert watched_folder.find_owner(tmp_path) == MINE
 
 
@@ -94,10 +94,10 @@ def test_files_that_wait_are_counted_by_folder_and_account(tmp_path: Path) -> No
         ("_held/ana", other): 1,
         (f".work/i/{other}", other): 1,
     }
-    assert watched_folder.tell_unknown(waiting, {other}) == (
+    assert watched_folder.describe_unknown(waiting, {other}) == (
         f"2 files in .work/i/{other}, _held/ana wait for accounts that this store does not know"
     )
-    assert watched_folder.tell_unknown(waiting, {mine}) == (
+    assert watched_folder.describe_unknown(waiting, {mine}) == (
         "1 file in _held/ana waits for an account that this store does not know"
     )
-    assert watched_folder.tell_unknown(waiting, set()) is None
+    assert watched_folder.describe_unknown(waiting, set()) is None

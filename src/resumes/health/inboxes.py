@@ -59,7 +59,7 @@ def check_owner(installation: Installation, store: Store, inbox: Path) -> Findin
         return Finding(SUBJECT, f"{path} cannot be read: {error.strerror}", remedy, about=OWN)
     if other is None:
         return None
-    text = f"{watched_folder.tell_other(inbox, other)}: no importer of this one takes its files"
+    text = f"{watched_folder.describe_other(inbox, other)}: no importer of this one takes its files"
     command = installation.command_line("watch", str(inbox), "--adopt", "--once")
     return Finding(SUBJECT, text, watched_folder.remedy_for_other(inbox), command, about=OWN)
 
@@ -77,7 +77,7 @@ def iter_unknown_accounts(store: Store, inbox: Path, account_ids: Set[str]) -> I
     waiting = watched_folder.count_waiting(inbox)
     others = {account_id for _, account_id in waiting} - account_ids
     unknown = others - find_deleted(store, others) if others else others
-    text = watched_folder.tell_unknown(waiting, unknown)
+    text = watched_folder.describe_unknown(waiting, unknown)
     if text is not None:
         yield Finding(SUBJECT, text, watched_folder.UNKNOWN_REMEDY, about="unknown accounts")
 
