@@ -15,7 +15,7 @@ from importer import conclusions, judging, reading
 from importer.bundles import as_ledger_text
 from importer.claims import Claim
 from importer.names import escaped
-from importer.options import DEFAULT_TUNING, Tuning
+from importer.options import Tuning
 from importer.outcomes import Conclusion, Refusal
 from importer.steps import Observer, Step
 from importer.taking import Taken
@@ -56,9 +56,7 @@ class Queue:
 class Committer:
     """Files that were judged, on their way into one store. `root` is the watched folder."""
 
-    def __init__(
-        self, store: Store, *, root: Path, observe: Observer, tuning: Tuning = DEFAULT_TUNING
-    ) -> None:
+    def __init__(self, store: Store, *, root: Path, observe: Observer, tuning: Tuning) -> None:
         self._store = store
         self._root = escaped(str(root))
         self._observe = observe

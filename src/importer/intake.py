@@ -79,7 +79,7 @@ class Intake:
 
     @property
     def owner_ids(self) -> set[str]:
-        """The accounts that the files belong to which are tried next."""
+        """The ids of the accounts whose files are known and to be tried."""
         inboxes = (inbox for inbox in self.inboxes if inbox.queue)
         return {inbox.account.id for inbox in inboxes if inbox.account is not None}
 

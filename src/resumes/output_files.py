@@ -1,8 +1,7 @@
-"""Files that a command writes: whole or not there, and in the place of nothing by mistake (pitfalls S21).
+"""Files that a command writes: whole or not at all, and never over another file by mistake (pitfalls S21).
 
-Whatever writes a file that a person names, or one beside the store, writes a draft beside it and
-gives that the name at the end, by `place` or by `replace`. `OutputFile` is what a command is told
-to write, where there may be a pipe or a device as well.
+A draft is written beside the file and gets its name at the end, by `place` or by `replace`.
+`OutputFile` is for a path that a person names, which may be a pipe or a device as well.
 """
 
 import contextlib
@@ -16,8 +15,8 @@ from typing import BinaryIO, Final
 from resumes.errors import Conflict, InvalidArgument
 
 JOURNALS: Final = ("-journal", "-wal", "-shm")
-"""What SQLite adds to the name of a database. It takes a file of such a name for a part of the
-database: it plays it back, or removes it (pitfalls S22)."""
+"""What SQLite adds to the name of a database. A file of such a name is a part of the database to it:
+it plays the file back, or removes it (pitfalls S22)."""
 
 SIDE_FILES: Final = (*JOURNALS, ".lane", ".lock")
 """These, and what a store adds for its locks."""
@@ -26,7 +25,7 @@ _Signature = tuple[int, int, int, int]
 
 
 def check_name(path: Path) -> None:
-    """The name is not one that belongs to another file. Raises Conflict."""
+    """Raise Conflict for the name of a file that belongs to a database."""
     for ending in SIDE_FILES:
         base = path.name.removesuffix(ending)
         if base not in ("", path.name) and path.with_name(base).is_file():
@@ -36,7 +35,7 @@ def check_name(path: Path) -> None:
 
 
 def check_free(path: Path, remedy: str = "name another file") -> None:
-    """Nothing has the name, not even a link that leads nowhere. Raises Conflict."""
+    """Raise Conflict if anything has the name, even a link that leads nowhere."""
     check_name(path)
     if path.is_symlink():
         raise Conflict(f"{path} is a link, which is not followed: {remedy}")
@@ -45,7 +44,10 @@ def check_free(path: Path, remedy: str = "name another file") -> None:
 
 
 def flush(path: Path) -> None:
-    """The file, or what a folder names, is on the disk. Nobody has it open as a database."""
+    """Wait until the file, or a folder's list of names, is on the disk.
+
+    Not for a database that is open: closing a second descriptor would drop its locks (pitfalls S1).
+    """
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
@@ -54,7 +56,7 @@ def flush(path: Path) -> None:
 
 
 def place(new: Path, path: Path) -> None:
-    """The file has this name for good, which was free. Raises Conflict when it was not."""
+    """Give the file a name that is free, for good. Raises Conflict for one that is not."""
     flush(new)
     try:
         os.link(new, path)
@@ -69,7 +71,7 @@ def place(new: Path, path: Path) -> None:
 
 
 def replace(new: Path, path: Path) -> None:
-    """The file has this name for good, in the place of what had it before."""
+    """Give the file the name for good, in the place of what had it before."""
     flush(new)
     new.replace(path)
     flush(path.parent)
@@ -79,10 +81,10 @@ def replace(new: Path, path: Path) -> None:
 def drafted(
     path: Path, finish: Callable[[Path, Path], object], *, mode: int = 0o600
 ) -> Iterator[BinaryIO]:
-    """A new file beside the path, to be written in the block; `finish` then gives it the path.
+    """Open a new file beside the path, to be written in the block; `finish` then gives it the path.
 
-    Its owner's alone unless `mode` says otherwise, which the umask narrows. When the block or
-    `finish` fails nothing is left of it. Raises OSError.
+    Only its owner may read it unless `mode`, narrowed by the umask, says otherwise. If the block or
+    `finish` fails, nothing of it is left. Raises OSError.
     """
     draft = path.with_name(f".{secrets.token_hex(8)}.part")
     try:
@@ -97,11 +99,11 @@ def drafted(
 class OutputFile:
     """A file that a command was told to write: a new one, or a pipe, a device or a terminal.
 
-    What else has the name stays as it is and is a Conflict, whose message ends with `remedy`; but
-    a regular file of which `may_replace` says so, given its content, is replaced.
+    Anything else of the name stays as it is and is a Conflict, whose message ends with `remedy`;
+    only a regular file is replaced, if `may_replace` returns True for its content.
 
-    Make it before a store is open. What is looked at might be the store's own file, and closing
-    that would drop the store's locks (pitfalls S1).
+    Make it before a store is open: the file might be the store's own, and closing that would drop
+    the store's locks (pitfalls S1).
     """
 
     def __init__(
@@ -113,7 +115,7 @@ class OutputFile:
     ) -> None:
         self._path = path
         self._replaced: _Signature | None = None
-        with self._told():
+        with self._explained():
             self._is_stream = _is_stream(path)
             if self._is_stream:
                 return
@@ -126,12 +128,12 @@ class OutputFile:
 
     @contextlib.contextmanager
     def open(self) -> Iterator[BinaryIO]:
-        """The file to write to. A new one has its name, whole, once the block has ended well.
+        """Open the file for the block. A new one gets its name once the block has ended well.
 
-        Raises InvalidArgument when it cannot be written, and Conflict when the name was taken or
-        the file to be replaced was changed meanwhile.
+        Raises InvalidArgument if it cannot be written, and Conflict if the name was taken or the
+        file to be replaced was changed meanwhile.
         """
-        with self._told():
+        with self._explained():
             if self._is_stream:
                 with self._stream() as file:
                     yield file
@@ -156,7 +158,7 @@ class OutputFile:
                 raise
 
     @contextlib.contextmanager
-    def _told(self) -> Iterator[None]:
+    def _explained(self) -> Iterator[None]:
         try:
             yield
         except OSError as error:

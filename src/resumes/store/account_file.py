@@ -117,15 +117,14 @@ KEYS: Final[Mapping[Kind, tuple[str, ...]]] = {
 """What tells the rows of a kind apart, and orders them."""
 
 
-LONGEST_HEADER: Final = 65_536
-"""Bytes of a first line, by far."""
+MAX_HEADER_BYTES: Final = 65_536
+"""Far more than a first line has."""
 
 
 def is_account_file(file: BinaryIO) -> bool:
-    """Whether the file, read from its beginning, is an export of an account, of whatever version
-    and whether or not it is whole."""
+    """Return whether the first line is that of an account's export, of any version, whole or not."""
     try:
-        header = json.loads(file.readline(LONGEST_HEADER))
+        header = json.loads(file.readline(MAX_HEADER_BYTES))
     except (ValueError, RecursionError):
         return False
     return isinstance(header, dict) and header.get("format") == FORMAT

@@ -58,11 +58,11 @@ def add_rows(
     *,
     slice_rows: int = SLICE_ROWS,
 ) -> None:
-    """The rows are the account's, which is arriving since then. `told` is called with how many are
-    so far.
+    """Add the rows to the account, which is arriving since then.
 
-    Raises Conflict when somebody has begun to delete the account or a key counts already, InvalidJson for a
-    digest without its resume, and what `Store.write` raises; some of the rows are there then.
+    `told` is called with their number so far. Raises Conflict if somebody has begun to delete the
+    account or a key counts already, InvalidJson for a digest without its resume, and what
+    `Store.write` raises; some of the rows are there then.
     """
     added = 0
     for some in iter_slices(rows, slice_rows):
@@ -175,10 +175,10 @@ def _known(key_id: str) -> Conflict:
 
 
 def lock_arriving(connection: Connection, account_id: str, since: str) -> None:
-    """The row of the account, which is arriving since then, is this transaction's.
+    """Lock the row of the account, which is arriving since then, for this transaction.
 
-    Raises Conflict for one that is being deleted, or is gone: who deletes it, to begin anew, has
-    closed it once more, and nothing may enter behind what they have removed.
+    Raises Conflict for one that is being deleted, or is gone: whoever deletes it, to begin anew, has
+    closed it once more, and nothing may come in behind what they have removed.
     """
     lock_account(connection, account_id)
     is_arriving = (accounts.c.id == account_id, accounts.c.closed_at == since)

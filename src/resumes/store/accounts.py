@@ -124,7 +124,7 @@ def find_account(store: Store, name: str, *, closed_too: bool = False) -> Accoun
 
 
 def find_open(store: Store, account_ids: Collection[str]) -> set[str]:
-    """Those of these ids whose accounts are there and not being deleted."""
+    """Return those of the ids whose accounts are there and not being deleted."""
     statement = select(accounts.c.id).where(accounts.c.id.in_(account_ids), IS_OPEN)
     with store.read() as connection:
         return set(connection.execute(statement).scalars())
@@ -237,7 +237,7 @@ def delete_by_id(
     with_resumes: bool = False,
     goes_on: Callable[[int], bool] = lambda _: True,
 ) -> int:
-    """`delete_account` of the account of this id, if it still has the name."""
+    """Delete as `delete_account` does, the account of this id, if it still has the name."""
     store.write(_close, _Closing(account_id, name, with_resumes, timestamp(store.clock())))
     gone = 0
     while slice_gone := store.write(_delete_slice, account_id):
@@ -272,7 +272,7 @@ def lock_account(connection: Connection, account_id: str) -> int | None:
 
 
 def lock_open_account(connection: Connection, name: str) -> str:
-    """The id of the account, whose row is this transaction's. Raises NotFound."""
+    """Lock the account's row for this transaction; return its id. Raises NotFound."""
     is_this = (accounts.c.name == name, accounts.c.closed_at.is_(None))
     account_id: str | None = connection.execute(select(accounts.c.id).where(*is_this)).scalar()
     if account_id is None:

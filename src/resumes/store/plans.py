@@ -105,8 +105,8 @@ def set_plan_limits(store: Store, change: PlanChange) -> None:
     """The plan exists with these limits, at once and for every account on it.
 
     Deletes nothing: an account that holds more than its plan now allows keeps it, and creates
-    are refused until it fits, but for those that are being committed. Raises InvalidArgument for a bad name or number, and Conflict
-    when the plan is not the one that was expected.
+    are refused until it fits, but for those that are being committed. Raises InvalidArgument for a
+    bad name or number, and Conflict when the plan is not the one that was expected.
     """
     check_change(change)
     store.write(_set_plan_limits, change)

@@ -2,8 +2,8 @@
 
 Tables of one account have `account_id` first in their primary key, which is what sharded
 engines distribute by; `plans`, `accounts`, `deleted_accounts`, `key_directory`, `importers` and
-`store_facts` are small directories. There is no cascade from accounts: a migration that rebuilds the table must not
-take resumes with it.
+`store_facts` are small directories. There is no cascade from accounts: a migration that rebuilds
+the table must not take resumes with it.
 """
 
 from typing import Any, ClassVar

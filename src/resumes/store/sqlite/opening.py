@@ -62,7 +62,7 @@ def open_file(path: Path, *, upgrade: bool, read_cache_bytes: int | None = None)
 
 
 def check_place(path: Path) -> None:
-    """A store is in this place, or can be. Raises StoreUnavailable, and Conflict for a name that
+    """Raise StoreUnavailable unless a store can be in this place, and Conflict for a name that
     belongs to another database."""
     if not path.parent.is_dir():
         raise StoreUnavailable(
