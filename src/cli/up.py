@@ -26,7 +26,8 @@ from cli.services import (
 from cli.session import Session, make_home, pass_session
 from cli.signals import stop_event
 from cli.text import safe_text
-from resumes.errors import Conflict, StoreUnavailable
+from resumes.errors import Conflict, InvalidArgument, StoreUnavailable
+from resumes.file_names import OWN
 
 if TYPE_CHECKING:
     from resumes.settings import Settings
@@ -87,13 +88,17 @@ def alone(home: Path) -> Iterator[None]:
 
 
 def _prepare(session: Session, settings: "Settings") -> Path | None:
-    """Home, store, account, inbox and key are there; where the key lies, if still in a file."""
+    """Make home, store, account, inbox and key; return where the key lies, if still in a file."""
     from resumes import watched_folder
 
     with session.store(makes=True) as store:
         settings.inbox.mkdir(exist_ok=True)
-        with naming_commands(session):
-            watched_folder.set_owner(settings.inbox, watched_folder.owner_of(store))
+        try:
+            with naming_commands(session):
+                watched_folder.set_owner(settings.inbox, watched_folder.owner_of(store))
+        except OSError as error:
+            where = settings.inbox / OWN
+            raise InvalidArgument(f"Cannot use {where}: {error.strerror}") from None
         find_or_make_account(store, settings.inbox, ACCOUNT)
         path = settings.home / KEY_FILE
         new = make_first_key(store, ACCOUNT)
