@@ -25,6 +25,7 @@ from importer.reading import Signature
 from importer.steps import Observer, Step
 from importer.taking import Taker
 from resumes.clock import Clock
+from resumes.file_names import REPORT
 from resumes.reasons import Reason
 from resumes.store.accounts import NAME
 from resumes.store.ledger import FileOutcome
@@ -37,7 +38,7 @@ OUTCOMES = (DONE, FAILED, DUPLICATE, HELD)
 def report_path(file: Path) -> Path:
     """Where the report on a file lies."""
     name = file.name
-    return file.with_name(name[: len(name) - len(find_extension(name) or "")] + reports.SUFFIX)
+    return file.with_name(name[: len(name) - len(find_extension(name) or "")] + REPORT)
 
 
 class Filing(NamedTuple):
@@ -184,7 +185,7 @@ class Filer:
         extension = find_extension(claim.name) or ".json"
         for place in claim.reports:
             path = self._root / place
-            file = path.parent / (path.name.removesuffix(reports.SUFFIX) + extension)
+            file = path.parent / (path.name.removesuffix(REPORT) + extension)
             if file != keep and not os.path.lexists(file):
                 reports.remove_report(path, claim.id)
 

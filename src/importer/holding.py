@@ -19,6 +19,7 @@ from importer.claims import Claim
 from importer.filing import report_path
 from importer.names import escaped_before, find_extension
 from importer.taking import Candidate
+from resumes.file_names import REPORT
 from resumes.watched_folder import HELD, HELD_NAME
 
 RELEASE_FILES = 500
@@ -90,7 +91,7 @@ def _list(path: str) -> list[Held]:
         for name in os.listdir(path):  # noqa: PTH208  (names are all that is asked for)
             match = HELD_NAME.fullmatch(name)
             is_file = match is not None and find_extension(name) is not None
-            if match and is_file and not name.endswith(reports.SUFFIX):
+            if match and is_file and not name.endswith(REPORT):
                 files.append(Held(match[1], match[2], f"{path}/{name}"))
     return sorted(files)
 

@@ -15,16 +15,16 @@ from pathlib import Path
 
 from importer.filing import DONE
 from importer.names import EXTENSIONS
-from importer.reports import SUFFIX
 from importer.telling import Remark
 from resumes.clock import timestamp
+from resumes.file_names import REPORT
 from resumes.store.accounts import NAME
 
 FILES_AT_ONCE = 1_000
 """How many may go in one call, so that the importer soon goes on."""
 
 _DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
-_ENDING = "|".join(map(re.escape, (*EXTENSIONS, SUFFIX)))
+_ENDING = "|".join(map(re.escape, (*EXTENSIONS, REPORT)))
 _OURS = re.compile(rf".+-(?:[0-9a-f]{{8}}|[0-9a-f]{{24}})(?:{_ENDING})", re.DOTALL)
 """A name that a file or its report is put away under: a claim's id, in part or whole, is last."""
 

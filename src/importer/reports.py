@@ -14,7 +14,6 @@ from resumes.errors import Issue
 from resumes.store.ledger import FileOutcome
 from resumes.text import escaped
 
-SUFFIX = ".report.json"
 MARKER = "resumes_import_report"
 """A report's first field, by which it is known as ours if it gets into the inbox (pitfalls I13)."""
 

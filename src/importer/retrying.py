@@ -13,6 +13,7 @@ from importer.filing import FAILED, report_path
 from importer.holding import Held
 from importer.names import find_extension
 from importer.taking import Candidate
+from resumes.file_names import REPORT
 from resumes.store.requests import Action, Request
 
 
@@ -50,7 +51,7 @@ def _iter_failed(folder: Path, requests: Iterable[Request]) -> Iterable[tuple[Pa
             for name in os.listdir(reason):  # noqa: PTH208  (names are all that is asked for)
                 stem = name[: len(name) - len(find_extension(name) or "")]
                 request = by_end.get(stem[-8:])
-                if request is None or name.endswith(reports.SUFFIX):
+                if request is None or name.endswith(REPORT):
                     continue
                 path = reason / name
                 report = reports.find_report(report_path(path)) or {}

@@ -17,6 +17,9 @@ EXTENSIONS: Final = (
 TEMPORARY: Final = (".part", ".tmp", "~", ".crdownload", ".filepart", ".download", ".uploading")
 SYSTEM_FOLDERS: Final = frozenset({"@eaDir", "__MACOSX"})
 
+REPORT: Final = ".report.json"
+"""What the names of the importer's reports end in."""
+
 WORK: Final = ".work"
 """The folder below ROOT where claimed files are while they are worked on."""
 

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from resumes.errors import InvalidArgument
-from resumes.file_names import OWN, WORK
+from resumes.file_names import OWN, REPORT, WORK
 from resumes.store import identifiers
 from resumes.store.engine import Store
 from resumes.store.moving.marking import read_marks
@@ -164,7 +164,7 @@ def _iter_waiting(root: Path) -> Iterator[tuple[str, str]]:
     for folder in _folders(root / HELD):
         for name in _names(folder):
             held = HELD_NAME.fullmatch(name)
-            if held is not None and not name.endswith(".report.json"):
+            if held is not None and not name.endswith(REPORT):
                 yield f"{HELD}/{folder.name}", held[2]
     for workspace in _folders(root / WORK):
         for folder in _folders(workspace):

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
+from resumes.file_names import REPORT
 from resumes.store import ledger, origins
 from resumes.store.accounts import AccountInfo
 from resumes.store.engine import Store
@@ -17,7 +18,6 @@ from tui.widgets.text_pane import Paragraph
 
 MOST_BYTES: Final = 64 * 1024
 DONE: Final = "_done"
-REPORT: Final = ".report.json"
 """How the names of what lies beside a file end (docs/importing.md)."""
 
 NO_FILE: Final = (
