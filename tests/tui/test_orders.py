@@ -112,7 +112,7 @@ async def test_five_thousand_resumes_arrive_while_somebody_reads(store: Store, w
         whole = [row for row in was[2] if "Number" in row]
         assert rows_seen(pilot)[: len(whole)] == whole
         await presses(pilot, "j" if where == "middle" else "k")
-        assert shown.cursor == was[0] + (1 if where == "middle" else -1)
+        await until(lambda: shown.cursor == was[0] + (1 if where == "middle" else -1))
 
 
 async def test_reading_goes_on_while_the_importer_writes(
