@@ -39,8 +39,8 @@ class Service(Clients, Admins, Analyzers):
 
 
 FEW = 30
-"""So many examples at most are the same in every run: `make test` finds what a change has broken,
-and the campaign what nobody has thought of."""
+"""So many examples at most are the same in every run: `make test` and `make slow` find what a change
+has broken, and the campaign what nobody has thought of."""
 
 
 def run(

@@ -55,7 +55,14 @@ def making(
     return make
 
 
-@pytest.mark.parametrize("examples", [machine.FEW, pytest.param(2_000, marks=pytest.mark.campaign)])
+@pytest.mark.parametrize(
+    "examples",
+    [
+        4,
+        pytest.param(machine.FEW, marks=pytest.mark.slow),
+        pytest.param(2_000, marks=pytest.mark.campaign),
+    ],
+)
 def test_everything_goes_as_the_model_says_in_process(
     engine: Engine, tmp_path: Path, examples: int, is_seeded: bool
 ) -> None:
@@ -72,7 +79,7 @@ def test_everything_goes_as_the_model_says_with_processes(
     machine.run(make, examples=examples, steps=FEWER_STEPS, is_seeded=is_seeded)
 
 
-@pytest.mark.parametrize("install", [in_process, processes])
+@pytest.mark.parametrize("install", [in_process, pytest.param(processes, marks=pytest.mark.slow)])
 def test_whoever_goes_on_with_a_key_and_a_last_id_may_do_so_where_all_came_back(
     engine: Engine, tmp_path: Path, install: Install
 ) -> None:

@@ -150,8 +150,8 @@ Stops = tuple[str, ...]
 
 WALK: Final[tuple[Stops, ...]] = (
     ("1", "j", "k", "tab", "tab", "tab", "tab"),
-    ("enter", "G", "tab", "G", "tab", "tab", "y", "escape", "x", "escape", "escape"),
-    ("d", "u", "slash", "z", "escape", "a", "escape"),
+    ("1", "enter", "G", "tab", "G", "tab", "tab", "y", "escape", "x", "escape", "escape"),
+    ("1", "d", "u", "slash", "z", "escape", "a", "escape"),
     ("2", "enter", "tab", "G", "n", "n", "escape", "t", "l", "R", "escape", "o", "o", "escape"),
     ("3", "p", "escape", "D", "escape", "n", "escape"),
     ("4", "enter", "escape"),
@@ -161,9 +161,10 @@ WALK: Final[tuple[Stops, ...]] = (
 )
 
 
-async def walk(pilot: Pilot[int]) -> AsyncIterator[str]:
-    """Each key that was pressed, once all that it asks for is on the screen."""
-    for stops in WALK:
+async def walk(pilot: Pilot[int], parts: Sequence[Stops] = WALK) -> AsyncIterator[str]:
+    """Each key that was pressed, once all that it asks for is on the screen. Each part may come
+    first."""
+    for stops in parts:
         for at, key in enumerate(stops):
             await presses(pilot, key)
             await until(lambda: not is_busy(pilot.app))

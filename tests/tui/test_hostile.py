@@ -18,7 +18,17 @@ from tests.stores import open_home
 from tests.tui.builders import HOSTILE, a_document, a_hostile_document, stored
 from tests.tui.console import PROGRAM, console
 from tests.tui.driving import LARGE, SMALL, at_rest, lines, presses, running, shows
-from tests.tui.hostility import CLICK, TEXTS, WORST, assert_harmless, assert_in_columns, fill, walk
+from tests.tui.hostility import (
+    CLICK,
+    TEXTS,
+    WALK,
+    WORST,
+    Stops,
+    assert_harmless,
+    assert_in_columns,
+    fill,
+    walk,
+)
 from tests.tui.outages import UnsteadyStore
 from tests.tui.wire import looked_at, taken_apart
 from tui.app import ResumesApp
@@ -27,20 +37,20 @@ from tui.screens.list_screen import ListScreen
 
 pytestmark = pytest.mark.anyio
 
-MOST_CLICKS = 4
 
-
-async def click_on(pilot: Pilot[int], text: str) -> int:
-    """What it says was clicked, wherever it is seen; how often."""
+async def click_on(pilot: Pilot[int], text: str, *, most: int = 4) -> int:
+    """What it says was clicked, wherever it is seen, `most` times at most; how often it is seen."""
     found = [(row, line) for row, line in enumerate(lines(pilot.app)) if text in line]
-    for row, line in found[:MOST_CLICKS]:
+    for row, line in found[:most]:
         await pilot.click(offset=(line.index(text) + len(text) // 2, row))
     return len(found)
 
 
-@pytest.mark.parametrize("size", [SMALL, pytest.param(LARGE, marks=pytest.mark.slow)], ids=str)
+@pytest.mark.parametrize(
+    ("size", "most"), [(SMALL, 1), pytest.param(LARGE, 4, marks=pytest.mark.slow)], ids=str
+)
 async def test_nothing_that_was_written_does_anything_when_it_is_clicked(
-    empty_store: Store, size: tuple[int, int]
+    empty_store: Store, size: tuple[int, int], most: int
 ) -> None:
     fill(empty_store, [f"{CLICK} {HOSTILE}", f"{CLICK} second"])
     clicks = 0
@@ -48,9 +58,9 @@ async def test_nothing_that_was_written_does_anything_when_it_is_clicked(
         for mode in MODES:
             await presses(pilot, mode.key)
             await at_rest(pilot)
-            clicks += await click_on(pilot, CLICK)
+            clicks += await click_on(pilot, CLICK, most=most)
             for _ in range(2):  # a click on a row may have opened it
-                clicks += await click_on(pilot, CLICK)
+                clicks += await click_on(pilot, CLICK, most=most)
             while not isinstance(pilot.app.screen, ListScreen):
                 await presses(pilot, "escape")
         assert pilot.app.is_running
@@ -96,6 +106,7 @@ async def test_a_hostile_error_of_whatever_writes_is_harmless(empty_store: Store
         assert pilot.app.is_running
 
 
+@pytest.mark.slow
 def test_over_the_wire_goes_no_sequence_that_an_honest_store_does_not_cause(
     empty_store: Store, tmp_path: Path
 ) -> None:
@@ -138,10 +149,10 @@ def a_store_with(texts: Sequence[str]) -> Iterator[Store]:
         yield store
 
 
-async def look_through(store: Store, size: tuple[int, int]) -> None:
+async def look_through(store: Store, size: tuple[int, int], parts: Sequence[Stops] = WALK) -> None:
     """All was looked at, nothing on it acts, and the app still runs."""
     async with running(store, size=size) as pilot:
-        async for pressed in walk(pilot):
+        async for pressed in walk(pilot, parts):
             try:
                 assert_harmless(pilot)
                 assert_in_columns(pilot)
@@ -153,19 +164,20 @@ async def look_through(store: Store, size: tuple[int, int]) -> None:
         assert pilot.app.return_code is None
 
 
-@pytest.mark.parametrize("size", [SMALL, LARGE], ids=str)
-def test_the_worst_of_all_draws_nothing_but_text(size: tuple[int, int]) -> None:
+@pytest.mark.parametrize("size", [SMALL, pytest.param(LARGE, marks=pytest.mark.slow)], ids=str)
+@pytest.mark.parametrize("part", WALK, ids=" ".join)
+def test_the_worst_of_all_draws_nothing_but_text(part: Stops, size: tuple[int, int]) -> None:
     with a_store_with(WORST) as store:
-        asyncio.run(look_through(store, size))
+        asyncio.run(look_through(store, size, [part]))
 
 
-@given(st.lists(TEXTS, min_size=1, max_size=3), SIZES)
+@given(st.lists(TEXTS, min_size=1, max_size=3), SIZES, st.sampled_from(WALK))
 @settings(max_examples=2, deadline=None, suppress_health_check=list(HealthCheck))
 def test_whatever_is_written_draws_nothing_but_text(
-    texts: list[str], size: tuple[int, int]
+    texts: list[str], size: tuple[int, int], part: Stops
 ) -> None:
     with a_store_with(texts) as store:
-        asyncio.run(look_through(store, size))
+        asyncio.run(look_through(store, size, [part]))
 
 
 @pytest.mark.campaign
