@@ -111,17 +111,26 @@ LINKS = {
     "a hard link": ["ln", "{home}/resumes.db", "{other}/resumes.db"],
     "a snapshot": ["cp", "-al", "{home}/.", "{other}"],
 }
+COMMANDS = [("serve", "--port", "0"), ("watch", "--once"), ("list",), ("db", "check")]
 
 
-@pytest.mark.parametrize("link", LINKS)
-def test_a_store_that_has_another_name_is_opened_under_neither(tmp_path: Path, link: str) -> None:
+@pytest.mark.parametrize(
+    ("link", "commands"),
+    [
+        ("a hard link", [("list",)]),
+        *(pytest.param(link, COMMANDS, marks=pytest.mark.slow) for link in LINKS),
+    ],
+)
+def test_a_store_that_has_another_name_is_opened_under_neither(
+    tmp_path: Path, link: str, commands: list[tuple[str, ...]]
+) -> None:
     scene = Scene(tmp_path / "home", tmp_path / "logs")
     other = tmp_path / "other"
     other.mkdir(mode=0o700)
     line = [word.format(home=scene.home, other=other) for word in LINKS[link]]
     subprocess.run(line, check=True, timeout=30)
     for home in (scene.home, other):
-        for command in (("serve", "--port", "0"), ("watch", "--once"), ("list",), ("db", "check")):
+        for command in commands:
             done = programs.run(home, *command)
             assert done.returncode == 3
             assert done.stderr.startswith(f"Error: The database {home}/resumes.db has another name")
