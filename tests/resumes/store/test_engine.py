@@ -39,15 +39,15 @@ def test_processes_that_open_a_new_store_at_once_all_come_up(place: str) -> None
             [sys.executable, "-c", textwrap.dedent(OPEN_TOGETHER), place, f"account-{n}"],
             stdin=subprocess.PIPE,
         )
-        for n in range(4)
+        for n in range(3)
     ]
     for child in children:
         assert child.stdin is not None
         child.stdin.write(b"go\n")
         child.stdin.close()
-    assert [child.wait(60) for child in children] == [0] * 4
+    assert [child.wait(60) for child in children] == [0] * 3
     with open_store(place) as store:
-        assert len(accounts.list_accounts(store)) == 4
+        assert len(accounts.list_accounts(store)) == 3
 
 
 def test_a_word_that_is_not_utf_8_is_refused_wherever_it_is_looked_up(store: Store) -> None:

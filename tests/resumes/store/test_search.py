@@ -1,6 +1,7 @@
 from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import count
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -235,15 +236,23 @@ PEOPLE = st.lists(st.tuples(LETTERS | st.none(), LETTERS | st.none(), LETTERS | 
 NAMES = map(str, count())
 
 
-@settings(deadline=None, max_examples=60)
-@given(
-    indexed=PEOPLE,
-    later=PEOPLE,
-    gone=st.sets(st.integers(0, 20)),
-    words=st.lists(LETTERS, min_size=1),
-    limit=st.integers(1, 5),
-)
-def test_any_search_gives_what_comparing_each_resume_gives(
+@pytest.mark.parametrize("examples", [25, pytest.param(300, marks=pytest.mark.slow)])
+def test_any_search_gives_what_comparing_each_resume_gives(shared: Store, examples: int) -> None:
+    @settings(max_examples=examples)
+    @given(
+        indexed=PEOPLE,
+        later=PEOPLE,
+        gone=st.sets(st.integers(0, 20)),
+        words=st.lists(LETTERS, min_size=1),
+        limit=st.integers(1, 5),
+    )
+    def run(**drawn: Any) -> None:
+        search_and_compare(shared, **drawn)
+
+    run()
+
+
+def search_and_compare(
     shared: Store,
     indexed: list[tuple[str | None, str | None, str | None]],
     later: list[tuple[str | None, str | None, str | None]],

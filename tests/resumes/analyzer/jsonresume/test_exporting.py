@@ -286,11 +286,22 @@ DOCUMENTS = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=200, derandomize=True, deadline=None)
+@settings(max_examples=40, derandomize=True, deadline=None)
 @given(document=DOCUMENTS)
 def test_every_valid_resume_makes_a_valid_json_resume_that_is_imported_without_loss(
     document: Any,
 ) -> None:
+    goes_there_and_back(document)
+
+
+@pytest.mark.slow
+@settings(max_examples=200, derandomize=True, deadline=None)
+@given(document=DOCUMENTS)
+def test_two_hundred_valid_resumes_are_imported_without_loss(document: Any) -> None:
+    goes_there_and_back(document)
+
+
+def goes_there_and_back(document: Any) -> None:
     large = Format(max_bytes=2**30)
     try:
         view = public_view(parse(orjson.dumps(document), large).document)

@@ -134,8 +134,14 @@ def is_committing(server: Server) -> bool:
     return bool(server.execute(waiting))
 
 
+@pytest.fixture
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A server that does not answer a write is soon taken for frozen."""
+    monkeypatch.setattr("resumes.store.postgresql.database.WRITE_PATIENCE_S", 1.0)
+
+
 def test_s2_a_commit_without_an_answer_is_found_out_and_done_once(
-    store: Store, server: Server, an_account: MakeAccount
+    impatient: None, store: Store, server: Server, an_account: MakeAccount
 ) -> None:
     account = an_account()
     with a_standby_that_never_answers(server) as give_up, ThreadPoolExecutor(1) as pool:
@@ -157,7 +163,11 @@ def waiting_for_a_lock(server: Server) -> str:
 
 
 def test_s2_what_cannot_be_found_out_is_unknown(
-    store: Store, server: Server, an_account: MakeAccount, monkeypatch: pytest.MonkeyPatch
+    impatient: None,
+    store: Store,
+    server: Server,
+    an_account: MakeAccount,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(writer, "FIND_OUT_S", 1.0)
     account = an_account()
