@@ -8,7 +8,7 @@ import pytest
 
 from resumes.analyzer import parse, parse_imported, public_view
 from tests.cli.conftest import CommandLine, a_resume, store_resumes
-from tests.resumes.analyzer.jsonresume.comparing import characters
+from tests.resumes.analyzer.jsonresume import characters
 
 
 def test_all_is_one_resume_on_each_line(acme: CommandLine) -> None:

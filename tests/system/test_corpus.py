@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 from resumes.analyzer import parse_imported, public_view, to_jsonresume
-from tests.resumes.analyzer.jsonresume.comparing import expected_back, written_back
-from tests.resumes.analyzer.jsonresume.json_schema import iter_faults
+from tests.resumes.analyzer.jsonresume import expected_back, iter_faults, written_back
 from tests.stores import make_account
 from tests.system import programs
 

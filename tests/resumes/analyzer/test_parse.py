@@ -1,0 +1,325 @@
+"""What becomes of a document: what is stored of it, told of it, and known of it later."""
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from resumes.analyzer import Resume, check_stored, parse, stored_warnings
+from resumes.errors import CoverLetter, InvalidJson, InvalidResume, Issue, TooLarge
+from tests.resumes.analyzer.documents import (
+    SECTIONS,
+    a_document,
+    admitting,
+    parsed,
+    stored,
+    stored_item,
+    warnings_of,
+    with_section,
+)
+
+UNKNOWN = "is not a known field: kept, not shown"
+DROPPED = "is set by the service: the value sent was dropped"
+
+DOCUMENTS: list[dict[str, Any]] = [
+    a_document(),
+    a_document(title="Engineer", style={"layout": "multicolumn", "colors": ["#000"]}),
+    with_section("experiences", {"dateRange": {"fromYear": 2020}, "bullets": ["a", None]}, {}),
+    with_section("mytime", {"pieces": 1, "data": [{"title": "a", "value": 1}]}, column=1),
+    with_section("skills", {"tags": ["a"], "unknown": [{"deep": [1.5]}]}, layoutMode="tags"),
+    with_section("experiences", {"position": "X", "dateRange": {"fromMonth": 12}, "hat": True}),
+    {"header": {"name": " ", "shoe": 38}, "sections": {}, "odd": [1, 2], "title": ""},
+]
+SHAPES = [json.dumps(document).encode() for document in DOCUMENTS]
+
+
+def test_a_valid_body_gives_all_that_the_store_needs() -> None:
+    body = b'{"header": {"name": "Ada Lovelace"}, "sections": {}, "title": "Engineer", "x": 1}'
+    assert parse(body) == Resume(
+        title="Engineer",
+        name="Ada Lovelace",
+        filename="AdaLovelaceResume.pdf",
+        document=(
+            b'{"header":{"name":"Ada Lovelace"},"sections":{},"title":"Engineer","x":1,'
+            b'"isImported":true}'
+        ),
+        warnings=(Issue("x", f"x {UNKNOWN}"),),
+    )
+
+
+@pytest.mark.parametrize("blank", [None, "", "  "])
+def test_title_and_name_absent_or_blank_are_none(blank: str | None) -> None:
+    resume = parsed({"header": {"name": blank}, "sections": {}, "title": blank})
+    assert (resume.title, resume.name, resume.filename) == (None, None, "Resume.pdf")
+
+
+def test_the_order_of_keys_survives_and_what_the_service_sets_is_at_the_end() -> None:
+    document: dict[str, Any] = {
+        "isImported": False,
+        "zeta": 1,
+        "sections": {
+            "skills": {"items": [{"tags": ["x"], "zeta": 1, "record": 1, "title": "t"}],
+                       "column": 1.0},
+            "awards": {"column": 0, "name": "", "order": -5},
+        },
+        "header": {"website": "w", "name": "n"},
+    }  # fmt: skip
+    expected = {
+        "zeta": 1,
+        "sections": {
+            "skills": {
+                "items": [
+                    {"tags": ["x"], "zeta": 1, "title": "t", "record": "skills",
+                     "showTitle": True, "showDescription": False, "showTags": True}
+                ],
+                "column": 1.0,
+            },
+            "awards": {"column": 0, "name": "", "order": -5},
+        },
+        "header": {"website": "w", "name": "n"},
+        "isImported": True,
+    }  # fmt: skip
+    assert json.dumps(stored(document)) == json.dumps(expected)
+
+
+def test_unknown_fields_are_kept_and_told_at_any_level() -> None:
+    document = a_document(
+        header={"fax": "1"},
+        style={"shadow": 1},
+        extra=[{}],
+        sections={
+            "experiences": {
+                "column": 0,
+                "icon": 1,
+                "items": [{"salary": 1, "dateRange": {"fromDay": 1}}],
+            },
+            "mytime": {"column": 0, "items": [{"data": [{"colour": "red"}]}]},
+            "awards": {"column": 0, "layoutMode": "compact", "showBulletMarker": False},
+        },
+    )
+    assert warnings_of(document) == [
+        ("header.fax", f"fax {UNKNOWN}"),
+        ("sections.experiences.icon", f"icon {UNKNOWN}"),
+        ("sections.experiences.items[0].salary", f"salary {UNKNOWN}"),
+        ("sections.experiences.items[0].dateRange.fromDay", f"fromDay {UNKNOWN}"),
+        ("sections.mytime.items[0].data[0].colour", f"colour {UNKNOWN}"),
+        ("sections.awards.layoutMode", f"layoutMode {UNKNOWN}"),
+        ("sections.awards.showBulletMarker", f"showBulletMarker {UNKNOWN}"),
+        ("style.shadow", f"shadow {UNKNOWN}"),
+        ("extra", f"extra {UNKNOWN}"),
+    ]
+    kept = stored(document)
+    assert (kept["header"], kept["style"], kept["extra"]) == ({"fax": "1"}, {"shadow": 1}, [{}])
+    assert kept["sections"]["mytime"]["items"][0]["data"] == [{"colour": "red"}]
+    assert kept["sections"]["awards"] == document["sections"]["awards"]
+
+
+def test_layout_mode_and_bullet_marker_are_known_on_skills_and_technologies() -> None:
+    extras: dict[str, Any] = {"layoutMode": "compact", "showBulletMarker": [False]}
+    for section_type in ("skills", "additionalTechnologies"):
+        document = with_section(section_type, **extras)
+        assert warnings_of(document) == []
+        assert stored(document)["sections"][section_type] == {"column": 0, **extras, "items": []}
+
+
+def test_what_the_service_sets_is_dropped_and_told() -> None:
+    document = with_section("awards", {"record": "x", "showTitle": True, "title": "", "showX": 1})
+    document["isImported"] = False
+    assert stored(document)["sections"]["awards"]["items"][0] == {
+        "title": "",
+        "showX": 1,
+        "record": "awards",
+        "showTitle": False,
+        "showDescription": False,
+        "showIcon": False,
+    }
+    assert warnings_of(document) == [
+        ("sections.awards.items[0].record", f"record {DROPPED}"),
+        ("sections.awards.items[0].showTitle", f"showTitle {DROPPED}"),
+        ("sections.awards.items[0].showX", f"showX {UNKNOWN}"),
+        ("isImported", f"isImported {DROPPED}"),
+    ]
+
+
+def test_items_of_an_admitted_type_are_kept_as_they_are() -> None:
+    items = [{"record": "x", "showTitle": 5, "deep": [[1]]}, None, "text"]
+    document = with_section("hobbies", *items, name="Hobbies")
+    kept = stored(document, admitting("hobbies"))["sections"]["hobbies"]
+    assert kept == {"column": 0, "name": "Hobbies", "items": items}
+    assert warnings_of(document, admitting("hobbies")) == []
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [{"order": None}, {"items": None}, {"name": ""}, {"order": 1e300, "column": 1.0}, {"order": 0}],
+)
+def test_fields_of_a_section_that_need_no_word(fields: dict[str, Any]) -> None:
+    section = {"column": 0, **fields}
+    assert warnings_of(a_document(sections={"skills": section})) == []
+    assert stored(a_document(sections={"skills": section}))["sections"]["skills"] == section
+
+
+def test_an_item_of_every_field_has_every_flag_up() -> None:
+    item = {"description": "d", "bullets": ["", "b"], "link": " "}
+    flags = ["Workplace", "Position", "Location", "Link", "CompanyLogo", "DateRange"]
+    assert list(stored_item("experiences", item).items()) == [
+        *item.items(),
+        ("record", "experiences"),
+        *((f"show{name}", name == "Link") for name in flags),
+        ("showDescription", True),
+        ("showBullets", True),
+    ]
+
+
+@pytest.mark.parametrize(("more", "summary"), [(1, "1 more warning"), (7, "7 more warnings")])
+def test_50_warnings_are_told_and_the_rest_are_counted(more: int, summary: str) -> None:
+    def with_odd(count: int) -> Any:
+        return a_document(**{f"field{number}": 1 for number in range(count)})
+
+    fields = [(f"field{number}", f"field{number} {UNKNOWN}") for number in range(50)]
+    assert warnings_of(with_odd(50)) == fields
+    assert warnings_of(with_odd(50 + more)) == [*fields, ("", summary)]
+
+
+def test_500_items_of_200_entries_are_a_resume() -> None:
+    assert warnings_of(with_section("skills", *[{"tags": ["x"] * 200}] * 500)) == []
+
+
+# What is stored, looked at again
+
+
+@pytest.mark.parametrize("document", DOCUMENTS)
+def test_a_stored_document_is_known_and_warned_of_as_when_it_was_created(document: Any) -> None:
+    created = parsed(document)
+    assert check_stored(created.document) == (created.title, created.name)
+    assert stored_warnings(created.document) == created.warnings
+    assert stored_warnings(created.document.decode()) == created.warnings
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        with_section("skills", {"title": "X", "record": "me", "showTitle": 1}),
+        a_document(isImported=5),
+        with_section("hobbies", {"any": 1, "record": 5}, 7),
+    ],
+)
+def test_of_what_the_service_set_or_admitted_there_is_no_warning_later(document: Any) -> None:
+    created = parsed(document, admitting("hobbies"))
+    assert stored_warnings(created.document) == ()
+    assert check_stored(created.document) == (None, "Ada Lovelace")
+
+
+def test_what_was_stored_without_a_field_of_the_service_has_no_warning_for_it() -> None:
+    # Fields that the service sets may be added to the format after it was stored.
+    stored_before = {"header": {}, "sections": {"skills": {"column": 0, "items": [{"title": "X"}]}}}
+    assert stored_warnings(json.dumps(stored_before)) == ()
+
+
+def test_a_stored_document_may_be_larger_than_what_can_be_sent() -> None:
+    section = {"column": 0, "items": [{}] * 500}
+    sections = dict.fromkeys([*SECTIONS, "patents"], section)
+    document = parsed({"header": {"name": "Ada"}, "sections": sections}, admitting("patents"))
+    with pytest.raises(InvalidJson, match="more than 50,000 fields"):
+        parse(document.document, admitting("patents"))
+    assert check_stored(document.document).name == "Ada"
+
+
+STORED = parse(SHAPES[2]).document
+
+
+def with_members(**members: object) -> bytes:
+    return json.dumps(json.loads(STORED) | members).encode()
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        b"",
+        b"[]",
+        b"{}",
+        SHAPES[0],
+        SHAPES[2],
+        with_members(isImported="yes"),
+        with_members(isImported=1),
+        with_members(header=[]),
+        with_members(sections=7),
+        with_members(sections={"skills": 7}),
+        with_members(title="\ud800"),
+        with_members(title="\0"),
+        with_members(type="coverLetter"),
+        with_members(sections={"awards": 7}),
+        with_members(sections={"awards": {"column": 0, "items": {}}}),
+        with_members(sections={"awards": {"column": 0, "items": [5, None]}}),
+        with_members(sections={"awards": {"column": 0, "items": [{"record": "awards"}, []]}}),
+        STORED.replace(b'"record":"experiences"', b'"record":"awards"', 1),
+        STORED.replace(b'"record":"experiences",', b"", 1),
+        STORED.replace(b'"showLink":false', b'"showLink":1', 1),
+        STORED.replace(b'"showLink":false', b'"showLink":"true"', 1),
+        STORED.replace(b'"showLink":false', b'"showLink":null', 1),
+        STORED.replace(b'"showLink":false', b'"showLink":1e999', 1),
+        STORED.replace(b"2020", b"1e999"),
+        STORED.replace(b"2020", b"9" * 4_000),
+        b'{"a":' * 900 + b"1" + b"}" * 900,
+    ],
+    ids=lambda document: repr(document[-20:]),
+)
+def test_what_the_service_cannot_have_stored_is_refused(document: bytes) -> None:
+    with pytest.raises((InvalidJson, InvalidResume, CoverLetter)):
+        check_stored(document)
+
+
+def test_what_only_the_service_sets_is_said_where_it_is_wrong() -> None:
+    with pytest.raises(InvalidResume, match=r"isImported, record and show\* are not as the serv"):
+        check_stored(SHAPES[0])
+
+
+# Any bytes
+
+
+@st.composite
+def nearly_documents(draw: st.DrawFn) -> bytes:
+    """A document with a few bytes replaced, which reaches further than random bytes do."""
+    body = bytearray(draw(st.sampled_from(SHAPES)))
+    for _ in range(draw(st.integers(0, 3))):
+        start = draw(st.integers(0, len(body)))
+        piece = draw(
+            st.binary(max_size=4)
+            | st.sampled_from(
+                [b"null", b"1e999", b'"', b"{}", b"[]", b"\\u0000", b"\\ud800", b"9" * 25, b"true"]
+            )
+        )
+        body[start : start + draw(st.integers(0, 6))] = piece
+    return bytes(body)
+
+
+JSON_VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
+    lambda inner: (
+        st.lists(inner, max_size=4)
+        | st.dictionaries(
+            st.text(max_size=5)
+            | st.sampled_from(
+                ["header", "sections", "style", "title", "skills", "items", "column"]
+            ),
+            inner,
+            max_size=5,
+        )
+    ),
+    max_leaves=15,
+)
+
+
+@settings(max_examples=300, derandomize=True, deadline=None)
+@given(body=st.binary() | nearly_documents() | JSON_VALUES.map(lambda v: json.dumps(v).encode()))
+@example(body=b"")
+@example(body=b'{"header":{},"sections":{"languages":{"column":0,"items":[{"level":' + b"9" * 4300)
+def test_any_bytes_give_a_resume_or_one_of_the_four_errors(body: bytes) -> None:
+    try:
+        resume = parse(body)
+    except (InvalidJson, InvalidResume, CoverLetter, TooLarge):
+        return
+    assert json.loads(resume.document)["isImported"] is True
+    assert check_stored(resume.document) == (resume.title, resume.name)
