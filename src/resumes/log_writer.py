@@ -5,7 +5,7 @@ import select
 import threading
 from collections import deque
 
-MOST_WAITING = 20_000
+MAX_WAITING = 20_000
 """Lines that may wait for a slow reader, some megabytes; what comes beyond them is dropped."""
 
 GATHER_S = 0.05
@@ -22,11 +22,13 @@ class LogWriter:
     """Writes lines behind their callers, who never wait and never see an error.
 
     A log that cannot be written (a full disk, a reader that is gone or slow) costs lines, which
-    are counted, and nothing else. Any thread may call anything.
+    are counted, and nothing else. Any thread may call anything. At most `max_waiting` lines wait
+    for a slow reader.
     """
 
-    def __init__(self, descriptor: int) -> None:
+    def __init__(self, descriptor: int, *, max_waiting: int = MAX_WAITING) -> None:
         self._descriptor = descriptor
+        self._max_waiting = max_waiting
         self._waiting: deque[bytes] = deque()
         self._has_lines = threading.Event()
         self._is_closing = threading.Event()
@@ -39,7 +41,7 @@ class LogWriter:
 
     def put(self, line: bytes) -> None:
         """The line, which ends with its line end, will be written, or was counted as dropped."""
-        if len(self._waiting) >= MOST_WAITING:
+        if len(self._waiting) >= self._max_waiting:
             self.dropped_count += 1
             return
         if self._is_over:

@@ -1,11 +1,116 @@
-"""Files that a command writes."""
+"""Files that commands write: exports of resumes, and names that are somebody else's."""
 
+import json
 from pathlib import Path
 
 import pytest
 
+from resumes.analyzer import DEFAULT_FORMAT, parse, public_view
 from resumes.errors import Conflict
+from resumes.export_kinds import Kind
+from resumes.exporting import export_view, file_name, iter_resumes, write
 from resumes.output_files import OutputFile, check_free, place
+from resumes.store import accounts, creating, listing
+from resumes.store.creating import Created, NewResume
+from resumes.store.listing import Entry, StoredResume
+from tests.importer.builders import a_full_disk
+from tests.resumes.builders import a_document
+from tests.stores import open_home
+
+AT = "2027-01-15T08:00:00.000Z"
+
+
+def an_entry(filename: str = "AdaResume.pdf", resume_id: str = "0" * 24) -> Entry:
+    return Entry(resume_id, None, "Ada", filename, AT, AT)
+
+
+def a_stored_resume(**top_level: object) -> StoredResume:
+    return StoredResume(an_entry(), parse(a_document("Ada", **top_level)).document.decode())
+
+
+EXPORTED = export_view(a_stored_resume(), Kind.ANALYZER, DEFAULT_FORMAT)
+
+
+def test_as_the_analyzer_wrote_it_it_can_be_created_again() -> None:
+    assert EXPORTED.content == public_view(a_stored_resume().document)
+    assert parse(json.dumps(EXPORTED.content).encode()).name == "Ada"
+    assert EXPORTED.left_out == ()
+
+
+def test_json_resume_names_what_it_has_no_place_for() -> None:
+    books = {"books": {"column": 0, "items": [{"title": "A book"}]}}
+    exported = export_view(a_stored_resume(sections=books), Kind.JSON_RESUME, DEFAULT_FORMAT)
+    assert exported.content["basics"]["name"] == "Ada"
+    assert exported.left_out == ("books",)
+
+
+def test_all_resumes_of_an_account_are_walked_through(tmp_path: Path) -> None:
+    with open_home(tmp_path) as store:
+        accounts.create_account(store, "zoe")
+        account = accounts.create_account(store, "ana")
+        new = [NewResume(parse(a_document(f"P {number}"))) for number in range(3)]
+        made = [
+            one.id for one in creating.create(store, account.id, new) if isinstance(one, Created)
+        ]
+        assert [one.entry.id for one in iter_resumes(store, account.id)] == made
+        assert listing.get_resume(store, account.id, made[0]) in [*iter_resumes(store, account.id)]
+
+
+def test_each_kind_has_a_file_of_its_own_and_again_replaces_it(tmp_path: Path) -> None:
+    folder = tmp_path / "new" / "folder"
+    replaced = []
+    for _ in range(2):
+        for kind in Kind:
+            exported = export_view(a_stored_resume(), kind, DEFAULT_FORMAT)
+            written = write(folder, an_entry(), exported)
+            assert written.path.name == file_name(an_entry(), kind)
+            assert json.loads(written.path.read_bytes()) == exported.content
+            replaced.append(written.is_replacing)
+    assert len(list(folder.glob("*.json"))) == len(list(folder.iterdir())) == len(Kind)
+    assert replaced == [False] * len(Kind) + [True] * len(Kind)
+
+
+def test_what_had_its_name_is_replaced_unopened(tmp_path: Path) -> None:
+    victim = tmp_path / "victim"
+    victim.write_text("mine")
+    (tmp_path / file_name(an_entry(), Kind.ANALYZER)).symlink_to(victim)
+
+    written = write(tmp_path, an_entry(), EXPORTED)
+
+    assert victim.read_text() == "mine"
+    assert not written.path.is_symlink()
+    assert written.is_replacing
+
+
+@pytest.mark.parametrize("resume_id", ["0" * 24, "../../x", "/x", ".."])
+def test_whatever_the_store_holds_an_export_stays_in_its_folder(
+    tmp_path: Path, resume_id: str
+) -> None:
+    for number, filename in enumerate(
+        ["../../escaped/x.pdf", "/etc/x.pdf", "..", "", ".pdf", "a\nb.pdf", "\u202e.pdf", "x" * 300,
+         "a/../b"]
+    ):  # fmt: skip
+        root = tmp_path / str(number)
+        folder = root / "one" / "two" / "three"
+        written = write(folder, an_entry(filename, resume_id), EXPORTED)
+        assert list(folder.iterdir()) == [written.path]
+        made = {written.path, folder, folder.parent, folder.parent.parent}
+        assert set(root.rglob("*")) == made
+
+
+def test_the_names_that_the_service_made_are_kept() -> None:
+    for stem in ("AdaResume", "Senior Engineer", "É" * 55 + "Resume", "李Resume"):
+        entry = an_entry(f"{stem}.pdf")
+        assert file_name(entry, Kind.ANALYZER) == f"{stem}-{entry.id}.json"
+
+
+def test_a_file_that_cannot_be_written_whole_is_not_there(tmp_path: Path) -> None:
+    with a_full_disk(16), pytest.raises(OSError, match="too large"):
+        write(tmp_path / "out", an_entry(), EXPORTED)
+    assert list((tmp_path / "out").iterdir()) == []
+
+
+# Names that are somebody else's
 
 
 def write_while_somebody_does(output: OutputFile, path: Path) -> None:

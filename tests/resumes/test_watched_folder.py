@@ -1,4 +1,4 @@
-"""What a watched folder says of its store, and what is made of it."""
+"""The watched folder: whose it is, what waits in it, which names are passed over, where it lies."""
 
 from pathlib import Path
 
@@ -6,10 +6,13 @@ import pytest
 
 from resumes import watched_folder
 from resumes.errors import InvalidArgument
+from resumes.file_names import EXTENSIONS, find_extension, is_hidden, is_outcome, is_passed_over
+from resumes.mounts import MOUNTINFO, find_kind, find_mount, is_mount_point, iter_mounts
 from resumes.watched_folder import Owner
+from tests.resumes.builders import a_mount, mountinfo
 
 MINE = Owner("a" * 16, "sqlite:////srv/resumes.db")
-MOVED = MINE._replace(address="postgresql://db/resumes")
+MOVED = Owner(MINE.store_id, "postgresql://db/resumes")
 OTHER = Owner("b" * 16, "sqlite:////other\x1b.db")
 
 
@@ -101,3 +104,103 @@ def test_files_that_wait_are_counted_by_folder_and_account(tmp_path: Path) -> No
         "1 file in _held/ana waits for an account that this store does not know"
     )
     assert watched_folder.describe_unknown(waiting, set()) is None
+
+
+# Names
+
+
+@pytest.mark.parametrize("extension", EXTENSIONS)
+def test_every_ending_is_found_whole_and_in_any_case(extension: str) -> None:
+    assert find_extension(f"cv{extension}") == extension
+    assert find_extension(f"CV{extension.upper()}") == extension
+
+
+def test_names_are_told_apart() -> None:
+    assert [find_extension(name) for name in ("cv.pdf", "cv", "json", "cv.json.part")] == [None] * 4
+    hidden = [".cv.json", "@eaDir"]
+    temporary = ["cv.json.PART", "cv.json~"]
+    names = [*hidden, *temporary, "cv.json"]
+    assert [name for name in names if is_hidden(name)] == hidden
+    assert [name for name in names if is_passed_over(name)] == hidden + temporary
+    outcomes = ["_done", ".work", ".importer"]
+    assert [name for name in [*outcomes, "ana"] if is_outcome(name)] == outcomes
+
+
+# Mounts
+
+
+def kind_of(path: str, *lines: str) -> str | None:
+    return find_kind(Path(path), mountinfo(*lines), platform="linux")
+
+
+def test_the_mount_that_a_path_lies_on_decides() -> None:
+    lines = [
+        a_mount("/srv", "nfs4"),
+        a_mount("/srv/local", "xfs", id=51, parent=50),
+        a_mount("/srv/local/far", "cifs", id=52, parent=51),
+    ]
+    assert kind_of("/srv/x", *lines) == "nfs4"
+    assert kind_of("/srv/local/x", *lines) == "xfs"
+    assert kind_of("/srv/local/far/x", *lines) == "cifs"
+    assert kind_of("/srv/localhost", *lines) == "nfs4"
+    assert kind_of("/srvs", *lines) == "ext4"
+    assert kind_of("/", *lines) == "ext4"
+
+
+def test_the_later_of_two_mounts_on_one_point_decides() -> None:
+    below = a_mount("/srv", "nfs4")
+    assert kind_of("/srv/x", below, a_mount("/srv", "xfs", id=51, parent=50)) == "xfs"
+    assert kind_of("/srv/x", below, a_mount("/srv", "xfs", id=51)) == "xfs"
+    assert kind_of("/srv/x", a_mount("/srv", "xfs"), a_mount("/srv", "nfs4", id=51)) == "nfs4"
+
+
+def test_a_mount_that_another_hides_does_not_decide() -> None:
+    hidden = a_mount("/srv/in", "nfs4")
+    assert kind_of("/srv/in/x", hidden) == "nfs4"
+    assert kind_of("/srv/in/x", hidden, a_mount("/srv", "xfs", id=51)) == "xfs"
+
+
+def test_blanks_and_backslashes_in_mount_points_are_read() -> None:
+    assert kind_of("/srv/my in/x", a_mount(r"/srv/my\040in", "cifs")) == "cifs"
+    assert kind_of("/srv/a\tb\\c", a_mount(r"/srv/a\011b\134c", "cifs")) == "cifs"
+
+
+def test_lines_that_are_none_are_passed_over() -> None:
+    text = mountinfo("", "nonsense", "1 2 - nfs", "9 27 0:1 / /srv rw")
+    (mount,) = iter_mounts(text)
+    assert mount.point == "/"
+    assert find_mount("/srv", []) is None
+    assert find_kind(Path("/srv"), "", platform="linux") is None
+
+
+def test_mounts_that_name_each_other_come_to_an_end() -> None:
+    lines = "\n".join(
+        ["27 27 0:1 / / rw - ext4 x rw", a_mount("/", "nfs4", id=28), a_mount("/", "xfs", id=28)]
+    )
+    assert find_mount("/srv", list(iter_mounts(lines))) is not None
+
+
+def test_links_are_followed_to_where_the_path_lies(tmp_path: Path) -> None:
+    link = tmp_path / "inbox"
+    link.symlink_to("/srv/in")
+    assert kind_of(str(link), a_mount("/srv/in", "nfs4")) == "nfs4"
+
+
+def test_other_systems_are_not_asked() -> None:
+    lines = mountinfo(a_mount("/srv", "nfs4"))
+    assert find_kind(Path("/srv"), lines, platform="darwin") is None
+
+
+@pytest.mark.skipif(not MOUNTINFO.exists(), reason="no mountinfo on this system")
+def test_this_systems_own_mounts_are_read() -> None:
+    assert find_kind(Path("/proc/self")) == "proc"
+
+
+def test_a_path_that_something_is_mounted_on_is_told_from_one_below() -> None:
+    lines = mountinfo(a_mount("/srv/resumes.db", "ext4"))
+    answers = [
+        is_mount_point(Path(path), lines, platform="linux")
+        for path in ("/srv/resumes.db", "/srv", "/srv/resumes.db-wal")
+    ]
+    assert answers == [True, False, False]
+    assert not is_mount_point(Path("/srv/resumes.db"), lines, platform="darwin")

@@ -1,13 +1,17 @@
-"""A log is never waited for and never in the way."""
+"""How a process that serves is kept going: its log is never in the way, its memory given back."""
 
+import gc
 import os
+import select
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from resumes import log_writer
+from resumes import memory
 from resumes.log_writer import LogWriter
 from tests.importer.builders import wait_until
 
@@ -71,12 +75,11 @@ def test_a_reader_that_is_gone_costs_lines_and_nothing_else(pipe: tuple[int, int
 
 
 def test_behind_a_slow_reader_lines_are_dropped_and_nobody_waits(
-    pipe: tuple[int, int], monkeypatch: pytest.MonkeyPatch
+    pipe: tuple[int, int],
 ) -> None:
-    monkeypatch.setattr(log_writer, "MOST_WAITING", 10)
-    writer = LogWriter(pipe[1])
+    writer = LogWriter(pipe[1], max_waiting=10)
     writer.put(b"x" * 1_000_000 + b"\n")  # more than a pipe holds, and nobody reads
-    wait_until(lambda: not writer._waiting)
+    select.select([pipe[0]], [], [], 60)
 
     for _ in range(30):
         writer.put(b"another\n")
@@ -104,14 +107,13 @@ def test_with_a_reader_that_does_not_wait_lines_stay_whole(pipe: tuple[int, int]
     assert received == line
 
 
-def test_after_a_line_that_was_cut_off_the_next_begins_anew(
-    pipe: tuple[int, int], tmp_path: Path
-) -> None:
+def test_after_a_line_that_was_cut_off_the_next_begins_anew(tmp_path: Path) -> None:
     path = tmp_path / "log"
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT)
     writer = LogWriter(descriptor)
-    writer._write([b"whole\nand torn"])
 
+    writer.put(b"whole\nand torn")
+    wait_until(lambda: path.read_bytes().endswith(b"torn"))
     writer.put(b"next\n")
     writer.close()
     os.close(descriptor)
@@ -122,3 +124,71 @@ def test_after_a_line_that_was_cut_off_the_next_begins_anew(
 def read_to_the_end(descriptor: int) -> None:
     while os.read(descriptor, 65_536):
         pass
+
+
+# Memory
+
+
+@pytest.fixture
+def own_collector() -> Iterator[None]:
+    """Other tests keep theirs."""
+    threshold = gc.get_threshold()
+    yield
+    gc.unfreeze()
+    gc.set_threshold(*threshold)
+
+
+class Knot:
+    """Something that refers to itself."""
+
+    freed = 0
+
+    def __init__(self) -> None:
+        self.itself = self
+
+    def __del__(self) -> None:
+        Knot.freed += 1
+
+
+@pytest.mark.usefixtures("own_collector")
+def test_what_refers_to_itself_is_freed_seldom_but_is_freed() -> None:
+    memory.collect_seldom()
+    before = Knot.freed
+    knots = [Knot() for _ in range(2_000)]
+    del knots
+    assert Knot.freed == before
+    kept = [[] for _ in range(memory.YOUNG + 1)]  # type: ignore[var-annotated]
+    assert Knot.freed == before + 2_000
+    assert kept
+
+
+BODIES = """
+import threading
+from pathlib import Path
+from resumes import memory
+
+def held_kb():
+    return int(Path("/proc/self/status").read_text().partition("VmRSS:")[2].split()[0])
+
+def use():
+    for _ in range(3):
+        bodies = [b"x" * (1 << 21) + bytes([n]) for n in range(8)]
+        small = [[text] for text in range(50_000)]
+        del bodies, small
+
+memory.keep_little()
+use()
+before = held_kb()
+threads = [threading.Thread(target=use) for _ in range(4)]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+print(held_kb() - before)
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="read from /proc")
+def test_what_large_bodies_took_is_given_back() -> None:
+    run = subprocess.run([sys.executable, "-c", BODIES], capture_output=True, text=True, check=True)
+    assert int(run.stdout) < 16 * 1024
