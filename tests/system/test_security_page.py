@@ -24,7 +24,6 @@ from tests.system.programs import call, run, running, succeed
 
 pytestmark = pytest.mark.docs
 
-RISKS: Final = 10
 OTHERS: Final = stat.S_IRWXG | stat.S_IRWXO
 OPEN_PATHS: Final = {"/healthz", "/readyz", "/metrics", "/docs", "/openapi.json"}
 CLIENTS: Final = {
@@ -39,13 +38,6 @@ REQUESTING: Final = ("aiohttp", "http.client", "httpx", "requests", "urllib.requ
 @pytest.fixture(scope="module")
 def page(repository: Path) -> str:
     return (repository / "docs" / "security.md").read_text(encoding="utf-8")
-
-
-def test_each_of_the_ten_risks_names_its_tests(page: str) -> None:
-    chapters = re.findall(r"^### API(\d+): .+?(?=^##|\Z)", page, re.MULTILINE | re.DOTALL)
-    assert [int(number) for number in chapters] == list(range(1, RISKS + 1))
-    for text in re.split(r"^### ", page.split("## What lies where")[0], flags=re.MULTILINE)[1:]:
-        assert re.search(r"^Tests?: `tests/", text, re.MULTILINE), text
 
 
 def test_every_test_that_the_page_cites_is_there(page: str, repository: Path) -> None:

@@ -6,8 +6,6 @@ import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
-
 import cli
 import importer
 import resumes
@@ -73,19 +71,16 @@ def test_no_module_of_tests_takes_from_a_test_module_or_what_is_private_elsewher
     assert found == {}
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
+def test_what_is_not_meant_for_others_is_told() -> None:
+    for text in (
         "import tests.tui.test_hostile",
         "from tests.tui import test_hostile as hostile",
         "from tests.tui.test_hostile import click_on",
         "from tests.system.server.bombs import _filled",
         "def f(): from tests.system.server import bombs as b; b._filled()",
         "import tests.system.server.bombs; tests.system.server.bombs._filled()",
-    ],
-)
-def test_what_is_not_meant_for_others_is_told(text: str) -> None:
-    assert reaching(ast.parse(text))
+    ):
+        assert reaching(ast.parse(text)), text
 
 
 def packages() -> list[Path]:
@@ -106,17 +101,11 @@ def paths_on_the_map() -> set[str]:
     return paths
 
 
-def test_every_package_is_on_the_map() -> None:
-    assert {str(package) for package in packages()} <= paths_on_the_map() | {"resumes"}
-
-
-def test_all_that_is_on_the_map_is_there() -> None:
-    assert [path for path in paths_on_the_map() if not (SRC / path).exists()] == []
-
-
-def test_what_stands_beside_the_packages_is_on_the_map() -> None:
+def test_every_package_and_what_stands_beside_them_is_on_the_map_and_nothing_else() -> None:
     beside = {str(path) for path in modules() if path.parent == Path("resumes")}
-    assert beside <= paths_on_the_map()
+    there = {str(package) for package in packages()} | beside
+    assert there <= paths_on_the_map() | {"resumes"}
+    assert [path for path in paths_on_the_map() if not (SRC / path).exists()] == []
 
 
 def test_every_part_of_the_ground_has_its_layer() -> None:
@@ -139,14 +128,8 @@ def test_every_module_of_the_store_has_its_place_on_the_map() -> None:
     assert told == {path.stem for path in modules() if path.is_relative_to("resumes/store")}
 
 
-@pytest.mark.parametrize("package", [cli, importer, resumes, server, tui])
-def test_every_package_comes_from_this_checkout(package: object) -> None:
+def test_every_package_comes_from_this_checkout_and_is_typed() -> None:
     # Another distribution with a `server` package would win over an editable install, silently.
-    file = getattr(package, "__file__", None)
-    assert isinstance(file, str)
-    assert Path(file).is_relative_to(SRC)
-
-
-def test_every_package_says_that_it_is_typed() -> None:
-    for package in ("cli", "importer", "resumes", "server", "tui"):
-        assert (SRC / package / "py.typed").is_file(), package
+    for package in (cli, importer, resumes, server, tui):
+        assert Path(str(package.__file__)).parent.parent == SRC
+        assert (Path(str(package.__file__)).parent / "py.typed").is_file()

@@ -10,25 +10,93 @@ import socket
 import subprocess
 import urllib.error
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import pytest
+from click.testing import CliRunner
 
+from cli.main import resumes
 from resumes.errors import StoreUnavailable
-from resumes.store import accounts, listing, open_store
+from resumes.settings import Settings
+from resumes.store import accounts, keys, open_store
+from resumes.store.sqlite.driver import dbapi
+from server.app import create_app
 from tests.resumes.builders import a_mount, mountinfo
-from tests.server.builders import RESUMES, a_resume
+from tests.server.builders import RESUMES, Client, a_resume
 from tests.system.pages import agrees
 from tests.system.programs import command, run, running
-from tests.system.symptoms import SYMPTOMS, Scene, shows
 
 pytestmark = pytest.mark.docs
 
 REPOSITORY: Final = Path(__file__).parents[2]
 BAD: Final = REPOSITORY / "sample_data" / "bad"
 GOOD: Final = REPOSITORY / "sample_data" / "nurse-double-column-en.json"
+
+
+@dataclass(frozen=True)
+class Scene:
+    """A home that is not there yet, and what is said to somebody who uses it."""
+
+    home: Path
+    monkeypatch: pytest.MonkeyPatch
+    clients: contextlib.ExitStack
+
+    @property
+    def database(self) -> Path:
+        return self.home / "resumes.db"
+
+    @property
+    def inbox(self) -> Path:
+        return self.home / "inbox" / "ana"
+
+    def says(self, *words: str) -> str:
+        """What the command prints, on both streams, however it ends."""
+        line = ["--home", str(self.home), *words]
+        return CliRunner().invoke(resumes, line, prog_name="resumes").output
+
+    def has_account(self, plan: str = "business") -> None:
+        """There is a home, with the account `ana`."""
+        self.says("accounts", "create", "ana", "--plan", plan)
+
+    def drops(self, *files: Path) -> str:
+        """What the importer says of files in the inbox."""
+        for file in files:
+            shutil.copy(file, self.inbox)
+        return self.says("watch", "--once", "--settle", "0")
+
+    def client(self, key: str = "", plan: str = "business", **settings: Any) -> Client:
+        """A client of the API on this home, with a key of `ana` unless another is said."""
+        if not self.home.exists():
+            self.has_account(plan)
+        store = self.clients.enter_context(open_store(f"sqlite:///{self.database}"))
+        app = create_app(Settings(home=self.home, **settings), store)
+        client = Client(app, key or keys.create_key(store, "ana").secret)
+        self.clients.callback(client.close)
+        return client
+
+    def alters(self, statement: str) -> None:
+        """The store was altered behind the program's back."""
+        connection = dbapi.connect(self.database)
+        connection.execute(statement)
+        connection.commit()
+        connection.close()
+
+
+Symptom = Callable[[Scene], str]
+SYMPTOMS: Final[dict[str, Symptom]] = {}
+
+
+def shows(title: str) -> Callable[[Symptom], Symptom]:
+    """The function brings about what the page has under this title."""
+
+    def remember(symptom: Symptom) -> Symptom:
+        SYMPTOMS[title] = symptom
+        return symptom
+
+    return remember
 
 
 def titles() -> list[str]:
@@ -272,11 +340,10 @@ def _(scene: Scene) -> str:
 
 @shows("Internal error …")
 def _(scene: Scene) -> str:
-    def fail(*_: object, **__: object) -> None:
-        raise ValueError("what nobody foresaw")
-
-    scene.monkeypatch.setattr(listing, "list_page", fail)
-    return scene.client().page().text
+    client = scene.client()
+    resume_id = client.create(a_resume()).json()["id"]
+    scene.alters("UPDATE documents SET document = 'what nobody foresaw'")
+    return client.get(resume_id).text
 
 
 # The store

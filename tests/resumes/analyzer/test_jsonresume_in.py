@@ -1,6 +1,7 @@
 """From a JSON Resume to an analyzer document: what is one, and what becomes of it."""
 
 import json
+from calendar import month_name
 from pathlib import Path
 from typing import Any
 
@@ -312,6 +313,7 @@ def span_of(**dates: Any) -> Any:
         ("mar, 2020", 2020, 2),
         (" 2020-01 ", 2020, 0),
         (2020, 2020, None),
+        *((f"{name} 2020", 2020, month) for month, name in enumerate(month_name[1:])),
     ],
 )
 def test_a_year_and_a_month_from_0_are_read_and_a_day_is_not(

@@ -1,6 +1,7 @@
 """What was imported and is written again, and what was written and is imported again."""
 
 import itertools
+import string
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Final
@@ -151,6 +152,18 @@ def test_a_city_with_whatever_else_comes_back(region: str, country: str) -> None
     place = {"city": "Exampleton", "region": region, "countryCode": country}
     back = there_and_back({"basics": {"location": place}})["basics"]["location"]
     assert back == {name: word for name, word in place.items() if word}
+
+
+def test_every_country_comes_back_from_beside_a_region_and_from_beside_a_city() -> None:
+    letters = string.ascii_uppercase
+    codes = []
+    for code in map("".join, itertools.product(letters, letters)):
+        line = to_jsonresume({"header": {"location": f"A, B, {code}"}, "sections": {}})["basics"]
+        if line["location"] == {"city": "A", "region": "B", "countryCode": code}:
+            place = {"city": "A", "countryCode": code}
+            assert there_and_back({"basics": {"location": place}})["basics"]["location"] == place
+            codes.append(code)
+    assert len(codes) == 249
 
 
 WORDS = st.sampled_from(["Paris", "CA", "FR", "DE", "Canada", "Germany", ",", " ", "", " ,", "a,"])

@@ -232,6 +232,12 @@ def test_a_date_range_reads_as_people_write_it(fields: dict[str, Any], expected:
     assert date_range(fields) == expected
 
 
+def test_months_count_from_0_and_have_three_letters() -> None:
+    assert " ".join(date_range({"fromMonth": month}) for month in range(12)) == (
+        "Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec"
+    )
+
+
 @pytest.mark.parametrize(
     ("number", "expected"), [(2015, "2015"), (2015.0, "2015"), (4.5, "4.5"), (-0.0, "0")]
 )

@@ -1,0 +1,221 @@
+"""The tools of the campaigns: what they say is so, and what they look for would be noticed."""
+
+import importlib
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+from typing import Any, Final
+
+import pytest
+
+from tests import mutants
+from tests.chaos import campaign
+from tests.chaos.campaign import HEAD, Row
+
+# `make mutants`
+
+FAKE = """
+import json, sys
+from pathlib import Path
+
+print("The clean tests fail")
+ends = json.loads({ends!r})
+if ends is None:
+    sys.exit(1)
+folder = Path("mutants")
+folder.mkdir(exist_ok=True)
+(folder / "listing.py.meta").write_text(json.dumps({{"exit_code_by_key": ends}}))
+"""
+
+
+@pytest.mark.parametrize(
+    ("ends", "told"),
+    [
+        ({"a": 1, "b": 36}, "| quota | 2 | 2 | 0 | 0 | 0 | 100.0% |"),
+        ({"a": 1, "b": 0, "c": 33, "d": 1}, "| quota | 4 | 2 | 1 | 1 | 0 | 50.0% |"),
+        ({"a": 1, "b": None, "c": None}, "| quota | 3 | 1 | 0 | 0 | 2 | 100.0% |"),
+        ({"a": None}, "| quota | 1 | 0 | 0 | 0 | 1 | none tried |"),
+        ({}, "| quota | 0 | 0 | 0 | 0 | 0 | none tried |"),
+    ],
+)
+def test_a_row_counts_each_mutant_once_and_hides_none(
+    ends: dict[str, int | None], told: str
+) -> None:
+    assert mutants.row("quota", ends) == told
+
+
+def test_each_checkout_has_copies_of_its_own() -> None:
+    assert mutants.FOLDER.name != "resumes-mutants"
+
+
+@pytest.mark.parametrize(
+    ("ends", "code", "told"),
+    [
+        (None, 2, "quota: mutmut ended with 1"),
+        (None, 2, "The clean tests fail"),
+        ({}, 2, "none tried"),
+        ({"a": 1, "b": None}, 2, "| 1 | 100.0% |"),
+        ({"a": 1, "b": 0}, 1, "\n  b\n"),
+        ({"a": 1}, 0, "| 0 | 100.0% |"),
+    ],
+)
+def test_the_end_says_whether_mutants_were_tried_and_survived(
+    tmp_path: Path, repository: Path, ends: dict[str, int | None] | None, code: int, told: str
+) -> None:
+    # given a mutmut that comes to this
+    site = tmp_path / "site" / "mutmut"
+    site.mkdir(parents=True)
+    (site / "__main__.py").write_text(FAKE.format(ends=json.dumps(ends)))
+    # when it is run
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.mutants", "--areas", "quota", "--folder", tmp_path / "copies",
+         "--site", site.parent],
+        cwd=repository, capture_output=True, text=True,
+    )  # fmt: skip
+    # then that is said
+    assert told in done.stdout + done.stderr
+    assert done.returncode == code
+
+
+# The page of the fault campaign
+
+
+def a_row(test: str, number: int = 1, **others: str) -> Row:
+    texts = {"fault": "a fault", "promise": "a promise", "injected": "a signal"}
+    return Row(number, test=test, **(texts | others))
+
+
+def test_the_rows_of_a_run_take_the_place_of_theirs_and_leave_the_others_alone() -> None:
+    old = [a_row("test_a.py::test_1[x]"), a_row("test_a.py::test_2", 2, figures="3 kills")]
+    page = campaign.merged(f"before\n\n{HEAD}\nafter\n", old, old)
+    new = a_row("test_a.py::test_1[x]", figures="1 | 2", seed="7")
+
+    merged = campaign.merged(page, [new], old)
+
+    assert campaign.parse_rows(merged) == [new, old[1]]
+    assert merged.startswith("before\n\n|")
+    assert merged.endswith("|\n\nafter\n")
+
+
+def test_rows_whose_test_is_gone_or_says_something_else_go() -> None:
+    old = [a_row("test_a.py::test_1"), a_row("test_a.py::test_2"), a_row("test_a.py::test_3")]
+    page = campaign.merged(HEAD, old, old)
+    said = [a_row("test_a.py::test_1"), a_row("test_a.py::test_2", fault="another")]
+
+    assert campaign.parse_rows(campaign.merged(page, [], said)) == [old[0]]
+
+
+def test_a_page_without_the_table_is_an_error() -> None:
+    with pytest.raises(ValueError, match="no table"):
+        campaign.merged("# Reliability\n", [], [])
+
+
+def test_figures_are_written_with_their_units() -> None:
+    figures = {"kills": 1_200, "lost": 0, "recovery_s": 1.2345, "log_at_most_mb": 250.4}
+
+    assert campaign.written(figures) == "1,200 kills, 0 lost, recovery 1.23 s, log at most 250 MB"
+
+
+# The checker of the cluster drill
+
+
+@pytest.fixture
+def checker(repository: Path, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    """Benchmarks are no part of the installed packages."""
+    monkeypatch.syspath_prepend(repository)
+    return importlib.import_module("benchmarks.cluster.checker")
+
+
+@pytest.fixture
+def history(checker: ModuleType) -> Any:
+    """Three acknowledged creates, a file, and a reader that saw all of them."""
+    history = importlib.import_module("benchmarks.cluster.history").History("ana")
+    for number in (1, 2, 3):
+        history.acknowledge(history.begin(f"ana-{number}"), f"id-{number}")
+    history.dropped.append("ana-file-1")
+    walk = history.begin_walk(process=0)
+    walk.ids += ["id-1", "id-2", "id-3", "id-4"]
+    walk.is_finished = True
+    return history
+
+
+Judge = Callable[..., list[str]]
+
+
+@pytest.fixture
+def kinds(checker: ModuleType, history: Any) -> Judge:
+    """What is found wrong when the store holds these, by id; the counter fits unless told."""
+
+    def judge(counter: int | None = None, **stored: str) -> list[str]:
+        resumes = [checker.Stored(one.replace("_", "-"), marker) for one, marker in stored.items()]
+        count = len(resumes) if counter is None else counter
+        return [
+            finding.kind for finding in checker.check(history, checker.Holdings(resumes, count))
+        ]
+
+    return judge
+
+
+ALL: Final = {"id_1": "ana-1", "id_2": "ana-2", "id_3": "ana-3", "id_4": "ana-file-1"}
+
+
+@pytest.mark.parametrize(
+    ("counter", "stored", "told"),
+    [
+        (None, ALL, []),
+        (None, {"id_1": "ana-1", "id_3": "ana-3", "id_4": "ana-file-1"}, ["lost", "vanished"]),
+        (None, ALL | {"id_5": "ana-2"}, ["doubled"]),
+        (None, ALL | {"id_5": "ana-file-1"}, ["doubled"]),
+        (None, ALL | {"id_5": "bob-1"}, ["unasked"]),
+        (5, ALL, ["miscounted"]),
+    ],
+)
+def test_what_the_store_holds_otherwise_is_told(
+    kinds: Judge, counter: int | None, stored: dict[str, str], told: list[str]
+) -> None:
+    assert kinds(counter, **stored) == told
+
+
+def test_a_file_that_was_put_away_as_done_and_is_not_stored_is_lost(
+    kinds: Judge, history: Any
+) -> None:
+    history.dropped.append("ana-file-2")
+    assert kinds(**ALL) == ["not imported"]
+    history.done.add("ana-file-2")
+    assert kinds(**ALL) == ["lost"]
+
+
+def test_creates_with_two_answers_or_none_or_a_refusal_are_told(kinds: Judge, history: Any) -> None:
+    history.begin("ana-5")
+    assert kinds(**ALL) == ["unanswered"]
+    assert kinds(**ALL, id_5="ana-5") == ["unanswered"]
+    history.begin("ana-6").refusals.append(422)
+    assert kinds(**ALL) == ["unanswered", "refused"]
+    history.acknowledge(history.creations["ana-1"], "id-9")
+    assert "doubled" in kinds(**ALL)
+
+
+@pytest.mark.parametrize(
+    ("shown", "told"),
+    [
+        ("1 3 2 4", ["disordered"]),
+        ("1 1 2 3 4", ["disordered"]),
+        ("1 2 3", []),  # what it lacks may have come later
+        ("1 3", ["skipped"]),
+        ("1", ["skipped", "skipped"]),
+    ],
+)
+def test_pages_that_skip_or_repeat_are_told(
+    kinds: Judge, history: Any, shown: str, told: list[str]
+) -> None:
+    history.walks[0].ids[:] = [f"id-{number}" for number in shown.split()]
+    assert kinds(**ALL) == told
+
+
+def test_a_walk_that_is_not_finished_need_not_have_shown_all(kinds: Judge, history: Any) -> None:
+    history.walks[0].ids[:] = ["id-1"]
+    history.walks[0].is_finished = False
+    assert kinds(**ALL) == []
