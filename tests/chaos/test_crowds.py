@@ -19,7 +19,7 @@ from tests.chaos.latencies import between, p99_ms, took_ms
 from tests.chaos.pauses import let_pass
 from tests.engines import Engine
 from tests.server.serving import wait_until
-from tests.system import last_place, programs
+from tests.system import programs
 from tests.system.server import full_disks, load
 from tests.system.server.load import Attempt, Client
 from tests.system.server.scenes import Scene
@@ -169,13 +169,13 @@ def test_the_last_place_goes_to_one(
     """In each round a place of a full account is freed, and 100 clients of two servers ask for it
     at the same moment, on SQLite, PostgreSQL 16 and 18."""
     monkeypatch.setenv("RESUMES_DATABASE", url)
-    last_place.last_place_goes_to_one(tmp_path, rounds=LAST_PLACES)
+    programs.last_place_goes_to_one(tmp_path, rounds=LAST_PLACES)
     with open_store(url) as store:
         stored = len(list(checker.iter_stored(store, "ana")))
     figures["rounds"] = LAST_PLACES
-    figures["clients"] = last_place.CLIENTS
-    figures["over_the_limit"] = stored - last_place.LIMIT
-    assert stored == last_place.LIMIT
+    figures["clients"] = programs.CROWD
+    figures["over_the_limit"] = stored - programs.LAST_PLACE
+    assert stored == programs.LAST_PLACE
 
 
 @pytest.mark.chaos(

@@ -1,6 +1,7 @@
 """What the docs promise is there, and what is there the docs name."""
 
 import importlib.util
+import inspect
 import json
 import re
 import sys
@@ -13,17 +14,22 @@ from xml.etree import ElementTree
 import click
 import pytest
 
+from cli.exits import EXIT_CODES
 from cli.main import resumes as command_line
 from importer.health import HealthState
+from importer.outcomes import TREATMENTS
 from importer.scanning import SYSTEM_FOLDERS, TEMPORARY
-from resumes import analyzer
-from resumes.errors import ResumesError
+from resumes import analyzer, errors
+from resumes.errors import ErrorCode, Issue, ResumesError
 from resumes.health.findings import State as FindingState
+from resumes.reasons import HINTS, Reason
 from resumes.settings import Settings
 from resumes.store.ledger import FileOutcome
 from server.openapi import document_bytes
+from server.responses import STATUSES
 from tests.system import pages
 from tui.modes import MODES
+from tui.notices import NOTICES
 
 pytestmark = pytest.mark.docs
 
@@ -192,6 +198,61 @@ def test_the_importing_page_names_every_name_that_is_passed_over(repository: Pat
     page = (repository / "docs" / "importing.md").read_text(encoding="utf-8")
     hidden = page.split("Hidden and\ntemporary names")[1].split("\n\n")[0]
     assert set(re.findall(r"`([^`]+)`", hidden)) == {".x", *TEMPORARY, *SYSTEM_FOLDERS}
+
+
+# The codes of errors, on every surface
+
+
+@pytest.fixture(scope="module")
+def errors_page(repository: Path) -> dict[str, list[str]]:
+    """The rows of docs/errors.md by code."""
+    text = (repository / "docs" / "errors.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| `(\w+)` \|(.*)\|$", text, re.MULTILINE)
+    return {code: [cell.strip() for cell in cells.split("|")] for code, cells in rows}
+
+
+def test_every_table_and_the_page_know_every_code_and_no_other(
+    errors_page: dict[str, list[str]],
+) -> None:
+    for table in (STATUSES, EXIT_CODES, TREATMENTS, NOTICES):
+        assert set(table) == set(ErrorCode)
+    assert set(errors_page) == {code.value for code in ErrorCode}
+    assert set(HINTS) == set(Reason)
+
+
+def test_every_code_has_one_class_in_the_tree_at_the_top_of_the_module() -> None:
+    raised = [
+        each
+        for _, each in inspect.getmembers(errors, inspect.isclass)
+        if issubclass(each, ResumesError) and "code" in vars(each)
+    ]
+    assert sorted(each.code for each in raised) == sorted(ErrorCode)
+    assert all(each.__name__ in (errors.__doc__ or "") for each in raised)
+
+
+def test_the_first_issue_is_the_message_and_a_quota_has_its_number() -> None:
+    error = errors.InvalidResume([Issue("a", "first"), Issue("b", "second")])
+    assert (error.message, len(error.issues)) == ("first", 2)
+    for limit, words in ((5, "5 resumes"), (1, "1 resume")):
+        assert errors.QuotaReached(max_resumes=limit).message == (
+            f"Maximum resume limit reached. Your plan allows {words}"
+        )
+
+
+def test_the_page_says_what_the_tables_say(errors_page: dict[str, list[str]]) -> None:
+    for code in ErrorCode:
+        _, status, exit_code, file = errors_page[code.value]
+        assert int(status) == STATUSES[code]
+        assert int(exit_code) == EXIT_CODES[code]
+        treatment = TREATMENTS[code]
+        if treatment.reason is Reason.INTERNAL_ERROR:
+            assert file == "does not happen"
+        elif treatment.outcome is FileOutcome.FAILED:
+            assert file == f"`_failed/{treatment.reason}`"
+        elif treatment.outcome is FileOutcome.HELD:
+            assert file == "`_held`"
+        else:
+            assert file.startswith("stays")
 
 
 # The words of the product

@@ -14,7 +14,6 @@ from resumes.store.plans import PlanChange
 from tests.resumes.builders import a_document
 from tests.stores import make_account
 from tests.system import programs
-from tests.system.last_place import LIMIT, last_place_goes_to_one
 
 pytestmark = pytest.mark.slow
 
@@ -25,10 +24,10 @@ def test_100_clients_at_the_limit_but_one_and_one_succeeds(
 ) -> None:
     monkeypatch.setenv("RESUMES_DATABASE", url)
 
-    last_place_goes_to_one(tmp_path, rounds=rounds)
+    programs.last_place_goes_to_one(tmp_path, rounds=rounds)
 
     with open_store(url) as store:
-        assert accounts.get_account(store, "ana").resume_count == LIMIT
+        assert accounts.get_account(store, "ana").resume_count == programs.LAST_PLACE
         assert counters.list_wrong(store) == []
 
 
