@@ -133,36 +133,37 @@ def kind_of(path: str, *lines: str) -> str | None:
     return find_kind(Path(path), mountinfo(*lines), platform="linux")
 
 
-def test_the_mount_that_a_path_lies_on_decides() -> None:
-    lines = [
-        a_mount("/srv", "nfs4"),
-        a_mount("/srv/local", "xfs", id=51, parent=50),
-        a_mount("/srv/local/far", "cifs", id=52, parent=51),
-    ]
-    assert kind_of("/srv/x", *lines) == "nfs4"
-    assert kind_of("/srv/local/x", *lines) == "xfs"
-    assert kind_of("/srv/local/far/x", *lines) == "cifs"
-    assert kind_of("/srv/localhost", *lines) == "nfs4"
-    assert kind_of("/srvs", *lines) == "ext4"
-    assert kind_of("/", *lines) == "ext4"
+NFS = a_mount("/srv", "nfs4")
+INSIDE = [
+    NFS,
+    a_mount("/srv/local", "xfs", id=51, parent=50),
+    a_mount("/srv/local/far", "cifs", id=52, parent=51),
+]
+XFS = a_mount("/srv", "xfs", id=51)
 
 
-def test_the_later_of_two_mounts_on_one_point_decides() -> None:
-    below = a_mount("/srv", "nfs4")
-    assert kind_of("/srv/x", below, a_mount("/srv", "xfs", id=51, parent=50)) == "xfs"
-    assert kind_of("/srv/x", below, a_mount("/srv", "xfs", id=51)) == "xfs"
-    assert kind_of("/srv/x", a_mount("/srv", "xfs"), a_mount("/srv", "nfs4", id=51)) == "nfs4"
-
-
-def test_a_mount_that_another_hides_does_not_decide() -> None:
-    hidden = a_mount("/srv/in", "nfs4")
-    assert kind_of("/srv/in/x", hidden) == "nfs4"
-    assert kind_of("/srv/in/x", hidden, a_mount("/srv", "xfs", id=51)) == "xfs"
-
-
-def test_blanks_and_backslashes_in_mount_points_are_read() -> None:
-    assert kind_of("/srv/my in/x", a_mount(r"/srv/my\040in", "cifs")) == "cifs"
-    assert kind_of("/srv/a\tb\\c", a_mount(r"/srv/a\011b\134c", "cifs")) == "cifs"
+@pytest.mark.parametrize(
+    ("path", "lines", "kind"),
+    [
+        ("/srv/x", INSIDE, "nfs4"),
+        ("/srv/local/x", INSIDE, "xfs"),
+        ("/srv/local/far/x", INSIDE, "cifs"),
+        ("/srv/localhost", INSIDE, "nfs4"),
+        ("/srvs", INSIDE, "ext4"),
+        ("/", INSIDE, "ext4"),
+        # The later of two mounts on one point, and one that hides another.
+        ("/srv/x", [NFS, a_mount("/srv", "xfs", id=51, parent=50)], "xfs"),
+        ("/srv/x", [NFS, XFS], "xfs"),
+        ("/srv/x", [XFS, a_mount("/srv", "nfs4", id=52)], "nfs4"),
+        ("/srv/in/x", [a_mount("/srv/in", "nfs4")], "nfs4"),
+        ("/srv/in/x", [a_mount("/srv/in", "nfs4"), XFS], "xfs"),
+        # Blanks and backslashes.
+        ("/srv/my in/x", [a_mount(r"/srv/my\040in", "cifs")], "cifs"),
+        ("/srv/a\tb\\c", [a_mount(r"/srv/a\011b\134c", "cifs")], "cifs"),
+    ],
+)
+def test_the_mount_that_a_path_lies_on_decides(path: str, lines: list[str], kind: str) -> None:
+    assert kind_of(path, *lines) == kind
 
 
 def test_lines_that_are_none_are_passed_over() -> None:

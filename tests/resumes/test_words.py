@@ -166,31 +166,32 @@ def test_it_is_told_how_long_it_takes_until_then() -> None:
 # Paces
 
 
-def test_the_pace_is_known_after_a_second() -> None:
+LATE = [(second, 1_000 * second) for second in range(60)]
+
+
+@pytest.mark.parametrize(
+    ("counts", "now_s", "per_s"),
+    [
+        ([], 100, None),
+        ([(100, 0), (100.5, 200)], 100.5, None),  # known after a second
+        ([(100, 0), (100.5, 200), (101, 400)], 101, 400),
+        # That of the last seconds: while nothing happens it falls, and is then unknown.
+        ([*LATE, *((second, 60_000 + 10 * second) for second in range(60, 80))], 79, 10),
+        ([(100, 0), (101, 100)], 104, 25),
+        ([(100, 0), (101, 100)], 101 + WINDOW_S + 0.1, None),
+        ([(0, 500), (3_600, 500), (3_602, 700)], 3_602, 100),
+        # Held files that are released are counted as held no more, and as done a moment later.
+        ([(0, 10), (2, 10)], 2, None),
+        ([(0, 10), (2, 10), (3, 8)], 3, None),
+    ],
+)
+def test_a_pace_is_that_of_the_last_seconds(
+    counts: list[tuple[float, int]], now_s: float, per_s: float | None
+) -> None:
     pace = Pace()
-    assert pace.per_s(100.0) is None
-    pace.note(100.0, 0)
-    pace.note(100.5, 200)
-    assert pace.per_s(100.5) is None
-    pace.note(101.0, 400)
-    assert pace.per_s(101.0) == 400
-
-
-def test_it_is_the_pace_of_the_last_seconds() -> None:
-    pace = Pace()
-    for second in range(60):
-        pace.note(float(second), 1_000 * second)
-    for second in range(60, 80):
-        pace.note(float(second), 60_000 + 10 * second)
-    assert pace.per_s(79.0) == pytest.approx(10)
-
-
-def test_while_nothing_happens_it_falls_and_is_then_unknown() -> None:
-    pace = Pace()
-    pace.note(100.0, 0)
-    pace.note(101.0, 100)
-    assert pace.per_s(104.0) == 25
-    assert pace.per_s(101.0 + WINDOW_S + 0.1) is None
+    for at_s, done in counts:
+        pace.note(at_s, done)
+    assert pace.per_s(now_s) == per_s
 
 
 def test_counts_that_come_seldom_need_a_longer_window() -> None:
@@ -198,24 +199,6 @@ def test_counts_that_come_seldom_need_a_longer_window() -> None:
     for second in (0, 15, 30):
         pace.note(float(second), 10 * second)
     assert pace.per_s(30.0) == 10
-
-
-def test_the_time_of_a_pause_does_not_count() -> None:
-    pace = Pace()
-    pace.note(0.0, 500)
-    pace.note(3_600.0, 500)
-    pace.note(3_602.0, 700)
-    assert pace.per_s(3_602.0) == 100
-
-
-def test_a_count_that_stands_still_or_falls_is_no_pace() -> None:
-    # Held files that are released are counted as held no more, and as done a moment later.
-    pace = Pace()
-    pace.note(0.0, 10)
-    pace.note(2.0, 10)
-    assert pace.per_s(2.0) is None
-    pace.note(3.0, 8)
-    assert pace.per_s(3.0) is None
 
 
 @pytest.mark.parametrize(
