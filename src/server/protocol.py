@@ -65,9 +65,12 @@ class Protocol(Receiving):
 
         Over TLS that cannot be said without ending the connection.
         """
-        if self._reading is not BETWEEN or self._is_idle() or self.scheme == "https":
+        if self._reading is OVER or self.scheme == "https":
             return None
-        self.cycle.keep_alive = False
+        if self._reading is BETWEEN and not self._is_idle():
+            self.cycle.keep_alive = False
+        else:
+            self.transport.close()  # behind the answer that is about to be sent
         return True
 
     def shutdown(self) -> None:
