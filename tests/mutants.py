@@ -99,7 +99,8 @@ AREAS: Final[Mapping[str, Area]] = {
         (
             "resumes/store/test_listing.py",
             "resumes/store/test_search_index.py",
-            "server/test_list_route.py",
+            "server/test_reading.py",
+            "server/test_refusals.py",
         ),
     ),
     "quota": Area(

@@ -49,10 +49,10 @@ def boot_clock_ns() -> int:
 _CLOCK: int = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 
 
-def find_boot() -> int:
+def find_boot(boot_id: Path = BOOT_ID) -> int:
     """A number for this start of the machine, other than 0; the same for all if it has no id."""
     try:
-        return _number(BOOT_ID.read_bytes())
+        return _number(boot_id.read_bytes())
     except OSError:
         return 1
 
@@ -63,8 +63,16 @@ class Buckets:
     `words` are its numbers. They are read at any time, and written between `lock` and `unlock`.
     """
 
-    def __init__(self, path: Path, *, slots: int = SLOTS, boot: int | None = None) -> None:
+    def __init__(
+        self,
+        path: Path,
+        *,
+        slots: int = SLOTS,
+        boot: int | None = None,
+        timeout_s: float = PATIENCE_S,
+    ) -> None:
         self._slots = slots
+        self._timeout_s = timeout_s
         self._map = map_shared(path, (slots + 1) * WORDS * WORD_BYTES)
         self._descriptor = os.open(path, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
         self.words = memoryview(self._map).cast("q")
@@ -93,7 +101,7 @@ class Buckets:
             self._is_patient = True
 
     def _wait(self) -> bool:
-        deadline = time.monotonic() + (PATIENCE_S if self._is_patient else 0)
+        deadline = time.monotonic() + (self._timeout_s if self._is_patient else 0)
         while time.monotonic() < deadline:
             time.sleep(NAP_S)
             if not _flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB):

@@ -13,6 +13,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 import uvicorn
 from uvicorn.config import STARTUP_FAILURE
@@ -77,21 +78,68 @@ def run(
         _opened(open_log) as log,
         # Before anything listens: a store that cannot be is one message, not one per worker.
         contextlib.closing(_open_store(settings)) as store,
-        contextlib.closing(listen(settings)) as listener,
     ):
-        _warn(listener, has_tls=tls_cert is not None)
+        if settings.workers == 1:
+            _tune()
+            serve(settings, store, tls_cert=tls_cert, tls_key=tls_key, ready=ready, log=log)
+            return
+        with (
+            _listening(settings, ready, has_tls=tls_cert is not None) as address,
+            # Each worker opens a store of its own; this one is for what one process does for all.
+            _sharing_counters(settings) as shared,
+            Filler(store),
+        ):
+            factory = functools.partial(_worker_app, address.settings, shared, open_log)
+            config = _config(factory, address.settings, tls_cert, tls_key)
+            Workers(config, address.listener, address.announce).run()
+
+
+def serve(
+    settings: Settings,
+    store: Store,
+    *,
+    tls_cert: Path | None = None,
+    tls_key: Path | None = None,
+    ready: Callable[[str], None] = lambda url: None,
+    stop: threading.Event | None = None,
+    log: LogWriter | None = None,
+    fills_index: bool = True,
+    grace_s: float = SHUTDOWN_S,
+    keep_alive_s: float = KEEP_ALIVE_S,
+) -> None:
+    """Serve an open store in this process until SIGTERM, SIGINT or `stop`, and close it.
+
+    Only `stop` ends it in a thread that is not the main one. `ready` is as in `run`; `fills_index`
+    says whether the search index is filled meanwhile, `grace_s` how long a stop waits for accepted
+    requests, `keep_alive_s` how long a silent connection stays open. Raises CannotListen.
+    """
+    with _listening(settings, ready, has_tls=tls_cert is not None) as address:
+        app = create_app(address.settings, store, log=log, fills_index=fills_index)
+        config = _config(
+            app, address.settings, tls_cert, tls_key, grace_s=grace_s, keep_alive_s=keep_alive_s
+        )
+        _Server(config, address.announce, stop).run([address.listener])
+
+
+class _Address(NamedTuple):
+    """Where a server listens, and what that says of its settings."""
+
+    settings: Settings
+    listener: socket.socket
+    announce: Callable[[], None]
+
+
+@contextlib.contextmanager
+def _listening(
+    settings: Settings, ready: Callable[[str], None], *, has_tls: bool
+) -> Iterator[_Address]:
+    with contextlib.closing(listen(settings)) as listener:
+        _warn(listener, has_tls=has_tls)
         is_limited = is_rate_limited(settings, is_loopback=_is_loopback(listener))
         settings = settings.model_copy(update={"rate_limit": is_limited})
-        announce = functools.partial(ready, base_url(listener, has_tls=tls_cert is not None))
-        if settings.workers == 1:
-            app = create_app(settings, store, log=log, fills_index=True)
-            _tune()
-            _Server(_config(app, settings, tls_cert, tls_key), announce).run([listener])
-        else:
-            # Each worker opens a store of its own; this one is for what one process does for all.
-            with _sharing_counters(settings) as shared, Filler(store):
-                factory = functools.partial(_worker_app, settings, shared, open_log)
-                Workers(_config(factory, settings, tls_cert, tls_key), listener, announce).run()
+        yield _Address(
+            settings, listener, functools.partial(ready, base_url(listener, has_tls=has_tls))
+        )
 
 
 def _open_store(settings: Settings) -> Store:
@@ -99,7 +147,13 @@ def _open_store(settings: Settings) -> Store:
 
 
 def _config(
-    app: App | Callable[[], App], settings: Settings, tls_cert: Path | None, tls_key: Path | None
+    app: App | Callable[[], App],
+    settings: Settings,
+    tls_cert: Path | None,
+    tls_key: Path | None,
+    *,
+    grace_s: float = SHUTDOWN_S,
+    keep_alive_s: float = KEEP_ALIVE_S,
 ) -> uvicorn.Config:
     return uvicorn.Config(
         app,
@@ -117,8 +171,8 @@ def _config(
         proxy_headers=False,
         server_header=False,
         backlog=BACKLOG,
-        timeout_keep_alive=KEEP_ALIVE_S,
-        timeout_graceful_shutdown=SHUTDOWN_S,
+        timeout_keep_alive=keep_alive_s,  # type: ignore[arg-type]
+        timeout_graceful_shutdown=grace_s,  # type: ignore[arg-type]  # given to asyncio as it is
         ssl_certfile=tls_cert,
         ssl_keyfile=tls_key,
     )
@@ -151,13 +205,19 @@ def _warn(listener: socket.socket, *, has_tls: bool) -> None:
 class _Server(uvicorn.Server):
     """uvicorn's server, which says when it is ready, and ends by returning."""
 
-    def __init__(self, config: uvicorn.Config, announce: Callable[[], None]) -> None:
+    def __init__(
+        self, config: uvicorn.Config, announce: Callable[[], None], stop: threading.Event | None
+    ) -> None:
         super().__init__(config)
         self._announce = announce
+        self._stop = stop
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
         self._announce()
+
+    async def on_tick(self, counter: int) -> bool:
+        return await super().on_tick(counter) or (self._stop is not None and self._stop.is_set())
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:

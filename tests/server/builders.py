@@ -1,14 +1,10 @@
-"""Resumes, stores and clients for the tests of the API."""
+"""Resumes, and clients that speak to a server."""
 
-import asyncio
 import json
-from collections.abc import Callable
 from typing import Any
 
 import httpx
-from starlette.types import Message, Scope
 
-from server.app import App
 from tests.clocks import SteppingClock as SteppingClock
 
 RESUMES = "/api/v1/resumes"
@@ -28,6 +24,11 @@ def with_section(section_type: str = "summaries", **section: Any) -> dict[str, A
     return a_resume(sections={section_type: {"column": 0, "items": []} | section})
 
 
+def a_body(name: str = "Ada Example", **top_level: Any) -> bytes:
+    """A small valid resume as it is sent."""
+    return json.dumps(a_resume(name, **top_level)).encode()
+
+
 def error_of(answer: httpx.Response) -> dict[str, Any]:
     """The body of an error without the request's id, which is also in its header."""
     body: dict[str, Any] = answer.json()
@@ -36,23 +37,18 @@ def error_of(answer: httpx.Response) -> dict[str, Any]:
 
 
 class Client:
-    """Speaks to an application in this process, as the holder of one key.
+    """Speaks to a server as the holder of one key."""
 
-    Everything runs in one event loop, so what a request leaves behind goes on in the next.
-    """
-
-    def __init__(self, app: App, key: str) -> None:
+    def __init__(self, url: str, key: str, *, account: str = "") -> None:
+        self.url = url
         self.key = key
-        self.app = app
-        self._runner = asyncio.Runner()
-        self._http = httpx.AsyncClient(
-            transport=httpx.ASGITransport(app), base_url="http://resumes.test"
-        )
+        self.account = account
+        self._http = httpx.Client(base_url=url, timeout=60)
 
     def request(self, method: str, path: str = RESUMES, **arguments: Any) -> httpx.Response:
         """The answer. `headers` replace the key's; an empty list sends none."""
         arguments.setdefault("headers", {"Authorization": f"Bearer {self.key}"})
-        return self._runner.run(self._http.request(method, path, **arguments))
+        return self._http.request(method, path, **arguments)
 
     def create(self, resume: Any) -> httpx.Response:
         """The answer to POST; bytes are sent as they are."""
@@ -60,7 +56,7 @@ class Client:
         return self.post(body)
 
     def post(self, body: bytes, **headers: str) -> httpx.Response:
-        """The answer to POST with these headers beside the key's."""
+        """The answer to POST with these headers beside the key's; an empty one is left out."""
         given = {"Authorization": f"Bearer {self.key}", "Content-Type": "application/json"}
         sent = given | {name.replace("_", "-"): value for name, value in headers.items()}
         return self.request("POST", content=body, headers={k: v for k, v in sent.items() if v})
@@ -68,6 +64,10 @@ class Client:
     def page(self, query: str = "") -> httpx.Response:
         """The answer to GET with this query string."""
         return self.request("GET", f"{RESUMES}?{query}" if query else RESUMES)
+
+    def ids(self, query: str = "limit=100") -> list[str]:
+        """The ids of a page."""
+        return [resume["id"] for resume in self.page(query).json()["resumes"]]
 
     def get(self, resume_id: str) -> httpx.Response:
         """The answer to GET by id."""
@@ -77,31 +77,6 @@ class Client:
         """The answer to DELETE by id."""
         return self.request("DELETE", f"{RESUMES}/{resume_id}")
 
-    def call(self, scope: Scope, *received: Message) -> list[Message]:
-        """What the application sends when it is called without httpx between."""
-        messages = iter(received)
-        sent: list[Message] = []
-
-        async def receive() -> Message:
-            return next(messages)
-
-        async def send(message: Message) -> None:
-            sent.append(message)
-
-        self._runner.run(self.app(scope, receive, send))
-        return sent
-
-    def wait(self, condition: Callable[[], Any]) -> None:
-        """The condition holds; the event loop went on meanwhile."""
-
-        async def poll() -> None:
-            async with asyncio.timeout(60):
-                while not condition():
-                    await asyncio.sleep(0.001)
-
-        self._runner.run(poll())
-
     def close(self) -> None:
-        self._runner.run(self._http.aclose())
-        self._runner.run(self.app.close())
-        self._runner.close()
+        """Close its connections."""
+        self._http.close()

@@ -1,21 +1,28 @@
-"""Servers in processes of their own, for what needs sockets and signals."""
+"""Servers in a thread of the test, and in processes of their own for what needs signals."""
 
+import contextlib
 import json
+import queue
 import shutil
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator
+import threading
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import httpx
 import pytest
 
-from tests.server.builders import RESUMES
-from tests.stores import make_account
+from resumes.settings import Settings
+from resumes.store import Store, accounts, keys, open_store
+from server import service
+from tests.server.builders import RESUMES, Client, SteppingClock
+from tests.stores import make_account, make_store_file
 from tests.waiting import end
 from tests.waiting import wait_until as wait_until
 
@@ -34,6 +41,94 @@ def read_all(connection: socket.socket) -> bytes:
     while chunk := connection.recv(65536):
         received += chunk
     return received
+
+
+def exchange(url: str, *sent: bytes) -> bytes:
+    """Everything that the server says to what is sent on one connection, until it closes that."""
+    with a_connection(url) as connection:
+        for part in sent:
+            connection.sendall(part)
+        begun = connection.recv(65536)
+        with contextlib.suppress(OSError):  # the server may have ended it
+            connection.shutdown(socket.SHUT_WR)  # it need not wait for more
+        return begun + read_all(connection)
+
+
+@dataclass
+class Place:
+    """A server in a thread of this process, and the store behind it, whose clock stands still."""
+
+    settings: Settings
+    store: Store
+    clock: SteppingClock
+    url: str = ""
+    stopping: threading.Event = field(default_factory=threading.Event)
+    _made: int = 0
+
+    def stop(self) -> None:
+        """The server is asked to end, as by a signal."""
+        self.stopping.set()
+
+    def key(self, account: str, plan: str = "business") -> str:
+        """A key of an account, which is made if it is not there."""
+        if accounts.find_account(self.store, account) is None:
+            accounts.create_account(self.store, account, plan=plan)
+        return keys.create_key(self.store, account).secret
+
+    def client(self, plan: str = "business") -> Client:
+        """A client with an account of its own."""
+        self._made += 1
+        account = f"ada{self._made}"
+        return Client(self.url, self.key(account, plan), account=account)
+
+
+@contextmanager
+def serve_here(
+    home: Path,
+    url: str | None = None,
+    *,
+    options: Mapping[str, Any] = MappingProxyType({}),
+    **changes: Any,
+) -> Iterator[Place]:
+    """A server in a thread, on a free port, with these settings and a store of this address.
+
+    `options` are those of `service.serve`.
+    """
+    settings = Settings(home=home, port=0, database=url or make_store_file(home / "resumes.db"))
+    settings = settings.model_copy(update=changes)
+    clock = SteppingClock()
+    place = Place(settings, open_store(settings.database_url, clock=clock), clock)
+    with serving(settings, place.store, place.stopping, **options) as place.url:
+        yield place
+
+
+@contextmanager
+def serving(
+    settings: Settings, store: Store, stop: threading.Event | None = None, **options: Any
+) -> Iterator[str]:
+    """The address of a server of this store in a thread, which closes the store in the end."""
+    told: queue.SimpleQueue[str | BaseException] = queue.SimpleQueue()
+    stop = stop or threading.Event()
+
+    def run() -> None:
+        try:
+            service.serve(settings, store, ready=told.put, stop=stop, **options)
+        except BaseException as error:  # noqa: BLE001 - raised where the server is waited for
+            told.put(error)
+
+    thread = threading.Thread(target=run, name="server")
+    thread.start()
+    try:
+        url = told.get(timeout=60)
+        if isinstance(url, BaseException):
+            raise url
+        yield url.replace("0.0.0.0", "127.0.0.1")
+    finally:
+        stop.set()
+        thread.join(60)
+        assert not thread.is_alive(), "the server does not end"
+    while not told.empty():
+        raise AssertionError(f"the server ended with {told.get()!r}")
 
 
 def make_certificate(folder: Path) -> Path:

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from server import buckets
 from server.buckets import BOOT_ID, PROBES, WORDS, Buckets, boot_clock_ns, find_boot
 
 NOW_NS = 1_000_000
@@ -116,13 +115,10 @@ def test_another_start_of_the_machine_begins_anew(a_table: Callable[..., Buckets
     assert a_table(boot=8).find_slot("key_a", NOW_NS) is None
 
 
-def test_the_start_of_the_machine_is_told_by_the_system(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_start_of_the_machine_is_told_by_the_system(tmp_path: Path) -> None:
     if BOOT_ID.exists():
         assert find_boot() == find_boot() > 1
-    monkeypatch.setattr(buckets, "BOOT_ID", tmp_path / "none")
-    assert find_boot() == 1
+    assert find_boot(tmp_path / "none") == 1
 
 
 def test_the_clock_is_that_of_all_processes() -> None:
@@ -165,17 +161,14 @@ def test_r2_a_killed_worker_leaves_no_lock(
     assert not is_locked(path)
     table = a_table()
     table.lock()
-    assert table._is_patient
+    assert is_locked(path)
     table.unlock()
 
 
-def test_a_stopped_worker_is_waited_for_once(
-    path: Path, a_holder: "subprocess.Popen[str]", monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_stopped_worker_is_waited_for_once(path: Path, a_holder: "subprocess.Popen[str]") -> None:
     a_holder.send_signal(signal.SIGSTOP)
     patience_s = 2.0  # long enough for a machine that stands still for a moment
-    monkeypatch.setattr(buckets, "PATIENCE_S", patience_s)
-    table = Buckets(path, slots=16, boot=7)  # which waits for the first time
+    table = Buckets(path, slots=16, boot=7, timeout_s=patience_s)  # which waits for the first time
 
     for _ in range(100):  # far longer than a test may take, if each of them waited
         table.lock()
@@ -198,6 +191,5 @@ def test_a_lock_that_is_soon_free_is_waited_for(
     ours.lock()
 
     assert is_locked(path)
-    assert ours._is_patient
     ours.unlock()
     assert not is_locked(path)

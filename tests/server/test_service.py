@@ -1,7 +1,14 @@
+"""The service as a whole: its start, its processes, TLS, and its end."""
+
 import json
 import os
 import signal
+import socket
 import ssl
+import subprocess
+import sys
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -10,59 +17,80 @@ import psycopg
 import pytest
 
 from resumes.errors import ErrorCode, InvalidArgument, StoreIncompatible, StoreUnavailable
-from resumes.log_writer import LogWriter
 from resumes.settings import Settings
 from resumes.store import accounts, listing, open_store, search, search_filler
 from server import service
-from server.counters import SharedCounters
-from server.listener import CannotListen, listen
+from server.listener import CannotListen
 from tests.postgres import free_port
-from tests.server.builders import RESUMES, a_resume, error_of
+from tests.resumes.store.builders import hold_lane
+from tests.server.builders import RESUMES, a_body, a_resume, error_of
+from tests.server.refused import JSON, a_request
 from tests.server.serving import (
+    Place,
     a_connection,
+    a_head,
     make_certificate,
     read_all,
     serve,
+    serve_here,
+    serving,
     wait_until,
 )
+from tests.stores import make_account
+
+# The start
 
 
-def test_a_port_in_use_is_one_clear_error(settings: Settings) -> None:
-    with listen(settings) as other:
+def refusal(home: Path, error: type[BaseException], **changes: Any) -> str:
+    """What a service that cannot start says."""
+    with pytest.raises(error) as caught:
+        service.run(Settings(home=home, port=0).model_copy(update=changes))
+    return str(caught.value)
+
+
+def test_an_address_that_cannot_be_had_is_one_clear_error(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as other:
         port = other.getsockname()[1]
+        said = refusal(tmp_path, CannotListen, port=port)
+        assert said == f"Port {port} on 127.0.0.1 is in use; choose another with --port"
+    assert CannotListen.code is ErrorCode.STORE_UNAVAILABLE
+    for host in ("no-such-host.invalid", "a" * 70 + ".invalid", "1.2.3.4.5"):
+        assert f'Cannot resolve the host "{host}"' in refusal(tmp_path, CannotListen, host=host)
+    said = refusal(tmp_path, CannotListen, host="192.0.2.1")
+    assert said.startswith("Cannot listen on 192.0.2.1, port 0: ")
 
-        with pytest.raises(CannotListen) as caught:
-            service.run(settings.model_copy(update={"port": port}))
 
-    assert caught.value.code is ErrorCode.STORE_UNAVAILABLE
-    assert str(caught.value) == f"Port {port} on 127.0.0.1 is in use; choose another with --port"
+@pytest.mark.skipif(not socket.has_dualstack_ipv6(), reason="the machine has no IPv6")
+def test_an_ipv6_address_is_shown_in_brackets(a_place: Callable[..., Place]) -> None:
+    place = a_place(host="::1")
+    assert place.url.startswith("http://[::1]:")
+    assert httpx.get(f"{place.url}/healthz").is_success
 
 
+@pytest.mark.engines
 @pytest.mark.parametrize("workers", [1, 2])
 def test_a_store_that_cannot_be_opened_is_raised_before_anything_listens(
-    settings: Settings, workers: int
+    tmp_path: Path, url: str, workers: int
 ) -> None:
-    changed = settings.model_copy(update={"workers": workers})
-    no_store, nowhere = places_without_a_store(settings)
+    no_store, nowhere = places_without_a_store(tmp_path, url)
 
-    with pytest.raises(StoreIncompatible):
-        service.run(changed.model_copy(update={"database": no_store}))
-    with pytest.raises(StoreUnavailable):
-        service.run(changed.model_copy(update={"database": nowhere}))
+    refusal(tmp_path, StoreIncompatible, workers=workers, database=no_store)
+    refusal(tmp_path, StoreUnavailable, workers=workers, database=nowhere)
 
 
-def places_without_a_store(settings: Settings) -> tuple[str, str]:
+def places_without_a_store(home: Path, url: str) -> tuple[str, str]:
     """One where there can be none, and one out of reach."""
-    if settings.database_url.startswith("sqlite"):
-        (settings.home / "other.db").write_bytes(b"not a database" * 100)
-        return f"sqlite:///{settings.home}/other.db", "sqlite:////nowhere/resumes.db"
-    with psycopg.connect(settings.database_url, autocommit=True) as connection:
+    if url.startswith("sqlite"):
+        (home / "other.db").write_bytes(b"not a database" * 100)
+        return f"sqlite:///{home}/other.db", "sqlite:////nowhere/resumes.db"
+    with psycopg.connect(url, autocommit=True) as connection:
         connection.execute("DROP TABLE alembic_version")  # whose tables are these?
-    return settings.database_url, f"postgresql://resumes@127.0.0.1:{free_port()}/resumes"
+    return url, f"postgresql://resumes@127.0.0.1:{free_port()}/resumes"
 
 
-def test_tls_files_that_cannot_be_used_are_invalid(settings: Settings, tmp_path: Path) -> None:
+def test_tls_files_that_cannot_be_used_are_invalid(tmp_path: Path) -> None:
     (tmp_path / "cert.pem").write_text("no certificate")
+    settings = Settings(home=tmp_path, port=0)
 
     for cert in ("cert.pem", "missing.pem"):
         with pytest.raises(InvalidArgument, match="Cannot use the TLS files"):
@@ -72,34 +100,45 @@ def test_tls_files_that_cannot_be_used_are_invalid(settings: Settings, tmp_path:
 
 
 @pytest.mark.parametrize(
-    ("host", "has_tls", "warnings"),
-    [("127.0.0.1", False, []), ("0.0.0.0", True, []), ("0.0.0.0", False, ["without TLS"])],
+    ("host", "has_tls", "count"), [("127.0.0.1", False, 0), ("0.0.0.0", True, 0), ("::", False, 1)]
 )
 def test_what_is_not_safe_is_said_at_the_start(
-    settings: Settings,
-    caplog: pytest.LogCaptureFixture,
-    host: str,
-    has_tls: bool,
-    warnings: list[str],
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, host: str, has_tls: bool, count: int
 ) -> None:
-    with listen(settings.model_copy(update={"host": host})) as listener:
-        service._warn(listener, has_tls=has_tls)
+    options: dict[str, Any] = {"tls_cert": make_certificate(tmp_path)} if has_tls else {}
+    store = open_store(f"sqlite:///{tmp_path / 'resumes.db'}")
 
-    assert len(caplog.messages) == len(warnings)
-    for message, expected in zip(caplog.messages, warnings, strict=True):
-        assert expected in message
+    with serving(Settings(home=tmp_path, port=0, host=host), store, **options):
+        assert ["without TLS" in message for message in caplog.messages] == [True] * count
 
 
-def a_post(key: str, body: bytes) -> bytes:
-    lines = [
-        f"POST {RESUMES} HTTP/1.1",
-        "Host: resumes.test",
-        f"Authorization: Bearer {key}",
-        "Content-Type: application/json",
-        "Expect: 100-continue",
-        f"Content-Length: {len(body)}",
-    ]
-    return "\r\n".join([*lines, "", ""]).encode()
+def test_tls_is_served_with_a_certificate(tmp_path: Path) -> None:
+    certificate = make_certificate(tmp_path)
+    context = ssl.create_default_context(cafile=str(certificate))
+    store = open_store(f"sqlite:///{tmp_path / 'resumes.db'}")
+    settings = Settings(home=tmp_path, port=0)
+    with serving(settings, store, tls_cert=certificate) as url:
+        assert url.startswith("https://127.0.0.1:")
+        place = Place(settings, store, None, url)  # type: ignore[arg-type]  # a clock of its own
+        headers = {"Authorization": f"Bearer {place.key('ada')}"}
+        with httpx.Client(base_url=url, verify=context) as client:
+            for _ in range(3):
+                answer = client.post(RESUMES, json=a_resume(), headers=headers)
+                assert answer.status_code == 201
+            assert len(client.get(RESUMES, headers=headers).json()["resumes"]) == 3
+            assert error_of(client.get(RESUMES))["status"] == 401
+        with a_connection(url) as plain:  # it is no HTTP that is spoken here
+            plain.sendall(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+            assert b"HTTP" not in read_all(plain)
+
+
+# The end
+
+
+def test_the_store_is_closed_at_the_end(tmp_path: Path) -> None:
+    with serve_here(tmp_path) as place:
+        assert place.store.lane.is_alive
+    assert not place.store.lane.is_alive
 
 
 def is_refused(url: str) -> bool:
@@ -113,20 +152,14 @@ def is_refused(url: str) -> bool:
 @pytest.mark.parametrize(
     "stop", [signal.SIGTERM, pytest.param(signal.SIGINT, marks=pytest.mark.slow)]
 )
-def test_a_stop_lets_an_accepted_request_finish(
-    tmp_path: Path, url: str, stop: signal.Signals
-) -> None:
-    body = json.dumps(a_resume()).encode()
-    with (
-        serve(tmp_path, database=url, host="0.0.0.0") as served,
-        a_connection(served.url) as connection,
-    ):
-        connection.sendall(a_post(served.key, body))
+def test_a_stop_lets_an_accepted_request_finish(tmp_path: Path, stop: signal.Signals) -> None:
+    with serve(tmp_path, host="0.0.0.0") as served, a_connection(served.url) as connection:
+        connection.sendall(a_head(served, len(a_body()), "Expect: 100-continue"))
         assert connection.recv(65536) == b"HTTP/1.1 100 Continue\r\n\r\n"
 
         served.process.send_signal(stop)
         wait_until(lambda: is_refused(served.url))
-        connection.sendall(body)
+        connection.sendall(a_body())
         answer = read_all(connection)
 
         assert served.process.wait(60) == 0
@@ -137,27 +170,120 @@ def test_a_stop_lets_an_accepted_request_finish(
     assert output == "ended\n"
     assert len(errors.splitlines()) == 1  # no TLS
     resume_id = json.loads(answer.partition(b"\r\n\r\n")[2])["id"]
-    with open_store(url) as store:
+    with open_store(f"sqlite:///{tmp_path / 'resumes.db'}") as store:
         account_id = accounts.get_account(store, "ada").id
         assert listing.get_resume(store, account_id, resume_id).entry.id == resume_id
 
 
+def test_half_a_request_and_an_idle_connection_do_not_keep_it_from_stopping(tmp_path: Path) -> None:
+    with serve_here(tmp_path) as place:
+        idle, half = (a_connection(place.url) for _ in range(2))
+        with idle as one, half as other:
+            one.sendall(b"GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n")
+            assert one.recv(65536).startswith(b"HTTP/1.1 200 ")
+            head = a_request("POST", RESUMES, JSON, b"Expect: 100-continue", b"Content-Length: 100")
+            other.sendall(head.replace(b"ADA", place.key("ada").encode()))
+            assert other.recv(65536) == b"HTTP/1.1 100 Continue\r\n\r\n"
+            with ThreadPoolExecutor() as threads:
+                answers = [threads.submit(read_all, each) for each in (one, other)]
+                place.stop()
+                assert answers[0].result() == b""
+                told = answers[1].result()
+
+    assert told.startswith(b"HTTP/1.1 503 ")
+    assert "shutting down; nothing was done" in json.loads(told.partition(b"\r\n\r\n")[2])["error"]
+
+
+def test_a_request_that_takes_longer_than_a_stop_waits_is_503_and_may_have_been_done(
+    tmp_path: Path,
+) -> None:
+    with ThreadPoolExecutor() as threads:
+        with serve_here(tmp_path, options={"grace_s": 0.2}) as place:
+            client = place.client()
+            go_on, holder = hold_lane(place.store)
+            answer = threads.submit(client.create, a_resume())
+            wait_until(lambda: place.store.lane.waiting)
+            answer.add_done_callback(lambda _: go_on.set())
+        holder.join()
+
+    told = answer.result()
+    assert (told.status_code, told.headers["Connection"]) == (503, "close")
+    assert error_of(told)["error"] == (
+        "The server is shutting down; whether the request was done is unknown"
+    )
+    client.close()
+
+
+# What fails within
+
+
+def test_a_damaged_resume_is_an_internal_error_whose_cause_is_in_the_log_alone(
+    a_place: Callable[..., Place], caplog: pytest.LogCaptureFixture
+) -> None:
+    place = a_place()
+    client = place.client()
+    resume_id = client.create(a_resume()).json()["id"]
+    alter(place.settings.home, "UPDATE documents SET document = 'damaged'")
+
+    answer = client.get(resume_id)
+
+    body = error_of(answer)
+    words, _, error_id = body["error"].rpartition(" ")
+    assert (answer.status_code, body["status"], words) == (500, 500, "Internal error")
+    assert len(error_id) == 16
+    assert f"Internal error {error_id} of request" in caplog.text
+    assert "Traceback" in caplog.text
+    assert client.page().status_code == 200
+    metrics = client.request("GET", "/metrics").text
+    assert 'resumes_requests_total{operation="get",status="500"} 1.0' in metrics
+    assert "resumes_requests_in_flight 1.0" in metrics
+    client.close()
+
+
+def test_a_store_that_cannot_be_used_is_503_and_names_no_path(
+    a_place: Callable[..., Place], caplog: pytest.LogCaptureFixture
+) -> None:
+    place = a_place()
+    client = place.client()
+    alter(place.settings.home, "ALTER TABLE resumes RENAME TO elsewhere")
+
+    answer = client.page()
+
+    assert (answer.status_code, answer.headers["Retry-After"]) == (503, "1")
+    assert error_of(answer)["error"] == "Service unavailable; nothing was done, try again later"
+    assert f"The store {place.settings.home}" in caplog.text
+    client.close()
+
+
+def alter(home: Path, statement: str) -> None:
+    """The store was altered behind the server's back."""
+    import sqlite3
+
+    with sqlite3.connect(home / "resumes.db") as connection:
+        connection.execute(statement)
+    connection.close()
+
+
+# Several processes
+
+
 def children(pid: int) -> list[int]:
-    listed = Path(f"/proc/{pid}/task/{pid}/children")
-    return [int(child) for child in listed.read_text().split()]
+    """Its workers."""
+    listed = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    return [
+        int(child) for child in listed if "spawn_main" in Path(f"/proc/{child}/cmdline").read_text()
+    ]
 
 
 @pytest.mark.slow
-def test_two_workers_serve_one_store_and_stop_together(tmp_path: Path, url: str) -> None:
-    with serve(tmp_path, database=url, workers=2) as served:
+def test_two_workers_serve_one_store_and_stop_together(tmp_path: Path) -> None:
+    with serve(tmp_path, workers=2) as served:
         headers = {"Authorization": f"Bearer {served.key}"}
         for _ in range(10):  # each with a connection of its own, so both workers get some
             created = httpx.post(served.url + RESUMES, json=a_resume(), headers=headers)
             assert created.status_code == 201
         listed = httpx.get(served.url + RESUMES, headers=headers).json()["resumes"]
-        assert len(listed) == 10
-        # Two workers, and Python's resource tracker.
-        assert len(children(served.process.pid)) == 3
+        assert (len(listed), len(children(served.process.pid))) == (10, 2)
 
         served.process.terminate()
 
@@ -165,6 +291,7 @@ def test_two_workers_serve_one_store_and_stop_together(tmp_path: Path, url: str)
         assert is_refused(served.url)
 
 
+@pytest.mark.engines
 @pytest.mark.parametrize("workers", [1, pytest.param(2, marks=pytest.mark.slow)])
 def test_what_is_created_is_soon_in_the_search_index(
     tmp_path: Path, url: str, workers: int
@@ -184,8 +311,8 @@ def test_what_is_created_is_soon_in_the_search_index(
     assert said == ""
 
 
-def test_workers_end_with_a_supervisor_that_is_killed(tmp_path: Path, url: str) -> None:
-    with serve(tmp_path, database=url, workers=2) as served:
+def test_workers_end_with_a_supervisor_that_is_killed(tmp_path: Path) -> None:
+    with serve(tmp_path, workers=2) as served:
         served.process.kill()
         served.process.wait(60)
 
@@ -193,77 +320,116 @@ def test_workers_end_with_a_supervisor_that_is_killed(tmp_path: Path, url: str) 
 
 
 @pytest.mark.slow
-def test_a_worker_that_dies_is_replaced_and_that_is_said(tmp_path: Path, url: str) -> None:
-    with serve(tmp_path, database=url, workers=2) as served:
-        workers = [pid for pid in children(served.process.pid) if "spawn_main" in command_of(pid)]
+def test_a_worker_that_dies_is_replaced_and_that_is_said(tmp_path: Path) -> None:
+    with serve(tmp_path, workers=2) as served:
+        workers = children(served.process.pid)
         os.kill(workers[0], signal.SIGKILL)
 
-        wait_until(lambda: len(set(children(served.process.pid)) - set(workers)) == 2)
+        wait_until(lambda: len(set(children(served.process.pid)) - {workers[0]}) == 2)
         served.process.terminate()
         _, said = served.process.communicate(timeout=60)
 
     assert f"Worker {workers[0]} ended (killed by signal 9) and was replaced" in said
 
 
-def command_of(pid: int) -> str:
-    return Path(f"/proc/{pid}/cmdline").read_text()
+@pytest.mark.slow
+def test_without_memory_to_share_each_worker_counts_for_itself(tmp_path: Path) -> None:
+    (tmp_path / "run").write_text("in the way")
+    with serve(tmp_path, workers=2) as served:
+        assert httpx.get(f"{served.url}/metrics").is_success
+        served.process.terminate()
+        _, said = served.process.communicate(timeout=60)
+
+    assert "Each worker counts for itself" in said
 
 
-def test_a_worker_that_cannot_open_the_store_says_so_in_one_line(
-    settings: Settings, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+AT_START = """
+import sys
+if "--multiprocessing-fork" in sys.orig_argv:
+    {statement}
+"""
+"""Makes every process that Python spawns begin with this."""
+
+IMPATIENT = """
+import sys
+from pathlib import Path
+from resumes.settings import Settings
+from server import service, workers
+
+workers.STARTING_LOOKS, workers.SILENT_LOOKS = int(sys.argv[2]), 4
+try:
+    service.run(
+        Settings(home=Path(sys.argv[1]), port=0, workers=2),
+        ready=lambda url: print(url, flush=True),
+    )
+except workers.WorkersFailed as error:
+    print(error.message)
+"""
+
+
+def start_workers_with(monkeypatch: pytest.MonkeyPatch, folder: Path, statement: str) -> None:
+    (folder / "sitecustomize.py").write_text(AT_START.format(statement=statement))
+    monkeypatch.setenv("PYTHONPATH", str(folder))
+
+
+def run_impatiently(home: Path, starting_looks: int) -> "subprocess.CompletedProcess[str]":
+    command = [sys.executable, "-c", IMPATIENT, str(home), str(starting_looks)]
+    return subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+
+
+@pytest.mark.slow
+def test_workers_that_start_slowly_are_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(service, "_end_with_parent", lambda: None)
-    broken = settings.model_copy(update={"database": "sqlite:////nowhere/resumes.db"})
+    start_workers_with(monkeypatch, tmp_path, "import time; time.sleep(7)")  # uvicorn would wait 5
 
-    with pytest.raises(SystemExit) as caught:
-        service._worker_app(broken)
+    with serve(tmp_path, workers=2) as served:
+        served.process.terminate()
+        _, said = served.process.communicate(timeout=60)
 
-    assert caught.value.code == 3
-    assert len(caplog.messages) == 1
-    assert "Folder not found" in caplog.messages[0]
-
-
-def test_tls_is_served_with_a_certificate(tmp_path: Path) -> None:
-    certificate = str(make_certificate(tmp_path))
-    context = ssl.create_default_context(cafile=certificate)
-    with serve(tmp_path, tls_cert=certificate) as served:
-        assert served.url.startswith("https://127.0.0.1:")
-
-        answer: Any = httpx.get(served.url + RESUMES, verify=context)
-
-    assert error_of(answer) == {"error": "Invalid API key", "status": 401}
+    assert served.url.startswith("http://127.0.0.1:")
+    assert said == ""
 
 
-def test_without_memory_to_share_each_worker_counts_for_itself(
-    settings: Settings, caplog: pytest.LogCaptureFixture
+def test_workers_that_never_start_are_one_line_and_the_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (settings.home / "run").write_text("in the way")
+    start_workers_with(monkeypatch, tmp_path, "import time; time.sleep(600)")
 
-    with service._sharing_counters(settings) as shared:
-        assert shared is None
-        assert service._find_counters(shared) is None
+    done = run_impatiently(tmp_path, 2)
 
-    assert len(caplog.messages) == 1
-    assert "Each worker counts for itself" in caplog.messages[0]
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "could not start: it did not start within 1 s" in done.stdout
+    assert len(done.stdout.splitlines()) == 1
 
 
-def test_a_worker_without_a_slot_counts_for_itself(
-    settings: Settings, caplog: pytest.LogCaptureFixture
+@pytest.mark.slow
+def test_workers_that_cannot_open_the_store_say_so_in_a_line_each(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    no_file = SharedCounters(settings.home, 1)
+    make_account(tmp_path, "ada")
+    (tmp_path / "aside").mkdir()
+    moved = f"import glob, os; [os.path.exists(f) and os.truncate(f, 5_000) for f in {[str(tmp_path / 'resumes.db')]}]"
+    start_workers_with(monkeypatch, tmp_path / "aside", moved)
 
-    assert service._find_counters(no_file) is None
+    done = run_impatiently(tmp_path, 600)
 
-    assert "A worker counts for itself: Is a directory" in caplog.text
+    assert done.stdout.splitlines()[-1] == "The API's workers could not start; see above"
+    assert "Traceback" not in done.stderr
 
 
-def test_the_log_is_written_to_its_end_when_the_service_ends(tmp_path: Path) -> None:
-    descriptor = os.open(tmp_path / "log", os.O_WRONLY | os.O_CREAT)
-    log = LogWriter(descriptor)
+@pytest.mark.slow
+def test_a_worker_that_falls_silent_is_replaced(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", IMPATIENT, str(tmp_path), "600"]
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline().startswith("http://")
+        first = children(process.pid)[0]
+        os.kill(first, signal.SIGSTOP)
+        wait_until(lambda: first not in children(process.pid))
+        process.terminate()
+        _, said = process.communicate(timeout=60)
 
-    with service._opened(lambda: log) as opened:
-        assert opened is log
-        log.put(b"the last line\n")
-
-    assert (tmp_path / "log").read_bytes() == b"the last line\n"
-    os.close(descriptor)
+    assert f"Worker {first} ended (no answer for 2 s) and was replaced" in said

@@ -1,4 +1,4 @@
-"""The product in the test's own process: its functions and its ASGI application."""
+"""The product in the test's own process: its functions, and its API in a thread."""
 
 import contextlib
 import gc
@@ -18,9 +18,9 @@ from resumes.settings import Settings
 from resumes.store import Store, open_store
 from resumes.store.moving import copying, restoring
 from resumes.store.moving.backups import back_up
-from server.app import create_app
 from tests.importer.builders import Killed
 from tests.server.builders import Client, SteppingClock
+from tests.server.serving import serving
 from tests.stateful.bodies import MAX_BYTES
 from tests.stateful.requests import Answer, Request
 from tests.system.importer import oracle
@@ -50,7 +50,10 @@ class InProcess:
         settings = Settings(home=self._home, port=0, database=self._url, max_body_bytes=MAX_BYTES)
         self._options = Options(once=True, settle_s=0, workers=0, format=settings.format)
         self._store = open_store(self._url, clock=self._clock)
-        self._client = Client(create_app(settings, self._store), key="")
+        self._served = contextlib.ExitStack()
+        url = self._served.enter_context(serving(settings, self._store, fills_index=False))
+        self._client = Client(url, key="")
+        self._served.callback(self._client.close)
 
     @property
     def store(self) -> Store:
@@ -153,7 +156,7 @@ class InProcess:
 
     def close(self) -> None:
         """Nothing of it runs any more."""
-        self._client.close()
+        self._served.close()
 
 
 class _Ticks:

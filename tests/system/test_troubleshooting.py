@@ -24,9 +24,9 @@ from resumes.errors import StoreUnavailable
 from resumes.settings import Settings
 from resumes.store import accounts, keys, open_store
 from resumes.store.sqlite.driver import dbapi
-from server.app import create_app
 from tests.resumes.builders import a_mount, mountinfo
 from tests.server.builders import RESUMES, Client, a_resume
+from tests.server.serving import serving
 from tests.system.pages import agrees
 from tests.system.programs import command, run, running
 
@@ -72,9 +72,10 @@ class Scene:
         """A client of the API on this home, with a key of `ana` unless another is said."""
         if not self.home.exists():
             self.has_account(plan)
-        store = self.clients.enter_context(open_store(f"sqlite:///{self.database}"))
-        app = create_app(Settings(home=self.home, **settings), store)
-        client = Client(app, key or keys.create_key(store, "ana").secret)
+        store = open_store(f"sqlite:///{self.database}")
+        key = key or keys.create_key(store, "ana").secret
+        chosen = Settings(home=self.home, port=0, **settings)
+        client = Client(self.clients.enter_context(serving(chosen, store)), key)
         self.clients.callback(client.close)
         return client
 

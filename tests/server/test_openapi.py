@@ -1,0 +1,366 @@
+"""The document of the interface: valid OpenAPI, and true of the service."""
+
+import copy
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import jsonschema_rs
+import orjson
+import pytest
+import schemathesis
+from hypothesis import HealthCheck, given, settings
+
+from resumes import analyzer
+from resumes.analyzer import DEFAULT_FORMAT, Format
+from resumes.analyzer.kinds import (
+    OPAQUE,
+    Choice,
+    Colour,
+    Column,
+    Flag,
+    Group,
+    Kind,
+    KnownText,
+    Number,
+    Text,
+    Texts,
+)
+from resumes.analyzer.sections import DATE_RANGE, LAYOUTS, SECTION_TYPES
+from resumes.errors import ResumesError
+from resumes.store.listing import DEFAULT_LIMIT
+from server.idempotency import FORM
+from server.openapi import build_document, document_bytes
+from server.openapi.answers import HEADERS, RATE_LIMITS, header_references, json_answer
+from server.openapi.api_paths import WITH_KEY, api_paths
+from server.openapi.errors import ERRORS, ErrorAnswer, error_responses
+from server.openapi.kinds import fields_schema, or_null, reference, value_schema
+from server.openapi.open_paths import open_paths
+from server.openapi.parameters import PARAMETERS
+from server.openapi.resume import EXAMPLE, component_name, resume_components
+from server.openapi.shapes import RESUME_ID, SHAPES
+from server.rate_limits import REFUSAL
+from server.responses import STATUSES
+from tests.server.openapi.conforming import is_valid, resolved
+from tests.server.openapi.documents import DOCUMENTS, EXTRA, FORMAT
+
+DOCUMENT = build_document()
+
+
+def parts(value: Any, path: str = "#") -> Iterator[tuple[str, dict[str, Any]]]:
+    """Every object within a value, with its place."""
+    if isinstance(value, dict):
+        yield path, value
+        for name, member in value.items():
+            yield from parts(member, f"{path}/{name}")
+    elif isinstance(value, list):
+        for position, entry in enumerate(value):
+            yield from parts(entry, f"{path}/{position}")
+
+
+def test_the_document_is_valid_openapi_3_1() -> None:
+    assert DOCUMENT["openapi"].startswith("3.1.")
+    assert schemathesis.openapi.from_dict(DOCUMENT).validate() is None
+
+
+def test_every_reference_leads_somewhere() -> None:
+    for _, part in parts(DOCUMENT):
+        if isinstance(part.get("$ref"), str):
+            assert resolved(DOCUMENT, part)
+
+
+def test_every_component_is_referred_to() -> None:
+    text = orjson.dumps(DOCUMENT).decode()
+    for kind, components in DOCUMENT["components"].items():
+        if kind != "securitySchemes":
+            for name in components:
+                assert f'"#/components/{kind}/{name}"' in text, name
+
+
+def examples() -> list[Any]:
+    """Every example that has a schema beside it: its place, the schema, the example."""
+    found = []
+    for path, part in parts(DOCUMENT):
+        if "example" in part and "schema" in part:
+            found.append(pytest.param(part["schema"], part["example"], id=path))
+        # In a field's schema; a field may have that name itself.
+        if isinstance(part.get("examples"), list):
+            found += [pytest.param(part, each, id=f"{path}/examples") for each in part["examples"]]
+    return found
+
+
+@pytest.mark.parametrize(("schema", "example"), examples())
+def test_every_example_is_valid(schema: dict[str, Any], example: Any) -> None:
+    assert is_valid(DOCUMENT, schema, example)
+
+
+def test_every_operation_has_a_name_of_its_own() -> None:
+    names = [part["operationId"] for _, part in parts(DOCUMENT["paths"]) if "responses" in part]
+    assert len(set(names)) == len(names) == 9
+
+
+def test_a_setting_that_changes_the_format_changes_the_document() -> None:
+    accepted = Format(extra_section_types=frozenset({"hobbies"}), max_bytes=4096)
+    resume = build_document(accepted)["components"]["schemas"]["Resume"]
+    assert "hobbies" in resume["properties"]["sections"]["properties"]
+    assert "4,096 bytes" in resume["description"]
+
+
+def test_the_document_is_written_as_json_for_people() -> None:
+    written = document_bytes(DEFAULT_FORMAT)
+    assert orjson.loads(written) == DOCUMENT
+    assert written.startswith(b'{\n  "openapi"')
+    assert written.endswith(b"}\n")
+
+
+def test_every_operation_tells_of_what_any_request_with_a_key_can_meet() -> None:
+    statuses = {str(each.status) for each in ERRORS if each.name in WITH_KEY}
+    for item in api_paths().values():
+        for method in item.keys() - {"parameters"}:
+            assert statuses <= item[method]["responses"].keys()
+
+
+def test_a_created_resume_leads_to_what_can_be_done_with_it() -> None:
+    links = api_paths()["/api/v1/resumes"]["post"]["responses"]["201"]["links"]
+    assert {link["operationId"] for link in links.values()} == {"getResume", "deleteResume"}
+
+
+def test_nothing_outside_the_api_needs_a_key() -> None:
+    for item in open_paths().values():
+        assert item["get"]["security"] == []
+        assert "401" not in item["get"]["responses"]
+
+
+def test_readiness_is_told_with_200_and_503() -> None:
+    answers = open_paths()["/readyz"]["get"]["responses"]
+    told = {
+        status: answers[status]["content"]["application/json"]["example"]["status"]
+        for status in ("200", "503")
+    }
+    assert told == {"200": "ready", "503": "not ready"}
+
+
+def test_every_answer_bears_the_id_of_its_request() -> None:
+    assert list(header_references()) == ["X-Request-Id"]
+    assert HEADERS["X-Request-Id"]["required"]
+
+
+def test_the_headers_of_an_answer_are_described_once_for_all() -> None:
+    answer = json_answer("A page.", {"type": "object"}, {}, *RATE_LIMITS)
+    for name, described in answer["headers"].items():
+        assert described == {"$ref": f"#/components/headers/{name}"}
+        assert name in HEADERS
+
+
+def test_every_status_of_a_domain_error_is_described() -> None:
+    assert set(STATUSES.values()) <= {each.status for each in ERRORS}
+
+
+@pytest.mark.parametrize("answer", ERRORS, ids=lambda each: each.name)
+def test_an_example_tells_its_status_and_message(answer: ErrorAnswer) -> None:
+    content = error_responses()[answer.name]["content"]["application/json"]
+    assert content["example"]["status"] == answer.status
+    assert content["example"]["error"] == answer.message
+    fixed = content["schema"]["properties"]
+    assert fixed["status"] == {"const": answer.status}
+    assert ("error" in fixed) == answer.is_exact
+
+
+def test_too_many_requests_are_told_in_the_words_of_the_limit() -> None:
+    assert REFUSAL in {each.message for each in ERRORS if each.status == 429}
+
+
+@pytest.mark.parametrize("key", ["x", "~" * 255, "", "x" * 256, "a b", "caf\u00e9"])
+def test_an_idempotency_key_has_the_form_that_the_service_asks_for(key: str) -> None:
+    described = re.search(PARAMETERS["IdempotencyKey"]["schema"]["pattern"], key)
+    assert bool(described) == bool(FORM.fullmatch(key.encode()))
+
+
+def test_the_page_size_is_any_integer_as_it_is_brought_inside() -> None:
+    assert PARAMETERS["Limit"]["schema"] == {"type": "integer", "default": DEFAULT_LIMIT}
+
+
+NOTHING: dict[str, Any] = {"components": {}}
+
+
+@pytest.mark.parametrize(
+    ("kind", "right", "wrong"),
+    [
+        (Text(), "x" * 20_000, "x" * 20_001),
+        (KnownText(frozenset({"star"}), "icon"), "planet nine", 9),
+        (Texts(), ["x", "", None], [5]),
+        (Texts(), ["x"] * 200, ["x"] * 201),
+        (Number(0, 4), 99.5, "4"),
+        (Number(), -1, True),
+        (Column(), 1.0, 3),
+        (Column(), 2, False),
+        (Flag(), False, 0),
+        (Choice(LAYOUTS), "double", "Double Column"),
+        (Colour(), "#1a2b3c", "1a2b3c"),
+        (OPAQUE, {"anything": []}, ...),
+        (Group({"value": Number()}), {"value": None, "unknown": []}, {"value": "1"}),
+    ],
+)
+def test_a_schema_accepts_what_its_kind_accepts(kind: Kind, right: Any, wrong: Any) -> None:
+    schema = value_schema(kind)
+    assert is_valid(NOTHING, schema, right)
+    assert wrong is ... or not is_valid(NOTHING, schema, wrong)
+
+
+@pytest.mark.parametrize("kind", [Text(), Number(), Choice(LAYOUTS), Flag(), OPAQUE, Texts()])
+def test_what_may_be_null_may_be_so_beside_its_values(kind: Kind) -> None:
+    assert is_valid(NOTHING, or_null(value_schema(kind)), None)
+    assert kind is OPAQUE or not is_valid(NOTHING, value_schema(kind), None)
+
+
+def test_a_date_range_is_described_once_for_all_that_have_one() -> None:
+    schema = fields_schema({"dateRange": DATE_RANGE})
+    assert schema["properties"]["dateRange"] == {
+        "anyOf": [{"$ref": "#/components/schemas/DateRange"}, {"type": "null"}]
+    }
+
+
+def test_usual_values_are_told_in_words() -> None:
+    assert "Usually 0 to 4: mind" in value_schema(Number(0, 4, "mind"))["description"]
+    assert "Ivy League" in value_schema(Choice(LAYOUTS))["description"]
+    assert "Known: a, b." in value_schema(KnownText(frozenset("ba"), "font"))["description"]
+
+
+SHAPES_ALONE: dict[str, Any] = {"components": {"schemas": SHAPES}}
+
+
+@pytest.mark.parametrize(
+    ("shape", "right", "wrong"),
+    [
+        ("ResumeId", RESUME_ID, RESUME_ID.upper()),
+        ("Created", {"id": RESUME_ID}, {"id": RESUME_ID, "warnings": []}),
+        ("Deleted", {"success": True}, {"success": False}),
+        ("Issue", {"path": "", "message": "1 more warning"}, {"path": ""}),
+        ("Error", {"error": "No", "status": 400, "new": 1}, {"error": "No"}),
+        (
+            "Page",
+            {"resumes": [], "pagination": {"cursor": None, "limit": 1}},
+            {"resumes": [], "pagination": {"cursor": "", "limit": 1}},
+        ),
+    ],
+)
+def test_a_shape_is_what_is_answered_and_nothing_else(shape: str, right: Any, wrong: Any) -> None:
+    assert is_valid(SHAPES_ALONE, SHAPES[shape], right)
+    assert not is_valid(SHAPES_ALONE, SHAPES[shape], wrong)
+
+
+SAMPLES = Path(__file__).parents[2] / "sample_data"
+
+
+def schema_of(accepted: Format, name: str = "Resume") -> jsonschema_rs.Draft202012Validator:
+    """A validator of one of the components."""
+    components = {"schemas": resume_components(accepted)}
+    return jsonschema_rs.Draft202012Validator({**reference(name), "components": components})
+
+
+SCHEMA = schema_of(FORMAT)
+
+
+def is_accepted(document: Any, accepted: Format = FORMAT) -> bool:
+    """Whether create accepts the document."""
+    try:
+        analyzer.parse(json.dumps(document).encode(), accepted)
+    except ResumesError:
+        return False
+    return True
+
+
+def check_property(document: Any) -> None:
+    assert SCHEMA.is_valid(document) == is_accepted(document)
+
+
+@given(DOCUMENTS)
+@settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
+def test_the_schema_accepts_what_the_service_accepts_and_nothing_else(document: Any) -> None:
+    check_property(document)
+
+
+@pytest.mark.campaign
+@given(DOCUMENTS)
+@settings(max_examples=50_000, deadline=None, suppress_health_check=list(HealthCheck))
+def test_the_schema_and_the_service_agree_on_very_many_documents(document: Any) -> None:
+    check_property(document)
+
+
+@pytest.mark.parametrize("path", sorted(SAMPLES.glob("*.json")), ids=lambda path: path.name)
+def test_the_schema_accepts_every_good_sample(path: Path) -> None:
+    assert SCHEMA.is_valid(json.loads(path.read_text(encoding="utf-8")))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"header": None},
+        {"sections": []},
+        {"title": 5},
+        {"style": {"layout": ""}},
+        {"style": {"colors": ["#12345"]}},
+        {"sections": {"education": {"column": 0}}},
+        {"sections": {"skills": {}}},
+        {"sections": {"skills": {"column": 0, "name": None}}},
+        {"sections": {"skills": {"column": 2}}},
+        {"sections": {"skills": {"column": 2}}, "style": {"layout": "double"}},
+        {"sections": {"skills": {"column": True}}},
+        {"sections": {"skills": {"column": 0, "items": [None]}}},
+        {"sections": {"skills": {"column": 0, "items": [{"tags": ["x"] * 201}]}}},
+        {"type": "Cover Letter"},
+        {"isCoverLetter": True},
+        {"cover_letters": {}},
+    ],
+    ids=str,
+)
+def test_the_schema_refuses_what_the_service_refuses(change: dict[str, Any]) -> None:
+    document = copy.deepcopy(EXAMPLE) | change
+    assert not is_accepted(document)
+    assert not SCHEMA.is_valid(document)
+
+
+def test_a_third_column_needs_the_layout_that_has_it() -> None:
+    document = {"header": {}, "sections": {"skills": {"column": 2}}}
+    assert SCHEMA.is_valid(document | {"style": {"layout": "multicolumn"}})
+    assert not SCHEMA.is_valid(document)
+
+
+def test_an_extra_section_type_is_in_the_schema_of_who_admits_it() -> None:
+    document = {"header": {}, "sections": {EXTRA: {"column": 0, "items": ["chess", None]}}}
+    assert SCHEMA.is_valid(document)
+    assert not schema_of(DEFAULT_FORMAT).is_valid(document)
+
+
+def test_letters_of_other_alphabets_are_where_the_schema_is_stricter() -> None:
+    document = {"header": {}, "sections": {}, "kind": "cover\u00e9letter"}
+    assert is_accepted(document)
+    assert not SCHEMA.is_valid(document)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b'{"header": {}, "header": {}, "sections": {}}',
+        b'{"header": {}, "sections": {}, "x": %s}' % (b"[" * 40 + b"]" * 40),
+        b'{"header": {}, "sections": {}, "x": 9223372036854775808}',
+        b'{"header": {"name": "\\u0000"}, "sections": {}}',
+    ],
+)
+def test_how_json_is_written_is_not_for_the_schema_to_see(body: bytes) -> None:
+    assert SCHEMA.is_valid(json.loads(body))
+    with pytest.raises(ResumesError):
+        analyzer.parse(body)
+
+
+def test_every_section_type_has_its_schema() -> None:
+    components = resume_components(DEFAULT_FORMAT)
+    assert {component_name(name) for name in SECTION_TYPES} <= components.keys()
+
+
+def test_what_is_shown_has_only_the_four_fields_of_create() -> None:
+    shown = schema_of(DEFAULT_FORMAT, "ShownResume")
+    assert shown.is_valid(EXAMPLE)
+    assert not shown.is_valid(EXAMPLE | {"isImported": True})
