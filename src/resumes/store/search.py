@@ -70,6 +70,7 @@ def find_page(
     cursor: str = "",
     limit: int = MAX_LIMIT,
     patience_s: float = PATIENCE_S,
+    candidates: int = CANDIDATES,
     monotonic: Callable[[], float] = time.monotonic,
 ) -> Found:
     """The resumes after the cursor that hold all the words, oldest first, `limit` at most.
@@ -80,8 +81,9 @@ def find_page(
     characters of each field. The cursor is as in `list_page`, and `limit` is brought into 1 to 100.
 
     Resumes that are not indexed yet are looked through until `patience_s` are over; then the page
-    ends there, and `unindexed` says how many were left. Raises InvalidArgument for blank words and
-    a malformed cursor.
+    ends there, and `unindexed` says how many were left. Of what the index gives, so many
+    `candidates` are compared before the time is looked at. Raises InvalidArgument for blank words
+    and a malformed cursor.
     """
     terms = parse_terms(words)
     if not terms:
@@ -95,7 +97,7 @@ def find_page(
     with store.read() as connection:
         progress = search_index.find_progress(connection, account_id)
         if progress is not None:
-            search.ask_index(connection, progress, is_late)
+            search.ask_index(connection, progress, candidates, is_late)
         while not search.is_over and not is_late():
             search.look_through_some(connection)
         return Found(search.page(), search.count_rest(connection))
@@ -118,7 +120,11 @@ class _Search:
         return self._is_at_end or len(self._entries) > self._limit
 
     def ask_index(
-        self, connection: Connection, progress: Progress, is_late: Callable[[], bool]
+        self,
+        connection: Connection,
+        progress: Progress,
+        candidates: int,
+        is_late: Callable[[], bool],
     ) -> None:
         """Entries of the index are in the page; what was not compared comes after `_after`."""
         indexed = resume_id(progress.indexed_us, "f" * 8)
@@ -133,7 +139,7 @@ class _Search:
                 self._consider(words, columns)
                 if self.is_over:
                     return
-                if number % CANDIDATES == 0 and is_late():
+                if number % candidates == 0 and is_late():
                     self._after = columns[0]
                     return
         self._after = indexed

@@ -147,10 +147,10 @@ def add_all(store: Store, slices: Sequence[Slice], *, deadline_s: float = DEADLI
     return Added(sum(added), sum(took_s))
 
 
-def fill(store: Store) -> None:
+def fill(store: Store, *, deadline_s: float = DEADLINE_S) -> None:
     """All that was stored is indexed. Raises what `Store.write` raises."""
     while slices := gather(store).slices:
-        add_all(store, slices)
+        add_all(store, slices, deadline_s=deadline_s)
 
 
 class Filler:
@@ -162,10 +162,12 @@ class Filler:
         store: Store,
         *,
         look_s: float = LOOK_S,
+        again_s: float = AGAIN_S,
         clock: Callable[[], float] = time.perf_counter,
     ) -> None:
         self._store = store
         self._look_s = look_s
+        self._again_s = again_s
         self._clock = clock
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._live, name="search-filler", daemon=True)
@@ -195,7 +197,7 @@ class Filler:
                 self._is_failing = False
             except Exception as error:  # noqa: BLE001  (the thread's edge: nothing here may end it)
                 self._tell(error)
-                pause_s = AGAIN_S
+                pause_s = self._again_s
 
     def step(self) -> float:
         """Some resumes were added, if any are to be; the seconds until the next step is due."""
