@@ -298,7 +298,7 @@ def search_and_compare(
     limit: int,
 ) -> None:
     account = accounts.create_account(shared, next(NAMES), plan="business")
-    people = {}
+    people: dict[str, tuple[str | None, str | None, str | None]] = {}
     for some in (indexed, later):
         new = [a_person(name, title=title, email=email) for title, name, email in some]
         made = made_ids(creating.create(shared, account.id, new))
