@@ -38,7 +38,15 @@ def test_left_alone_every_file_comes_to_its_end(drain: Drain, fresh: Fresh) -> N
     check(home)
 
 
-@pytest.mark.parametrize(("kills", "stride"), [(1, 2), (2, 9)])
+@pytest.mark.parametrize(
+    ("kills", "stride"),
+    [
+        (1, 8),
+        (2, 27),
+        pytest.param(1, 2, marks=pytest.mark.slow),
+        pytest.param(2, 9, marks=pytest.mark.slow),
+    ],
+)
 def test_killed_at_every_step_each_file_is_imported_exactly_once(
     drain: Drain, fresh: Fresh, kills: int, stride: int
 ) -> None:

@@ -1,11 +1,11 @@
 """Stores that are not of the program's own version."""
 
-import json
 from pathlib import Path
 
 from sqlalchemy import text
 
 from resumes.store import migrations, open_store
+from resumes.store.ledger import list_files
 from resumes.store.sqlite.database import sqlite_engine
 from tests.resumes.store import older_stores
 from tests.system import programs
@@ -34,6 +34,6 @@ def upgrade_an_older_store(home: Path) -> None:
     older_stores.a_store_of_0001(home / "resumes.db", home)
     assert "Run `resumes db upgrade`" in programs.run(home, "imports", "list").stderr
     programs.succeed(home, "db", "upgrade")
-    listed = json.loads(programs.succeed(home, "imports", "list", "--json"))["files"]
-    assert [file["outcome"] for file in listed] == ["held", "failed", "done"]
+    with open_store(f"sqlite:///{home / 'resumes.db'}", upgrade=False) as store:
+        assert [file.outcome for file in list_files(store)] == ["held", "failed", "done"]
     assert (home / f"resumes.db.before-{migrations.revisions()[-1]}").is_file()
