@@ -180,8 +180,7 @@ def test_a_pipe_or_a_device_is_no_place_for_a_store(
         ("accounts", "create", "acme"),
         ("accounts", "list"),
     ):
-        code, _, said = finish(start("--database", url, *words))
-        assert code == 3, said
+        said = acme.fails(3, "--database", url, *words)
         assert f"The database {path} is a pipe or a device; name a file" in said
 
     assert path.stat().st_mode == before

@@ -193,6 +193,7 @@ def no_more_files(program: "subprocess.Popen[str]", *, but: int = 0) -> Iterator
         resource.prlimit(program.pid, resource.RLIMIT_NOFILE, (soft, hard))
 
 
+@pytest.mark.slow
 def test_silent_connections_are_let_go_and_neither_new_nor_open_pages_suffer(
     acme: CommandLine,
 ) -> None:
@@ -252,6 +253,7 @@ def test_what_is_not_http_leaves_nothing_on_standard_error(acme: CommandLine) ->
                 assert read_all(stranger)[9:12] == b"400"
 
 
+@pytest.mark.slow
 @needs_prlimit
 def test_without_files_left_connections_wait_and_that_is_said_once(acme: CommandLine) -> None:
     with serving(acme.home) as (program, address):

@@ -129,6 +129,7 @@ def test_a_newer_store_is_exit_3(acme: CommandLine) -> None:
     assert "made by a newer version" in stderr
 
 
+@pytest.mark.slow
 def test_a_locked_database_is_exit_3(acme: CommandLine) -> None:
     connection = dbapi.connect(acme.home / "resumes.db", isolation_level=None)
     connection.execute("PRAGMA locking_mode=EXCLUSIVE")
