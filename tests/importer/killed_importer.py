@@ -64,6 +64,7 @@ class Faults:
         self._task = task
         self._importer = os.getpid()
         self._killed = Path(task.home) / "killed"
+        self._begun = Path(task.home) / "begun"
         self._steps = 0
 
     def __call__(self, step: Step) -> None:
@@ -72,11 +73,21 @@ class Faults:
         is_worker = os.getpid() != self._importer
         if is_worker is (self._task.victim == Victim.IMPORTER):
             if not is_worker and not self._killed.exists():
-                threading.Event().wait(0.05)  # which leaves files for the worker
+                self._leave_files()
             return
         self._steps += 1
+        if is_worker and self._steps == 1:
+            self._begun.touch()
         if self._steps == self._task.kill_at:
             self._kill()
+
+    def _leave_files(self) -> None:
+        """Go on slowly, so that there are files for the worker: until it has begun more slowly
+        still, for on a busy machine it takes long to start."""
+        for _ in range(10):
+            threading.Event().wait(0.05)
+            if self._begun.exists():
+                return
 
     def _kill(self) -> None:
         if self._killed.exists():

@@ -763,6 +763,13 @@ def test_i15_a_backlog_has_a_worker_and_every_file_is_imported_once(
     assert {file.outcome for file in told.files} == {"done"}
     assert accounts.get_account(store, "ana").resume_count == 1_000
     assert counters.list_wrong(store) == []
+    # A worker that takes long to end is killed, and what it had is the next importer's.
+    following = Importer(
+        store, root, Options(workers=0), on_file=told.files.append, remarks=remarks
+    )
+    following.round()
+    following.close()
+    assert len(told.files) == 1_000
     assert is_tidy(root)
 
 
