@@ -224,8 +224,10 @@ def test_a_key_expires_and_its_use_is_noted_once_a_minute(a_place: Callable[...,
     assert client.page().status_code == 200
     wait_until(lambda: last_use() == "2027-01-15T08:00:00.000Z")
     place.clock.advance(61)
-    assert client.page().status_code == 200
-    wait_until(lambda: last_use() == "2027-01-15T08:01:01.000Z")
+    # Another use is not noted while the first is still being written, so it is used again.
+    wait_until(
+        lambda: client.page().status_code == 200 and last_use() == "2027-01-15T08:01:01.000Z"
+    )
     place.clock.advance(3_539)
     assert error_of(client.page()) == INVALID
     client.close()
