@@ -144,3 +144,26 @@ def objects_of(
 ) -> st.SearchStrategy[dict[str, Any]]:
     known = {name: st.none() | values_of(kind, texts) for name, kind in fields.items()}
     return st.fixed_dictionaries({}, optional={**known, "unknown": UNKNOWN, "record": UNKNOWN})
+
+
+def sections_of(name: str) -> st.SearchStrategy[dict[str, Any]]:
+    return st.fixed_dictionaries(
+        {"column": st.sampled_from([0, 1, 1.0])},
+        optional={
+            "order": st.none() | NUMBERS,
+            "name": TEXTS,
+            "items": st.none() | st.lists(objects_of(SECTIONS[name]), max_size=2),
+            "layoutMode": UNKNOWN,
+        },
+    )
+
+
+DOCUMENTS = st.fixed_dictionaries(
+    {
+        "header": objects_of(HEADER),
+        "sections": st.fixed_dictionaries(
+            {}, optional={name: sections_of(name) for name in SECTIONS}
+        ),
+    },
+    optional={"title": st.none() | TEXTS, "style": st.none() | objects_of(STYLE)},
+)

@@ -1,16 +1,19 @@
 """What becomes of a document: what is stored of it, told of it, and known of it later."""
 
 import json
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from resumes.analyzer import Resume, check_stored, parse, stored_warnings
+from resumes.analyzer import Resume, check_stored, parse, public_view, stored_warnings
 from resumes.errors import CoverLetter, InvalidJson, InvalidResume, Issue, TooLarge
 from tests.resumes.analyzer.documents import (
+    DOCUMENTS,
     SECTIONS,
+    TEXTS,
     a_document,
     admitting,
     parsed,
@@ -23,7 +26,7 @@ from tests.resumes.analyzer.documents import (
 UNKNOWN = "is not a known field: kept, not shown"
 DROPPED = "is set by the service: the value sent was dropped"
 
-DOCUMENTS: list[dict[str, Any]] = [
+EXAMPLES: list[dict[str, Any]] = [
     a_document(),
     a_document(title="Engineer", style={"layout": "multicolumn", "colors": ["#000"]}),
     with_section("experiences", {"dateRange": {"fromYear": 2020}, "bullets": ["a", None]}, {}),
@@ -32,7 +35,7 @@ DOCUMENTS: list[dict[str, Any]] = [
     with_section("experiences", {"position": "X", "dateRange": {"fromMonth": 12}, "hat": True}),
     {"header": {"name": " ", "shoe": 38}, "sections": {}, "odd": [1, 2], "title": ""},
 ]
-SHAPES = [json.dumps(document).encode() for document in DOCUMENTS]
+SHAPES = [json.dumps(document).encode() for document in EXAMPLES]
 
 
 def test_a_valid_body_gives_all_that_the_store_needs() -> None:
@@ -190,7 +193,7 @@ def test_500_items_of_200_entries_are_a_resume() -> None:
 # What is stored, looked at again
 
 
-@pytest.mark.parametrize("document", DOCUMENTS)
+@pytest.mark.parametrize("document", EXAMPLES)
 def test_a_stored_document_is_known_and_warned_of_as_when_it_was_created(document: Any) -> None:
     created = parsed(document)
     assert check_stored(created.document) == (created.title, created.name)
@@ -323,3 +326,69 @@ def test_any_bytes_give_a_resume_or_one_of_the_four_errors(body: bytes) -> None:
         return
     assert json.loads(resume.document)["isImported"] is True
     assert check_stored(resume.document) == (resume.title, resume.name)
+
+
+# However it is spelled
+
+
+def quoted(text: str) -> str:
+    """A JSON string in which every character is escaped."""
+    units = text.encode("utf-16-be").hex()
+    return '"' + "".join(f"\\u{units[at : at + 4]}" for at in range(0, len(units), 4)) + '"'
+
+
+def spelled(value: Any, quote: Callable[[str], str], gap: str) -> str:
+    """The JSON text of a value, with its own strings and blanks."""
+    if isinstance(value, str):
+        return quote(value)
+    if isinstance(value, list):
+        return f"[{gap}" + f"{gap},".join(spelled(each, quote, gap) for each in value) + f"{gap}]"
+    if isinstance(value, dict):
+        members = (
+            f"{gap}{quote(name)}{gap}:{gap}{spelled(each, quote, gap)}"
+            for name, each in value.items()
+        )
+        return "{" + f"{gap},".join(members) + gap + "}"
+    return json.dumps(value)
+
+
+def outcome(body: str) -> Any:
+    """All that is known of what becomes of the bytes, however the document is stored."""
+    try:
+        resume = parse(body.encode())
+    except (InvalidResume, CoverLetter) as error:
+        return type(error), vars(error)
+    stored = json.loads(resume.document)
+    view = json.dumps(public_view(resume.document))
+    return resume.title, resume.name, resume.filename, resume.warnings, json.dumps(stored), view
+
+
+WRONG = st.none() | st.booleans() | st.integers(-3, 3) | st.lists(TEXTS, max_size=2) | TEXTS
+
+
+@st.composite
+def documents(draw: st.DrawFn) -> Any:
+    """A document, good or odd, or with something else in a place or two."""
+    document = draw(DOCUMENTS)
+    for _ in range(draw(st.integers(0, 2))):
+        at: Any = document
+        while isinstance(at, dict | list) and at and draw(st.integers(0, 4)):
+            inside = draw(st.sampled_from(list(at if isinstance(at, dict) else range(len(at)))))
+            if not isinstance(at[inside], dict | list):
+                at[inside] = draw(WRONG)
+            at = at[inside]
+        if isinstance(at, dict):
+            at[draw(st.sampled_from(["title", "items", "name", "type", "tags", "x:y"]))] = draw(
+                WRONG
+            )
+    return document
+
+
+@settings(max_examples=80, derandomize=True, deadline=None)
+@given(document=documents())
+def test_a_document_is_the_same_however_it_is_spelled(document: Any) -> None:
+    plain = outcome(json.dumps(document, ensure_ascii=False, separators=(",", ":")))
+    assert outcome(json.dumps(document)) == plain
+    assert outcome(spelled(document, json.dumps, " \n\t\r")) == plain
+    assert outcome(spelled(document, quoted, "")) == plain
+    assert outcome("\n " + spelled(document, quoted, " ") + "\n") == plain

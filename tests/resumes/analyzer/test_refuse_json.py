@@ -55,6 +55,8 @@ def refusal_of(body: bytes) -> InvalidJson:
         (b'["\x00"]', "control character", 2),
         (b'["a\nb"]', "control character", 3),
         (b'{"a":1,"a":2}', 'duplicate key "a"', 11),
+        (b'{"a":1,"\\u0061":2}', 'duplicate key "a"', 16),
+        (b'{"header":{},"sections":{},"header":{}}', 'duplicate key "header"', 36),
         (b'{"x":{"b":1,"b":2}}', 'duplicate key "b"', 16),
         (b"[" * 33 + b"]" * 33, "nested deeper than 32 levels", 32),
         (b"[" * 20 + b"[]," + b"[" * 13 + b"]" * 33, "nested deeper than 32 levels", 35),
