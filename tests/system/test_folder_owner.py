@@ -82,6 +82,12 @@ class Service:
                 watching.send_signal(signal.SIGKILL)
                 watching.wait()
 
+    def imports_all_three(self, *words: str) -> bool:
+        """Whether with room for all it has what was imported, held and claimed."""
+        self.succeeds("plans", "set", "free", "--max-resumes", "5")
+        self.succeeds("watch", *words, "--once")
+        return self.titles() == ["Claimed Resume", "Done Resume", "Held Resume"]
+
     def titles(self, account: str = "ana") -> list[str]:
         """Whose resumes the account has."""
         listed = json.loads(self.run("--json", "list", "--account", account).stdout)["resumes"]
@@ -126,9 +132,7 @@ def test_s23_the_importer_of_another_store_refuses_the_folder_and_leaves_all_tha
     assert other.fails(2, "watch", str(mine.inbox), "--dry-run") == refused
 
     assert waiting_in(mine.inbox) == waiting
-    mine.succeeds("plans", "set", "free", "--max-resumes", "5")
-    mine.succeeds("watch", "--once")
-    assert mine.titles() == ["Claimed Resume", "Done Resume", "Held Resume"]
+    assert mine.imports_all_three()
 
 
 def test_a_folder_is_taken_over_by_the_command_that_the_refusal_names(
@@ -200,9 +204,7 @@ def test_s23_what_waits_for_an_account_that_a_backup_is_older_than_waits_on_and_
     again = mine if mine.database.startswith("sqlite") else newer
     again = Service(mine.home, again.database)
     again.succeeds("db", "restore", new)
-    again.succeeds("plans", "set", "free", "--max-resumes", "5")
-    again.succeeds("watch", "--once")
-    assert again.titles() == ["Claimed Resume", "Done Resume", "Held Resume"]
+    assert again.imports_all_three()
     assert "does not know" not in again.run("doctor").stdout
 
 
@@ -239,9 +241,7 @@ def test_the_folder_goes_along_with_a_store_that_is_copied(
         moved.succeeds("watch", "--once")
         assert len(waiting_in(mine.inbox)) == 2  # the claim is held by now
 
-    back.succeeds("plans", "set", "free", "--max-resumes", "5")
-    back.succeeds("watch", "--once")
-    assert back.titles() == ["Claimed Resume", "Done Resume", "Held Resume"]
+    assert back.imports_all_three()
 
 
 @pytest.mark.sqlite("a server's database is not made anew by whoever starts first")
@@ -259,9 +259,7 @@ def test_s23_a_lost_store_that_was_begun_anew_does_not_get_the_folder_until_it_i
     assert len(waiting_in(mine.inbox)) == 2
 
     mine.succeeds("db", "restore", backup)
-    mine.succeeds("plans", "set", "free", "--max-resumes", "5")
-    mine.succeeds("watch", "--once")
-    assert mine.titles() == ["Claimed Resume", "Done Resume", "Held Resume"]
+    assert mine.imports_all_three()
 
 
 @pytest.mark.sqlite("into a server's database no backup is restored that is not empty")
@@ -313,9 +311,7 @@ def test_s23_what_lies_in_a_folder_from_before_is_safe_from_a_wrong_store_that_c
 
     assert "wait for accounts that this store does not know" in said
     assert waiting_in(mine.inbox) == waiting
-    mine.succeeds("plans", "set", "free", "--max-resumes", "5")
-    mine.succeeds("watch", "--adopt", "--once")
-    assert mine.titles() == ["Claimed Resume", "Done Resume", "Held Resume"]
+    assert mine.imports_all_three("--adopt")
 
 
 @pytest.mark.parametrize("is_returned", [False, pytest.param(True, marks=pytest.mark.slow)])

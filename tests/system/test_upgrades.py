@@ -71,18 +71,6 @@ def test_an_older_store_is_left_alone_until_it_is_upgraded(tmp_path: Path) -> No
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "arguments", [["serve", "--port", "0"], ["watch", "--once"], ["list"], ["db", "upgrade"]]
-)
-def test_a_newer_store_is_refused_in_one_line(tmp_path: Path, arguments: list[str]) -> None:
-    a_newer_store(tmp_path)
-    done = programs.run(tmp_path, *arguments)
-    assert done.returncode == 3
-    assert "was made by a newer version (schema 0917" in done.stderr
-    assert len(done.stderr.splitlines()) == 1
-
-
-@pytest.mark.slow
 def test_the_terminal_ui_refuses_a_newer_store(tmp_path: Path) -> None:
     a_newer_store(tmp_path)
     assert on_a_terminal(tmp_path, "tui", until=b"newer version") == 3
