@@ -152,7 +152,7 @@ def test_what_is_wrong_in_the_environment_is_named(
     assert refused.value.message.startswith(message)
 
 
-def test_what_a_hook_is_told_and_a_word_for_debugging_are_no_settings(
+def test_variables_of_hooks_and_of_debugging_are_no_settings(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("RESUMES_DEBUG", "1")

@@ -115,7 +115,7 @@ def test_every_ending_is_found_whole_and_in_any_case(extension: str) -> None:
     assert find_extension(f"CV{extension.upper()}") == extension
 
 
-def test_names_are_told_apart() -> None:
+def test_hidden_temporary_and_outcome_names_are_recognised() -> None:
     assert [find_extension(name) for name in ("cv.pdf", "cv", "json", "cv.json.part")] == [None] * 4
     hidden = [".cv.json", "@eaDir"]
     temporary = ["cv.json.PART", "cv.json~"]
@@ -197,7 +197,7 @@ def test_this_systems_own_mounts_are_read() -> None:
     assert find_kind(Path("/proc/self")) == "proc"
 
 
-def test_a_path_that_something_is_mounted_on_is_told_from_one_below() -> None:
+def test_a_mount_point_is_distinguished_from_paths_beside_it() -> None:
     lines = mountinfo(a_mount("/srv/resumes.db", "ext4"))
     answers = [
         is_mount_point(Path(path), lines, platform="linux")

@@ -216,7 +216,7 @@ ALL: Final = {"id_1": "ana-1", "id_2": "ana-2", "id_3": "ana-3", "id_4": "ana-fi
         (5, ALL, ["miscounted"]),
     ],
 )
-def test_what_the_store_holds_otherwise_is_told(
+def test_a_store_that_differs_from_the_history_is_reported(
     kinds: Judge, counter: int | None, stored: dict[str, str], told: list[str]
 ) -> None:
     assert kinds(counter, **stored) == told
@@ -231,7 +231,9 @@ def test_a_file_that_was_put_away_as_done_and_is_not_stored_is_lost(
     assert kinds(**ALL) == ["lost"]
 
 
-def test_creates_with_two_answers_or_none_or_a_refusal_are_told(kinds: Judge, history: Any) -> None:
+def test_creates_with_two_answers_or_none_or_a_refusal_are_reported(
+    kinds: Judge, history: Any
+) -> None:
     history.begin("ana-5")
     assert kinds(**ALL) == ["unanswered"]
     assert kinds(**ALL, id_5="ana-5") == ["unanswered"]
@@ -251,7 +253,7 @@ def test_creates_with_two_answers_or_none_or_a_refusal_are_told(kinds: Judge, hi
         ("1", ["skipped", "skipped"]),
     ],
 )
-def test_pages_that_skip_or_repeat_are_told(
+def test_pages_that_skip_or_repeat_are_reported(
     kinds: Judge, history: Any, shown: str, told: list[str]
 ) -> None:
     history.walks[0].ids[:] = [f"id-{number}" for number in shown.split()]

@@ -286,7 +286,7 @@ WRITTEN: Final[Mapping[str, str]] = {
 def characters_to_write(view: Mapping[str, Any]) -> Counter[str]:
     """The same of all that a JSON Resume has a place for."""
     header = {name: text for name, text in view["header"].items() if name != "location"}
-    told = characters(header)  # countries may be written as codes
+    found = characters(header)  # countries may be written as codes
     for name, section in view["sections"].items():
         if name not in WRITTEN or (name == "quotes" and section.get("name") != "References"):
             continue
@@ -295,8 +295,8 @@ def characters_to_write(view: Mapping[str, Any]) -> Counter[str]:
             kept = {field: value for field, value in item.items() if field in fields}
             if "gpa" not in kept:
                 kept.pop("maxGpa", None)  # says nothing alone
-            told += characters(kept)
-    return told
+            found += characters(kept)
+    return found
 
 
 def _iter_texts(value: Any) -> Iterator[str]:

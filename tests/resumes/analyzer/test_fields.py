@@ -113,7 +113,7 @@ def test_the_page_has_the_26_section_types_and_15_layouts() -> None:
         *(("heading font", font, True) for font in ("rubik", "lato", "playfair", "gelasio")),
     ],
 )  # fmt: skip
-def test_a_good_value_is_kept_and_shown_or_hidden_without_a_word(
+def test_a_good_value_is_kept_and_shown_or_hidden_without_a_warning(
     kind: str, value: Any, is_shown: bool
 ) -> None:
     for place, field in fields_of(kind):
@@ -217,7 +217,7 @@ def test_an_odd_value_is_kept_and_shown_with_a_warning(
         assert place == "" or shown(place, field, value) is not None
 
 
-def test_what_is_odd_in_two_ways_is_told_twice() -> None:
+def test_a_value_that_is_odd_in_two_ways_has_two_warnings() -> None:
     assert [message for _, message in warnings_of(with_section("awards", {"icon": " "}))] == [
         "icon is only white space",
         'icon " " is not a known icon',
@@ -231,10 +231,10 @@ def test_an_item_of_a_type_has_a_flag_for_each_of_its_fields_and_knows_no_others
     flags = {f"show{field[0].upper()}{field[1:]}" for field in SECTIONS[name]}
     assert item == {**dict.fromkeys(others), "record": name, **dict.fromkeys(flags, False)}
     assert list(item)[-len(flags) - 1 :][0] == "record"
-    told = warnings_of(with_section(name, dict.fromkeys(sorted(others))))
-    assert {path.rpartition(".")[2] for path, _ in told} == others
+    warnings = warnings_of(with_section(name, dict.fromkeys(sorted(others))))
+    assert {path.rpartition(".")[2] for path, _ in warnings} == others
 
 
-def test_numbers_and_texts_that_only_look_alike_are_strictly_told_apart() -> None:
+def test_types_are_strict_and_numbers_may_have_fractions() -> None:
     parsed(with_section("languages", {"level": 4.5}, column=1.0, order=0.5))
     assert len(issues_of(with_section("languages", {"level": "4", "name": 5}))) == 2

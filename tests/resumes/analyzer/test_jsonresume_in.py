@@ -51,7 +51,7 @@ def is_taken_for_one(document: Any) -> bool:
         {key: [] for key in SCHEMA["properties"]} | {"$schema": None, "basics": {"name": "Ada"}},
     ],
 )
-def test_a_json_resume_is_told_by_its_shape_and_only_in_files(document: Any) -> None:
+def test_a_json_resume_is_recognised_by_its_shape_and_only_in_files(document: Any) -> None:
     assert is_taken_for_one(document)
     with pytest.raises(InvalidResume, match="header"):
         parse(json.dumps(document).encode())
@@ -350,12 +350,12 @@ def test_what_is_no_date_is_not_guessed(text: str) -> None:
 def test_an_end_that_is_still_to_come(end: Any, goes_on: bool) -> None:
     span = {"fromYear": 2020} | ({"isOngoing": True} if goes_on else {})
     assert span_of(startDate="2020", endDate=end) == span
-    is_told = "work[0].endDate" in warnings_of(with_list("work", {"endDate": end}))
-    assert is_told is not goes_on
+    is_reported = "work[0].endDate" in warnings_of(with_list("work", {"endDate": end}))
+    assert is_reported is not goes_on
     assert span_of(endDate=end) == ({"isOngoing": True} if goes_on and end else None)
 
 
-def test_whatever_stands_beside_what_is_told_is_read() -> None:
+def test_whatever_stands_beside_what_is_left_out_is_read() -> None:
     document = {
         "basics": "x",
         "work": [None, {"name": "E", "highlights": ["a", 5, "", None, True, {"name": "n"},

@@ -1,4 +1,4 @@
-"""What becomes of a document: what is stored of it, told of it, and known of it later."""
+"""What becomes of a document: what is stored, its warnings, and what is known of it later."""
 
 import json
 from collections.abc import Callable
@@ -87,7 +87,7 @@ def test_the_order_of_keys_survives_and_what_the_service_sets_is_at_the_end() ->
     assert json.dumps(stored(document)) == json.dumps(expected)
 
 
-def test_unknown_fields_are_kept_and_told_at_any_level() -> None:
+def test_unknown_fields_are_kept_with_a_warning_at_any_level() -> None:
     document = a_document(
         header={"fax": "1"},
         style={"shadow": 1},
@@ -127,7 +127,7 @@ def test_layout_mode_and_bullet_marker_are_known_on_skills_and_technologies() ->
         assert stored(document)["sections"][section_type] == {"column": 0, **extras, "items": []}
 
 
-def test_what_the_service_sets_is_dropped_and_told() -> None:
+def test_what_the_service_sets_is_dropped_with_a_warning() -> None:
     document = with_section("awards", {"record": "x", "showTitle": True, "title": "", "showX": 1})
     document["isImported"] = False
     assert stored(document)["sections"]["awards"]["items"][0] == {
@@ -158,7 +158,7 @@ def test_items_of_an_admitted_type_are_kept_as_they_are() -> None:
     "fields",
     [{"order": None}, {"items": None}, {"name": ""}, {"order": 1e300, "column": 1.0}, {"order": 0}],
 )
-def test_fields_of_a_section_that_need_no_word(fields: dict[str, Any]) -> None:
+def test_fields_of_a_section_without_a_warning(fields: dict[str, Any]) -> None:
     section = {"column": 0, **fields}
     assert warnings_of(a_document(sections={"skills": section})) == []
     assert stored(a_document(sections={"skills": section}))["sections"]["skills"] == section
@@ -177,7 +177,7 @@ def test_an_item_of_every_field_has_every_flag_up() -> None:
 
 
 @pytest.mark.parametrize(("more", "summary"), [(1, "1 more warning"), (7, "7 more warnings")])
-def test_50_warnings_are_told_and_the_rest_are_counted(more: int, summary: str) -> None:
+def test_50_warnings_are_listed_and_the_rest_are_counted(more: int, summary: str) -> None:
     def with_odd(count: int) -> Any:
         return a_document(**{f"field{number}": 1 for number in range(count)})
 

@@ -145,7 +145,7 @@ def test_a_name_is_printed_safely_and_cut(name: str, printed: str) -> None:
     ]
 
 
-def test_an_unknown_section_type_is_told_all_that_are_known_in_their_order() -> None:
+def test_the_refusal_of_an_unknown_section_type_lists_all_that_are_known() -> None:
     known = ", ".join([*SECTIONS, "hobbies", "zeal"])
     assert refusals_of(with_section("qqqqq"), admitting("zeal", "hobbies")) == [
         f'Invalid section "qqqqq": unknown section type (must be one of {known})'

@@ -24,6 +24,7 @@ from tests.resumes.analyzer.documents import (
     a_document,
     admitting,
     parsed,
+    stored,
     view_of,
     with_section,
 )
@@ -165,11 +166,10 @@ def test_people_see_the_items_of_admitted_section_types_without_what_is_empty() 
 def test_the_view_has_what_flags_show_and_created_again_it_gives_the_same_view(
     document: Any,
 ) -> None:
-    resume = parsed(document, HOBBIES)
-    view = public_view(resume.document, HOBBIES)
+    view = view_of(document, HOBBIES)
     assert set(view) <= {"header", "sections", "title", "style"}
     assert list(view["sections"]) == list(document["sections"])
-    for name, section in json.loads(resume.document)["sections"].items():
+    for name, section in stored(document, HOBBIES)["sections"].items():
         for item, seen in zip(
             section.get("items") or (), view["sections"][name]["items"], strict=True
         ):
@@ -213,7 +213,7 @@ def test_months_count_from_0_and_have_three_letters() -> None:
 @pytest.mark.parametrize(
     ("number", "expected"), [(2015, "2015"), (2015.0, "2015"), (4.5, "4.5"), (-0.0, "0")]
 )
-def test_a_number_has_no_fraction_that_is_nought(number: float, expected: str) -> None:
+def test_a_whole_number_is_written_without_a_fraction(number: float, expected: str) -> None:
     assert plain_number(number) == expected
 
 

@@ -157,7 +157,7 @@ def test_an_expiry_may_be_a_date() -> None:
     assert parse_expiry("2027-02-29") is None
 
 
-def test_it_is_told_how_long_it_takes_until_then() -> None:
+def test_the_time_until_an_expiry_is_known() -> None:
     assert until(timedelta(days=1), now_us=NOW_US) == timedelta(days=1)
     assert until(datetime(2027, 1, 16, tzinfo=UTC), now_us=NOW_US) == timedelta(hours=16)
     assert until(datetime(2027, 1, 15, tzinfo=UTC), now_us=NOW_US) == timedelta(hours=-8)
@@ -219,7 +219,7 @@ def test_time_left_is_as_exact_as_a_guess_can_be(seconds: float, text: str) -> N
     assert time_left(seconds) == text
 
 
-def test_a_rate_has_a_decimal_only_where_it_tells_something() -> None:
+def test_a_rate_has_a_decimal_only_when_it_is_small() -> None:
     assert [rate(3_456.7), rate(10), rate(0.44)] == ["3,457 files/s", "10 files/s", "0.4 files/s"]
 
 

@@ -1,4 +1,4 @@
-"""What is told of a JSON Resume that is imported, and what refuses it, by its own paths."""
+"""Warnings about a JSON Resume that is imported, and what refuses it, with its own paths."""
 
 import json
 from typing import Any
@@ -28,7 +28,7 @@ NO_PLACE = "has no place in the analyzer format: left out"
 
 
 @pytest.mark.parametrize(
-    ("document", "told"),
+    ("document", "warnings"),
     [
         ({"basics": {"pronouns": "she"}, "x-tools": [1], "work": [{"team": 5}], "themes": ""},
          {"basics.pronouns": f"pronouns {NO_PLACE}", "work[0].team": f"team {NO_PLACE}",
@@ -74,10 +74,10 @@ NO_PLACE = "has no place in the analyzer format: left out"
     ],
     ids=lambda value: str(value)[:60],
 )  # fmt: skip
-def test_what_has_no_place_or_cannot_be_used_is_told_where_it_stands(
-    document: Any, told: dict[str, str]
+def test_what_has_no_place_or_cannot_be_used_is_left_out_with_a_warning(
+    document: Any, warnings: dict[str, str]
 ) -> None:
-    assert list(warnings_of(document).items()) == list(told.items())
+    assert list(warnings_of(document).items()) == list(warnings.items())
 
 
 def test_there_are_at_most_50_warnings_and_a_count() -> None:
@@ -129,7 +129,7 @@ def test_the_size_limit_is_of_the_json_resume() -> None:
 
 
 LONG = "x" * 20_001
-TOLD_AT = {
+REPORTED_AT = {
     "education[0].area": "education[0].studyType",
     "awards[0].date": "awards[0].awarder",
     "awards[0].summary": "awards[0].awarder",
@@ -141,7 +141,7 @@ TOLD_AT = {
 NOT_TAKEN = {*warnings_of(COMPLETE), "basics.profiles[0].username", "projects[0].keywords[0]"}
 
 
-def test_a_text_that_is_too_long_is_told_where_its_owner_finds_it() -> None:
+def test_a_text_that_is_too_long_is_reported_at_its_path_in_the_json_resume() -> None:
     for steps in iter_leaves(COMPLETE):
         path = path_of(steps)
         document = replaced_at(COMPLETE, steps, LONG)
@@ -151,7 +151,7 @@ def test_a_text_that_is_too_long_is_told_where_its_owner_finds_it() -> None:
             with pytest.raises(InvalidResume) as refusal:
                 imported(document)
             [issue] = refusal.value.issues
-            owner = TOLD_AT.get(path, path.removesuffix(f"[{steps[-1]}]"))
+            owner = REPORTED_AT.get(path, path.removesuffix(f"[{steps[-1]}]"))
             assert issue.path == owner
             assert issue.message.startswith(f"{owner}: Invalid ")
             assert issue.message.endswith("at most 20,000 characters")
@@ -172,7 +172,9 @@ def test_a_text_that_is_too_long_is_told_where_its_owner_finds_it() -> None:
         (with_list("awards", {"date": "2020", "summary": LONG}), "awards[0].date", "at most 20"),
     ],
 )  # fmt: skip
-def test_a_limit_is_told_where_its_owner_finds_it(resume: Any, path: str, expectation: str) -> None:
+def test_a_limit_is_reported_at_its_path_in_the_json_resume(
+    resume: Any, path: str, expectation: str
+) -> None:
     with pytest.raises(InvalidResume) as refusal:
         imported(resume)
     [issue] = refusal.value.issues
