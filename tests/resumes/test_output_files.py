@@ -131,6 +131,13 @@ def test_a_name_that_is_taken_is_left_alone(tmp_path: Path) -> None:
     assert (tmp_path / "free").stat().st_nlink == 1  # a store with two names is not opened
 
 
+def test_a_link_is_not_followed_even_where_it_leads_nowhere(tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to(tmp_path / "nowhere")
+    with pytest.raises(Conflict, match="is a link, which is not followed: name another file"):
+        check_free(tmp_path / "link")
+    check_free(tmp_path / "nowhere")
+
+
 def test_a_name_that_somebody_takes_meanwhile_is_theirs(tmp_path: Path) -> None:
     path = tmp_path / "file"
     with pytest.raises(Conflict, match="exists already"):

@@ -1,5 +1,6 @@
 """What refuses a document, in which words, in which order, and where it stands."""
 
+import json
 from time import process_time
 from typing import Any
 
@@ -23,7 +24,7 @@ COLUMN = "column must be a number: 0, 1 or 2"
 WRONG_COLUMNS: list[Any] = [-1, 3, 0.5, "0", True, None, [], 2**62]
 
 
-@pytest.mark.parametrize("other", [[], "x", 5, None, True])
+@pytest.mark.parametrize("other", [[], "x", 5, None, True, json.loads("[" * 32 + "]" * 32)])
 def test_what_is_no_object_is_refused_as_a_whole(other: Any) -> None:
     assert listed(issues_of(other)) == [("", "The resume must be a JSON object")]
 

@@ -52,8 +52,8 @@ def refusal_of(body: bytes) -> InvalidJson:
         (b'["ab\\u0000"]', "the character U+0000", 4),
         (b'{"\\u0000":1}', "the character U+0000", 2),
         (b'["\\\\\\u0000"]', "the character U+0000", 4),
-        (b'["\x00"]', "control character", 2),
-        (b'["a\nb"]', "control character", 3),
+        (b'["\x00"]', "control character (\\u0000-\\u001F) found while parsing a string", 2),
+        (b'["a\nb"]', "control character (\\u0000-\\u001F) found while parsing a string", 3),
         (b'{"a":1,"a":2}', 'duplicate key "a"', 11),
         (b'{"a":1,"\\u0061":2}', 'duplicate key "a"', 16),
         (b'{"header":{},"sections":{},"header":{}}', 'duplicate key "header"', 36),
@@ -78,9 +78,8 @@ def test_not_json_is_refused_with_the_reason_and_the_byte_offset(
     body: bytes, reason: str, offset: int
 ) -> None:
     error = refusal_of(body)
-    assert reason in error.message
     assert error.offset == offset
-    assert error.message.startswith(f"Invalid JSON at byte {offset}: ")
+    assert error.message == f"Invalid JSON at byte {offset}: {reason}"
 
 
 @pytest.mark.parametrize(
