@@ -14,7 +14,6 @@ from tests.resumes.analyzer.documents import (
     a_document,
     issues_of,
     listed,
-    parsed,
     stored_item,
     view_of,
     warnings_of,
@@ -233,8 +232,3 @@ def test_an_item_of_a_type_has_a_flag_for_each_of_its_fields_and_knows_no_others
     assert list(item)[-len(flags) - 1 :][0] == "record"
     warnings = warnings_of(with_section(name, dict.fromkeys(sorted(others))))
     assert {path.rpartition(".")[2] for path, _ in warnings} == others
-
-
-def test_types_are_strict_and_numbers_may_have_fractions() -> None:
-    parsed(with_section("languages", {"level": 4.5}, column=1.0, order=0.5))
-    assert len(issues_of(with_section("languages", {"level": "4", "name": 5}))) == 2

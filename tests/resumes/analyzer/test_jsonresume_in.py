@@ -13,6 +13,7 @@ from tests.resumes.analyzer.documents import SECTIONS, a_document, with_section
 from tests.resumes.analyzer.jsonresume import (
     COMPLETE,
     SCHEMA,
+    entry_back,
     imported,
     imported_items,
     imported_view,
@@ -196,53 +197,79 @@ def test_everything_of_a_whole_json_resume_has_its_place() -> None:
 
 
 @pytest.mark.parametrize(
-    ("key", "entry", "section", "item"),
+    ("key", "entry", "section", "item", "back"),
     [
         # Older names.
-        ("work", {"company": "E", "website": "w"}, "experiences", {"workplace": "E", "link": "w"}),
-        ("education", {"gpa": "1"}, "educations", {"gpa": "1"}),
+        ("work", {"company": "E", "website": "w"}, "experiences", {"workplace": "E", "link": "w"},
+         {"name": "E", "url": "w"}),
+        ("work", {"description": "d"}, "experiences", {"description": "d"}, {"summary": "d"}),
+        ("education", {"gpa": "1"}, "educations", {"gpa": "1"}, {"score": "1"}),
         ("publications", {"name": "N", "website": "w"}, "publications",
-         {"title": "N", "link": "w"}),
+         {"title": "N", "link": "w"}, {"name": "N", "url": "w"}),
         ("projects", {"website": "w", "summary": "s"}, "projects",
-         {"link": "w", "description": "s"}),
+         {"link": "w", "description": "s"}, {"url": "w", "description": "s"}),
         # A text in the place of an object.
-        ("work", "E", "experiences", {"workplace": "E"}),
-        ("education", "U", "educations", {"institution": "U"}),
-        ("projects", "P", "projects", {"title": "P"}),
-        ("volunteer", "V", "volunteering", {"institution": "V"}),
-        ("publications", "N", "publications", {"title": "N"}),
-        ("skills", 5, "skills", {"title": "5"}),
-        ("languages", "Latin", "languages", {"name": "Latin"}),
-        ("awards", "A", "awards", {"title": "A"}),
-        ("certificates", "C", "certificates", {"title": "C"}),
-        ("interests", "I", "interests", {"title": "I"}),
-        ("references", "Works.", "quotes", {"quote": "Works."}),
+        ("work", "E", "experiences", {"workplace": "E"}, {"name": "E"}),
+        ("education", "U", "educations", {"institution": "U"}, {"institution": "U"}),
+        ("projects", "P", "projects", {"title": "P"}, {"name": "P"}),
+        ("volunteer", "V", "volunteering", {"institution": "V"}, {"organization": "V"}),
+        ("publications", "N", "publications", {"title": "N"}, {"name": "N"}),
+        ("skills", 5, "skills", {"title": "5"}, {"name": "5"}),
+        ("languages", "Latin", "languages", {"name": "Latin"}, {"language": "Latin"}),
+        ("awards", "A", "awards", {"title": "A"}, {"title": "A"}),
+        ("certificates", "C", "certificates", {"title": "C"}, {"name": "C"}),
+        ("interests", "I", "interests", {"title": "I"}, {"name": "I"}),
+        ("references", "Works.", "quotes", {"quote": "Works."}, {"reference": "Works."}),
         # Several fields in one.
         ("education", {"studyType": "Bachelor", "area": "Physics"}, "educations",
-         {"degree": "Bachelor, Physics"}),
-        ("education", {"area": "Physics"}, "educations", {"degree": "Physics"}),
-        ("education", {"score": 3.7}, "educations", {"gpa": "3.7"}),
+         {"degree": "Bachelor, Physics"}, None),
+        ("education", {"studyType": "Bachelor", "area": "Maths, pure"}, "educations",
+         {"degree": "Bachelor, Maths, pure"}, None),
+        ("education", {"studyType": "Arts"}, "educations", {"degree": "Arts"}, None),
+        ("education", {"area": "Physics"}, "educations", {"degree": "Physics"},
+         {"studyType": "Physics"}),
+        ("education", {"score": 3.7}, "educations", {"gpa": "3.7"}, {"score": "3.7"}),
         ("awards", {"awarder": "Time", "date": "2014-11-01", "summary": "For x"}, "awards",
-         {"description": "Time - 2014-11-01 - For x"}),
+         {"description": "Time - 2014-11-01 - For x"}, None),
+        ("awards", {"awarder": "A - B", "date": "2014", "summary": "C - D"}, "awards",
+         {"description": "A - B - 2014 - C - D"}, None),
         ("awards", {"awarder": "Time", "date": "2014-11"}, "awards",
-         {"description": "Time - 2014-11"}),
+         {"description": "Time - 2014-11"}, None),
+        ("awards", {"date": "2014", "summary": "x"}, "awards", {"description": "2014 - x"}, None),
+        ("awards", {"summary": "For x"}, "awards", {"description": "For x"}, None),
+        ("awards", {"awarder": "Time", "summary": "For x"}, "awards",
+         {"description": "Time - For x"}, {"summary": "Time - For x"}),
         ("certificates", {"issuer": "Board, UK", "date": "2020-05-06"}, "certificates",
-         {"issuer": "Board, UK, 2020-05-06"}),
+         {"issuer": "Board, UK, 2020-05-06"}, None),
+        ("certificates", {"issuer": "Board"}, "certificates", {"issuer": "Board"}, None),
+        ("certificates", {"date": "2020"}, "certificates", {"issuer": "2020"}, None),
         ("interests", {"name": "Music", "keywords": ["Harp", "Flute"]}, "interests",
-         {"title": "Music", "description": "Harp, Flute"}),
-        ("work", {"location": {"city": "London", "x": ""}}, "experiences", {"location": "London"}),
-        # A release never goes on.
+         {"title": "Music", "description": "Harp, Flute"}, None),
+        ("work", {"location": {"city": "London", "x": ""}}, "experiences", {"location": "London"},
+         {"location": "London"}),
+        # Dates; a release never goes on.
+        ("work", {"startDate": "2019-03", "endDate": "2020-12"}, "experiences",
+         {"dateRange": {"fromYear": 2019, "fromMonth": 2, "toYear": 2020, "toMonth": 11}}, None),
+        ("work", {"startDate": "2019"}, "experiences",
+         {"dateRange": {"fromYear": 2019, "isOngoing": True}}, None),
+        ("work", {"endDate": "2020-01"}, "experiences",
+         {"dateRange": {"toYear": 2020, "toMonth": 0}}, None),
         ("publications", {"releaseDate": "2017-08"}, "publications",
-         {"dateRange": {"fromYear": 2017, "fromMonth": 7}}),
-        ("publications", {"name": "N", "releaseDate": "soon"}, "publications", {"title": "N"}),
+         {"dateRange": {"fromYear": 2017, "fromMonth": 7}}, None),
+        ("publications", {"name": "N", "releaseDate": "soon"}, "publications", {"title": "N"},
+         {"name": "N"}),
         # Words for how well a language is spoken stay beside the level.
         ("languages", {"language": "French", "fluency": "B2, rusty"}, "languages",
-         {"name": "French", "levelText": "B2, rusty", "level": 4}),
-        ("languages", {"fluency": "Enough"}, "languages", {"levelText": "Enough"}),
+         {"name": "French", "levelText": "B2, rusty", "level": 4}, None),
+        ("languages", {"fluency": "Enough"}, "languages", {"levelText": "Enough"}, None),
     ],
+    ids=lambda value: str(value)[:40],
 )  # fmt: skip
-def test_an_entry_of_a_list_is_an_item(key: str, entry: Any, section: str, item: Any) -> None:
+def test_an_entry_of_a_list_is_an_item_and_comes_back(
+    key: str, entry: Any, section: str, item: Any, back: Any
+) -> None:
     assert imported_items(with_list(key, entry), section) == [item]
+    assert entry_back(key, entry) == (back or entry)
 
 
 def test_a_single_text_is_a_list_and_a_website_an_address() -> None:

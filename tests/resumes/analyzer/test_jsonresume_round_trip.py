@@ -21,7 +21,6 @@ from tests.resumes.analyzer.jsonresume import (
     SCHEMA,
     characters,
     characters_to_write,
-    entry_back,
     expected_back,
     imported_view,
     iter_faults,
@@ -101,49 +100,6 @@ def test_the_comparison_knows_every_field_of_the_schema() -> None:
 )
 def test_the_schema_finds_faults(damage: dict[str, Any], fault: str) -> None:
     assert list(iter_faults(COMPLETE | damage)) == [fault]
-
-
-@pytest.mark.parametrize(
-    ("key", "entry"),
-    [
-        ("education", {"studyType": "Bachelor", "area": "Physics"}),
-        ("education", {"studyType": "Bachelor", "area": "Maths, pure"}),
-        ("education", {"studyType": "Bachelor of Arts"}),
-        ("awards", {"awarder": "Time", "date": "2014-11-01", "summary": "For x"}),
-        ("awards", {"awarder": "A - B", "date": "2014", "summary": "C - D"}),
-        ("awards", {"date": "2014", "summary": "For x"}),
-        ("awards", {"awarder": "Time", "date": "2014-11"}),
-        ("awards", {"summary": "For x"}),
-        ("awards", {"date": "2014"}),
-        ("certificates", {"issuer": "Board, UK", "date": "2020-05-06"}),
-        ("certificates", {"issuer": "Board"}),
-        ("certificates", {"date": "2020"}),
-        ("interests", {"name": "Music", "keywords": ["Harp", "Flute"]}),
-        ("languages", {"language": "French", "fluency": "B2, rusty"}),
-        ("publications", {"name": "Notes", "releaseDate": "2017-08"}),
-        ("work", {"name": "E", "startDate": "2019", "endDate": "2020"}),
-        ("work", {"name": "E", "startDate": "2019-03", "endDate": "2020-12"}),
-        ("work", {"name": "E", "startDate": "2019"}),
-        ("work", {"name": "E", "endDate": "2020-01"}),
-    ],
-)
-def test_an_entry_comes_back(key: str, entry: dict[str, Any]) -> None:
-    assert entry_back(key, entry) == entry
-
-
-@pytest.mark.parametrize(
-    ("key", "entry", "back"),
-    [
-        ("education", {"area": "Physics"}, {"studyType": "Physics"}),
-        ("education", {"score": 3.7}, {"score": "3.7"}),
-        ("education", {"gpa": "1.3"}, {"score": "1.3"}),
-        ("awards", {"awarder": "Time", "summary": "For x"}, {"summary": "Time - For x"}),
-        ("work", {"location": {"city": "London"}}, {"location": "London"}),
-        ("work", {"company": "E", "description": "d"}, {"name": "E", "summary": "d"}),
-    ],
-)
-def test_some_entries_come_back_otherwise(key: str, entry: Any, back: Any) -> None:
-    assert entry_back(key, entry) == back
 
 
 @pytest.mark.parametrize("region", ["", "TX", "CA", "Bavaria"])

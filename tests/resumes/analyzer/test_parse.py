@@ -18,7 +18,6 @@ from tests.resumes.analyzer.documents import (
     admitting,
     parsed,
     stored,
-    stored_item,
     warnings_of,
     with_section,
 )
@@ -162,18 +161,6 @@ def test_fields_of_a_section_without_a_warning(fields: dict[str, Any]) -> None:
     section = {"column": 0, **fields}
     assert warnings_of(a_document(sections={"skills": section})) == []
     assert stored(a_document(sections={"skills": section}))["sections"]["skills"] == section
-
-
-def test_an_item_of_every_field_has_every_flag_up() -> None:
-    item = {"description": "d", "bullets": ["", "b"], "link": " "}
-    flags = ["Workplace", "Position", "Location", "Link", "CompanyLogo", "DateRange"]
-    assert list(stored_item("experiences", item).items()) == [
-        *item.items(),
-        ("record", "experiences"),
-        *((f"show{name}", name == "Link") for name in flags),
-        ("showDescription", True),
-        ("showBullets", True),
-    ]
 
 
 @pytest.mark.parametrize(("more", "summary"), [(1, "1 more warning"), (7, "7 more warnings")])
