@@ -1,7 +1,10 @@
 """The command line as tests use it: in this process, and as a program of its own."""
 
+import contextlib
 import json
 import os
+import pty
+import select
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -110,6 +113,30 @@ def finish(process: "subprocess.Popen[str]", *, within_s: float = 60) -> tuple[i
         stdout, stderr = process.communicate()
         pytest.fail(f"did not end: {stdout}{stderr}")
     return process.returncode, stdout, stderr
+
+
+def on_terminal(
+    *words: str, typed: bytes = b"", is_all: bool = False, **variables: str
+) -> tuple[int, str, str]:
+    """A program's exit code, its standard output, and what its terminal got.
+
+    The terminal is standard error; `is_all` makes it the other streams too, at which this is typed.
+    """
+    ours, theirs = pty.openpty()
+    environment = {**os.environ, "TERM": "xterm", **variables}
+    streams: dict[str, Any] = {"stdin": subprocess.PIPE, "stderr": theirs}
+    if is_all:
+        streams = dict.fromkeys(("stdin", "stdout", "stderr"), theirs)
+    process = start(*words, env=environment, **streams)
+    os.close(theirs)
+    os.write(ours, typed)
+    written = b""
+    with contextlib.suppress(OSError):  # EIO: nobody has the other end any more
+        while select.select([ours], [], [], 60)[0]:
+            written += os.read(ours, 65_536)
+    os.close(ours)
+    code, stdout, _ = finish(process)
+    return code, stdout or "", written.decode()
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""`resumes tui --web`."""
+"""`resumes tui`, and `--web`, which serves it to a browser."""
 
 import asyncio
 import contextlib
@@ -9,68 +9,42 @@ import resource
 import signal
 import socket
 import subprocess
-import sys
 import time
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 from aiohttp import ClientSession, ClientWebSocketResponse, CookieJar, WSMsgType
 
-from tests.cli.conftest import CommandLine, a_resume, finish, start, store_resumes
+from tests.cli.conftest import CommandLine, a_resume, finish, on_terminal, start, store_resumes
 from tests.tui.web.pages import drawn
 from tests.waiting import wait_until
-from tui.web import service
 
 A_VISIT = b"GET / HTTP/1.0\r\n\r\n"
-ADDRESS = "http://127.0.0.1:8000/?token=x"
 
 
-@pytest.fixture
-def served(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
-    """What the server was started with, in place of starting it; and where its pages' store is."""
-    asked: list[Any] = []
-
-    def run(command: list[str], port: int, *, ready: Callable[[str], None], **limits: Any) -> None:
-        asked.append((command, port, os.environ.get("RESUMES_DATABASE")))
-        ready(ADDRESS)
-
-    monkeypatch.setattr(service, "run", run)
-    return asked
+# In this terminal
 
 
-def test_a_page_runs_the_same_command_with_the_same_options(
-    acme: CommandLine, served: list[Any]
-) -> None:
-    said = acme.succeeds("tui", "keys", "--account", "acme", "--read-only", "--web", "8000")
-
-    assert said == f"{ADDRESS}\n"
-    [(command, port, database)] = served
-    assert (port, database) == (8_000, None)
-    assert command[:4] == [sys.executable, "-P", "-m", "cli"]
-    assert command[4:] == [
-        "--home", str(acme.home), "tui", "keys", "--account=acme", "--read-only",
-    ]  # fmt: skip
+def test_without_a_terminal_it_says_so(acme: CommandLine) -> None:
+    assert "needs a terminal. Elsewhere use `resumes list`" in acme.fails(2, "tui")
 
 
-def test_a_database_a_resume_and_a_theme_are_passed_on(
-    acme: CommandLine, served: list[Any]
-) -> None:
-    [resume] = store_resumes(acme.home, a_resume())
-    url = f"sqlite:///{acme.home / 'resumes.db'}"
+def test_what_a_terminal_ui_cannot_open_is_one_line(acme: CommandLine, tmp_path: Path) -> None:
+    missing = tmp_path / "none.db"
+    for words, code, line in (
+        (["--open", "x"], 1, "Resume not found"),
+        (["--account", "nobody"], 1, "Account not found"),
+        (["--read-only", "--database", f"sqlite:///{missing}"], 3, "Database not found"),
+    ):
+        ended, _, written = on_terminal("--home", str(acme.home), "tui", *words, is_all=True)
+        assert (ended, line in written) == (code, True), written
+        assert "Traceback" not in written
+    assert not missing.exists()
+    assert 'Invalid --theme "x": use ' in acme.fails(2, "tui", "--theme", "x")
 
-    acme.succeeds("--database", url, "tui", "--open", resume, "--theme", "light", "--web", "0")
 
-    [(command, _, database)] = served
-    assert command[6:] == ["tui", "resumes", f"--open={resume}", "--theme=light"]
-    # Other users can read command lines, and a password may stand in an address.
-    assert database == url
-    assert "RESUMES_DATABASE" not in os.environ
-
-
-def test_the_address_is_there_as_json_too(acme: CommandLine, served: list[Any]) -> None:
-    assert acme.answers("--json", "tui", "--web", "0") == {"url": ADDRESS}
+# In a browser
 
 
 @pytest.mark.parametrize(
@@ -83,11 +57,34 @@ def test_the_address_is_there_as_json_too(acme: CommandLine, served: list[Any]) 
     ],
 )
 def test_what_no_page_could_show_is_refused_before_any(
-    acme: CommandLine, served: list[Any], code: int, words: list[str]
+    acme: CommandLine, code: int, words: list[str]
 ) -> None:
     acme.fails(code, "tui", "--web", "0", *words)
 
-    assert not served
+
+def test_a_page_is_the_terminal_ui_with_the_same_options(acme: CommandLine) -> None:
+    [resume] = store_resumes(acme.home, a_resume())
+    url = f"sqlite:///{acme.home / 'resumes.db'}"
+    words = ["--home", str(acme.home), "--database", url, "tui", "resumes", "--account", "acme"]
+    program = start(*words, "--open", resume, "--read-only", "--theme", "light", "--web", "0")
+
+    async def visit(address: str) -> list[str]:
+        async with a_page(address) as page:
+            await drawn(page, b"metaphysician")
+            [child] = Path(f"/proc/{program.pid}/task/{program.pid}/children").read_text().split()
+            return Path(f"/proc/{child}/cmdline").read_text().split("\0")
+
+    assert program.stdout is not None
+    command = asyncio.run(visit(program.stdout.readline().strip()))
+    program.send_signal(signal.SIGINT)
+    code, stdout, stderr = finish(program)
+    assert (code, stdout, len(stderr.splitlines())) == (0, "", 1)
+
+    # Other users can read command lines, and a password may stand in an address.
+    assert url not in command
+    assert command[command.index("tui") :] == [
+        "tui", "resumes", "--account=acme", f"--open={resume}", "--read-only", "--theme=light", "",
+    ]  # fmt: skip
 
 
 def test_a_port_in_use_is_one_line(acme: CommandLine) -> None:
@@ -95,25 +92,6 @@ def test_a_port_in_use_is_one_line(acme: CommandLine) -> None:
         port = taken.getsockname()[1]
 
         assert f"Port {port} on 127.0.0.1 is in use" in acme.fails(3, "tui", "--web", str(port))
-
-
-@pytest.mark.slow
-def test_the_terminal_ui_arrives_in_the_page(acme: CommandLine) -> None:
-    program = start("--json", "--home", str(acme.home), "tui", "accounts", "--web", "0")
-    assert program.stdout is not None
-    address = json.loads(program.stdout.readline())["url"]
-
-    seen = asyncio.run(visit(address, awaited=b"acme"))
-
-    assert b"Accounts" in seen
-    program.send_signal(signal.SIGINT)
-    assert finish(program) == (0, "", "")
-
-
-async def visit(address: str, *, awaited: bytes) -> bytes:
-    """What a page drew until then."""
-    async with a_page(address) as page:
-        return await drawn(page, awaited)
 
 
 @contextlib.asynccontextmanager

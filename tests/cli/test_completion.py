@@ -2,13 +2,16 @@
 
 import os
 import shutil
+import signal
 import subprocess
-import sys
-from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
-from tests.cli.conftest import CommandLine, a_resume, store_resumes
+from cli.main import resumes
+from resumes.store.ledger import FileOutcome
+from tests.cli.conftest import CommandLine, a_resume, finish, start, store_resumes
+from tests.cli.ledger import record_file
 
 SHELLS = ["bash", "zsh", "fish"]
 
@@ -27,54 +30,75 @@ def test_another_shell_is_a_usage_error(run: CommandLine) -> None:
     assert told.startswith('Invalid SHELL "tcsh": use bash, zsh or fish.')
 
 
-def complete(shell: str, words: str, incomplete: str = "") -> tuple[list[str], str]:
-    """What the shell is offered after these words, and anything said on standard error."""
-    line = f"{words} {incomplete}"
-    environment = {
-        **os.environ,
+def asked(shell: str, words: str, incomplete: str) -> dict[str, str]:
+    """What a shell sets when it asks for what may follow these words."""
+    return {
         "_RESUMES_COMPLETE": f"{shell}_complete",
-        "COMP_WORDS": line,
+        "COMP_WORDS": f"{words} {incomplete}",
         "COMP_CWORD": incomplete if shell == "fish" else str(len(words.split())),
     }
-    done = subprocess.run(
-        [sys.executable, "-P", "-m", "cli"], env=environment, capture_output=True, text=True,
-        check=False,
-    )  # fmt: skip
-    return done.stdout.splitlines(), done.stderr
 
 
-@pytest.mark.timing
-@pytest.mark.parametrize("shell", SHELLS)
-def test_accounts_are_completed_in_each_shell(acme: CommandLine, shell: str) -> None:
-    offered, stderr = complete(shell, f"resumes --home {acme.home} accounts show", "ac")
-
-    expected = {
-        "bash": ["plain,acme"],
-        "zsh": ["plain", "acme", "free"],
-        "fish": ["plain,acme\tfree"],
-    }
-    assert (offered, stderr) == (expected[shell], "")
+def complete(words: str, incomplete: str = "", shell: str = "bash") -> list[str]:
+    """What the shell is offered; nothing is said on standard error."""
+    environment = asked(shell, words, incomplete)
+    result = CliRunner().invoke(resumes, [], prog_name="resumes", env=environment)
+    assert result.stderr == ""
+    return [line.removeprefix("plain,") for line in result.stdout.splitlines() if line]
 
 
-@pytest.mark.timing
-def test_plans_keys_resumes_and_commands_are_completed(acme: CommandLine) -> None:
-    [resume_id] = store_resumes(acme.home, a_resume())
-    key = acme.answers("keys", "create", "acme", "--json")
+@pytest.mark.parametrize(
+    ("shell", "expected"),
+    [("bash", ["acme"]), ("zsh", ["plain", "acme", "free"]), ("fish", ["acme\tfree"])],
+)
+def test_accounts_are_completed_in_each_shell(
+    acme: CommandLine, shell: str, expected: list[str]
+) -> None:
+    assert complete(f"resumes --home {acme.home} accounts show", "ac", shell) == expected
+
+
+def test_each_kind_is_completed_with_what_fits(acme: CommandLine) -> None:
+    [first, second] = store_resumes(acme.home, a_resume("Ada\x1b"), a_resume("Bo"))
+    kept = acme.answers("keys", "create", "acme", "--name", "n", "--json")["id"]
+    gone = acme.answers("keys", "create", "acme", "--json")["id"]
+    acme.succeeds("keys", "revoke", gone)
+    record_file(acme, "c1")
+    record_file(acme, "c2", FileOutcome.HELD)
+    record_file(acme, "c3", FileOutcome.DONE, reason=None)
+    record_file(acme, "c4", FileOutcome.DUPLICATE)
     start = f"resumes --home {acme.home}"
 
-    def offered(words: str, incomplete: str = "") -> list[str]:
-        return [line.removeprefix("plain,") for line in complete("bash", words, incomplete)[0]]
+    assert complete(f"{start} accounts set-plan acme") == ["free", "pro", "business"]
+    assert complete(f"{start} accounts set-plan acme", "p") == ["pro"]
+    assert complete(f"{start} keys revoke", "key_") == [kept]
+    assert complete(f"{start} show") == [first, second]
+    assert complete(f"{start} show", second) == [second]
+    assert complete(f"{start} show", first, "fish") == [f"{first}\tAda\\x1b Resume"]
+    assert complete(f"{start} list --account") == ["acme"]
+    assert complete(f"{start} imports show") == ["c4", "c3", "c2", "c1"]
+    assert complete(f"{start} imports show", "c1", "fish") == ["c1\tacme/x\\x1b.json"]
+    assert complete(f"{start} imports retry") == ["c1", "c2"]
+    assert complete(f"{start} imports release") == ["c2"]
+    assert complete(f"{start} imports list --reason", "too_l") == ["too_large"]
+    assert complete(f"resumes accounts --home {acme.home} show") == ["acme"]
+    for incomplete in ("zz", "\x1b", "x" * 500):
+        assert complete(f"{start} show", incomplete) == []
+    assert complete("resumes", "ac") == ["accounts"]
+    assert complete("resumes keys", "ro") == ["rotate"]
+    assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
 
-    assert offered(f"{start} accounts set-plan acme") == ["free", "pro", "business"]
-    assert offered(f"{start} keys revoke", "key_") == [key["id"]]
-    assert offered(f"{start} show", resume_id[:6]) == [resume_id]
-    assert offered(f"{start} list --account") == ["acme"]
-    assert offered("resumes", "ac") == ["accounts"]
-    assert offered("resumes keys", "ro") == ["rotate"]
+
+def test_where_there_is_no_store_there_is_nothing_and_no_word(run: CommandLine) -> None:
+    words = f"resumes --home {run.home} accounts show"
+    assert complete(words) == []
+    assert not run.home.exists()
+    run.home.mkdir()
+    (run.home / "resumes.db").write_bytes(b"broken" * 1_000)
+    assert complete(words) == []
 
 
 @pytest.mark.timing
-def test_where_there_is_no_store_there_is_nothing_and_no_word(tmp_path: Path) -> None:
-    assert complete("bash", f"resumes --home {tmp_path}/no accounts show") == ([""], "")
-    (tmp_path / "resumes.db").write_bytes(b"broken" * 1_000)
-    assert complete("bash", f"resumes --home {tmp_path} accounts show") == ([""], "")
+def test_the_program_itself_answers(acme: CommandLine) -> None:
+    environment = os.environ | asked("bash", f"resumes --home {acme.home} list --account", "")
+    code, stdout, stderr = finish(start(env=environment))
+    assert (code, stdout, stderr) == (0, "plain,acme\n", "")

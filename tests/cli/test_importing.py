@@ -1,18 +1,13 @@
-"""`resumes import`: in place, through the one create path."""
+"""`resumes import` and `resumes validate`: files, folders and standard input."""
 
-import io
 import json
-import sys
+import os
 from pathlib import Path
 
 import pytest
-from click import unstyle
 
 from cli import importing
-from cli.sources import Origin, Source
-from resumes.store import counters, ledger
-from resumes.store.ledger import FileOutcome
-from tests.cli.conftest import CommandLine, a_resume, open_home
+from tests.cli.conftest import CommandLine, a_resume
 from tests.importer.packing import gzipped, zipped
 
 
@@ -93,25 +88,6 @@ def test_standard_input_and_warnings(acme: CommandLine) -> None:
     assert result.stderr.startswith("done       standard input: 1 warning (")
 
 
-def test_more_than_a_batch_keeps_its_order(acme: CommandLine, tmp_path: Path) -> None:
-    acme.succeeds("accounts", "set-plan", "acme", "business")
-    folder = tmp_path / "many"
-    folder.mkdir()
-    for number in range(importing.BATCH + 5):
-        (folder / f"{number:03}.json").write_bytes(a_resume(f"N{number:03}"))
-
-    acme.succeeds("import", str(folder))
-
-    names = [
-        json.loads(line)["header"]["name"] for line in acme.succeeds("export", "--all").splitlines()
-    ]
-    assert names == sorted(names)
-    assert len(names) == importing.BATCH + 5
-    with open_home(acme.home) as store:
-        assert not ledger.list_files(store)
-        assert counters.list_wrong(store) == []
-
-
 def test_each_resume_of_a_file_is_told_by_its_place(acme: CommandLine, tmp_path: Path) -> None:
     people = tmp_path / "people.ndjson"
     people.write_bytes(b"\n".join([a_resume("Ada"), b"", b"{", a_resume("Bo"), a_resume("Ada")]))
@@ -189,14 +165,6 @@ def test_nothing_of_an_array_that_is_cut_short_is_imported(
     assert acme.answers("list", "--json")["resumes"] == []
 
 
-def test_a_json_resume_is_converted(acme: CommandLine) -> None:
-    result = acme("import", "-", stdin=b'{"basics":{"name":"Ada","summary":"Wrote programs."}}')
-
-    assert result.exit_code == 0
-    (resume,) = acme.answers("list", "--json")["resumes"]
-    assert json.loads(acme.succeeds("show", resume["id"], "--json"))["header"]["name"] == "Ada"
-
-
 def test_a_dry_run_of_a_file_of_several_says_what_an_import_says(
     acme: CommandLine, tmp_path: Path
 ) -> None:
@@ -227,27 +195,6 @@ def test_more_than_a_batch_in_a_file_keeps_its_order(acme: CommandLine, tmp_path
     assert stored == names
 
 
-def test_a_terminal_gets_a_bar_and_the_failures_below_it(
-    acme: CommandLine, folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    stream = io.StringIO()
-    monkeypatch.setattr(stream, "isatty", lambda: True)
-    monkeypatch.setattr(sys, "stderr", stream)
-    several = Source("b.json")
-    results = [
-        importing.Result(Origin(Source("a.json")), FileOutcome.DONE),
-        importing.Result(Origin(several, 1, "item 1"), FileOutcome.DONE),
-        importing.Result(Origin(several, 2, "item 2"), FileOutcome.FAILED, "invalid_json", "no"),
-    ]
-
-    told = list(importing._told_by_bar(iter(results), total=2))
-
-    assert told == results
-    shown = unstyle(stream.getvalue())
-    assert "2/2" in shown
-    assert shown.endswith("failed     b.json, item 2: no\n")
-
-
 def test_files_of_other_names_are_counted_and_without_any_the_import_failed(
     acme: CommandLine, folder: Path
 ) -> None:
@@ -266,6 +213,121 @@ def test_files_of_other_names_are_counted_and_without_any_the_import_failed(
     assert message.startswith(f"Nothing to read in {folder}. 1 file was passed over: ")
 
 
-def test_what_is_missing_is_a_usage_error(acme: CommandLine) -> None:
-    assert "does not exist" in acme.fails(2, "import", "nowhere")
-    assert "Missing argument 'PATH...'" in acme.fails(2, "import")
+def test_the_verdict_on_each_file_is_data(run: CommandLine, repository: Path) -> None:
+    good = repository / "sample_data" / "nurse-double-column-en.json"
+    bad = repository / "sample_data" / "bad" / "several-faults-at-once.json"
+
+    result = run("validate", str(good), str(bad))
+
+    assert result.exit_code == 1
+    lines = result.stdout.splitlines()
+    assert lines[0] == f"valid      {good}"
+    assert lines[1] == f"failed     {bad}: Invalid field title: must be a string"
+    assert len(lines) == 6
+    assert result.stderr == "1 valid, 1 failed.\n"
+    assert not run.home.exists()
+
+
+def test_warnings_are_shown_and_are_no_failure(run: CommandLine) -> None:
+    result = run("validate", "-", stdin=a_resume(hobby="x\x1b"))
+
+    assert result.exit_code == 0
+    assert "valid      standard input: 1 warning\n           hobby: " in result.stdout
+
+
+def test_json_has_code_issues_and_warnings(run: CommandLine) -> None:
+    result = run("validate", "-", "--json", stdin=b"[")
+
+    assert result.exit_code == 1
+    assert '"code": "invalid_json"' in result.stdout
+    answer = run.answers("--json", "validate", str(_written(run, a_resume())))
+    assert answer["files"][0]["valid"] is True
+    assert answer["files"][0]["code"] is None
+
+
+def _written(run: CommandLine, content: bytes) -> Path:
+    path = run.home.with_name("a.json")
+    path.write_bytes(content)
+    return path
+
+
+def test_every_good_sample_is_valid(run: CommandLine, repository: Path) -> None:
+    for file in sorted((repository / "sample_data").glob("*.json")):
+        run.succeeds("validate", str(file))
+
+
+def test_each_resume_of_a_file_has_its_verdict(run: CommandLine, tmp_path: Path) -> None:
+    file = tmp_path / "people.zip"
+    file.write_bytes(
+        zipped({"a.ndjson": a_resume() + b"\n\n{}\n", "b\x1b.json": a_resume(hobby="x")})
+    )
+
+    result = run("validate", str(file))
+
+    assert result.exit_code == 1
+    lines = result.stdout.splitlines()
+    assert lines[0] == f"valid      {file}, member a.ndjson, line 1"
+    assert lines[1].startswith(
+        f"failed     {file}, member a.ndjson, line 3: Missing required field"
+    )
+    assert f"valid      {file}, member b\\x1b.json: 1 warning" in lines
+    assert result.stderr == "2 valid, 1 failed.\n"
+
+
+def test_of_a_folder_files_are_read_by_their_names_and_of_others_by_their_content(
+    run: CommandLine, tmp_path: Path
+) -> None:
+    folder = tmp_path / "mixed"
+    for name in ("b.json", "a.JSON", "notes.txt", ".hidden.json", "sub/c.json", "_done/d.json"):
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_bytes(a_resume())
+    (folder / "e.json.gz").write_bytes(gzipped(a_resume()))
+    (folder / "f.zip").write_bytes(zipped({"g.ndjson": a_resume() + b"\n" + a_resume()}))
+    (folder / "link.json").symlink_to(folder / "b.json")
+    os.mkfifo(folder / "pipe.json")  # which nobody waits for
+
+    result = run("validate", str(folder), str(folder / "notes.txt"))
+
+    names = [
+        str(Path(line.split()[1].rstrip(",")).relative_to(folder))
+        for line in result.stdout.splitlines()
+    ]
+    assert names == [
+        "a.JSON", "b.json", "e.json.gz", "f.zip", "f.zip", "sub/c.json", "notes.txt",
+    ]  # fmt: skip
+    assert "4 files were passed over: " in result.stderr
+    for name in ("link.json", "pipe.json"):
+        assert "Not a regular file" in run("validate", str(folder / name)).stdout
+    assert run.fails(1, "validate", str(folder / "_done" / "x")[:0] or str(_empty(tmp_path)))
+
+
+def _empty(tmp_path: Path) -> Path:
+    folder = tmp_path / "empty"
+    folder.mkdir()
+    (folder / "cv.pdf").touch()
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "code"),
+    [
+        ("a.json", b"[1", "invalid_json"),
+        ("a.zip", b"{}", "invalid_archive"),
+        ("a.json.gz", gzipped(a_resume())[:-1], "invalid_archive"),
+        ("a.json", b" " * 5_001, "too_large"),
+        ("a.ndjson.gz", gzipped(b" " * 5_001), "too_large"),
+        ("a.zip", zipped({"../d.json": b"{}"}), "invalid_archive"),
+        ("a.ndjson", b'{"a":"' + b"x" * 3_000 + b'"}\n', "too_large"),
+    ],
+)
+def test_what_cannot_be_had_of_a_file_has_a_code(
+    run: CommandLine, tmp_path: Path, name: str, content: bytes, code: str
+) -> None:
+    run.home.mkdir()
+    (run.home / "config.toml").write_text("max_body_bytes = 2000\nmax_file_bytes = 5000\n")
+    (tmp_path / name).write_bytes(content)
+
+    result = run("validate", "--json", str(tmp_path / name))
+
+    assert result.exit_code == 1
+    assert [one["code"] for one in json.loads(result.stdout)["files"]] == [code]

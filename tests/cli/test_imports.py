@@ -1,12 +1,19 @@
-"""`resumes imports list` and `show`: the ledger."""
+"""`resumes imports`: the ledger, where its files lie, and what is asked for them."""
+
+import json
+import shlex
+from pathlib import Path
 
 import pytest
 
-from cli import imports
+from cli.whereabouts import find_roots
+from resumes.store import counters, importers, ledger, requests
 from resumes.store.items import Items, Problem
-from resumes.store.ledger import FileOutcome
-from tests.cli.conftest import CommandLine
+from resumes.store.ledger import FileOutcome, FileRow
+from tests.cli.conftest import CommandLine, a_resume, finish, open_home, start, store_resumes
 from tests.cli.ledger import ledger_id, record_file
+from tests.resumes.store.builders import an_importer
+from tests.waiting import wait_until
 
 
 def listed(run: CommandLine, *words: str) -> list[str]:
@@ -47,10 +54,6 @@ def test_files_of_one_outcome_or_reason_alone(acme: CommandLine) -> None:
     assert listed(acme, "--reason", "too_large") == ["2"]
     assert listed(acme, "--reason", "too_large", "--outcome", "held") == []
     assert '"no" is no reason: use one of' in acme.fails(2, "imports", "list", "--reason", "no")
-
-
-def test_every_outcome_can_be_asked_for() -> None:
-    assert set(imports.OUTCOMES) == {outcome.value for outcome in FileOutcome}
 
 
 def test_the_list_goes_on_with_the_last_id(acme: CommandLine) -> None:
@@ -114,17 +117,6 @@ def test_show_says_what_became_of_the_resumes_in_a_file_of_several(acme: Command
     assert (told["total"], told["problems"][0]["place"]) == (1_003, "line\x1b 3")
 
 
-def test_show_says_when_there_may_be_more_problems(acme: CommandLine) -> None:
-    problems = tuple(Problem(at, f"line {at}", "failed") for at in range(60))
-    record_file(acme, "c1", items=Items(60, 0, 0, 0, 60, problems))
-
-    shown = acme("imports", "show", "c1")
-
-    assert "line 49" in shown.stdout
-    assert "line 50" not in shown.stdout
-    assert shown.stderr.startswith("The ledger keeps the first 50;")
-
-
 def test_the_source_is_printed_harmless(acme: CommandLine) -> None:
     record_file(acme, "c1", source=b'{\n "a": "\x1b[31m\xff\n')
 
@@ -150,13 +142,232 @@ def test_no_source_is_kept_of_what_is_done(acme: CommandLine) -> None:
     assert "c1: it is done" in acme.fails(1, "imports", "show", "c1", "--source")
 
 
-def test_nothing_yet_is_said_on_standard_error(acme: CommandLine) -> None:
-    result = acme("imports", "list")
+def import_one(run: CommandLine, content: bytes, name: str = "x y.json") -> FileRow:
+    """The row of a file that was dropped and imported."""
+    inbox = run.home / "inbox" / "acme"
+    inbox.mkdir(parents=True, exist_ok=True)
+    (inbox / name).write_bytes(content)
+    run("watch", "--once", "--settle", "0")
+    with open_home(run.home) as store:
+        [row, *_] = ledger.list_files(store)
+    return row
 
-    assert (result.stdout, result.exit_code) == ("", 0)
-    assert result.stderr == "No files were imported from a watched folder yet.\n"
+
+@pytest.mark.parametrize(
+    ("content", "most", "below"),
+    [
+        (a_resume(), "9", "_done/"),
+        (a_resume(), "0", "_held/acme/"),
+        (b"{", "9", "_failed/invalid_json/"),
+    ],
+    ids=["done", "held", "failed"],
+)
+def test_a_file_is_found_where_it_was_put(
+    acme: CommandLine, content: bytes, most: str, below: str
+) -> None:
+    acme.succeeds("plans", "set", "free", "--max-resumes", most)
+    row = import_one(acme, content)
+
+    told = acme.answers("imports", "show", row.claim_id, "--json")
+
+    path = Path(told["filedAs"])
+    assert path.read_bytes() == content
+    assert str(path.relative_to(acme.home / "inbox")).startswith(below)
+    shown = acme.succeeds("imports", "show", row.claim_id)
+    assert f"lies at   {path.relative_to(acme.home / 'inbox')}\n" in shown
 
 
-@pytest.mark.parametrize("name", ["list", "show", "retry", "release"])
-def test_each_command_is_in_the_group(name: str) -> None:
-    assert name in imports.imports.commands
+def test_what_is_gone_is_not_found(acme: CommandLine) -> None:
+    row = import_one(acme, b"{")
+    Path(acme.answers("imports", "show", row.claim_id, "--json")["filedAs"]).unlink()
+
+    shown = acme.succeeds("imports", "show", row.claim_id)
+
+    assert "lies at   not found where it was put\n" in shown
+    assert acme.answers("imports", "show", row.claim_id, "--json")["filedAs"] is None
+
+
+def test_in_a_home_that_was_moved_the_file_is_found_in_its_inbox_now(acme: CommandLine) -> None:
+    row = import_one(acme, b"{")
+    moved = acme.home.with_name("moved")
+    acme.home.rename(moved)
+
+    shown = CommandLine(moved).succeeds("imports", "show", row.claim_id)
+
+    assert f"lies at   {moved}/inbox/_failed/invalid_json/x y-" in shown
+    assert find_roots(row, moved / "nowhere") == []
+
+
+@pytest.fixture
+def filled(acme: CommandLine) -> CommandLine:
+    """`acme` with two files that failed, one that is held and one that is done."""
+    record_file(acme, ledger_id("1"))
+    record_file(acme, ledger_id("2"), reason="too_large")
+    record_file(acme, ledger_id("3"), FileOutcome.HELD, reason="quota_reached")
+    record_file(acme, ledger_id("4"), FileOutcome.DONE, reason=None)
+    return acme
+
+
+def watch(run: CommandLine, root: str = "/srv/inbox") -> None:
+    """An importer says that it watches the folder."""
+    with open_home(run.home) as store:
+        importers.announce(store, an_importer(root=root))
+
+
+def asked(run: CommandLine) -> list[tuple[str, str]]:
+    """The first digits of the files that are asked for, and the actions."""
+    with open_home(run.home) as store:
+        return [(one.claim_id[0], one.action) for one in requests.list_requests(store)]
+
+
+def test_files_are_asked_for_by_id(filled: CommandLine) -> None:
+    watch(filled)
+
+    result = filled("imports", "retry", ledger_id("1"), ledger_id("3"), ledger_id("1"))
+
+    assert (result.exit_code, result.stdout) == (0, "")
+    assert result.stderr == "Asked for 2 files; the importer takes them up within a second.\n"
+    assert asked(filled) == [("1", "retry"), ("3", "release")]
+    assert "asked     retry, since" in filled.succeeds("imports", "show", ledger_id("1"))
+
+
+def test_without_an_importer_it_is_said_how_to_come_by_one(filled: CommandLine) -> None:
+    result = filled("imports", "release", ledger_id("3"))
+
+    start = shlex.join(["--home", str(filled.home), "up"])
+    assert result.exit_code == 0
+    # The folder is not this home's: a command that imports it is not for us to name.
+    assert result.stderr.startswith(
+        "Asked for 1 file. No importer watches their folder: start the one of /srv/inbox again, or "
+    )
+    assert result.stderr.endswith(f" {start}` if that folder has become {filled.home}/inbox.\n")
+    assert asked(filled) == [("3", "release")]
+
+
+def test_an_importer_of_another_folder_does_not_count(filled: CommandLine) -> None:
+    watch(filled, "/srv/other")
+
+    answer = filled.answers("imports", "retry", ledger_id("1"), "--json")
+
+    assert answer == {"action": "retry", "asked": 1, "isWatched": False}
+    watch(filled)
+    assert filled.answers("imports", "retry", "--all", "--json")["isWatched"] is True
+
+
+def test_many_are_chosen_by_account_and_reason(filled: CommandLine) -> None:
+    filled.succeeds("accounts", "create", "beta")
+    record_file(filled, ledger_id("5"), account="beta")
+
+    def count(*words: str) -> int:
+        return int(filled.answers("imports", *words, "--json")["asked"])
+
+    assert count("retry", "--reason", "too_large") == 1
+    assert asked(filled) == [("2", "retry")]
+    assert count("retry", "--account", "beta") == 1
+    assert count("retry", "--account", "beta", "--reason", "too_large") == 0
+    assert count("retry", "--all") == 3
+    assert count("release", "--account", "beta") == 0
+    assert count("release", "--all") == 1
+    assert sorted(asked(filled)) == [
+        ("1", "retry"),
+        ("2", "retry"),
+        ("3", "release"),
+        ("5", "retry"),
+    ]
+    assert "Account not found" in filled.fails(1, "imports", "retry", "--account", "gamma")
+
+
+def test_nothing_to_ask_for_is_no_failure(acme: CommandLine) -> None:
+    result = acme("imports", "release", "--all")
+
+    assert (result.exit_code, result.stderr) == (0, "There is nothing to release.\n")
+
+
+def test_a_file_in_the_wrong_state_is_refused_with_what_fits(filled: CommandLine) -> None:
+    done = filled.fails(1, "imports", "retry", ledger_id("1"), ledger_id("4"))
+    assert done == (
+        f"Cannot retry {ledger_id('4')}: it is done. "
+        "Only files that failed or are held can be retried"
+    )
+    failed = filled.fails(1, "imports", "release", ledger_id("1"))
+    assert failed.endswith(f"it failed. `resumes imports retry {ledger_id('1')}` tries it again")
+    assert '"nope"' in filled.fails(1, "imports", "retry", ledger_id("1"), "nope")
+    assert asked(filled) == []
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ((), "Name files by ID, or choose them"),
+        (("c1", "--all"), "not both"),
+        (("--all", "--wait", "1"), "--wait needs the IDs"),
+    ],
+)
+def test_files_are_chosen_in_one_way(
+    acme: CommandLine, words: tuple[str, ...], message: str
+) -> None:
+    assert message in acme.fails(2, "imports", "retry", *words)
+    assert message in acme.fails(2, "imports", "release", *words)
+
+
+def test_of_a_file_that_two_accounts_have_it_is_said_whose_is_meant(filled: CommandLine) -> None:
+    export = filled.home / "acme.ndjson"
+    filled("accounts", "export", "acme", str(export))
+    filled("accounts", "import", str(export), "--name", "copy")
+
+    for words in (("retry",), ("show",), ("retry", "--wait", "0")):
+        told = filled.fails(1, "imports", *words, ledger_id("1"))
+        assert told == (
+            f"{ledger_id('1')} is a file of several accounts, acme, copy: add --account NAME"
+        )
+    assert asked(filled) == []
+    filled("imports", "retry", ledger_id("1"), "--account", "copy")
+    shown = ("imports", "show", ledger_id("1"), "--account")
+    assert "asked     retry, since" in filled.succeeds(*shown, "copy")
+    assert "asked     retry, since" not in filled.succeeds(*shown, "acme")
+    assert "not found" in filled.fails(1, "imports", "retry", "f" * 24, "--account", "acme")
+
+
+def test_waiting_ends_when_the_time_is_over(filled: CommandLine) -> None:
+    result = filled("imports", "retry", ledger_id("1"), "--wait", "0")
+
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert result.stderr == "Nothing became of 1 file in this time; still asked for.\n"
+    assert asked(filled) == [("1", "retry")]
+
+
+def test_asking_leaves_ledger_and_resumes_alone(filled: CommandLine) -> None:
+    [resume_id] = store_resumes(filled.home, a_resume())
+
+    filled.succeeds("imports", "retry", "--all")
+
+    with open_home(filled.home) as store:
+        assert [file.outcome for file in ledger.list_files(store)] == [
+            "done",
+            "held",
+            "failed",
+            "failed",
+        ]
+        assert counters.list_wrong(store) == []
+    assert filled.answers("list", "--json")["resumes"][0]["id"] == resume_id
+
+
+def test_what_becomes_of_the_files_is_waited_for(acme: CommandLine) -> None:
+    row = import_one(acme, b"{")
+    words = ("--home", str(acme.home), "imports", "retry", row.claim_id, "--wait", "60")
+
+    waiting = start(*words)
+    wait_until(lambda: asked(acme))
+    acme("watch", "--once", "--settle", "0")
+    code, stdout, stderr = finish(waiting)
+    assert (code, "failed" in stdout) == (1, True), stderr
+
+    filed = acme.answers("imports", "show", row.claim_id, "--json")["filedAs"]
+    Path(filed).write_bytes(a_resume())
+    waiting = start(*words, "--json")
+    wait_until(lambda: asked(acme))
+    acme("watch", "--once", "--settle", "0")
+    code, stdout, stderr = finish(waiting)
+    assert code == 0, stderr
+    told = json.loads(stdout)
+    assert (told["action"], told["asked"], told["files"][0]["outcome"]) == ("retry", 1, "done")

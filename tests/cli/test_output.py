@@ -1,11 +1,17 @@
-"""Tables fit their terminal, and only there are they cut."""
+"""What is printed: tables that fit, harmless text, logs of a line each."""
 
 import json
+import logging
+import os
+import subprocess
 import sys
 
 import click
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from cli.logs import FORMAT, JsonFormatter, SafeFormatter, WriterHandler
 from cli.output import (
     Column,
     instant,
@@ -17,6 +23,9 @@ from cli.output import (
     put_table,
     say,
 )
+from cli.text import cut, safe_json, safe_text, width
+from resumes.log_writer import LogWriter
+from resumes.text import is_harmless
 
 COLUMNS = (Column("id"), Column("title", is_flexible=True), Column("n", is_number=True))
 
@@ -88,3 +97,125 @@ def test_a_narrator_gets_what_is_said_in_words_alone(capsys: pytest.CaptureFixtu
 
     assert heard == ["all is well"]
     assert capsys.readouterr().err == "to people again\n"
+
+
+HOSTILE = [
+    ("\x1b[31mred", "\\x1b[31mred"),
+    ("a\x9b2Jb", "a\\x9b2Jb"),
+    ("\x07\x7f", "\\x07\\x7f"),
+    ("two\nlines\r\t", "two\\nlines\\r\\t"),
+    ("evil\u202egnp.exe", "evil\\u202egnp.exe"),
+    ("\u2066\u200f\u061c", "\\u2066\\u200f\\u061c"),
+    ("\u2028\u2029", "\\u2028\\u2029"),
+    ("\udc80", "\\udc80"),
+    ("\U000e0041", "\\U000e0041"),
+]
+
+
+@pytest.mark.parametrize(("given_text", "shown"), HOSTILE)
+def test_what_could_drive_a_terminal_is_escaped(given_text: str, shown: str) -> None:
+    assert safe_text(given_text) == shown
+
+
+@pytest.mark.parametrize("text", ["Zoë", "李小龙", "क्‍ष", "Prix\u00a0: 5", "سلمى", "👩‍💻"])
+def test_every_script_stays_as_it_is(text: str) -> None:
+    assert safe_text(text) == text
+
+
+@given(st.text(st.characters(exclude_categories=[])))
+def test_whatever_the_text_what_is_shown_is_harmless(text: str) -> None:
+    assert is_harmless(safe_text(text))
+
+
+def test_json_stays_json() -> None:
+    assert safe_json('{\n"a\u202e": "\x7f"}') == '{\n"a\\u202e": "\\u007f"}'
+
+
+def test_width_counts_cells() -> None:
+    assert (width("abc"), width("日本"), width("é"), width("e\u0301")) == (3, 4, 1, 1)
+
+
+def test_cut_fits_and_says_that_it_cut() -> None:
+    assert cut("abc", 3) == "abc"
+    assert cut("abcd", 3) == "ab…"
+    assert cut("日本語", 4) == "日…"
+
+
+@given(st.text(), st.integers(1, 30))
+def test_cut_never_takes_more_cells_than_there_are(text: str, cells: int) -> None:
+    assert width(cut(safe_text(text), cells)) <= cells
+
+
+def test_a_record_is_one_escaped_line_in_utc() -> None:
+    record = logging.LogRecord("resumes.server", logging.WARNING, "", 0, "a\x1b\n%s", ("b",), None)
+    record.created = 0.0
+
+    shown = SafeFormatter(FORMAT, "%Y-%m-%dT%H:%M:%SZ").format(record)
+
+    assert shown == "1970-01-01T00:00:00Z WARNING resumes.server: a\\x1b\\nb"
+
+
+def a_record(message: str, *arguments: object, failed: bool = False) -> logging.LogRecord:
+    exc_info = None
+    if failed:
+        try:
+            raise ValueError("the cause\x1b")
+        except ValueError:
+            exc_info = sys.exc_info()
+    return logging.LogRecord("resumes.server", logging.ERROR, "", 0, message, arguments, exc_info)
+
+
+def test_a_record_is_one_line_of_json() -> None:
+    record = a_record('a\x1b\n"%s\udcff\u202e', "b", failed=True)
+    record.created = 0.0
+
+    shown = JsonFormatter().format(record)
+
+    assert shown.isascii()
+    assert len(shown.splitlines()) == 1
+    line = json.loads(shown)
+    assert line.pop("exception").endswith("ValueError: the cause\x1b")
+    assert line == {
+        "at": "1970-01-01T00:00:00.000Z",
+        "level": "ERROR",
+        "logger": "resumes.server",
+        "message": 'a\x1b\n"b\\udcff\u202e',
+    }
+
+
+@pytest.mark.parametrize("as_json", [False, True])
+def test_a_services_lines_are_written_behind_it_and_all_before_it_ends(as_json: bool) -> None:
+    process = subprocess.run(
+        [sys.executable, "-P", "-c", LOG, str(int(as_json))], capture_output=True, check=True
+    )
+
+    first, second = process.stderr.splitlines()
+    assert second == b"of other making"
+    if as_json:
+        assert json.loads(first)["message"] == "a \u00fc\udcff".replace("\udcff", "\\udcff")
+    else:
+        assert first.endswith("INFO resumes.server: a \u00fc\\udcff".encode())
+
+
+LOG = """
+import logging, sys
+from cli.logs import open_service_log
+
+writer = open_service_log(as_json=sys.argv[1] == "1")
+logging.getLogger("resumes.server").info("a %s", "\\u00fc\\udcff")
+writer.put(b"of other making\\n")
+writer.close()
+"""
+
+
+def test_a_record_that_cannot_be_formatted_fails_nobody(capfd: pytest.CaptureFixture[str]) -> None:
+    reading, writing = os.pipe()
+    writer = LogWriter(writing)
+
+    WriterHandler(writer).handle(a_record("%d", "no number"))
+    writer.close()
+    os.close(writing)
+
+    with os.fdopen(reading) as lines:
+        assert lines.read() == ""
+    assert "Logging error" in capfd.readouterr().err

@@ -1,18 +1,115 @@
-"""How far the importer is, and which files have a line."""
+"""How far something long is: lines of files, the status below them, counts."""
 
+import fcntl
 import io
+import os
+import pty
+import select
+import struct
 import sys
+import termios
+from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any
+from typing import Any, TextIO
 
 import pytest
 
-from cli.flood import FEW, FLOOD_S
+from cli.flood import FEW
 from cli.progress import QUIET_S, Meter, describe, metered
-from cli.status_line import StatusLine
+from cli.status_line import StatusLine, can_rewrite
+from cli.steps import LINE_S, Steps, counting, describe_count, describe_move
 from cli.text import width
 from importer.telling import Progress
+from resumes.store.moving import transferring
+from resumes.store.moving.transferring import Stage
 from tests.cli.screens import screen
+
+
+def shown(stream: io.StringIO) -> list[str]:
+    """The lines that a terminal shows now."""
+    return screen(stream.getvalue())
+
+
+def test_what_is_written_appears_above_the_status() -> None:
+    stream = io.StringIO()
+    line = StatusLine(stream)
+    line.write("first\n")
+    line.show("1 of 3")
+    assert shown(stream) == ["first", "1 of 3"]
+    line.write("second\n")
+    assert shown(stream) == ["first", "second", "1 of 3"]
+    line.show("2 of 3")
+    assert shown(stream) == ["first", "second", "2 of 3"]
+
+
+def test_the_status_waits_for_the_end_of_a_line() -> None:
+    stream = io.StringIO()
+    line = StatusLine(stream)
+    line.show("1 of 3")
+    line.write("begun ")
+    assert shown(stream) == ["begun "]
+    line.show("2 of 3")
+    assert shown(stream) == ["begun "]
+    line.write("and ended\n")
+    assert shown(stream) == ["begun and ended", "2 of 3"]
+
+
+def test_a_stream_that_says_no_columns_is_taken_to_have_80() -> None:
+    stream = io.StringIO()
+    line = StatusLine(stream)
+    line.show("x" * 200)
+    assert line.cells == 79
+    assert shown(stream) == ["x" * 78 + "…"]
+
+
+@pytest.fixture
+def terminal() -> Iterator[tuple[int, TextIO]]:
+    """A pseudo terminal: the end that sees what is shown, and the stream that programs have."""
+    ours, theirs = pty.openpty()
+    with os.fdopen(theirs, "w") as stream:
+        yield ours, stream
+    os.close(ours)
+
+
+def seen(terminal: int) -> list[str]:
+    """The lines that the terminal shows after all that was written to it up to now."""
+    written = b""
+    while select.select([terminal], [], [], 0.1)[0]:
+        written += os.read(terminal, 65_536)
+    return screen(written.decode())
+
+
+def set_columns(terminal: int, columns: int) -> None:
+    """The terminal is so wide now."""
+    fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+
+
+def test_a_status_never_wraps(terminal: tuple[int, TextIO]) -> None:
+    ours, stream = terminal
+    set_columns(ours, 30)
+    line = StatusLine(stream)
+    line.show("x" * 100)
+    assert seen(ours) == ["x" * 28 + "…"]
+    set_columns(ours, 1)
+    assert line.cells == 1
+    set_columns(ours, 0)
+    assert line.cells == 79
+
+
+def test_only_a_terminal_that_knows_how_can_rewrite(
+    terminal: tuple[int, TextIO], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _, stream = terminal
+    answers = {}
+    for kind in ("xterm-256color", "dumb", ""):
+        monkeypatch.setenv("TERM", kind)
+        answers[kind] = can_rewrite(stream)
+    monkeypatch.delenv("TERM")
+    assert answers == {"xterm-256color": True, "dumb": False, "": False}
+    assert not can_rewrite(stream)
+    monkeypatch.setenv("TERM", "xterm")
+    assert not can_rewrite(io.StringIO())
+
 
 NOTHING = Progress(
     done=0, failed=0, duplicate=0, held=0, waiting=0, waiting_bytes=0, is_complete=True
@@ -27,7 +124,7 @@ def so_far(**fields: Any) -> Progress:
 MANY = so_far(done=12_345, failed=3, waiting=88_000, waiting_bytes=352_000_000)
 
 
-class Terminal:
+class FakeTerminal:
     """Standard error is a terminal, with a meter on a clock that stands still."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -43,22 +140,14 @@ class Terminal:
         return screen(self._stream.getvalue())
 
 
-def finish(terminal: Terminal, count: int, outcome: str = "done", name: str = "a.json") -> None:
+def finish(terminal: FakeTerminal, count: int, outcome: str = "done", name: str = "a.json") -> None:
     """So many files came to their end at once."""
     for _ in range(count):
         terminal.meter.tell(outcome, name, None)
 
 
-def test_few_files_have_a_line_each(monkeypatch: pytest.MonkeyPatch) -> None:
-    terminal = Terminal(monkeypatch)
-    terminal.meter.progressed(so_far(waiting=3))
-    finish(terminal, 3)
-    terminal.meter.progressed(so_far(done=3))
-    assert terminal.lines == ["done       a.json"] * 3 + [""]
-
-
 def test_of_many_the_rest_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
-    terminal = Terminal(monkeypatch)
+    terminal = FakeTerminal(monkeypatch)
     terminal.meter.progressed(so_far(waiting=1_000, waiting_bytes=4_000_000))
     assert terminal.lines == ["0 done; 1,000 waiting (4 MB)"]
     finish(terminal, 500)
@@ -75,43 +164,15 @@ def test_of_many_the_rest_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     assert terminal.lines[FEW:] == ["done       980 more files", ""]
 
 
-def test_if_it_were_not_that_many_they_have_their_lines_after_all(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    terminal = Terminal(monkeypatch)
-    finish(terminal, FEW + 5)
-    assert len(terminal.lines) == FEW + 1
-    terminal.meter.close()
-    assert terminal.lines == ["done       a.json"] * (FEW + 5) + [""]
-
-
 def test_what_failed_always_has_its_line(monkeypatch: pytest.MonkeyPatch) -> None:
-    terminal = Terminal(monkeypatch)
+    terminal = FakeTerminal(monkeypatch)
     finish(terminal, 100)
     finish(terminal, 100, "failed", "b\x1b[2J\n.json")
     assert terminal.lines[FEW:-1] == ["failed     b\\x1b[2J\\n.json"] * 100
 
 
-def test_each_outcome_is_counted_for_itself(monkeypatch: pytest.MonkeyPatch) -> None:
-    terminal = Terminal(monkeypatch)
-    finish(terminal, 100)
-    finish(terminal, 1, "held")
-    finish(terminal, 60, "duplicate")
-    assert len(terminal.lines) == FEW + 1 + FEW + 1
-    terminal.meter.close()
-    assert terminal.lines[-3:] == ["done       80 more files", "duplicate  40 more files", ""]
-
-
-def test_slow_files_have_lines_however_many_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
-    terminal = Terminal(monkeypatch)
-    for _ in range(100):
-        finish(terminal, 1)
-        terminal.now_s += FLOOD_S / FEW * 1.1
-    assert len(terminal.lines) == 101
-
-
 def test_after_a_pause_files_have_lines_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    terminal = Terminal(monkeypatch)
+    terminal = FakeTerminal(monkeypatch)
     finish(terminal, 100)
     terminal.now_s += 60
     terminal.meter.tick()
@@ -120,7 +181,7 @@ def test_after_a_pause_files_have_lines_again(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_the_status_goes_while_nothing_happens(monkeypatch: pytest.MonkeyPatch) -> None:
-    terminal = Terminal(monkeypatch)
+    terminal = FakeTerminal(monkeypatch)
     terminal.meter.progressed(MANY)
     assert terminal.lines[-1].startswith("12,345 done")
     terminal.now_s += QUIET_S + 0.1
@@ -128,15 +189,6 @@ def test_the_status_goes_while_nothing_happens(monkeypatch: pytest.MonkeyPatch) 
     assert terminal.lines == [""]
     terminal.meter.progressed(replace(MANY, done=12_346))
     assert terminal.lines[-1].startswith("12,346 done")
-
-
-def test_the_same_told_again_is_no_sign_of_life(monkeypatch: pytest.MonkeyPatch) -> None:
-    terminal = Terminal(monkeypatch)
-    terminal.meter.progressed(MANY)
-    terminal.now_s += QUIET_S + 0.1
-    terminal.meter.progressed(replace(MANY))
-    terminal.meter.tick()
-    assert terminal.lines == [""]
 
 
 def test_without_a_terminal_each_file_has_a_line_and_there_is_no_status(
@@ -195,7 +247,96 @@ def test_it_says_what_is_known(
     assert describe(replace(MANY, **fields), files_per_s, 200) == text
 
 
-def test_the_largest_counts_fit_80_columns() -> None:
-    largest = so_far(done=100_000, failed=100_000, duplicate=100_000, held=100_000, waiting=100_000)
-    assert width(describe(largest, 3_400, 79)) <= 79
-    assert "100,000 held; 100,000 waiting" in describe(largest, 3_400, 79)
+class Time:
+    now_s = 0.0
+
+    def __call__(self) -> float:
+        return self.now_s
+
+
+def a_progress(
+    done: int, *, stage: Stage = Stage.COPYING, what: str = "documents"
+) -> transferring.Progress:
+    return transferring.Progress(stage, what, done, 1_000_000)
+
+
+def tell(steps: Steps, done: int, stage: str = "Copying") -> None:
+    steps.tell(stage, done, lambda per_s: f"{stage}: {done} of 1,000,000")
+
+
+def test_rows_are_told_with_their_pace_and_what_is_left() -> None:
+    assert describe_move(a_progress(120_000), None) == ("Copying: 120,000 of 1,000,000 rows")
+    assert describe_move(a_progress(120_000), 12_000.4) == (
+        "Copying: 120,000 of 1,000,000 rows, 12,000/s, about 1 min left"
+    )
+    assert describe_move(a_progress(1_000_000, stage=Stage.PROVING), 12_000.4) == (
+        "Comparing both: 1,000,000 of 1,000,000 rows"
+    )
+
+
+def test_a_backup_of_a_file_is_told_in_megabytes() -> None:
+    progress = transferring.Progress(Stage.BACKING_UP, "resumes.db", 120_400_000, 352_000_000)
+    assert describe_move(progress, 5.0) == "Backing up: 120 of about 352 MB"
+
+
+def test_a_terminal_has_one_line_that_is_rewritten() -> None:
+    time, stream = Time(), io.StringIO()
+    steps = Steps(StatusLine(stream), monotonic=time)
+    for done in (1, 2, 3):
+        tell(steps, done)
+        time.now_s += 0.06
+    assert "1 of 1,000,000" in stream.getvalue()
+    assert "2 of 1,000,000" not in stream.getvalue(), "drawn more often than is seen"
+    assert "3 of 1,000,000" in stream.getvalue()
+    assert "\n" not in stream.getvalue()
+
+
+def test_elsewhere_there_is_a_line_for_each_stage_and_now_and_then(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    time = Time()
+    steps = Steps(monotonic=time)
+    for done in (0, 1, 2):
+        tell(steps, done)
+    time.now_s += LINE_S
+    tell(steps, 3)
+    tell(steps, 0, "Proving")
+    lines = capsys.readouterr().err.splitlines()
+    assert [line.partition(" of")[0] for line in lines] == [
+        "Copying: 0",
+        "Copying: 3",
+        "Proving: 0",
+    ]
+
+
+class Stream(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_what_is_known_of_a_count_is_said() -> None:
+    assert describe_count("wrote", 1_234, None, "rows", None) == "wrote 1,234 rows"
+    assert describe_count("wrote", 10, 100, "rows", None) == "wrote 10 of 100 rows"
+    assert (
+        describe_count("wrote", 10, 610, "rows", 10.0) == "wrote 10 of 610 rows, about 1 min left"
+    )
+
+
+def test_a_terminal_has_the_count_on_its_last_line_and_none_in_the_end(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    terminal = Stream()
+    monkeypatch.setattr(sys, "stderr", terminal)
+    monkeypatch.setenv("TERM", "xterm")
+    times = iter([0.0, 0.05, 0.2])
+    with counting("rows", 9, monotonic=lambda: next(times)) as count:
+        for done in (1, 2, 3):
+            count("wrote", done)
+    lines = terminal.getvalue().split("\r\x1b[K")
+    assert lines == ["", "wrote 1 of 9 rows", "wrote 3 of 9 rows", ""]
+
+
+def test_where_there_is_no_terminal_nothing_is_counted(capsys: pytest.CaptureFixture[str]) -> None:
+    with counting("rows") as count:
+        count("wrote", 1)
+    assert capsys.readouterr().err == ""
