@@ -12,10 +12,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import click
 import pytest
 from click.testing import CliRunner, Result
 
 from cli.main import resumes
+from cli.status_line import REWRITE
 from resumes.analyzer import parse
 from resumes.store import Store, accounts, open_store
 from resumes.store.creating import Created, NewResume, create
@@ -146,3 +148,41 @@ def closed_pipe() -> Iterator[int]:
     os.close(reading)
     yield writing
     os.close(writing)
+
+
+def iter_commands(
+    group: click.Group, words: tuple[str, ...] = ()
+) -> list[tuple[tuple[str, ...], click.Command]]:
+    """Every command with the words that it is called by, groups too."""
+    found: list[tuple[tuple[str, ...], click.Command]] = [(words, group)]
+    context = click.Context(group)
+    for name in group.list_commands(context):
+        command = group.get_command(context, name)
+        assert command is not None
+        if isinstance(command, click.Group):
+            found += iter_commands(command, (*words, name))
+        else:
+            found.append(((*words, name), command))
+    return found
+
+
+def screen(written: str) -> list[str]:
+    """The lines that a terminal shows after this was written to it."""
+    lines = [""]
+    for part in written.replace(REWRITE, "\0").replace("\r\n", "\n"):
+        if part == "\0":
+            lines[-1] = ""
+        elif part == "\n":
+            lines.append("")
+        else:
+            lines[-1] += part
+    return lines
+
+
+def is_alive(process_id: int) -> bool:
+    """Whether the process runs; one that has ended and was not waited for does not."""
+    try:
+        stat = Path(f"/proc/{process_id}/stat").read_text(encoding="ascii")
+    except OSError:
+        return False
+    return stat.rpartition(")")[2].split()[0] != "Z"

@@ -52,14 +52,6 @@ def test_an_account_goes_through_a_file_to_another_home(acme: CommandLine, tmp_p
     assert [one["id"] for one in listed["resumes"]] == ids
 
 
-def test_without_a_file_the_export_goes_to_standard_output(acme: CommandLine) -> None:
-    store_resumes(acme.home, a_resume())
-    header, resume, end = acme.succeeds("accounts", "export", "acme").splitlines()
-    assert json.loads(header)["account"] == "acme"
-    assert json.loads(resume)["document"]["header"]["name"] == "Ada Lovelace"
-    assert json.loads(end)["counts"]["resume"] == 1
-
-
 def test_an_export_replaces_nothing_unasked(acme: CommandLine, tmp_path: Path) -> None:
     target, link, nowhere = (tmp_path / name for name in ("target", "link", "nowhere"))
     target.write_text("precious")
@@ -105,16 +97,6 @@ def test_overwrite_replaces_account_exports_alone(
         f"{file} exists already: --overwrite replaces account exports alone. Name another file"
     )
     assert file.read_bytes() == content
-
-
-def test_overwrite_follows_no_link(acme: CommandLine, tmp_path: Path) -> None:
-    file, link = tmp_path / "export.ndjson", tmp_path / "link"
-    acme.succeeds("accounts", "export", "acme", str(file))
-    link.symlink_to(file)
-    before = file.read_bytes()
-    assert "is a link" in acme.fails(1, "accounts", "export", "acme", str(link), "--overwrite")
-    assert link.is_symlink()
-    assert file.read_bytes() == before
 
 
 @pytest.mark.parametrize("flags", [[], ["--overwrite"]])
@@ -336,11 +318,6 @@ def test_a_file_that_a_stranger_made_is_refused_by_line_field_and_value(
     assert [one["name"] for one in acme.answers("accounts", "list", "--json")["accounts"]] == [
         "acme"
     ]
-
-
-def test_a_place_that_cannot_be_written_is_named(acme: CommandLine, tmp_path: Path) -> None:
-    file = tmp_path / "nowhere" / "acme.ndjson"
-    assert f"Cannot write {file}" in acme.fails(2, "accounts", "export", "acme", str(file))
 
 
 def test_an_import_that_was_cut_off_is_told_as_such(acme: CommandLine, tmp_path: Path) -> None:

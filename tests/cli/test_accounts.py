@@ -26,36 +26,12 @@ def test_an_account_starts_on_the_free_plan(run: CommandLine) -> None:
     }  # fmt: skip
 
 
-def test_list_is_a_table(acme: CommandLine) -> None:
-    titles, row = acme.succeeds("accounts", "list").splitlines()
-
-    assert titles.split()[:4] == ["account", "plan", "resumes", "of"]
-    assert row.split()[:4] == ["acme", "free", "0", "5"]
-
-
-def test_list_says_on_standard_error_how_to_begin(run: CommandLine) -> None:
-    run.succeeds("plans", "set", "free", "--max-resumes", "5")
-
-    listed = run("accounts", "list")
-
-    assert listed.stdout == ""
-    assert f"resumes --home {run.home} accounts create NAME" in listed.stderr
-
-
 def test_a_taken_name_a_bad_name_and_a_missing_plan_are_told(acme: CommandLine) -> None:
     assert acme.fails(1, "accounts", "create", "acme") == 'Account "acme" exists already'
     assert "Invalid account name 'Acme Inc'" in acme.fails(2, "accounts", "create", "Acme Inc")
     message = acme.fails(1, "accounts", "create", "b", "--plan", "gold")
     assert message == 'Plan not found: "gold". Plans: business, free, pro'
     assert 'Account not found: "b"' in acme.fails(1, "accounts", "show", "b")
-
-
-def test_show_is_for_people(acme: CommandLine) -> None:
-    shown = acme.succeeds("accounts", "show", "acme")
-
-    assert "resumes        0 of 5\n" in shown
-    assert "keys           0 active of 0\n" in shown
-    assert "newest resume  -\n" in shown
 
 
 def test_a_smaller_plan_keeps_what_is_there_and_says_so(acme: CommandLine) -> None:
@@ -176,17 +152,6 @@ def test_a_dry_run_says_so_and_changes_nothing(acme: CommandLine) -> None:
     assert (kept["maxResumes"], kept["apiListing"]) == (1_000, True)
 
 
-def test_of_many_who_are_over_ten_are_named(acme: CommandLine) -> None:
-    for number in range(11):
-        acme.succeeds("accounts", "create", f"a{number:02}")
-        store_resumes(acme.home, a_resume(), account=f"a{number:02}")
-
-    said = acme("plans", "set", "free", "--max-resumes", "0").stderr
-
-    assert "More than 0: 11 accounts: a00 (1), a01 (1)," in said
-    assert "a09 (1) and 1 more." in said
-
-
 def test_create_prints_the_key_alone(acme: CommandLine) -> None:
     created = acme("keys", "create", "acme", "--name", "importer")
 
@@ -274,11 +239,6 @@ def test_import_takes_a_key_from_standard_input(acme: CommandLine) -> None:
     assert "registered already" in acme.fails(1, "keys", "import", "acme", stdin=secret)
     assert "No key came in" in acme.fails(2, "keys", "import", "acme", stdin="")
     assert "has the form" not in acme.fails(2, "keys", "import", "acme", stdin=b"\xff\xfe")
-
-
-def test_list_says_how_to_begin(acme: CommandLine) -> None:
-    assert "keys create acme" in acme("keys", "list", "acme").stderr
-    assert 'Account not found: "b"' in acme.fails(1, "keys", "list", "b")
 
 
 def test_a_deletion_that_was_cut_off_is_told_and_finished(acme: CommandLine) -> None:

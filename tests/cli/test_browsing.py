@@ -87,13 +87,6 @@ def test_a_page_is_the_terminal_ui_with_the_same_options(acme: CommandLine) -> N
     ]  # fmt: skip
 
 
-def test_a_port_in_use_is_one_line(acme: CommandLine) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = taken.getsockname()[1]
-
-        assert f"Port {port} on 127.0.0.1 is in use" in acme.fails(3, "tui", "--web", str(port))
-
-
 @contextlib.asynccontextmanager
 async def a_page(address: str) -> AsyncIterator[ClientWebSocketResponse]:
     """A page, opened with the address that was printed."""

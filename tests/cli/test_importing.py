@@ -81,29 +81,6 @@ def test_a_dry_run_says_the_same_and_stores_nothing(acme: CommandLine, folder: P
     assert acme("import", str(folder / "a.json"), "--dry-run").stderr.startswith("duplicate")
 
 
-def test_standard_input_and_warnings(acme: CommandLine) -> None:
-    result = acme("import", "-", stdin=a_resume(hobby="x"))
-
-    assert result.exit_code == 0
-    assert result.stderr.startswith("done       standard input: 1 warning (")
-
-
-def test_each_resume_of_a_file_is_told_by_its_place(acme: CommandLine, tmp_path: Path) -> None:
-    people = tmp_path / "people.ndjson"
-    people.write_bytes(b"\n".join([a_resume("Ada"), b"", b"{", a_resume("Bo"), a_resume("Ada")]))
-
-    result = acme("import", str(people))
-
-    assert result.exit_code == 1
-    lines = result.stderr.splitlines()
-    assert lines[0] == f"done       {people}, line 1"
-    assert lines[1].startswith(f"failed     {people}, line 3: Invalid JSON at byte 1")
-    assert lines[2] == f"done       {people}, line 4"
-    assert lines[3].startswith(f"duplicate  {people}, line 5: The same content is stored as ")
-    assert lines[4] == "2 done, 1 failed, 1 duplicate."
-    assert len(acme.answers("list", "--json")["resumes"]) == 2
-
-
 def test_as_data_a_resume_has_its_number_and_place(acme: CommandLine, folder: Path) -> None:
     (folder / "c.json").write_bytes(b"[" + a_resume("Cy") + b",7]")
     (folder / "d.zip").write_bytes(zipped({"x/e.json": a_resume("Eve")}))
@@ -119,20 +96,6 @@ def test_as_data_a_resume_has_its_number_and_place(acme: CommandLine, folder: Pa
         ("d.zip", 1, "member x/e.json"),
     ]
     assert [one["reason"] for one in told] == [None, None, None, "invalid_resume", None]
-
-
-def test_the_same_resume_is_a_duplicate_however_it_is_packed(
-    acme: CommandLine, folder: Path
-) -> None:
-    acme.succeeds("import", str(folder / "a.json"))
-    packed = {"a.json.gz": gzipped(a_resume("Ada")), "a.zip": zipped({"a.json": a_resume("Ada")})}
-    for name, content in packed.items():
-        (folder / name).write_bytes(content)
-
-    result = acme("import", *(str(folder / name) for name in packed))
-
-    assert result.exit_code == 0
-    assert result.stderr.endswith("0 done, 0 failed, 2 duplicate.\n")
 
 
 @pytest.mark.parametrize(
@@ -151,18 +114,6 @@ def test_standard_input_may_be_of_any_kind(acme: CommandLine, content: bytes) ->
     assert result.exit_code == 0
     assert result.stderr.startswith("done       standard input, ")
     assert len(acme.answers("list", "--json")["resumes"]) == 2
-
-
-def test_nothing_of_an_array_that_is_cut_short_is_imported(
-    acme: CommandLine, tmp_path: Path
-) -> None:
-    (tmp_path / "a.json").write_bytes(b"[" + a_resume("Ada") + b",")
-
-    result = acme("import", str(tmp_path / "a.json"))
-
-    assert result.exit_code == 1
-    assert "a.json: Invalid JSON at byte" in result.stderr
-    assert acme.answers("list", "--json")["resumes"] == []
 
 
 def test_a_dry_run_of_a_file_of_several_says_what_an_import_says(
@@ -233,16 +184,6 @@ def test_warnings_are_shown_and_are_no_failure(run: CommandLine) -> None:
 
     assert result.exit_code == 0
     assert "valid      standard input: 1 warning\n           hobby: " in result.stdout
-
-
-def test_json_has_code_issues_and_warnings(run: CommandLine) -> None:
-    result = run("validate", "-", "--json", stdin=b"[")
-
-    assert result.exit_code == 1
-    assert '"code": "invalid_json"' in result.stdout
-    answer = run.answers("--json", "validate", str(_written(run, a_resume())))
-    assert answer["files"][0]["valid"] is True
-    assert answer["files"][0]["code"] is None
 
 
 def _written(run: CommandLine, content: bytes) -> Path:

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from cli.whereabouts import find_roots
-from resumes.store import counters, importers, ledger, requests
+from resumes.store import importers, ledger, requests
 from resumes.store.items import Items, Problem
 from resumes.store.ledger import FileOutcome, FileRow
-from tests.cli.conftest import CommandLine, a_resume, finish, open_home, start, store_resumes
+from tests.cli.conftest import CommandLine, a_resume, finish, open_home, start
 from tests.cli.ledger import ledger_id, record_file
 from tests.resumes.store.builders import an_importer
 from tests.waiting import wait_until
@@ -127,21 +127,6 @@ def test_the_source_is_printed_harmless(acme: CommandLine) -> None:
     assert told["source"] == '{\n "a": "\x1b[31m\\xff\n'
 
 
-def test_a_long_source_is_said_to_be_cut(acme: CommandLine) -> None:
-    record_file(acme, "c1", source=b"x" * 70_000)
-
-    shown = acme("imports", "show", "c1", "--source")
-
-    assert shown.stdout == "x" * 65_536 + "\n"
-    assert shown.stderr == "The ledger keeps the first 64 KiB.\n"
-
-
-def test_no_source_is_kept_of_what_is_done(acme: CommandLine) -> None:
-    record_file(acme, "c1", FileOutcome.DONE, reason=None)
-
-    assert "c1: it is done" in acme.fails(1, "imports", "show", "c1", "--source")
-
-
 def import_one(run: CommandLine, content: bytes, name: str = "x y.json") -> FileRow:
     """The row of a file that was dropped and imported."""
     inbox = run.home / "inbox" / "acme"
@@ -244,16 +229,6 @@ def test_without_an_importer_it_is_said_how_to_come_by_one(filled: CommandLine) 
     assert asked(filled) == [("3", "release")]
 
 
-def test_an_importer_of_another_folder_does_not_count(filled: CommandLine) -> None:
-    watch(filled, "/srv/other")
-
-    answer = filled.answers("imports", "retry", ledger_id("1"), "--json")
-
-    assert answer == {"action": "retry", "asked": 1, "isWatched": False}
-    watch(filled)
-    assert filled.answers("imports", "retry", "--all", "--json")["isWatched"] is True
-
-
 def test_many_are_chosen_by_account_and_reason(filled: CommandLine) -> None:
     filled.succeeds("accounts", "create", "beta")
     record_file(filled, ledger_id("5"), account="beta")
@@ -326,30 +301,6 @@ def test_of_a_file_that_two_accounts_have_it_is_said_whose_is_meant(filled: Comm
     assert "asked     retry, since" in filled.succeeds(*shown, "copy")
     assert "asked     retry, since" not in filled.succeeds(*shown, "acme")
     assert "not found" in filled.fails(1, "imports", "retry", "f" * 24, "--account", "acme")
-
-
-def test_waiting_ends_when_the_time_is_over(filled: CommandLine) -> None:
-    result = filled("imports", "retry", ledger_id("1"), "--wait", "0")
-
-    assert (result.exit_code, result.stdout) == (1, "")
-    assert result.stderr == "Nothing became of 1 file in this time; still asked for.\n"
-    assert asked(filled) == [("1", "retry")]
-
-
-def test_asking_leaves_ledger_and_resumes_alone(filled: CommandLine) -> None:
-    [resume_id] = store_resumes(filled.home, a_resume())
-
-    filled.succeeds("imports", "retry", "--all")
-
-    with open_home(filled.home) as store:
-        assert [file.outcome for file in ledger.list_files(store)] == [
-            "done",
-            "held",
-            "failed",
-            "failed",
-        ]
-        assert counters.list_wrong(store) == []
-    assert filled.answers("list", "--json")["resumes"][0]["id"] == resume_id
 
 
 def test_what_becomes_of_the_files_is_waited_for(acme: CommandLine) -> None:

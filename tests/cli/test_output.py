@@ -2,7 +2,6 @@
 
 import json
 import logging
-import os
 import subprocess
 import sys
 
@@ -11,11 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cli.logs import FORMAT, JsonFormatter, SafeFormatter, WriterHandler
+from cli.logs import JsonFormatter
 from cli.output import (
     Column,
-    instant,
-    limit,
     narrate_by,
     put_fields,
     put_json,
@@ -23,8 +20,7 @@ from cli.output import (
     put_table,
     say,
 )
-from cli.text import cut, safe_json, safe_text, width
-from resumes.log_writer import LogWriter
+from cli.text import cut, safe_text, width
 from resumes.text import is_harmless
 
 COLUMNS = (Column("id"), Column("title", is_flexible=True), Column("n", is_number=True))
@@ -80,11 +76,6 @@ def test_json_keeps_scripts_readable_and_controls_escaped(
     assert json.loads(first) == {"name": "李\x9b\x7f\u202e\ud800"}
 
 
-def test_words_for_numbers_and_times() -> None:
-    assert (limit(None), limit(1_000)) == ("unlimited", "1,000")
-    assert (instant(None), instant("2026-01-31T09:00:00.000Z")) == ("-", "2026-01-31 09:00")
-
-
 def test_a_narrator_gets_what_is_said_in_words_alone(capsys: pytest.CaptureFixture[str]) -> None:
     heard: list[str] = []
     narrate_by(lambda level, words: heard.append(words))
@@ -127,32 +118,9 @@ def test_whatever_the_text_what_is_shown_is_harmless(text: str) -> None:
     assert is_harmless(safe_text(text))
 
 
-def test_json_stays_json() -> None:
-    assert safe_json('{\n"a\u202e": "\x7f"}') == '{\n"a\\u202e": "\\u007f"}'
-
-
-def test_width_counts_cells() -> None:
-    assert (width("abc"), width("日本"), width("é"), width("e\u0301")) == (3, 4, 1, 1)
-
-
-def test_cut_fits_and_says_that_it_cut() -> None:
-    assert cut("abc", 3) == "abc"
-    assert cut("abcd", 3) == "ab…"
-    assert cut("日本語", 4) == "日…"
-
-
 @given(st.text(), st.integers(1, 30))
 def test_cut_never_takes_more_cells_than_there_are(text: str, cells: int) -> None:
     assert width(cut(safe_text(text), cells)) <= cells
-
-
-def test_a_record_is_one_escaped_line_in_utc() -> None:
-    record = logging.LogRecord("resumes.server", logging.WARNING, "", 0, "a\x1b\n%s", ("b",), None)
-    record.created = 0.0
-
-    shown = SafeFormatter(FORMAT, "%Y-%m-%dT%H:%M:%SZ").format(record)
-
-    assert shown == "1970-01-01T00:00:00Z WARNING resumes.server: a\\x1b\\nb"
 
 
 def a_record(message: str, *arguments: object, failed: bool = False) -> logging.LogRecord:
@@ -206,16 +174,3 @@ logging.getLogger("resumes.server").info("a %s", "\\u00fc\\udcff")
 writer.put(b"of other making\\n")
 writer.close()
 """
-
-
-def test_a_record_that_cannot_be_formatted_fails_nobody(capfd: pytest.CaptureFixture[str]) -> None:
-    reading, writing = os.pipe()
-    writer = LogWriter(writing)
-
-    WriterHandler(writer).handle(a_record("%d", "no number"))
-    writer.close()
-    os.close(writing)
-
-    with os.fdopen(reading) as lines:
-        assert lines.read() == ""
-    assert "Logging error" in capfd.readouterr().err

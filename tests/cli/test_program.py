@@ -3,7 +3,6 @@
 import contextlib
 import os
 import signal
-import socket
 import stat
 import subprocess
 import sys
@@ -12,17 +11,15 @@ from pathlib import Path
 
 import click
 import pytest
-from click.testing import CliRunner
 
 from cli import failures
-from cli.exits import EXIT_CODES, ExitCode
+from cli.exits import ExitCode
 from cli.failures import Failed, ReaderGone
 from cli.main import CHAPTERS, resumes
 from cli.signals import stop_event
-from resumes.errors import ErrorCode, InvalidArgument, NotFound, OutcomeUnknown, StoreUnavailable
+from resumes.errors import InvalidArgument, NotFound, OutcomeUnknown, StoreUnavailable
 from resumes.store.sqlite.driver import dbapi
-from tests.cli.commands import iter_commands
-from tests.cli.conftest import CommandLine, a_resume, finish, start, store_resumes
+from tests.cli.conftest import CommandLine, a_resume, finish, iter_commands, start, store_resumes
 
 HEAVY = (
     "sqlalchemy",
@@ -70,17 +67,6 @@ def test_help_imports_nothing_heavy(words: list[str]) -> None:
     assert not set(HEAVY) & set(done.stderr.split())
 
 
-def test_version_is_the_distribution_s(run: CommandLine) -> None:
-    assert run.succeeds("--version").startswith("resumes 0.")
-
-
-def test_nothing_at_all_shows_help_and_is_a_usage_error() -> None:
-    result = CliRunner().invoke(resumes, [], prog_name="resumes")
-
-    assert result.exit_code == 2
-    assert "Begin:" in result.stderr
-
-
 def test_a_home_that_is_not_there_is_exit_3(home: Path) -> None:
     code, _, stderr = finish(start("--home", str(home), "accounts", "list"))
 
@@ -99,18 +85,6 @@ def test_a_corrupt_database_is_exit_3(tmp_path: Path) -> None:
     assert stderr.count("\n") == 1
 
 
-def test_a_newer_store_is_exit_3(acme: CommandLine) -> None:
-    connection = dbapi.connect(acme.home / "resumes.db")
-    connection.execute("UPDATE alembic_version SET version_num = '9999'")
-    connection.commit()
-    connection.close()
-
-    code, _, stderr = finish(start("--home", str(acme.home), "accounts", "list"))
-
-    assert code == 3
-    assert "made by a newer version" in stderr
-
-
 def test_a_locked_database_is_exit_3(acme: CommandLine) -> None:
     connection = dbapi.connect(acme.home / "resumes.db", isolation_level=None)
     connection.execute("PRAGMA locking_mode=EXCLUSIVE")
@@ -126,23 +100,6 @@ def test_a_locked_database_is_exit_3(acme: CommandLine) -> None:
     assert stderr.startswith("Error: ")
     assert stderr.count("\n") == 1
     assert "Traceback" not in stderr
-
-
-def test_a_port_in_use_is_exit_3(home: Path) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as other:
-        port = str(other.getsockname()[1])
-        code, _, stderr = finish(start("--home", str(home), "serve", "--port", port))
-
-    assert code == 3
-    assert f"Error: Port {port} on 127.0.0.1 is in use" in stderr
-
-
-def test_a_reader_that_left_is_told_nothing(acme: CommandLine, closed_pipe: int) -> None:
-    process = start("--home", str(acme.home), "accounts", "list", stdout=closed_pipe)
-
-    code, _, stderr = finish(process)
-
-    assert (code, stderr) == (141, "")
 
 
 def test_a_full_disk_behind_standard_output_is_exit_1(acme: CommandLine) -> None:
@@ -368,22 +325,6 @@ def test_the_unforeseen_goes_to_a_file_for_the_owner_alone(
     assert stat.S_IMODE(report.stat().st_mode) == 0o600
 
 
-def test_without_a_place_for_it_the_unforeseen_names_the_way_to_it(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    assert run_failing(RuntimeError("secret")) == 1
-    assert "RESUMES_DEBUG=1 shows the details" in capsys.readouterr().err
-
-    monkeypatch.setenv("RESUMES_DEBUG", "1")
-    assert run_failing(RuntimeError("secret")) == 1
-    assert "RuntimeError: secret" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize("code", ErrorCode)
-def test_every_error_code_has_an_exit_code_that_is_not_success(code: ErrorCode) -> None:
-    assert EXIT_CODES[code] in (ExitCode.FAILED, ExitCode.USAGE, ExitCode.UNAVAILABLE)
-
-
 def test_the_exit_codes_are_those_that_scripts_rely_on() -> None:
     assert [(code.name, code.value) for code in ExitCode] == [
         ("DONE", 0),
@@ -393,19 +334,6 @@ def test_the_exit_codes_are_those_that_scripts_rely_on() -> None:
         ("INTERRUPTED", 130),
         ("READER_GONE", 141),
     ]
-
-
-def test_store_and_network_are_3_and_what_was_typed_is_2() -> None:
-    by_exit = {
-        exit_code: {code for code, found in EXIT_CODES.items() if found is exit_code}
-        for exit_code in (ExitCode.USAGE, ExitCode.UNAVAILABLE)
-    }
-    assert by_exit[ExitCode.USAGE] == {ErrorCode.INVALID_ARGUMENT}
-    assert by_exit[ExitCode.UNAVAILABLE] == {
-        ErrorCode.STORE_UNAVAILABLE,
-        ErrorCode.OUTCOME_UNKNOWN,
-        ErrorCode.STORE_INCOMPATIBLE,
-    }
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
@@ -471,10 +399,3 @@ class Thing:
     def __del__(self): raise ValueError("told as ever")
 Thing()
 """
-
-
-def test_other_exceptions_that_python_drops_are_told_as_ever() -> None:
-    command = [sys.executable, "-c", OTHER_DROPPED]
-    done = subprocess.run(command, check=True, timeout=60, capture_output=True, text=True)
-
-    assert "ValueError: told as ever" in done.stderr

@@ -15,14 +15,14 @@ from typing import Any, TextIO
 import pytest
 
 from cli.flood import FEW
-from cli.progress import QUIET_S, Meter, describe, metered
-from cli.status_line import StatusLine, can_rewrite
-from cli.steps import LINE_S, Steps, counting, describe_count, describe_move
+from cli.progress import QUIET_S, Meter, describe
+from cli.status_line import StatusLine
+from cli.steps import Steps, counting, describe_move
 from cli.text import width
 from importer.telling import Progress
 from resumes.store.moving import transferring
 from resumes.store.moving.transferring import Stage
-from tests.cli.screens import screen
+from tests.cli.conftest import screen
 
 
 def shown(stream: io.StringIO) -> list[str]:
@@ -40,26 +40,6 @@ def test_what_is_written_appears_above_the_status() -> None:
     assert shown(stream) == ["first", "second", "1 of 3"]
     line.show("2 of 3")
     assert shown(stream) == ["first", "second", "2 of 3"]
-
-
-def test_the_status_waits_for_the_end_of_a_line() -> None:
-    stream = io.StringIO()
-    line = StatusLine(stream)
-    line.show("1 of 3")
-    line.write("begun ")
-    assert shown(stream) == ["begun "]
-    line.show("2 of 3")
-    assert shown(stream) == ["begun "]
-    line.write("and ended\n")
-    assert shown(stream) == ["begun and ended", "2 of 3"]
-
-
-def test_a_stream_that_says_no_columns_is_taken_to_have_80() -> None:
-    stream = io.StringIO()
-    line = StatusLine(stream)
-    line.show("x" * 200)
-    assert line.cells == 79
-    assert shown(stream) == ["x" * 78 + "…"]
 
 
 @pytest.fixture
@@ -94,21 +74,6 @@ def test_a_status_never_wraps(terminal: tuple[int, TextIO]) -> None:
     assert line.cells == 1
     set_columns(ours, 0)
     assert line.cells == 79
-
-
-def test_only_a_terminal_that_knows_how_can_rewrite(
-    terminal: tuple[int, TextIO], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    _, stream = terminal
-    answers = {}
-    for kind in ("xterm-256color", "dumb", ""):
-        monkeypatch.setenv("TERM", kind)
-        answers[kind] = can_rewrite(stream)
-    monkeypatch.delenv("TERM")
-    assert answers == {"xterm-256color": True, "dumb": False, "": False}
-    assert not can_rewrite(stream)
-    monkeypatch.setenv("TERM", "xterm")
-    assert not can_rewrite(io.StringIO())
 
 
 NOTHING = Progress(
@@ -169,36 +134,6 @@ def test_what_failed_always_has_its_line(monkeypatch: pytest.MonkeyPatch) -> Non
     finish(terminal, 100)
     finish(terminal, 100, "failed", "b\x1b[2J\n.json")
     assert terminal.lines[FEW:-1] == ["failed     b\\x1b[2J\\n.json"] * 100
-
-
-def test_after_a_pause_files_have_lines_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    terminal = FakeTerminal(monkeypatch)
-    finish(terminal, 100)
-    terminal.now_s += 60
-    terminal.meter.tick()
-    finish(terminal, 1, name="new.json")
-    assert terminal.lines[-3:] == ["done       80 more files", "done       new.json", ""]
-
-
-def test_the_status_goes_while_nothing_happens(monkeypatch: pytest.MonkeyPatch) -> None:
-    terminal = FakeTerminal(monkeypatch)
-    terminal.meter.progressed(MANY)
-    assert terminal.lines[-1].startswith("12,345 done")
-    terminal.now_s += QUIET_S + 0.1
-    terminal.meter.tick()
-    assert terminal.lines == [""]
-    terminal.meter.progressed(replace(MANY, done=12_346))
-    assert terminal.lines[-1].startswith("12,346 done")
-
-
-def test_without_a_terminal_each_file_has_a_line_and_there_is_no_status(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    with metered(is_wanted=True) as meter:
-        for _ in range(100):
-            meter.progressed(MANY)
-            meter.tell("done", "a.json", None)
-    assert capsys.readouterr().err == "done       a.json\n" * 100
 
 
 @pytest.mark.parametrize(
@@ -274,52 +209,9 @@ def test_rows_are_told_with_their_pace_and_what_is_left() -> None:
     )
 
 
-def test_a_backup_of_a_file_is_told_in_megabytes() -> None:
-    progress = transferring.Progress(Stage.BACKING_UP, "resumes.db", 120_400_000, 352_000_000)
-    assert describe_move(progress, 5.0) == "Backing up: 120 of about 352 MB"
-
-
-def test_a_terminal_has_one_line_that_is_rewritten() -> None:
-    time, stream = Time(), io.StringIO()
-    steps = Steps(StatusLine(stream), monotonic=time)
-    for done in (1, 2, 3):
-        tell(steps, done)
-        time.now_s += 0.06
-    assert "1 of 1,000,000" in stream.getvalue()
-    assert "2 of 1,000,000" not in stream.getvalue(), "drawn more often than is seen"
-    assert "3 of 1,000,000" in stream.getvalue()
-    assert "\n" not in stream.getvalue()
-
-
-def test_elsewhere_there_is_a_line_for_each_stage_and_now_and_then(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    time = Time()
-    steps = Steps(monotonic=time)
-    for done in (0, 1, 2):
-        tell(steps, done)
-    time.now_s += LINE_S
-    tell(steps, 3)
-    tell(steps, 0, "Proving")
-    lines = capsys.readouterr().err.splitlines()
-    assert [line.partition(" of")[0] for line in lines] == [
-        "Copying: 0",
-        "Copying: 3",
-        "Proving: 0",
-    ]
-
-
 class Stream(io.StringIO):
     def isatty(self) -> bool:
         return True
-
-
-def test_what_is_known_of_a_count_is_said() -> None:
-    assert describe_count("wrote", 1_234, None, "rows", None) == "wrote 1,234 rows"
-    assert describe_count("wrote", 10, 100, "rows", None) == "wrote 10 of 100 rows"
-    assert (
-        describe_count("wrote", 10, 610, "rows", 10.0) == "wrote 10 of 610 rows, about 1 min left"
-    )
 
 
 def test_a_terminal_has_the_count_on_its_last_line_and_none_in_the_end(
@@ -334,9 +226,3 @@ def test_a_terminal_has_the_count_on_its_last_line_and_none_in_the_end(
             count("wrote", done)
     lines = terminal.getvalue().split("\r\x1b[K")
     assert lines == ["", "wrote 1 of 9 rows", "wrote 3 of 9 rows", ""]
-
-
-def test_where_there_is_no_terminal_nothing_is_counted(capsys: pytest.CaptureFixture[str]) -> None:
-    with counting("rows") as count:
-        count("wrote", 1)
-    assert capsys.readouterr().err == ""

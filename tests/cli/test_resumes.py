@@ -6,9 +6,8 @@ from typing import Any
 
 import pytest
 
-from cli import listing
 from cli.text import safe_text, width
-from resumes.analyzer import parse, parse_imported, public_view
+from resumes.analyzer import parse, parse_imported
 from resumes.analyzer.reading import TO
 from tests.cli.conftest import CommandLine, a_resume, on_terminal, store_resumes
 from tests.resumes.analyzer.jsonresume.comparing import characters
@@ -82,22 +81,6 @@ def test_a_filter_that_nothing_passes_is_named(acme: CommandLine) -> None:
     assert "Nothing to search for" in acme.fails(2, "list", "--filter", " ")
 
 
-def test_resumes_that_are_not_searched_in_time_are_counted(
-    acme: CommandLine, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    store_resumes(acme.home, a_resume("Ada"), a_resume("Bo"))
-    monkeypatch.setattr(listing, "PATIENCE_S", 0)
-
-    listed = acme("list", "--filter", "ada")
-
-    assert "2 resumes could not be searched yet" in listed.stderr
-    assert acme.answers("list", "--filter", "ada", "--json")["unindexed"] == 2
-
-
-def test_a_malformed_cursor_is_named(acme: CommandLine) -> None:
-    assert 'Invalid cursor "x\\x1b"' in acme.fails(2, "list", "--cursor", "x\x1b")
-
-
 def test_without_an_account_the_only_one_is_meant(acme: CommandLine) -> None:
     acme.succeeds("accounts", "create", "beta")
 
@@ -106,12 +89,6 @@ def test_without_an_account_the_only_one_is_meant(acme: CommandLine) -> None:
     assert message == "Several accounts exist: choose one with --account. acme, beta"
     assert acme.succeeds("list", "--account", "beta") == ""
     assert 'Account not found: "gamma"' in acme.fails(1, "list", "--account", "gamma")
-
-
-def test_without_any_account_the_way_to_one_is_told(run: CommandLine) -> None:
-    run.succeeds("plans", "set", "free", "--max-resumes", "5")
-
-    assert "`resumes accounts create NAME` makes one" in run.fails(1, "list")
 
 
 def test_json_is_the_stored_resume_whole_in_its_order(acme: CommandLine) -> None:
@@ -127,16 +104,6 @@ def test_json_is_the_stored_resume_whole_in_its_order(acme: CommandLine) -> None
     assert shown["isImported"] is True
     [item] = shown["sections"]["skills"]["items"]
     assert (item["record"], item["showTitle"], item["showTags"]) == ("skills", True, False)
-
-
-def test_people_get_a_page(acme: CommandLine) -> None:
-    [resume_id] = store_resumes(acme.home, a_resume("Ada"))
-
-    lines = acme.succeeds("show", resume_id).splitlines()
-
-    assert lines[0] == "Ada Resume"
-    assert lines[1].startswith(f"{resume_id}, created ")
-    assert "    Analyst and metaphysician." in lines
 
 
 def test_an_id_that_is_not_there_is_named_with_the_way_on(acme: CommandLine) -> None:
@@ -176,16 +143,6 @@ def test_all_is_one_resume_on_each_line(acme: CommandLine) -> None:
     names = [json.loads(line)["header"]["name"] for line in exported.stdout.splitlines()]
     assert names == [f"Ada {number}" for number in range(5)]
     assert exported.stderr == "Exported 5 resumes.\n"
-
-
-def test_content_is_what_the_api_gives_by_id(acme: CommandLine) -> None:
-    body = a_resume("Ada", title="", unknown=1)
-    [resume_id] = store_resumes(acme.home, body)
-
-    exported = json.loads(acme.succeeds("export", resume_id))
-
-    assert exported == public_view(parse(body).document)
-    assert "isImported" not in exported
 
 
 def test_files_are_named_after_the_download_and_the_id(acme: CommandLine, tmp_path: Path) -> None:

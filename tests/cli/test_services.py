@@ -17,8 +17,8 @@ import pytest
 
 from cli.samples import find_samples
 from resumes.store import keys
-from tests.cli.conftest import CommandLine, a_resume, finish, open_home, start
-from tests.cli.processes import is_alive, wait_until
+from tests.cli.conftest import CommandLine, a_resume, finish, is_alive, open_home, start
+from tests.waiting import wait_until
 
 
 def test_it_ends_with_the_process_that_started_it(acme: CommandLine) -> None:
@@ -36,29 +36,6 @@ def test_it_ends_with_the_process_that_started_it(acme: CommandLine) -> None:
     process.stdout.close()
     assert process.stderr is not None
     process.stderr.close()
-
-
-def test_people_are_told_where_it_listens(run: CommandLine) -> None:
-    process = start("--home", str(run.home), "serve", "--port", "0")
-    assert process.stderr is not None
-    line = process.stderr.readline()
-    process.terminate()
-
-    assert line.startswith("The API listens at http://127.0.0.1:")
-    assert finish(process)[0] == 0
-    assert (run.home / "resumes.db").exists()
-
-
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (["--port", "70000"], 'Invalid --port "70000": use a whole number'),
-        (["--workers", "0"], 'Invalid --workers "0": use a whole number from 1 to 64'),
-        (["--tls-cert", "nowhere.pem"], "'nowhere.pem' does not exist"),
-    ],
-)
-def test_a_bad_flag_is_told(run: CommandLine, words: list[str], message: str) -> None:
-    assert message in run.fails(2, "serve", *words)
 
 
 def test_a_tls_key_needs_its_certificate(run: CommandLine, tmp_path: Path) -> None:
@@ -136,18 +113,6 @@ def test_a_second_start_changes_nothing_and_a_killed_parent_takes_its_children_a
     second.kill()
     finish(second)
     wait_until(lambda: not any(map(is_alive, family)), within_s=40)
-
-
-@pytest.mark.slow
-def test_a_key_that_was_taken_from_its_file_is_not_spoken_of_again(run: CommandLine) -> None:
-    run.succeeds("accounts", "create", "default")
-    run.succeeds("keys", "create", "default")
-
-    process, running = started(run)
-    process.terminate()
-    finish(process, within_s=40)
-
-    assert running["keyFile"] is None
 
 
 @pytest.mark.slow
@@ -245,16 +210,6 @@ def test_a_second_up_on_the_same_home_is_refused_by_name(run: CommandLine) -> No
     assert finish(process, within_s=40)[0] == 0
 
 
-def test_a_first_key_that_cannot_be_written_is_left_nowhere(run: CommandLine) -> None:
-    (run.home / "first-key").mkdir(parents=True)
-    code, _, errors = finish(start("--home", str(run.home), "up", "--port", "0"))
-    assert code == 1
-    assert "The new key could not be shown (Is a directory), so it was revoked" in errors
-    assert [path.name for path in run.home.iterdir() if path.name.startswith(".")] == []
-    with open_home(run.home) as store:
-        assert [key.state for key in keys.list_keys(store)] == ["revoked"]
-
-
 @pytest.fixture
 def done(run: CommandLine) -> CommandLine:
     """The command line on the home of a demo that was there."""
@@ -340,15 +295,6 @@ def test_a_taken_port_that_nobody_asked_for_is_no_obstacle(done: CommandLine) ->
     assert not json.loads(begun)["url"].endswith(taken)
 
 
-def test_json_is_one_answer(done: CommandLine) -> None:
-    answer = json.loads(done.succeeds("demo", "--once", "--json"))
-
-    assert answer["home"] == str(done.home)
-    assert answer["files"] == []
-    assert answer["key"].startswith("enh_live_")
-    assert answer["resumes"]
-
-
 @pytest.mark.slow
 def test_a_home_of_nobody_s_is_temporary_and_kept_only_after_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -375,12 +321,6 @@ def test_a_home_of_nobody_s_is_temporary_and_kept_only_after_once(
     assert not Path(json.loads(begun)["home"]).exists()
 
 
-def test_without_its_key_a_demo_lists_from_the_store(done: CommandLine) -> None:
-    (done.home / "demo-key").unlink()
-
-    assert json.loads(done.succeeds("demo", "--once", "--json"))["key"] is None
-
-
 def test_a_home_with_accounts_of_others_is_refused_and_nothing_is_added(acme: CommandLine) -> None:
     before = acme.answers("accounts", "list", "--json")
 
@@ -391,17 +331,6 @@ def test_a_home_with_accounts_of_others_is_refused_and_nothing_is_added(acme: Co
         "--home, or none"
     )
     assert acme.answers("accounts", "list", "--json") == before
-
-
-def test_a_port_that_was_asked_for_and_is_taken_ends_it_before_anything_is_made(
-    run: CommandLine,
-) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as other:
-        port = str(other.getsockname()[1])
-        message = run.fails(3, "demo", "--port", port)
-
-    assert message.startswith(f"Port {port} on 127.0.0.1 is in use")
-    assert not run.home.exists()
 
 
 def test_a_demo_whose_good_samples_fail_is_exit_1(run: CommandLine) -> None:

@@ -9,12 +9,11 @@ from pathlib import Path
 import pytest
 from sqlalchemy import text
 
-from resumes.store import accounts, importers, migrations, open_store
-from resumes.store.importers import Finding, State
+from resumes.store import accounts, migrations, open_store
 from resumes.store.sqlite.database import sqlite_engine
 from tests import postgres
 from tests.cli.conftest import CommandLine, a_resume, finish, open_home, start, store_resumes
-from tests.resumes.store.builders import a_file, an_importer
+from tests.resumes.store.builders import a_file
 from tests.system.outputs import a_stuck_terminal
 from tests.waiting import wait_until
 
@@ -35,11 +34,6 @@ def test_older_backups_go_when_the_new_one_is_there(acme: CommandLine, tmp_path:
     assert second["removed"] == [first["path"]]
     assert [str(path) for path in folder.iterdir()] == [second["path"]]
     assert second["sizeBytes"] == Path(second["path"]).stat().st_size
-
-
-def test_a_backup_needs_a_store(run: CommandLine, tmp_path: Path) -> None:
-    assert "No store yet" in run.fails(3, "db", "backup", str(tmp_path / "backup.db"))
-    assert not (tmp_path / "backup.db").exists()
 
 
 def test_to_keep_some_a_folder_is_needed(acme: CommandLine, tmp_path: Path) -> None:
@@ -72,14 +66,6 @@ def test_a_log_that_was_left_behind_gets_no_backup(
         f"{log} would be taken for a part of {tmp_path / 'backup.db'}: remove it, or name another file"
     )
     assert not (tmp_path / "backup.db").exists()
-
-
-def test_a_backup_follows_no_link_that_leads_nowhere(acme: CommandLine, tmp_path: Path) -> None:
-    link = tmp_path / "link"
-    link.symlink_to(tmp_path / "nowhere")
-    assert "name another file, or a folder" in acme.fails(1, "db", "backup", str(link))
-    assert link.is_symlink()
-    assert not (tmp_path / "nowhere").exists()
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
@@ -252,13 +238,6 @@ def test_a_target_with_content_is_refused_by_name(acme: CommandLine, tmp_path: P
     acme.succeeds("accounts", "create", "late")
 
 
-def test_a_source_that_is_not_there_is_not_made(run: CommandLine, tmp_path: Path) -> None:
-    source = tmp_path / "absent.db"
-    words = run.fails(3, "db", "copy", f"sqlite:///{source}", f"sqlite:///{tmp_path / 'to.db'}")
-    assert "Database not found" in words
-    assert not source.exists()
-
-
 def test_passwords_of_addresses_appear_nowhere(
     acme: CommandLine, shared_postgres: postgres.Server, tmp_path: Path
 ) -> None:
@@ -327,17 +306,6 @@ def test_what_is_wrong_is_said_with_its_remedy_and_ends_with_1(acme: CommandLine
     assert "1 thing to put right" in checked.stderr
 
 
-def test_findings_are_printed_as_json(acme: CommandLine) -> None:
-    assert acme.answers("db", "check", "--json") == {
-        "ok": True, "accounts": 1, "resumes": 0, "findings": [],
-    }  # fmt: skip
-    harm(acme)
-    checked = acme("db", "check", "--json")
-    assert checked.exit_code == 1
-    assert '"defect": "counter"' in checked.stdout
-    assert '"count": 5' in checked.stdout
-
-
 def test_all_is_well(acme: CommandLine) -> None:
     result = acme("doctor")
 
@@ -345,20 +313,6 @@ def test_all_is_well(acme: CommandLine) -> None:
     assert all(line.startswith("well   ") for line in result.stdout.splitlines())
     assert result.stderr == "All is well.\n"
     assert acme.answers("doctor", "--json")["ok"] is True
-
-
-def test_importers_are_shown(acme: CommandLine) -> None:
-    finding = Finding("closed", State.DEGRADED, "Cannot write in \x1b: chown it.")
-    with open_home(acme.home) as store:
-        importers.announce(store, an_importer(state=State.DEGRADED, findings=(finding,)))
-
-    result = acme("doctor")
-
-    assert result.exit_code == 1
-    assert "WRONG  importer  watches /srv/inbox (process 4711 on host)" in result.stdout
-    assert "                 Cannot write in \\x1b: chown it\n" in result.stdout
-    told = json.loads(acme("doctor", "--json").stdout)["findings"][-1]
-    assert (told["subject"], told["ok"]) == ("importer", False)
 
 
 def test_something_wrong_is_exit_1_and_has_a_remedy(acme: CommandLine) -> None:
@@ -370,16 +324,6 @@ def test_something_wrong_is_exit_1_and_has_a_remedy(acme: CommandLine) -> None:
     assert "WRONG  inbox" in result.stdout
     assert f"--home {acme.home} accounts create nobody, or rename the folder" in result.stdout
     assert result.stderr == "1 thing to put right.\n"
-
-
-def test_files_that_nobody_takes_are_named(acme: CommandLine) -> None:
-    (acme.home / "inbox" / "acme").mkdir(parents=True, exist_ok=True)
-    (acme.home / "inbox" / "acme" / "cv.pdf").touch()
-
-    result = acme("doctor")
-
-    assert result.exit_code == 0
-    assert 'inbox/acme: "cv.pdf" (its ending)' in result.stdout
 
 
 def test_what_wants_a_look_is_told_and_is_no_failure(acme: CommandLine) -> None:
@@ -395,11 +339,3 @@ def test_what_wants_a_look_is_told_and_is_no_failure(acme: CommandLine) -> None:
     told = acme.answers("doctor", "--json")
     assert told["ok"] is True
     assert [one["ok"] for one in told["findings"] if one["remedy"] is not None] == [True]
-
-
-def test_no_home_yet_is_told_and_nothing_is_made(run: CommandLine) -> None:
-    result = run("doctor")
-
-    assert result.exit_code == 1
-    assert f"WRONG  home      {run.home} is not there" in result.stdout
-    assert not run.home.exists()

@@ -11,10 +11,9 @@ import pytest
 from cli.flood import FEW
 from cli.status_line import REWRITE
 from resumes.store import accounts, search
-from tests.cli.conftest import CommandLine, a_resume, finish, on_terminal, open_home, start
-from tests.cli.processes import wait_until
-from tests.cli.screens import screen
+from tests.cli.conftest import CommandLine, a_resume, finish, on_terminal, open_home, screen, start
 from tests.importer.builders import bound_by_permissions
+from tests.waiting import wait_until
 
 
 @pytest.fixture
@@ -86,10 +85,6 @@ def test_files_in_root_itself_belong_to_the_account_named(
 
     assert result.exit_code == 0
     assert "1 done, 0 failed." in result.stderr
-
-
-def test_a_folder_that_is_not_there_is_a_usage_error(acme: CommandLine) -> None:
-    assert "'nowhere' does not exist" in acme.fails(2, "watch", "nowhere")
 
 
 def test_ctrl_c_ends_it_in_order(acme: CommandLine, inbox: Path) -> None:

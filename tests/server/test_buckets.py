@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from server.buckets import BOOT_ID, PROBES, WORDS, Buckets, boot_clock_ns, find_boot
+from server.buckets import BOOT_ID, WORDS, Buckets, find_boot
 
 NOW_NS = 1_000_000
 
@@ -60,16 +60,6 @@ def test_a_key_has_one_slot_in_every_process(a_table: Callable[..., Buckets]) ->
     assert theirs.find_slot("key_b", NOW_NS) is None
 
 
-def test_keys_have_slots_of_their_own(a_table: Callable[..., Buckets]) -> None:
-    table = a_table(slots=PROBES)
-    names = [f"key_{number}" for number in range(PROBES)]
-
-    slots = [use(table, name, until_ns=9_000_000) for name in names]
-
-    assert sorted(slots) == [WORDS * (1 + number) for number in range(PROBES)]
-    assert [table.find_slot(name, NOW_NS) for name in names] == slots
-
-
 def test_a_slot_that_is_full_again_is_given_to_another_key(
     a_table: Callable[..., Buckets],
 ) -> None:
@@ -98,16 +88,6 @@ def test_of_a_crowded_table_the_key_that_used_least_is_forgotten(
     assert table.find_slot("key_b", NOW_NS) is not None
 
 
-def test_the_table_is_there_for_whoever_comes_later(
-    path: Path, a_table: Callable[..., Buckets]
-) -> None:
-    first = Buckets(path, slots=16, boot=7)
-    slot = use(first, "key_a", until_ns=9_000_000)
-    first.close()
-
-    assert a_table().find_slot("key_a", NOW_NS) == slot
-
-
 def test_another_start_of_the_machine_begins_anew(a_table: Callable[..., Buckets]) -> None:
     use(a_table(boot=7), "key_a", until_ns=9_000_000)
 
@@ -119,14 +99,6 @@ def test_the_start_of_the_machine_is_told_by_the_system(tmp_path: Path) -> None:
     if BOOT_ID.exists():
         assert find_boot() == find_boot() > 1
     assert find_boot(tmp_path / "none") == 1
-
-
-def test_the_clock_is_that_of_all_processes() -> None:
-    before = boot_clock_ns()
-    code = "from server.buckets import boot_clock_ns; print(boot_clock_ns())"
-    elsewhere = int(subprocess.check_output([sys.executable, "-c", code]))
-
-    assert before < elsewhere < boot_clock_ns()
 
 
 @pytest.fixture

@@ -5,13 +5,11 @@ import functools
 import json
 import select
 import socket
-import threading
 from collections.abc import Callable
 
 import httpx
 import pytest
 
-from server.connections import find_room
 from tests.server.builders import RESUMES, Client, a_body, error_of
 from tests.server.refused import JSON, MAX_BYTES, a_create, a_request
 from tests.server.serving import Place, a_connection, exchange, read_all
@@ -324,6 +322,8 @@ def test_bodies_beyond_the_memory_for_them_are_503_and_the_memory_comes_back(
         assert client.create(a_body()).status_code == 201  # one that has room
 
     wait_until(lambda: client.create(b" " * 2_000_000).status_code == 400)
+    # Nor is anything kept of what came before on a connection that goes on.
+    assert [client.create(b" " * 2_000_000).status_code for _ in range(4)] == [400] * 4
     client.close()
 
 
@@ -379,25 +379,3 @@ def is_told(client: Client, sent: bytes, expected: list[int]) -> bool:
     with a_connection(client.url) as connection:
         connection.sendall(sent)
         return statuses(read_all(connection)) == expected
-
-
-def test_clients_at_once_each_have_their_own_answers(place: Place) -> None:
-    clients = [place.client() for _ in range(8)]
-    found: dict[str, list[str]] = {}
-
-    def run(client: Client) -> None:
-        found[client.account] = [client.create(a_body()).json()["id"] for _ in range(20)]
-
-    threads = [threading.Thread(target=run, args=(client,)) for client in clients]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-
-    for client in clients:
-        assert client.ids() == found[client.account]
-        client.close()
-
-
-def test_what_is_wanted_of_connections_is_had_where_there_is_room() -> None:
-    assert find_room(10) == 10

@@ -28,18 +28,15 @@ from resumes.analyzer.kinds import (
     Text,
     Texts,
 )
-from resumes.analyzer.sections import DATE_RANGE, LAYOUTS, SECTION_TYPES
+from resumes.analyzer.sections import LAYOUTS
 from resumes.errors import ResumesError
-from resumes.store.listing import DEFAULT_LIMIT
 from server.idempotency import FORM
 from server.openapi import build_document, document_bytes
-from server.openapi.answers import HEADERS, RATE_LIMITS, header_references, json_answer
 from server.openapi.api_paths import WITH_KEY, api_paths
 from server.openapi.errors import ERRORS, ErrorAnswer, error_responses
-from server.openapi.kinds import fields_schema, or_null, reference, value_schema
-from server.openapi.open_paths import open_paths
+from server.openapi.kinds import reference, value_schema
 from server.openapi.parameters import PARAMETERS
-from server.openapi.resume import EXAMPLE, component_name, resume_components
+from server.openapi.resume import EXAMPLE, resume_components
 from server.openapi.shapes import RESUME_ID, SHAPES
 from server.rate_limits import REFUSAL
 from server.responses import STATUSES
@@ -122,38 +119,6 @@ def test_every_operation_tells_of_what_any_request_with_a_key_can_meet() -> None
             assert statuses <= item[method]["responses"].keys()
 
 
-def test_a_created_resume_leads_to_what_can_be_done_with_it() -> None:
-    links = api_paths()["/api/v1/resumes"]["post"]["responses"]["201"]["links"]
-    assert {link["operationId"] for link in links.values()} == {"getResume", "deleteResume"}
-
-
-def test_nothing_outside_the_api_needs_a_key() -> None:
-    for item in open_paths().values():
-        assert item["get"]["security"] == []
-        assert "401" not in item["get"]["responses"]
-
-
-def test_readiness_is_told_with_200_and_503() -> None:
-    answers = open_paths()["/readyz"]["get"]["responses"]
-    told = {
-        status: answers[status]["content"]["application/json"]["example"]["status"]
-        for status in ("200", "503")
-    }
-    assert told == {"200": "ready", "503": "not ready"}
-
-
-def test_every_answer_bears_the_id_of_its_request() -> None:
-    assert list(header_references()) == ["X-Request-Id"]
-    assert HEADERS["X-Request-Id"]["required"]
-
-
-def test_the_headers_of_an_answer_are_described_once_for_all() -> None:
-    answer = json_answer("A page.", {"type": "object"}, {}, *RATE_LIMITS)
-    for name, described in answer["headers"].items():
-        assert described == {"$ref": f"#/components/headers/{name}"}
-        assert name in HEADERS
-
-
 def test_every_status_of_a_domain_error_is_described() -> None:
     assert set(STATUSES.values()) <= {each.status for each in ERRORS}
 
@@ -176,10 +141,6 @@ def test_too_many_requests_are_told_in_the_words_of_the_limit() -> None:
 def test_an_idempotency_key_has_the_form_that_the_service_asks_for(key: str) -> None:
     described = re.search(PARAMETERS["IdempotencyKey"]["schema"]["pattern"], key)
     assert bool(described) == bool(FORM.fullmatch(key.encode()))
-
-
-def test_the_page_size_is_any_integer_as_it_is_brought_inside() -> None:
-    assert PARAMETERS["Limit"]["schema"] == {"type": "integer", "default": DEFAULT_LIMIT}
 
 
 NOTHING: dict[str, Any] = {"components": {}}
@@ -207,25 +168,6 @@ def test_a_schema_accepts_what_its_kind_accepts(kind: Kind, right: Any, wrong: A
     schema = value_schema(kind)
     assert is_valid(NOTHING, schema, right)
     assert wrong is ... or not is_valid(NOTHING, schema, wrong)
-
-
-@pytest.mark.parametrize("kind", [Text(), Number(), Choice(LAYOUTS), Flag(), OPAQUE, Texts()])
-def test_what_may_be_null_may_be_so_beside_its_values(kind: Kind) -> None:
-    assert is_valid(NOTHING, or_null(value_schema(kind)), None)
-    assert kind is OPAQUE or not is_valid(NOTHING, value_schema(kind), None)
-
-
-def test_a_date_range_is_described_once_for_all_that_have_one() -> None:
-    schema = fields_schema({"dateRange": DATE_RANGE})
-    assert schema["properties"]["dateRange"] == {
-        "anyOf": [{"$ref": "#/components/schemas/DateRange"}, {"type": "null"}]
-    }
-
-
-def test_usual_values_are_told_in_words() -> None:
-    assert "Usually 0 to 4: mind" in value_schema(Number(0, 4, "mind"))["description"]
-    assert "Ivy League" in value_schema(Choice(LAYOUTS))["description"]
-    assert "Known: a, b." in value_schema(KnownText(frozenset("ba"), "font"))["description"]
 
 
 SHAPES_ALONE: dict[str, Any] = {"components": {"schemas": SHAPES}}
@@ -353,14 +295,3 @@ def test_how_json_is_written_is_not_for_the_schema_to_see(body: bytes) -> None:
     assert SCHEMA.is_valid(json.loads(body))
     with pytest.raises(ResumesError):
         analyzer.parse(body)
-
-
-def test_every_section_type_has_its_schema() -> None:
-    components = resume_components(DEFAULT_FORMAT)
-    assert {component_name(name) for name in SECTION_TYPES} <= components.keys()
-
-
-def test_what_is_shown_has_only_the_four_fields_of_create() -> None:
-    shown = schema_of(DEFAULT_FORMAT, "ShownResume")
-    assert shown.is_valid(EXAMPLE)
-    assert not shown.is_valid(EXAMPLE | {"isImported": True})

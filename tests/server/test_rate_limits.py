@@ -137,13 +137,6 @@ def test_a_refused_request_takes_nothing(limits: Callable[..., RateLimits], mome
     assert ada.admitted(10) == 1
 
 
-def test_r2_servers_of_a_home_count_together(limits: Callable[..., RateLimits]) -> None:
-    ours, theirs = limits(rate_per_minute=3), limits(rate_per_minute=3)
-    assert Asking(ours).admitted(2) == 2
-    assert Asking(theirs).admitted(5) == 1
-    assert Asking(ours).admit() == 20
-
-
 A_PROCESS = """
 import sys
 from resumes.settings import Settings
@@ -202,15 +195,6 @@ def test_a_plan_says_otherwise_for_each_window_and_no_window_tells_nothing(
     assert free.headers == free.tell() == {}
 
 
-def test_a_plan_that_changes_counts_at_once(limits: Callable[..., RateLimits]) -> None:
-    same = limits(rate_per_minute=10)
-    Asking(same).admitted(5)
-
-    half_used = Asking(same, "key_a", 100, None, None)
-
-    assert half_used.admitted(1_000) == 50
-
-
 # what the headers say
 
 
@@ -264,18 +248,6 @@ def test_the_wait_is_until_one_token_in_whole_seconds(
 
 
 # clocks
-
-
-def test_a_clock_that_began_anew_forgets_what_is_too_far_ahead(
-    limits: Callable[..., RateLimits], moments: Clock
-) -> None:
-    ada = Asking(limits(rate_per_minute=3))
-    ada.admitted(3)
-
-    moments.now_ns -= 61 * SECOND_NS
-
-    assert ada.tell()["remaining"] == 3
-    assert ada.admitted(5) == 3
 
 
 def test_the_wall_clock_changes_only_what_is_told(

@@ -135,12 +135,6 @@ def test_tls_is_served_with_a_certificate(tmp_path: Path) -> None:
 # The end
 
 
-def test_the_store_is_closed_at_the_end(tmp_path: Path) -> None:
-    with serve_here(tmp_path) as place:
-        assert place.store.lane.is_alive
-    assert not place.store.lane.is_alive
-
-
 def is_refused(url: str) -> bool:
     try:
         with a_connection(url):
