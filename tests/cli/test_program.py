@@ -16,7 +16,6 @@ from cli import failures
 from cli.exits import ExitCode
 from cli.failures import Failed, ReaderGone
 from cli.main import CHAPTERS, resumes
-from cli.signals import stop_event
 from resumes.errors import InvalidArgument, NotFound, OutcomeUnknown, StoreUnavailable
 from resumes.store.sqlite.driver import dbapi
 from tests.cli.conftest import CommandLine, a_resume, finish, iter_commands, start, store_resumes
@@ -336,16 +335,6 @@ def test_the_exit_codes_are_those_that_scripts_rely_on() -> None:
     ]
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_the_first_signal_sets_the_event(number: signal.Signals) -> None:
-    before = signal.getsignal(number)
-    with stop_event() as stop:
-        assert not stop.is_set()
-        os.kill(os.getpid(), number)
-        assert stop.wait(60)
-    assert signal.getsignal(number) is before
-
-
 IN_THE_MIDDLE = """
 import os, signal
 from cli.signals import stop_event
@@ -359,15 +348,6 @@ with stop_event() as stop:
 def test_a_signal_in_the_middle_of_waiting_does_not_block_for_ever() -> None:
     # In a process of its own: should it block, it blocks signals too, and only a kill ends it.
     subprocess.run([sys.executable, "-c", IN_THE_MIDDLE], check=True, timeout=60)
-
-
-def test_a_process_ends_with_its_standard_input() -> None:
-    program = "import cli.signals, signal; cli.signals.end_with_standard_input(); signal.pause()"
-    with subprocess.Popen([sys.executable, "-c", program], stdin=subprocess.PIPE) as process:
-        assert process.poll() is None
-        assert process.stdin is not None
-        process.stdin.close()
-        assert process.wait(60) == -signal.SIGTERM
 
 
 DROPPED_BY_PYTHON = """

@@ -6,7 +6,6 @@ import os
 import pty
 import select
 import struct
-import sys
 import termios
 from collections.abc import Iterator
 from dataclasses import replace
@@ -14,10 +13,9 @@ from typing import Any, TextIO
 
 import pytest
 
-from cli.flood import FEW
-from cli.progress import QUIET_S, Meter, describe
+from cli.progress import describe
 from cli.status_line import StatusLine
-from cli.steps import Steps, counting, describe_move
+from cli.steps import describe_move
 from cli.text import width
 from importer.telling import Progress
 from resumes.store.moving import transferring
@@ -89,53 +87,6 @@ def so_far(**fields: Any) -> Progress:
 MANY = so_far(done=12_345, failed=3, waiting=88_000, waiting_bytes=352_000_000)
 
 
-class FakeTerminal:
-    """Standard error is a terminal, with a meter on a clock that stands still."""
-
-    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.now_s = 1_000.0
-        self._stream = io.StringIO()
-        line = StatusLine(self._stream)
-        monkeypatch.setattr(sys, "stderr", line)
-        self.meter = Meter(line, monotonic=lambda: self.now_s)
-
-    @property
-    def lines(self) -> list[str]:
-        """What it shows; the last one is the status."""
-        return screen(self._stream.getvalue())
-
-
-def finish(terminal: FakeTerminal, count: int, outcome: str = "done", name: str = "a.json") -> None:
-    """So many files came to their end at once."""
-    for _ in range(count):
-        terminal.meter.tell(outcome, name, None)
-
-
-def test_of_many_the_rest_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
-    terminal = FakeTerminal(monkeypatch)
-    terminal.meter.progressed(so_far(waiting=1_000, waiting_bytes=4_000_000))
-    assert terminal.lines == ["0 done; 1,000 waiting (4 MB)"]
-    finish(terminal, 500)
-    terminal.now_s += 1
-    terminal.meter.progressed(so_far(done=500, waiting=500, waiting_bytes=2_000_000))
-    *lines, status = terminal.lines
-    assert lines == ["done       a.json"] * FEW
-    assert status == "500 done; 500 waiting (2 MB), 500 files/s, a few seconds left"
-
-    finish(terminal, 500)
-    terminal.meter.progressed(so_far(done=1_000))
-    terminal.now_s += QUIET_S + 0.1
-    terminal.meter.tick()
-    assert terminal.lines[FEW:] == ["done       980 more files", ""]
-
-
-def test_what_failed_always_has_its_line(monkeypatch: pytest.MonkeyPatch) -> None:
-    terminal = FakeTerminal(monkeypatch)
-    finish(terminal, 100)
-    finish(terminal, 100, "failed", "b\x1b[2J\n.json")
-    assert terminal.lines[FEW:-1] == ["failed     b\\x1b[2J\\n.json"] * 100
-
-
 @pytest.mark.parametrize(
     ("cells", "text"),
     [
@@ -182,21 +133,10 @@ def test_it_says_what_is_known(
     assert describe(replace(MANY, **fields), files_per_s, 200) == text
 
 
-class Time:
-    now_s = 0.0
-
-    def __call__(self) -> float:
-        return self.now_s
-
-
 def a_progress(
     done: int, *, stage: Stage = Stage.COPYING, what: str = "documents"
 ) -> transferring.Progress:
     return transferring.Progress(stage, what, done, 1_000_000)
-
-
-def tell(steps: Steps, done: int, stage: str = "Copying") -> None:
-    steps.tell(stage, done, lambda per_s: f"{stage}: {done} of 1,000,000")
 
 
 def test_rows_are_told_with_their_pace_and_what_is_left() -> None:
@@ -207,22 +147,3 @@ def test_rows_are_told_with_their_pace_and_what_is_left() -> None:
     assert describe_move(a_progress(1_000_000, stage=Stage.PROVING), 12_000.4) == (
         "Comparing both: 1,000,000 of 1,000,000 rows"
     )
-
-
-class Stream(io.StringIO):
-    def isatty(self) -> bool:
-        return True
-
-
-def test_a_terminal_has_the_count_on_its_last_line_and_none_in_the_end(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    terminal = Stream()
-    monkeypatch.setattr(sys, "stderr", terminal)
-    monkeypatch.setenv("TERM", "xterm")
-    times = iter([0.0, 0.05, 0.2])
-    with counting("rows", 9, monotonic=lambda: next(times)) as count:
-        for done in (1, 2, 3):
-            count("wrote", done)
-    lines = terminal.getvalue().split("\r\x1b[K")
-    assert lines == ["", "wrote 1 of 9 rows", "wrote 3 of 9 rows", ""]

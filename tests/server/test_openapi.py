@@ -2,7 +2,6 @@
 
 import copy
 import json
-import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -15,29 +14,12 @@ from hypothesis import HealthCheck, given, settings
 
 from resumes import analyzer
 from resumes.analyzer import DEFAULT_FORMAT, Format
-from resumes.analyzer.kinds import (
-    OPAQUE,
-    Choice,
-    Colour,
-    Column,
-    Flag,
-    Group,
-    Kind,
-    KnownText,
-    Number,
-    Text,
-    Texts,
-)
-from resumes.analyzer.sections import LAYOUTS
 from resumes.errors import ResumesError
-from server.idempotency import FORM
 from server.openapi import build_document, document_bytes
 from server.openapi.api_paths import WITH_KEY, api_paths
 from server.openapi.errors import ERRORS, ErrorAnswer, error_responses
-from server.openapi.kinds import reference, value_schema
-from server.openapi.parameters import PARAMETERS
+from server.openapi.kinds import reference
 from server.openapi.resume import EXAMPLE, resume_components
-from server.openapi.shapes import RESUME_ID, SHAPES
 from server.rate_limits import REFUSAL
 from server.responses import STATUSES
 from tests.server.openapi.conforming import is_valid, resolved
@@ -135,62 +117,6 @@ def test_an_example_tells_its_status_and_message(answer: ErrorAnswer) -> None:
 
 def test_too_many_requests_are_told_in_the_words_of_the_limit() -> None:
     assert REFUSAL in {each.message for each in ERRORS if each.status == 429}
-
-
-@pytest.mark.parametrize("key", ["x", "~" * 255, "", "x" * 256, "a b", "caf\u00e9"])
-def test_an_idempotency_key_has_the_form_that_the_service_asks_for(key: str) -> None:
-    described = re.search(PARAMETERS["IdempotencyKey"]["schema"]["pattern"], key)
-    assert bool(described) == bool(FORM.fullmatch(key.encode()))
-
-
-NOTHING: dict[str, Any] = {"components": {}}
-
-
-@pytest.mark.parametrize(
-    ("kind", "right", "wrong"),
-    [
-        (Text(), "x" * 20_000, "x" * 20_001),
-        (KnownText(frozenset({"star"}), "icon"), "planet nine", 9),
-        (Texts(), ["x", "", None], [5]),
-        (Texts(), ["x"] * 200, ["x"] * 201),
-        (Number(0, 4), 99.5, "4"),
-        (Number(), -1, True),
-        (Column(), 1.0, 3),
-        (Column(), 2, False),
-        (Flag(), False, 0),
-        (Choice(LAYOUTS), "double", "Double Column"),
-        (Colour(), "#1a2b3c", "1a2b3c"),
-        (OPAQUE, {"anything": []}, ...),
-        (Group({"value": Number()}), {"value": None, "unknown": []}, {"value": "1"}),
-    ],
-)
-def test_a_schema_accepts_what_its_kind_accepts(kind: Kind, right: Any, wrong: Any) -> None:
-    schema = value_schema(kind)
-    assert is_valid(NOTHING, schema, right)
-    assert wrong is ... or not is_valid(NOTHING, schema, wrong)
-
-
-SHAPES_ALONE: dict[str, Any] = {"components": {"schemas": SHAPES}}
-
-
-@pytest.mark.parametrize(
-    ("shape", "right", "wrong"),
-    [
-        ("ResumeId", RESUME_ID, RESUME_ID.upper()),
-        ("Created", {"id": RESUME_ID}, {"id": RESUME_ID, "warnings": []}),
-        ("Deleted", {"success": True}, {"success": False}),
-        ("Issue", {"path": "", "message": "1 more warning"}, {"path": ""}),
-        ("Error", {"error": "No", "status": 400, "new": 1}, {"error": "No"}),
-        (
-            "Page",
-            {"resumes": [], "pagination": {"cursor": None, "limit": 1}},
-            {"resumes": [], "pagination": {"cursor": "", "limit": 1}},
-        ),
-    ],
-)
-def test_a_shape_is_what_is_answered_and_nothing_else(shape: str, right: Any, wrong: Any) -> None:
-    assert is_valid(SHAPES_ALONE, SHAPES[shape], right)
-    assert not is_valid(SHAPES_ALONE, SHAPES[shape], wrong)
 
 
 SAMPLES = Path(__file__).parents[2] / "sample_data"
