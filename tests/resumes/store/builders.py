@@ -43,7 +43,7 @@ from resumes.store.moving.proving import TableDigest, digest_tables
 from resumes.store.moving.tables import READERS
 from resumes.store.plans import PlanChange
 from resumes.store.postgresql.driver import postgres_engine
-from resumes.store.postgresql.lanes import WRITERS, AccountLanes
+from resumes.store.postgresql.lanes import WRITERS
 from resumes.store.requests import Action
 from resumes.store.schema import metadata
 from resumes.store.sqlite.database import SqliteDatabase, sqlite_engine
@@ -388,13 +388,6 @@ class Busy:
             yield
         finally:
             self.release()
-
-
-def dialect_of(store: Store) -> Any:
-    """By which the store's writes are committed: its `do_commit` may be made to wait or fail."""
-    lane = store.database.lane
-    engine = lane._engine if isinstance(lane, AccountLanes) else sqlite_of(store)._write_engine
-    return engine.dialect
 
 
 def free_maximum(store: Store) -> int:

@@ -30,8 +30,15 @@ PAUSE_S = 0.02
 """looking so often whether it has."""
 
 
-def open_file(path: Path, *, upgrade: bool, read_cache_bytes: int | None = None) -> SqliteDatabase:
-    """The store in a file, made or brought up to date first when `upgrade` allows.
+def open_file(
+    path: Path,
+    *,
+    upgrade: bool,
+    read_cache_bytes: int | None = None,
+    wait_s: float = OPEN_WAIT_S,
+) -> SqliteDatabase:
+    """The store in a file, made or brought up to date first when `upgrade` allows; who makes it
+    or has it open is waited for until `wait_s` are over.
 
     Raises StoreIncompatible and StoreUnavailable.
     """
@@ -48,7 +55,7 @@ def open_file(path: Path, *, upgrade: bool, read_cache_bytes: int | None = None)
             f"Cannot write in {path.parent}: {error.strerror}{remedy}"
         ) from error
     try:
-        _prepare(path, life, upgrade=upgrade)
+        _prepare(path, life, upgrade=upgrade, wait_s=wait_s)
         return SqliteDatabase(path, life=life, read_cache_bytes=read_cache_bytes or CACHE_BYTES)
     except DRIVER_ERRORS as error:
         life.close()
@@ -112,10 +119,10 @@ def _refuse_strangers(path: Path) -> None:
         engine.dispose()
 
 
-def _prepare(path: Path, life: FileLock, *, upgrade: bool) -> None:
+def _prepare(path: Path, life: FileLock, *, upgrade: bool, wait_s: float) -> None:
     """The file exists, is ours and current, and `life` is held shared."""
-    ends_at = time.monotonic() + OPEN_WAIT_S
-    while not _is_prepared(path, life, upgrade=upgrade):
+    ends_at = time.monotonic() + wait_s
+    while not _is_prepared(path, life, upgrade=upgrade, wait_s=wait_s):
         # Someone else holds it: perhaps another new process that wants the same. Let go, so
         # that one of us gets it.
         holders = life.holders()
@@ -128,10 +135,10 @@ def _prepare(path: Path, life: FileLock, *, upgrade: bool) -> None:
         time.sleep(PAUSE_S)
 
 
-def _is_prepared(path: Path, life: FileLock, *, upgrade: bool) -> bool:
+def _is_prepared(path: Path, life: FileLock, *, upgrade: bool, wait_s: float) -> bool:
     """Whether the file is current, by this call if need be, and `life` held shared; if not,
     somebody else has the store open."""
-    if not life.acquire(shared=True, wait_s=OPEN_WAIT_S):
+    if not life.acquire(shared=True, wait_s=wait_s):
         raise StoreUnavailable(f"The store {path} is being migrated or restored; try again later")
     engine = sqlite_engine(path, transactions=False)
     try:

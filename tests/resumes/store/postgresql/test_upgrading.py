@@ -16,7 +16,6 @@ from resumes.store import accounts, creating, migrations, open_store
 from resumes.store.addresses import PostgresAddress
 from resumes.store.postgresql import upgrading
 from resumes.store.postgresql.driver import postgres_engine
-from tests.postgres import Server
 from tests.resumes.builders import a_resume
 
 LAST = migrations.revisions()[-1]
@@ -153,19 +152,6 @@ def test_a_database_of_another_program_is_refused_and_left_alone(url: str) -> No
     assert rows(url, "SELECT tablename FROM pg_tables WHERE schemaname = 'public'") == [
         ("accounts",)
     ]
-
-
-def test_ids_are_compared_by_their_bytes_whatever_the_language(url: str, server: Server) -> None:
-    open_store(url).close()
-    collations = rows(
-        url,
-        "SELECT DISTINCT c.collname FROM pg_attribute a"
-        " JOIN pg_class t ON t.oid = a.attrelid AND t.relkind = 'r'"
-        " JOIN pg_namespace n ON n.oid = t.relnamespace AND n.nspname = 'public'"
-        " JOIN pg_collation c ON c.oid = a.attcollation"
-        " WHERE a.attnum > 0 AND t.relname <> 'alembic_version'",
-    )
-    assert collations == [("C",)]
 
 
 def test_s18_the_rows_that_every_create_rewrites_have_room_for_it(url: str) -> None:

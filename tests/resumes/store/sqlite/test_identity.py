@@ -1,4 +1,4 @@
-"""A store whose files are removed or replaced while it is open."""
+"""A store whose files are removed, replaced or given another name while it is open."""
 
 import logging
 import os
@@ -6,16 +6,14 @@ import shutil
 import threading
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from resumes.errors import OutcomeUnknown, StoreUnavailable
 from resumes.store import Store, accounts, open_store
 from resumes.store.sqlite.identity import Identity
-from tests.resumes.store.builders import dialect_of, sqlite_of
-from tests.resumes.store.moving.builders import names_in
-from tests.server.serving import wait_until
+from tests.resumes.store.builders import at_commit, names_in, path_of
+from tests.waiting import wait_until
 
 pytestmark = pytest.mark.sqlite("its files")
 
@@ -26,7 +24,7 @@ def remove(path: Path) -> None:
         file.unlink()
 
 
-def rename(path: Path) -> None:
+def move_away(path: Path) -> None:
     path.rename(path.with_name("gone.db"))
 
 
@@ -36,158 +34,119 @@ def replace(path: Path) -> None:
     new.rename(path)
 
 
-WAYS: dict[Callable[[Path], None], str] = {
-    remove: "removed or renamed",
-    rename: "removed or renamed",
-    replace: "replaced by another",
-}
-
-
-@pytest.mark.parametrize("lose", WAYS)
-def test_nothing_is_answered_as_stored_in_a_file_that_is_not_the_stores_any_more(
-    lose: Callable[[Path], None], store: Store, url: str, caplog: pytest.LogCaptureFixture
-) -> None:
-    accounts.create_account(store, "ana")
-    path = sqlite_of(store).path
-    lose(path)
-    for _ in range(3):
-        with pytest.raises(StoreUnavailable, match=f"{path} was {WAYS[lose]}.*nothing is read"):
-            accounts.create_account(store, "bo")
-    with pytest.raises(StoreUnavailable, match="Stop every program that uses it, put it back or"):
-        accounts.list_accounts(store)
-    (record,) = caplog.records
-    assert record.levelno == logging.ERROR
-    assert WAYS[lose] in record.getMessage()
-
-
-def test_what_was_refused_is_not_in_the_file_that_is_gone(store: Store, url: str) -> None:
-    path = sqlite_of(store).path
-    accounts.create_account(store, "ana")
-    path.rename(path.with_name("gone.db"))
-    with pytest.raises(StoreUnavailable):
-        accounts.create_account(store, "bo")
-    path.with_name("gone.db").rename(path)
-    with open_store(url) as again:
-        assert [account.name for account in accounts.list_accounts(again)] == ["ana"]
-
-
-def test_a_file_that_is_put_back_counts_when_it_is_opened_again(store: Store, url: str) -> None:
-    path = sqlite_of(store).path
-    path.rename(path.with_name("gone.db"))
-    with pytest.raises(StoreUnavailable):
-        accounts.create_account(store, "ana")
-    path.with_name("gone.db").rename(path)
-    with pytest.raises(StoreUnavailable):
-        accounts.create_account(store, "ana")
-    store.close()
-    with open_store(url) as again:
-        assert accounts.create_account(again, "ana").name == "ana"
-
-
-def test_a_commit_whose_file_went_meanwhile_is_unknown(
-    store: Store, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    path, dialect = sqlite_of(store).path, dialect_of(store)
-    really = dialect.do_commit
-
-    def commit_and_lose(connection: Any) -> None:
-        really(connection)
-        path.rename(path.with_name("gone.db"))
-
-    monkeypatch.setattr(dialect, "do_commit", commit_and_lose)
-    with pytest.raises(OutcomeUnknown):
-        accounts.create_account(store, "ana")
-
-
-def test_a_store_that_went_is_not_made_anew_by_who_reads_it(store: Store, tmp_path: Path) -> None:
-    errors: list[StoreUnavailable] = []
-
-    def read() -> None:
-        try:
-            accounts.list_accounts(store)
-        except StoreUnavailable as error:
-            errors.append(error)
-
-    accounts.list_accounts(store)
-    sqlite_of(store).path.rename(tmp_path / "gone.db")
-    thread = threading.Thread(target=read)  # with a connection of its own
+def in_another_thread(action: Callable[[], object]) -> None:
+    """With a connection of its own."""
+    thread = threading.Thread(target=action)
     thread.start()
     thread.join()
-    assert "removed or renamed" in errors[0].message
-    assert "resumes.db" not in names_in(tmp_path)
 
 
-@pytest.mark.parametrize("suffix", ["-wal", "-shm"])
-def test_a_log_that_was_removed_is_noticed_and_nothing_in_it_is_lost(
-    suffix: str, store: Store, url: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("resumes.store.sqlite.database.CHECKPOINT_EVERY_S", 0.0)
-    accounts.create_account(store, "ana")
-    path = sqlite_of(store).path
-    path.with_name(path.name + suffix).unlink()
-
-    refused: list[StoreUnavailable] = []
+def refusal_of_a_write(store: Store) -> str:
+    """What a write is refused with, as soon as the store has looked at its files."""
+    refused: list[str] = []
 
     def write() -> bool:
         try:
             accounts.set_plan(store, "ana", "free")
         except StoreUnavailable as error:
-            refused.append(error)
+            refused.append(error.message)
         return bool(refused)
 
     wait_until(write)
-    assert f"{suffix} was removed" in refused[0].message
+    return refused[0]
+
+
+@pytest.mark.parametrize(
+    ("lose", "how"),
+    [
+        (remove, "removed or renamed"),
+        (move_away, "removed or renamed"),
+        (replace, "replaced by another"),
+    ],
+)
+def test_nothing_is_answered_as_stored_in_a_file_that_is_not_the_stores_any_more(
+    lose: Callable[[Path], None], how: str, store: Store, caplog: pytest.LogCaptureFixture
+) -> None:
+    accounts.create_account(store, "ana")
+    path = path_of(store)
+    lose(path)
+    for _ in range(3):
+        with pytest.raises(StoreUnavailable, match=f"{path} was {how}.*nothing is read"):
+            accounts.create_account(store, "bo")
+    with pytest.raises(StoreUnavailable, match="Stop every program that uses it, put it back or"):
+        accounts.list_accounts(store)
+    (record,) = caplog.records
+    assert record.levelno == logging.ERROR
+    assert how in record.getMessage()
+
+
+def test_a_file_that_is_put_back_counts_when_it_is_opened_again_without_what_was_refused(
+    store: Store, url: str, tmp_path: Path
+) -> None:
+    accounts.create_account(store, "ana")
+    path = path_of(store)
+    move_away(path)
+    errors: list[str] = []
+
+    def read() -> None:
+        try:
+            accounts.list_accounts(store)
+        except StoreUnavailable as error:
+            errors.append(error.message)
+
+    in_another_thread(read)
+    assert "removed or renamed" in errors[0]
+    assert "resumes.db" not in names_in(tmp_path)  # nor is it made anew
+    for _ in range(2):
+        with pytest.raises(StoreUnavailable):
+            accounts.create_account(store, "bo")
+        if not path.exists():
+            path.with_name("gone.db").rename(path)
+    store.close()
+    with open_store(url) as again:
+        accounts.create_account(again, "cy")
+        assert [account.name for account in accounts.list_accounts(again)] == ["ana", "cy"]
+
+
+def test_a_commit_whose_file_went_meanwhile_is_unknown(store: Store) -> None:
+    with at_commit(lambda: move_away(path_of(store))), pytest.raises(OutcomeUnknown):
+        accounts.create_account(store, "ana")
+
+
+@pytest.mark.parametrize("suffix", ["-wal", "-shm"])
+def test_a_log_that_was_removed_is_noticed_and_nothing_in_it_is_lost(
+    suffix: str, store: Store, url: str
+) -> None:
+    accounts.create_account(store, "ana")
+    path = path_of(store)
+    path.with_name(path.name + suffix).unlink()
+    assert f"{suffix} was removed" in refusal_of_a_write(store)
     store.close()
     with open_store(url) as again:
         assert [account.name for account in accounts.list_accounts(again)] == ["ana"]
 
 
 @pytest.mark.parametrize("suffix", ["", "-wal", "-shm"])
-def test_nothing_is_written_while_a_file_has_another_name(
-    suffix: str, store: Store, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("resumes.store.sqlite.database.CHECKPOINT_EVERY_S", 0.0)
-    path = sqlite_of(store).path
+def test_s19_nothing_is_written_while_a_file_has_another_name(suffix: str, store: Store) -> None:
+    path = path_of(store)
     accounts.create_account(store, "ana")
     other = path.with_name("other")
     os.link(path.with_name(path.name + suffix), other)
-    refused: list[StoreUnavailable] = []
-
-    def write() -> bool:
-        try:
-            accounts.set_plan(store, "ana", "free")
-        except StoreUnavailable as error:
-            refused.append(error)
-        return bool(refused)
-
-    wait_until(write)
-    assert f"{path}{suffix} has another name, {other}: " in refused[0].message
+    assert f"{path}{suffix} has another name, {other}: " in refusal_of_a_write(store)
     for _ in range(3):
         with pytest.raises(StoreUnavailable, match="has another name"):
             accounts.create_account(store, "bo")
+    found: list[str] = []
+    in_another_thread(lambda: found.extend(one.name for one in accounts.list_accounts(store)))
+    assert found == ["ana"]  # who begins to read meanwhile reads
     other.unlink()
     accounts.create_account(store, "bo")
-
-
-def test_who_begins_to_read_while_the_file_has_another_name_reads(store: Store) -> None:
-    accounts.create_account(store, "ana")
-    path = sqlite_of(store).path
-    os.link(path, path.with_name("other"))
-    found: list[str] = []
-
-    def read() -> None:
-        found.extend(account.name for account in accounts.list_accounts(store))
-
-    thread = threading.Thread(target=read)  # with a connection of its own
-    thread.start()
-    thread.join()
-    assert found == ["ana"]
 
 
 def test_what_cannot_be_looked_at_is_refused_and_may_pass(
     store: Store, caplog: pytest.LogCaptureFixture
 ) -> None:
-    path = sqlite_of(store).path
+    path = path_of(store)
     gone = path.rename(path.with_name("gone.db"))
     path.symlink_to(path.name)  # a link to itself: the system gives up
     with pytest.raises(StoreUnavailable, match=r"cannot be looked at .*nothing was done"):
@@ -205,7 +164,6 @@ def test_a_file_without_a_log_is_known_by_itself(tmp_path: Path) -> None:
     (tmp_path / "resumes.db-wal").touch()
     identity.check_all()
     path.unlink()
-    with pytest.raises(StoreUnavailable, match=f"{path} was removed"):
-        identity.check_all()
-    with pytest.raises(StoreUnavailable, match="removed"):
-        identity.check_known()
+    for check in (identity.check_all, identity.check_known):
+        with pytest.raises(StoreUnavailable, match=f"{path} was removed"):
+            check()

@@ -1,3 +1,5 @@
+"""A store's file: where it may lie, whose it is, and what is no store."""
+
 import os
 from pathlib import Path
 
@@ -5,73 +7,51 @@ import pytest
 
 from resumes import mounts
 from resumes.errors import StoreIncompatible, StoreUnavailable
-from resumes.store import accounts, open_store
+from resumes.store import Store, accounts, open_store
+from resumes.store.moving import backups, restoring
+from resumes.store.sqlite import files
+from resumes.store.sqlite.database import sqlite_engine
 from resumes.store.sqlite.driver import dbapi
 from tests.resumes.builders import a_mount, mountinfo
-from tests.resumes.store.moving.builders import names_in
+from tests.resumes.store.builders import names_in, path_of
 
 pytestmark = pytest.mark.sqlite("its files")
 
 
-def test_the_files_of_a_store_are_its_owners_alone(place: str, tmp_path: Path) -> None:
-    with open_store(place) as store:
-        accounts.create_account(store, "ana")
-        modes = [file.stat().st_mode for file in tmp_path.glob("resumes.db*")]
-    assert len(modes) == 5
-    assert all(mode & 0o077 == 0 for mode in modes)
+@pytest.mark.parametrize("is_there", [False, True])  # empty, and for all to read
+def test_the_files_of_a_store_are_its_owners_alone_whatever_the_umask(
+    place: str, tmp_path: Path, is_there: bool
+) -> None:
+    before = os.umask(0)
+    try:
+        if is_there:
+            (tmp_path / "resumes.db").touch(mode=0o644)
+        with open_store(place) as store:
+            accounts.create_account(store, "ana")
+            modes = [file.stat().st_mode & 0o777 for file in tmp_path.glob("resumes.db*")]
+    finally:
+        os.umask(before)
+    assert modes == [0o600] * 5
 
 
-def test_a_missing_folder_is_named(tmp_path: Path) -> None:
-    with pytest.raises(StoreUnavailable, match=r"Folder not found: .*/absent"):
-        open_store(f"sqlite:///{tmp_path}/absent/resumes.db")
-
-
-def test_a_missing_file_is_not_made_when_only_an_existing_store_will_do(tmp_path: Path) -> None:
+def test_a_place_where_no_store_can_be_is_named_and_left_as_it_is(tmp_path: Path) -> None:
+    for path, why in (
+        (tmp_path / "absent" / "resumes.db", r"Folder not found: .*/absent"),
+        (tmp_path, "is a folder"),
+    ):
+        with pytest.raises(StoreUnavailable, match=why):
+            open_store(f"sqlite:///{path}")
     with pytest.raises(StoreUnavailable, match="Database not found"):
         open_store(f"sqlite:///{tmp_path}/resumes.db", upgrade=False)
-    assert list(tmp_path.iterdir()) == []
+    assert names_in(tmp_path) == []
 
 
-def test_a_folder_is_no_database(tmp_path: Path) -> None:
-    with pytest.raises(StoreUnavailable, match="is a folder"):
-        open_store(f"sqlite:///{tmp_path}")
-
-
-def lie_on(kind: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (folder / "mountinfo").write_text(mountinfo(a_mount(str(folder), kind)))
-    monkeypatch.setattr(mounts, "MOUNTINFO", folder / "mountinfo")
-
-
-@pytest.mark.parametrize("kind", ["nfs4", "cifs", "ceph", "lustre", "fuse.sshfs"])
-def test_a_file_that_other_machines_can_open_is_refused(
-    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    lie_on(kind, tmp_path, monkeypatch)
-    with pytest.raises(StoreUnavailable, match=f"lies on {kind}, a .*PostgreSQL"):
-        open_store(f"sqlite:///{tmp_path}/resumes.db")
-    assert [path.name for path in tmp_path.iterdir()] == ["mountinfo"]
-
-
-def test_a_link_to_such_a_file_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    share, home = tmp_path / "share", tmp_path / "home"
-    share.mkdir()
-    home.mkdir()
-    (home / "resumes.db").symlink_to(share / "resumes.db")
-    lie_on("nfs4", share, monkeypatch)
-    with pytest.raises(StoreUnavailable, match=f"{share}/resumes.db lies on nfs4"):
-        open_store(f"sqlite:///{home}/resumes.db")
-    assert names_in(home) == ["resumes.db"]
-    assert names_in(share) == ["mountinfo"]
-
-
-def test_a_file_that_is_a_mount_of_its_own_is_refused_too(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / "mountinfo").write_text(mountinfo(a_mount(f"{tmp_path}/resumes.db", "nfs4")))
-    monkeypatch.setattr(mounts, "MOUNTINFO", tmp_path / "mountinfo")
-    (tmp_path / "resumes.db").touch()
-    with pytest.raises(StoreUnavailable, match="lies on nfs4"):
-        open_store(f"sqlite:///{tmp_path}/resumes.db")
+def test_a_name_with_the_signs_of_an_address_is_opened_as_it_is(tmp_path: Path) -> None:
+    path = tmp_path / "50% ?mode=memory#1 ü.db"
+    with open_store(f"sqlite:///{path}") as store:
+        accounts.create_account(store, "ana")
+    assert path.stat().st_size > 0
+    assert all(name.startswith(path.name) for name in names_in(tmp_path))
 
 
 def test_those_who_come_by_a_link_share_the_locks_of_the_others(tmp_path: Path) -> None:
@@ -88,40 +68,67 @@ def test_those_who_come_by_a_link_share_the_locks_of_the_others(tmp_path: Path) 
     assert link.is_symlink()
 
 
-def test_an_empty_file_that_becomes_a_store_becomes_its_owners_alone(tmp_path: Path) -> None:
-    path = tmp_path / "resumes.db"
-    path.touch()
-    path.chmod(0o644)
-    with open_store(f"sqlite:///{path}") as store:
-        accounts.create_account(store, "ana")
-        modes = {file.stat().st_mode & 0o777 for file in tmp_path.iterdir()}
-    assert modes == {0o600}
+# On what it lies
+
+
+def lie_on(kind: str, place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "mountinfo").write_text(mountinfo(a_mount(str(place), kind)))
+    monkeypatch.setattr(mounts, "MOUNTINFO", tmp_path / "mountinfo")
+
+
+@pytest.mark.parametrize("kind", ["nfs4", "cifs", "ceph", "lustre", "fuse.sshfs"])
+def test_a_file_that_other_machines_can_open_is_refused(
+    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lie_on(kind, tmp_path, tmp_path, monkeypatch)
+    with pytest.raises(StoreUnavailable, match=f"lies on {kind}, a .*PostgreSQL"):
+        open_store(f"sqlite:///{tmp_path}/resumes.db")
+    assert names_in(tmp_path) == ["mountinfo"]
 
 
 @pytest.mark.parametrize("kind", ["ext4", "9p", "fuse.unknown"])
 def test_a_file_that_this_system_alone_opens_is_not(
     kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    lie_on(kind, tmp_path, monkeypatch)
+    lie_on(kind, tmp_path, tmp_path, monkeypatch)
     open_store(f"sqlite:///{tmp_path}/resumes.db").close()
 
 
-def test_a_file_that_is_no_database_is_refused_and_left_as_it_is(tmp_path: Path) -> None:
-    path = tmp_path / "notes.txt"
-    path.write_text("not a database, " * 200)
-    with pytest.raises(StoreIncompatible, match="no SQLite database"):
-        open_store(f"sqlite:///{path}")
-    assert path.read_text() == "not a database, " * 200
-    assert list(tmp_path.iterdir()) == [path]
+def test_a_link_to_such_a_file_a_mount_of_its_own_and_a_backup_are_refused_too(
+    source: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    backup = backups.back_up(source, tmp_path / "backup.db").path
+    share, home = tmp_path / "share", tmp_path / "home"
+    share.mkdir()
+    home.mkdir()
+    (home / "linked.db").symlink_to(share / "resumes.db")
+    lie_on("nfs4", share, tmp_path, monkeypatch)
+    with pytest.raises(StoreUnavailable, match=f"{share}/resumes.db lies on nfs4"):
+        open_store(f"sqlite:///{home}/linked.db")
+    with pytest.raises(StoreUnavailable, match=rf"^The database {share}/new\.db lies on nfs4"):
+        restoring.restore(backup, f"sqlite:///{share / 'new.db'}")
+    assert names_in(home) == ["linked.db"]
+    assert names_in(share) == []
+    (home / "resumes.db").touch()
+    lie_on("nfs4", home / "resumes.db", tmp_path, monkeypatch)
+    with pytest.raises(StoreUnavailable, match="lies on nfs4"):
+        open_store(f"sqlite:///{home}/resumes.db")
 
 
-def test_a_database_of_another_program_is_refused(tmp_path: Path) -> None:
-    path = tmp_path / "other.db"
-    other = dbapi.connect(path)
-    other.execute("CREATE TABLE theirs (x)")
-    other.close()
-    with pytest.raises(StoreIncompatible, match="another program"):
-        open_store(f"sqlite:///{path}")
+# What is no store, and what is damaged
+
+
+def test_what_is_no_store_is_refused_and_left_as_it_is(tmp_path: Path) -> None:
+    notes, other = tmp_path / "notes.txt", tmp_path / "other.db"
+    notes.write_text("not a database, " * 200)
+    connection = dbapi.connect(other)
+    connection.execute("CREATE TABLE theirs (x)")
+    connection.close()
+    for path, why in ((notes, "no SQLite database"), (other, "another program")):
+        with pytest.raises(StoreIncompatible, match=why):
+            open_store(f"sqlite:///{path}")
+    assert notes.read_text() == "not a database, " * 200
+    assert names_in(tmp_path) == ["notes.txt", "other.db"]
 
 
 def test_a_damaged_store_is_named_when_it_is_read(url: str, tmp_path: Path) -> None:
@@ -134,3 +141,102 @@ def test_a_damaged_store_is_named_when_it_is_read(url: str, tmp_path: Path) -> N
         file.write(os.urandom(size - 4096))
     with pytest.raises(StoreIncompatible, match="damaged"), open_store(url) as store:
         accounts.list_accounts(store)
+
+
+def write_prose(path: Path) -> None:
+    path.write_bytes(b"no database at all, but long enough to be looked at" * 40)
+
+
+def empty(path: Path) -> None:
+    path.write_bytes(b"")
+
+
+def zero_pages(path: Path) -> None:
+    content = bytearray(path.read_bytes())
+    for page in range(2, len(content) // 4096, 3):
+        content[page * 4096 : page * 4096 + 1_000] = bytes(1_000)
+    path.write_bytes(content)
+
+
+def swap_indexes(path: Path) -> None:
+    """One index has the pages of another: each page by itself is as it should be."""
+    with sqlite_engine(path, transactions=False).connect() as connection:
+        connection.exec_driver_sql("PRAGMA writable_schema=ON")
+        first, second = connection.exec_driver_sql(
+            "SELECT name, rootpage FROM sqlite_schema"
+            " WHERE type = 'index' AND sql IS NOT NULL ORDER BY name LIMIT 2"
+        ).all()
+        connection.exec_driver_sql(
+            "UPDATE sqlite_schema SET rootpage = ? WHERE name = ?", (second.rootpage, first.name)
+        )
+
+
+def lose_an_account(path: Path) -> None:
+    with sqlite_engine(path, transactions=False).connect() as connection:
+        connection.exec_driver_sql("PRAGMA foreign_keys=OFF")
+        connection.exec_driver_sql("DELETE FROM accounts WHERE name = 'ana'")
+
+
+def test_what_is_damaged_is_told_from_what_is_no_store(source: Store, tmp_path: Path) -> None:
+    for number, (harm, why) in enumerate(
+        (
+            (write_prose, "not a database"),
+            (empty, "no store"),
+            (zero_pages, "damaged"),
+            (swap_indexes, r"/shown\.db is damaged: .*Use another backup"),
+            (lose_an_account, r"/shown\.db is damaged: rows refer to others"),
+        )
+    ):
+        copy = tmp_path / f"{number}.db"
+        files.vacuum_into(path_of(source), copy, lambda _: None)
+        files.examine(copy, copy)
+        assert files.is_database(copy)
+        assert files.is_closed(copy)
+        with sqlite_engine(copy, transactions=False).connect() as connection:
+            assert connection.exec_driver_sql("PRAGMA journal_mode").scalar_one() == "wal"
+        harm(copy)
+        assert files.is_database(copy) is (number > 1)
+        with pytest.raises(StoreIncompatible, match=why) as refused:
+            files.examine(copy, Path("/shown.db"))
+        assert "/shown.db" in refused.value.message
+
+
+# Files that take another's place
+
+
+def test_a_disk_without_room_is_refused_with_both_figures(tmp_path: Path) -> None:
+    files.check_room(tmp_path, 0)
+    with pytest.raises(StoreUnavailable, match="free space, and 1,000,000,"):
+        files.check_room(tmp_path, 10**18)
+
+
+def test_an_exchange_keeps_what_was_there_with_its_log(tmp_path: Path) -> None:
+    new, path, kept = tmp_path / "new", tmp_path / "r.db", tmp_path / "kept"
+    new.write_text("new")
+    for name in ("r.db", "r.db-wal", "r.db-shm"):
+        (tmp_path / name).write_text(f"old {name}")
+
+    assert files.exchange(new, path, kept)
+
+    held = {name: (tmp_path / name).read_text() for name in names_in(tmp_path)}
+    assert held == {
+        "kept": "old r.db",
+        "kept-shm": "old r.db-shm",
+        "kept-wal": "old r.db-wal",
+        "r.db": "new",
+    }
+
+
+def test_a_log_without_its_store_is_not_taken_for_the_new_ones(tmp_path: Path) -> None:
+    new, path, kept = tmp_path / "new", tmp_path / "r.db", tmp_path / "kept"
+    new.write_text("new")
+    (tmp_path / "r.db-wal").write_text("left alone")
+    assert not files.exchange(new, path, kept)
+    assert names_in(tmp_path) == ["kept-wal", "r.db"]
+
+
+def test_scratch_is_private_and_gone_afterwards(tmp_path: Path) -> None:
+    with files.scratch_in(tmp_path) as folder:
+        assert folder.stat().st_mode & 0o777 == 0o700
+        (folder / "half").touch()
+    assert names_in(tmp_path) == []

@@ -21,12 +21,14 @@ from resumes.store import (
     search_filler,
 )
 from resumes.store.ledger import FileOutcome
+from resumes.store.locks import FileLock
 from resumes.store.requests import Action
 from resumes.store.sqlite import upgrading
 from resumes.store.sqlite.database import sqlite_engine
+from resumes.store.sqlite.opening import open_file
 from tests.resumes.builders import a_claim, a_resume
 from tests.resumes.store import older_stores
-from tests.resumes.store.builders import sqlite_of
+from tests.resumes.store.builders import made_ids, path_of
 
 pytestmark = pytest.mark.sqlite("migrations of a file, and what it is copied to before")
 
@@ -70,7 +72,11 @@ def a_filled_store(url: str) -> Path:
     with open_store(url) as store:
         account = accounts.create_account(store, "ana", plan="business")
         creating.create(store, account.id, [a_resume() for _ in range(10)])
-        return sqlite_of(store).path
+        return path_of(store)
+
+
+def upgrade(path: Path, folder: Path) -> None:
+    upgrading.upgrade(sqlite_engine(path, transactions=True), path, folder=folder)
 
 
 def count(path: Path, table: str) -> int:
@@ -82,7 +88,7 @@ def count(path: Path, table: str) -> int:
 def test_s5_rebuilding_the_accounts_table_takes_no_resumes_along(url: str, tmp_path: Path) -> None:
     path = a_filled_store(url)
     folder = a_folder_with(tmp_path, REBUILD_ACCOUNTS)
-    upgrading.upgrade(sqlite_engine(path, transactions=True), path, folder=folder)
+    upgrade(path, folder)
     assert [count(path, table) for table in ("accounts", "resumes", "documents")] == [1, 10, 10]
     with sqlite_engine(path, transactions=False).connect() as connection:
         assert migrations.state(connection, str(path), folder=folder) == "current"
@@ -93,7 +99,7 @@ def test_s5_a_migration_that_would_lose_rows_is_undone(url: str, tmp_path: Path)
     path = a_filled_store(url)
     folder = a_folder_with(tmp_path, LOSE_ROWS)
     with pytest.raises(StoreIncompatible, match="lost rows of documents"):
-        upgrading.upgrade(sqlite_engine(path, transactions=True), path, folder=folder)
+        upgrade(path, folder)
     assert count(path, "documents") == 10
     with open_store(url) as store:
         assert accounts.get_account(store, "ana").resume_count == 10
@@ -101,26 +107,10 @@ def test_s5_a_migration_that_would_lose_rows_is_undone(url: str, tmp_path: Path)
 
 def test_s5_an_older_store_is_backed_up_before_it_is_migrated(url: str, tmp_path: Path) -> None:
     path = a_filled_store(url)
-    folder = a_folder_with(tmp_path, REBUILD_ACCOUNTS)
-    upgrading.upgrade(sqlite_engine(path, transactions=True), path, folder=folder)
+    upgrade(path, a_folder_with(tmp_path, REBUILD_ACCOUNTS))
     backup = path.with_name(f"resumes.db.before-{NEXT}")
-    assert path.with_name(f"resumes.db.before-{NEXT}").stat().st_mode & 0o777 == 0o600
     assert backup.stat().st_mode & 0o777 == 0o600
     assert count(backup, "resumes") == 10
-
-
-def test_an_older_store_is_upgraded_when_it_is_opened(
-    url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    path = a_filled_store(url)
-    folder = a_folder_with(tmp_path, REBUILD_ACCOUNTS)
-    for function in (migrations.state, upgrading.upgrade):
-        monkeypatch.setattr(function, "__kwdefaults__", {"folder": folder})
-    with pytest.raises(StoreIncompatible, match="resumes db upgrade"):
-        open_store(url, upgrade=False)
-    with open_store(url) as store:
-        assert accounts.get_account(store, "ana").resume_count == 10
-    assert count(path, f"alembic_version WHERE version_num = '{NEXT}'") == 1
 
 
 def test_a_store_of_0001_is_upgraded_with_every_row_that_it_has(place: str, tmp_path: Path) -> None:
@@ -141,7 +131,7 @@ def test_a_store_of_0001_is_upgraded_with_every_row_that_it_has(place: str, tmp_
     assert count(path.with_name(f"resumes.db.before-{LAST}"), "imported_files") == 3
 
 
-def test_what_0002_brought_works_on_the_rows_of_0001(place: str, tmp_path: Path) -> None:
+def test_what_later_versions_brought_works_on_the_rows_of_0001(place: str, tmp_path: Path) -> None:
     older_stores.a_store_of_0001(tmp_path / "resumes.db", tmp_path)
     with open_store(place) as store:
         (failed,) = ledger.list_files(store, reason="invalid_json")
@@ -153,31 +143,22 @@ def test_what_0002_brought_works_on_the_rows_of_0001(place: str, tmp_path: Path)
             (older_stores.HELD, None),
         ]
         claim = a_claim(older_stores.FAILED)
-        creating.create(store, older_stores.ACCOUNT, [a_resume()], claim=claim)
+        made = made_ids(creating.create(store, older_stores.ACCOUNT, [a_resume()], claim=claim))
         assert ledger.list_files(store, outcome=FileOutcome.FAILED) == []
-
-
-def test_an_upgraded_store_is_searched_before_its_index_is_filled_and_after(
-    place: str, tmp_path: Path
-) -> None:
-    older_stores.a_store_of_0001(tmp_path / "resumes.db", tmp_path)
-    with open_store(place) as store:
-        (outcome,) = creating.create(store, older_stores.ACCOUNT, [a_resume("Ada Example")])
-        assert isinstance(outcome, creating.Created)
-        for _ in range(2):
+        for _ in range(2):  # before the index is filled, and after
             page, unindexed = search.find_page(store, older_stores.ACCOUNT, "ada exam")
-            assert ([entry.id for entry in page.entries], unindexed) == ([outcome.id], 0)
+            assert ([entry.id for entry in page.entries], unindexed) == (made, 0)
             search_filler.fill(store)
 
 
 def test_what_is_made_from_other_rows_may_be_made_anew(url: str, tmp_path: Path) -> None:
     with open_store(url) as store:
-        path = sqlite_of(store).path
+        path = path_of(store)
         account = accounts.create_account(store, "ana", plan="business")
         creating.create(store, account.id, [a_resume()])
         search_filler.fill(store)
     folder = a_folder_with(tmp_path, MAKE_INDEX_ANEW)
-    upgrading.upgrade(sqlite_engine(path, transactions=True), path, folder=folder)
+    upgrade(path, folder)
     with sqlite_engine(path, transactions=False).connect() as connection:
         assert migrations.state(connection, str(path), folder=folder) == "current"
 
@@ -191,21 +172,26 @@ def test_a_newer_store_is_refused_by_name(url: str) -> None:
     assert count(path, "resumes") == 10
 
 
-def test_s4_a_store_that_others_use_is_not_migrated_and_they_are_named(
-    url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_s4_an_older_store_is_not_migrated_while_others_use_it_and_they_are_named(
+    place: str, tmp_path: Path
 ) -> None:
-    a_filled_store(url)
-    with open_store(url):
-        folder = a_folder_with(tmp_path, REBUILD_ACCOUNTS)
-        monkeypatch.setattr(migrations.state, "__kwdefaults__", {"folder": folder})
-        monkeypatch.setattr("resumes.store.sqlite.opening.OPEN_WAIT_S", 0.05)
-        with pytest.raises(StoreUnavailable, match="in use by process"):
-            open_store(url)
+    path = tmp_path / "resumes.db"
+    older_stores.a_store_of_0001(path, tmp_path)
+    with pytest.raises(
+        StoreIncompatible, match=r"older than this program\. Run `resumes db upgrade"
+    ):
+        open_store(place, upgrade=False)
+    other = FileLock(path.with_name("resumes.db.lock"))
+    assert other.acquire(shared=True, wait_s=0)
+    with pytest.raises(StoreUnavailable, match="must be upgraded, and is in use by process"):
+        open_file(path, upgrade=True, wait_s=0.05)
+    other.close()
+    open_file(path, upgrade=True, wait_s=0.05).close()
 
 
 def test_the_migrations_make_the_tables_of_the_schema(url: str, tmp_path: Path) -> None:
     with open_store(url) as store:
-        path = sqlite_of(store).path
+        path = path_of(store)
     migrated = MetaData()
     # FTS5 makes tables of its own inside of the one that the schema names in no model.
     migrated.reflect(

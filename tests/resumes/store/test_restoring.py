@@ -1,9 +1,10 @@
+"""Restoring a backup: to an empty place, or over a store, which is kept."""
+
 from pathlib import Path
 
 import pytest
 from sqlalchemy import text
 
-from resumes import mounts
 from resumes.errors import Conflict, InvalidArgument, StoreIncompatible, StoreUnavailable
 from resumes.store import Store, accounts, importers, open_store, requests
 from resumes.store.creating import Created, create
@@ -11,8 +12,8 @@ from resumes.store.moving import backups, marking, restoring
 from resumes.store.moving.marking import Move
 from resumes.store.sqlite.database import sqlite_engine
 from tests.resumes.builders import a_resume
+from tests.resumes.store.builders import count_rows, held_by, ids_of, names_in, path_of
 from tests.resumes.store.conftest import SteppingClock
-from tests.resumes.store.moving.builders import held_by, ids_of, names_in
 
 pytestmark = pytest.mark.engines
 
@@ -23,13 +24,12 @@ def backup(source: Store, tmp_path: Path) -> Path:
     return backups.back_up(source, tmp_path / "backup.db").path
 
 
-def last_id_us(store: Store) -> int:
-    return accounts.get_account(store, "ana").last_id_us
-
-
 def test_a_backup_restored_to_an_empty_place_holds_the_same(
     backup: Path, source: Store, place: str
 ) -> None:
+    assert importers.list_importers(source)
+    assert requests.list_requests(source)
+
     restored = restoring.restore(backup, place)
 
     assert restored.kept is None
@@ -42,21 +42,9 @@ def test_a_backup_restored_to_an_empty_place_holds_the_same(
         }
         # Whose last ids were lifted; and nobody is asked for files of another store's folders.
         assert changed == {"account_usage", "import_requests"}
+        assert [count_rows(store, name) for name in ("importers", "import_requests")] == [0, 0]
         assert ids_of(store, "ana") == ids_of(source, "ana")
         accounts.create_account(store, "new")
-
-
-def test_what_was_alive_on_the_store_is_not_in_what_is_restored(
-    backup: Path, source: Store, place: str
-) -> None:
-    assert importers.list_importers(source)
-    assert requests.list_requests(source)
-
-    restoring.restore(backup, place)
-
-    with open_store(place, upgrade=False) as store, store.read() as connection:
-        for table in ("importers", "import_requests"):
-            assert connection.execute(text(f"SELECT count(*) FROM {table}")).scalar_one() == 0
 
 
 def test_s4_ids_go_on_above_all_that_were_ever_given(
@@ -82,7 +70,7 @@ def test_s4_ids_go_on_above_the_clock(backup: Path, tmp_path: Path) -> None:
     later_us = 4_000_000_000_000_000
     restoring.restore(backup, f"sqlite:///{tmp_path / 'new.db'}", clock=lambda: later_us)
     with open_store(f"sqlite:///{tmp_path / 'new.db'}") as store:
-        assert last_id_us(store) == later_us
+        assert accounts.get_account(store, "ana").last_id_us == later_us
 
 
 def test_the_store_that_was_there_is_kept_whole(
@@ -114,10 +102,9 @@ def test_s4_a_store_in_use_is_not_replaced_and_its_process_is_named(
 def test_a_store_is_one_whatever_links_lead_to_it(
     backup: Path, source: Store, tmp_path: Path
 ) -> None:
-    assert source.path is not None
     linked = tmp_path / "linked" / "resumes.db"
     linked.parent.mkdir()
-    linked.symlink_to(source.path)
+    linked.symlink_to(path_of(source))
     with pytest.raises(StoreUnavailable, match=r"source\.db is in use by process"):
         restoring.restore(backup, f"sqlite:///{linked}")
     accounts.create_account(source, "late")
@@ -207,30 +194,15 @@ def test_a_place_where_no_store_can_be_is_refused(backup: Path, tmp_path: Path) 
             restoring.restore(backup, f"sqlite:///{place}")
 
 
-def test_a_share_is_refused_by_its_own_name(
-    backup: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_a_store_is_no_backup_while_it_is_in_use_nor_of_itself(
+    source: Store, tmp_path: Path
 ) -> None:
-    home = tmp_path / "home"
-    home.mkdir()
-    mountinfo = tmp_path / "mountinfo"
-    mountinfo.write_text(f"1 0 0:1 / / rw - ext4 none rw\n2 1 0:2 / {home} rw - nfs4 none rw\n")
-    monkeypatch.setattr(mounts, "MOUNTINFO", mountinfo)
-    with pytest.raises(StoreUnavailable, match=rf"^The database {home}/new\.db lies on nfs4"):
-        restoring.restore(backup, f"sqlite:///{home / 'new.db'}")
-    assert names_in(home) == []
-
-
-def test_a_store_in_use_is_no_backup(source: Store, tmp_path: Path) -> None:
-    assert source.path is not None
+    path = path_of(source)
     with pytest.raises(StoreIncompatible, match="store in use"):
-        restoring.restore(source.path, f"sqlite:///{tmp_path / 'new.db'}")
-
-
-def test_a_store_is_not_restored_from_itself(source: Store) -> None:
+        restoring.restore(path, f"sqlite:///{tmp_path / 'new.db'}")
     source.close()
-    assert source.path is not None
     with pytest.raises(InvalidArgument, match="the store itself"):
-        restoring.restore(source.path, source.url)
+        restoring.restore(path, source.url)
 
 
 def test_a_database_that_is_not_empty_is_refused(backup: Path, store: Store, url: str) -> None:

@@ -1,10 +1,12 @@
+"""Backups: of one moment while others write, private, verified, and the oldest go."""
+
 import signal
 import threading
 from pathlib import Path
 
 import pytest
 
-from resumes.errors import Conflict, InvalidArgument
+from resumes.errors import Conflict, InvalidArgument, ResumesError
 from resumes.store import Store, accounts, counters, open_store
 from resumes.store.creating import Created, create
 from resumes.store.moving import backups, filling
@@ -12,17 +14,22 @@ from resumes.store.moving.marking import Move
 from resumes.store.moving.transferring import Progress
 from resumes.store.sqlite import files
 from tests.resumes.builders import a_resume
+from tests.resumes.store.builders import damage, fill_store, held_by, ids_of, names_in, run_python
 from tests.resumes.store.conftest import SteppingClock
-from tests.resumes.store.moving.builders import fill_store, held_by, ids_of, names_in
-from tests.resumes.store.sqlite.processes import run_python
 
 pytestmark = pytest.mark.engines
 
 
-def test_a_backup_is_one_private_file_that_opens(store: Store, tmp_path: Path) -> None:
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A folder for backups."""
+    made = tmp_path / "backups"
+    made.mkdir()
+    return made
+
+
+def test_a_backup_is_one_private_file_that_opens(store: Store, folder: Path) -> None:
     fill_store(store)
-    folder = tmp_path / "backups"
-    folder.mkdir()
     told: list[Progress] = []
 
     made = backups.back_up(store, folder / "today.db", watcher=told.append)
@@ -71,10 +78,8 @@ def test_s11_a_backup_ends_while_others_write_and_has_all_from_before(
 
 
 def test_backups_in_a_folder_are_named_by_the_time_and_the_oldest_go(
-    store: Store, tmp_path: Path, clock: SteppingClock
+    store: Store, folder: Path, clock: SteppingClock
 ) -> None:
-    folder = tmp_path / "backups"
-    folder.mkdir()
     (folder / "resumes-mine.db").touch()
     for _ in range(3):
         made = backups.back_up(store, folder, keep=2, clock=clock)
@@ -86,14 +91,6 @@ def test_backups_in_a_folder_are_named_by_the_time_and_the_oldest_go(
         "resumes-mine.db",
     ]
     assert [path.name for path in made.removed] == ["resumes-2027-01-15T08-00-00.000Z.db"]
-
-
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    """A folder for backups."""
-    made = tmp_path / "backups"
-    made.mkdir()
-    return made
 
 
 def test_a_backup_named_by_a_time_to_come_pushes_none_out(
@@ -163,23 +160,13 @@ def test_the_newest_backup_of_a_folder_is_found(
     assert backups.find_newest(folder, clock=clock) == made.path
 
 
-def test_a_file_that_exists_is_not_written_over(store: Store, tmp_path: Path) -> None:
-    taken = tmp_path / "taken.db"
-    taken.write_text("mine")
-    with pytest.raises(Conflict, match="exists already"):
-        backups.back_up(store, taken)
-    assert taken.read_text() == "mine"
-
-
-def test_nothing_is_left_of_a_backup_that_failed(
-    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    folder = tmp_path / "backups"
-    folder.mkdir()
-    monkeypatch.setattr(backups, "examine", lambda *_: 1 / 0)
-    with pytest.raises(ZeroDivisionError):
+def test_nothing_is_left_of_a_backup_that_failed(store: Store, folder: Path) -> None:
+    fill_store(store)
+    first = backups.back_up(store, folder, clock=lambda: 1)
+    damage(store, "DELETE FROM accounts WHERE name = 'ana'")
+    with pytest.raises(ResumesError):
         backups.back_up(store, folder, keep=1)
-    assert names_in(folder) == []
+    assert names_in(folder) == [first.path.name]
 
 
 KILLED = """
@@ -209,35 +196,33 @@ def test_what_a_killed_backup_left_is_removed_by_the_next(
     assert names_in(folder) == [made.path.name]
 
 
-def test_a_backup_leaves_another_one_alone_that_is_under_way(store: Store, folder: Path) -> None:
-    with files.scratch_in(folder) as other:
-        (other / "half").touch()
-        made = backups.back_up(store, folder)
-        assert (other / "half").exists()
-    assert names_in(folder) == [made.path.name]
-
-
-def test_what_others_left_beside_a_backup_stays(store: Store, folder: Path) -> None:
+def test_what_others_have_beside_a_backup_stays(store: Store, folder: Path) -> None:
     (folder / ".resumes-a.scratch").symlink_to(folder.parent)
     (folder / ".resumes-b.scratch").touch()
     (folder / "resumes-c.scratch").mkdir()
     before = names_in(folder)
 
-    made = backups.back_up(store, folder)
+    with files.scratch_in(folder) as other:  # of a backup that is under way
+        (other / "half").touch()
+        made = backups.back_up(store, folder)
+        assert (other / "half").exists()
 
     assert names_in(folder) == sorted([*before, made.path.name])
 
 
 def test_where_a_backup_cannot_go_is_said(store: Store, tmp_path: Path) -> None:
-    with pytest.raises(InvalidArgument, match="Folder not found"):
-        backups.back_up(store, tmp_path / "nowhere" / "backup.db")
-    with pytest.raises(InvalidArgument, match=r"Cannot write in /proc: .*Name another folder"):
-        backups.back_up(store, Path("/proc/backup.db"))
-    with pytest.raises(InvalidArgument, match="no folder"):
-        backups.back_up(store, tmp_path / "backup.db", keep=3)
-
-
-def test_a_store_that_is_half_filled_is_not_backed_up(store: Store, tmp_path: Path) -> None:
+    taken = tmp_path / "taken.db"
+    taken.write_text("mine")
+    with pytest.raises(Conflict, match="exists already"):
+        backups.back_up(store, taken)
+    assert taken.read_text() == "mine"
+    for path, keep, why in (
+        (tmp_path / "nowhere" / "backup.db", None, "Folder not found"),
+        (Path("/proc/backup.db"), None, r"Cannot write in /proc: .*Name another folder"),
+        (tmp_path / "backup.db", 3, "no folder"),
+    ):
+        with pytest.raises(InvalidArgument, match=why):
+            backups.back_up(store, path, keep=keep)
     filling.begin(store, Move("sqlite:////here.db", store.label, "0123", "a" * 16))
     with pytest.raises(Conflict, match=r"filled from sqlite:////here\.db"):
         backups.back_up(store, tmp_path / "backup.db")
