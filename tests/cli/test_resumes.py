@@ -10,7 +10,7 @@ from cli.text import safe_text, width
 from resumes.analyzer import parse, parse_imported
 from resumes.analyzer.reading import TO
 from tests.cli.conftest import CommandLine, a_resume, on_terminal, store_resumes
-from tests.resumes.analyzer.jsonresume.comparing import characters
+from tests.resumes.analyzer.jsonresume import characters
 
 
 def test_list_is_a_table_with_the_cursor_beside_it(acme: CommandLine) -> None:

@@ -31,6 +31,7 @@ from resumes.store.addresses import PostgresAddress
 from resumes.store.moving.proving import digest_tables
 from resumes.store.postgresql.database import BEGIN
 from resumes.store.postgresql.driver import ServerSilent, is_usable, postgres_engine
+from resumes.store.postgresql.planner import RANDOM_PAGE_COST
 from resumes.store.postgresql.snapshots import snapshot_of
 from resumes.store.postgresql.troubles import Trouble, explain, trouble_of
 from resumes.store.statements import driver
@@ -41,9 +42,6 @@ from tests.resumes.store.postgresql.pooler import PGBOUNCER, pooled
 from tests.waiting import wait_until
 
 __all__ = ["pooled"]  # a fixture
-
-
-# Reading
 
 
 def backend_id(store: Store) -> int:
@@ -109,9 +107,6 @@ def test_a_server_tells_its_size_and_no_password_is_shown(store: Store) -> None:
         accounts.find_account(store, "\udcff")
 
 
-# Opening
-
-
 def test_any_form_of_the_address_opens_it(url: str, server: Server) -> None:
     rest = url.partition("://")[2]
     name = url.rpartition("/")[2]
@@ -146,9 +141,6 @@ def test_who_only_looks_does_not_wait_for_ever(url: str) -> None:
         with pytest.raises(StoreUnavailable, match="did not answer"):
             open_store(url)
         assert time.monotonic() - began_s < 30
-
-
-# Giving up
 
 
 @contextmanager
@@ -206,9 +198,6 @@ def test_a_connection_that_the_server_has_ended_is_not_used(url: str, server: Se
         connection.invalidate()
 
 
-# Sessions that others get
-
-
 def test_s18_a_session_is_left_as_it_was_found(store: Store, url: str) -> None:
     with psycopg.connect(url, application_name="resumes", client_encoding="UTF8") as other:
         before = other.execute("SELECT name, setting FROM pg_settings").fetchall()
@@ -248,9 +237,6 @@ def test_s18_everything_works_when_each_transaction_has_another_session(pooled: 
         assert counters.list_wrong(store) == []
 
 
-# What a driver's error means
-
-
 @pytest.mark.parametrize(
     ("states", "trouble"),
     [
@@ -286,3 +272,62 @@ def test_an_error_is_told_in_its_first_line_and_holds_nothing_of_what_was_to_be_
     with engine.connect() as connection, pytest.raises(DBAPIError) as caught:
         connection.execute(text("SELECT 1 / 0, CAST(:secret AS text)"), {"secret": "planted"})
     assert "planted" not in str(caught.value)
+
+
+RESUMES = """
+    INSERT INTO resumes (account_id, id, filename, created_at, updated_at)
+    SELECT %s, 'res_' || lpad(number::text, 22, '0'), 'resume.json', '2027-01-15', '2027-01-15'
+    FROM generate_series(1, 5000) AS number
+"""
+
+PAGE = """
+    SELECT id, title, name, filename, created_at, updated_at FROM resumes
+    WHERE account_id = %s AND id > %s ORDER BY id LIMIT 21
+"""
+
+COST = "SELECT setting FROM pg_settings WHERE name = 'random_page_cost'"
+
+
+def cost(url: str) -> str:
+    with psycopg.connect(url) as connection:
+        (setting,) = connection.execute(COST).fetchone() or ("",)
+    return str(setting)
+
+
+def test_a_page_of_an_account_that_has_just_grown_walks_the_key(url: str) -> None:
+    with open_store(url) as store:
+        account = accounts.create_account(store, "ana")
+        with psycopg.connect(url, autocommit=True) as connection:
+            connection.execute("ALTER TABLE resumes SET (autovacuum_enabled = off)")
+            connection.execute(RESUMES, [account.id])
+        with psycopg.connect(url) as connection:
+            lines = connection.execute(f"EXPLAIN {PAGE}".encode(), [account.id, ""])
+            plan = "\n".join(line for (line,) in lines)
+    assert "Index Scan using resumes_pkey" in plan
+    assert "Sort" not in plan
+
+
+def test_what_somebody_chose_is_left(server: Server) -> None:
+    name = server.make_database()
+    server.execute(f"ALTER DATABASE {name} SET random_page_cost = 3")
+    open_store(server.url(name)).close()
+    assert cost(server.url(name)) == "3"
+    server.drop_database(name)
+
+
+@pytest.mark.parametrize("owns", [True, False], ids=["its own database", "somebody's database"])
+def test_a_role_without_rights_sets_its_own(server: Server, owns: bool) -> None:
+    name = server.make_database()
+    role = f"role_{name}"
+    server.execute(f"CREATE ROLE {role} LOGIN")
+    server.execute(
+        f"ALTER DATABASE {name} OWNER TO {role}"
+        if owns
+        else f"GRANT ALL ON SCHEMA public TO {role}",
+        database=name,
+    )
+    url = server.url(name).replace("resumes@", f"{role}@")
+    open_store(url).close()
+    assert cost(url) == RANDOM_PAGE_COST
+    assert cost(server.url(name)) != RANDOM_PAGE_COST
+    server.drop_database(name)
