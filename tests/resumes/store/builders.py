@@ -341,17 +341,18 @@ def hold_lane(store: Store) -> tuple[threading.Event, threading.Thread]:
 
 
 @contextmanager
-def at_commit(action: Callable[[], object]) -> Iterator[None]:
-    """The action is called when a transaction is about to be committed, in the thread that does."""
+def at_commit(action: Callable[[], object], what: str = "commit") -> Iterator[None]:
+    """The action is called when a transaction is about to be committed, or to be rolled back for
+    "rollback", in the thread that does so."""
 
     def before(_: Connection) -> None:
         action()
 
-    event.listen(Engine, "commit", before)
+    event.listen(Engine, what, before)
     try:
         yield
     finally:
-        event.remove(Engine, "commit", before)
+        event.remove(Engine, what, before)
 
 
 class Busy:

@@ -177,7 +177,7 @@ def test_files_are_listed_and_counted_by_outcome_and_reason(
     assert tally_files(store)[0] == FileTally(DONE, None, 1)
     assert tally_files(store, account_id=bo.id) == [
         FileTally(DONE, None, 1),
-        too_large._replace(files=1),
+        FileTally(FAILED, "too_large", 1),
     ]
     do(store, ana, "1", name="Bo")
     assert failed not in tally_files(store)

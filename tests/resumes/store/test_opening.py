@@ -7,11 +7,8 @@ import textwrap
 
 import pytest
 from sqlalchemy import (
-    BindParameter,
     Connection,
-    LargeBinary,
     bindparam,
-    func,
     insert,
     select,
     text,
@@ -21,9 +18,9 @@ from resumes.errors import InvalidArgument, StoreError, StoreUnavailable
 from resumes.store import Store, accounts, keys, open_store, plans, schema
 from resumes.store.database import not_text
 from resumes.store.probing import probe_reading, probe_writing_soon
-from resumes.store.statements import Prepared, at_most, blob
+from resumes.store.statements import Prepared, at_most
 from tests.importer.builders import a_full_disk
-from tests.resumes.store.builders import count_rows, hold_lane, path_of
+from tests.resumes.store.builders import hold_lane, path_of
 
 pytestmark = pytest.mark.engines
 
@@ -207,28 +204,3 @@ def test_a_prepared_statement_takes_its_values_by_name_and_at_most_so_many_rows(
         assert "+" in str(statement.compile(dialect=connection.dialect)).partition("LIMIT")[2]
         with pytest.raises(KeyError):
             run(connection, most=2)
-
-
-def test_many_rows_go_in_one_call_and_none_in_none(store: Store) -> None:
-    statement = Prepared(insert(schema.plans))
-
-    def add(connection: Connection, requests: object) -> list[None]:
-        others = dict.fromkeys(schema.plans.c.keys())
-        rows = [others | {"name": f"plan-{n}", "api_listing": False} for n in range(3)]
-        statement.run_many(connection, rows)
-        statement.run_many(connection, [])
-        return [None]
-
-    store.write(add, None)
-    assert count_rows(store, "plans") == 6
-
-
-@pytest.mark.parametrize("content", [b"", b"\0\xff", "zoë".encode(), b"x" * 100_000])
-def test_a_blob_is_kept_as_the_bytes_that_it_is_made_of(store: Store, content: bytes) -> None:
-    given: BindParameter[bytes] = bindparam("given", type_=LargeBinary)
-    kind, of_bytes = (func.typeof, "blob") if store.path else (func.pg_typeof, "bytea")
-    statement = Prepared(select(given, kind(given), func.length(given)))
-    with store.read() as connection:
-        assert statement.run(connection, given=blob(content)).fetchall() == [
-            (content, of_bytes, len(content))
-        ]

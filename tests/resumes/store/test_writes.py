@@ -13,12 +13,11 @@ from sqlalchemy import Connection, text
 from resumes.errors import NotFound, OutcomeUnknown, StoreUnavailable
 from resumes.store import Store, creating, idempotency, open_store, plans
 from resumes.store.accounts import AccountInfo
-from resumes.store.creating import Creation
 from resumes.store.engine import each
 from resumes.store.locks import FileLock
 from resumes.store.soon import SoonWriter
 from resumes.store.sqlite.driver import dbapi
-from resumes.store.writes import ThreadMailbox, Write, apply_all, deliver, proved_by, was_committed
+from resumes.store.writes import Write
 from tests.resumes.builders import a_resume
 from tests.resumes.store.builders import (
     Busy,
@@ -172,16 +171,6 @@ def test_a_commit_that_takes_too_long_is_unknown_to_a_loop(store: Store) -> None
         assert store.write(rename, "next") == "NEXT"
 
 
-def test_withdrawing_tells_whether_the_write_was_still_waiting(store: Store) -> None:
-    go_on, holder = hold_lane(store)
-    write = Write(rename, "x", deadline=1e18, mailbox=ThreadMailbox(), waiter=threading.Event())
-    store.lane.offer(write)
-    assert store.lane.withdraw(write)
-    assert not store.lane.withdraw(write)
-    go_on.set()
-    holder.join()
-
-
 def test_a_cancelled_waiter_that_was_not_taken_writes_nothing_and_hurts_no_lane(
     store: Store, ana: AccountInfo
 ) -> None:
@@ -247,62 +236,6 @@ def test_s2_a_failed_commit_is_proved_gone_by_a_later_one_and_doubles_nothing(
     assert next(failures, None) is None
     assert isinstance(outcome, creating.Created)
     assert listed_ids(store, ana) == [outcome.id]
-
-
-def test_the_first_that_can_tell_says_whether_a_batch_was_committed(store: Store) -> None:
-    asked: list[int] = []
-
-    def doubled(_: Connection, requests: Sequence[int]) -> list[int]:
-        return [2 * request for request in requests]
-
-    def proof(_: Connection, requests: Sequence[int], results: Sequence[int]) -> bool | None:
-        asked.extend(requests)
-        return True if requests[0] == 2 else None
-
-    @proved_by(proof)
-    def provable(_: Connection, requests: Sequence[int]) -> Sequence[int]:
-        return requests
-
-    batch = [a_write(doubled, 0), *(a_write(provable, number) for number in (1, 2, 3))]
-    with store.read() as connection:
-        assert was_committed(connection, batch, [0, 1, 2, 3]) is True
-        assert asked == [1, 2]
-        assert was_committed(connection, batch[:2], [0, 1]) is None
-
-
-def a_write(apply: Any, request: Any = None, mailbox: Any = None) -> Write:
-    return Write(apply, request, deadline=0, mailbox=mailbox or ThreadMailbox(), waiter=None)
-
-
-def test_requests_of_one_kind_that_meet_are_applied_in_one_call_and_each_has_an_answer(
-    store: Store,
-) -> None:
-    def counted(_: Connection, requests: Sequence[int]) -> list[int]:
-        return [len(requests)] * len(requests)
-
-    def nothing(_: Connection, requests: Sequence[int]) -> list[int]:
-        return []
-
-    batch = [a_write(counted, 1), a_write(counted, 2), a_write(rename, "x"), a_write(counted, 4)]
-    assert store.write(lambda c, _: [apply_all(c, batch)], None) == [2, 2, "X", 1]
-    with store.read() as connection, pytest.raises(AssertionError, match="one result for each"):
-        apply_all(connection, [a_write(nothing, 1)])
-    assert a_write(rename, Creation("a" * 16, (), 1)).account_id == "a" * 16
-    assert a_write(rename, 1).account_id is None
-
-
-class Mailbox:
-    def __init__(self) -> None:
-        self.delivered: list[list[Any]] = []
-
-    def deliver(self, writes: Sequence[Write]) -> None:
-        self.delivered.append([write.request for write in writes])
-
-
-def test_each_mailbox_has_its_writes_in_one_call() -> None:
-    first, second = Mailbox(), Mailbox()
-    deliver([a_write(rename, number, (first, second)[number % 2]) for number in range(5)])
-    assert (first.delivered, second.delivered) == ([[0, 2, 4]], [[1, 3]])
 
 
 # Turns, and the end

@@ -1,6 +1,6 @@
 """How one process writes to a file: faults of its disk, its lock, and of the process itself."""
 
-import asyncio
+import fcntl
 import os
 import signal
 import subprocess
@@ -14,17 +14,14 @@ from resumes.errors import OutcomeUnknown, StoreUnavailable
 from resumes.store import Store, accounts, counters, creating, open_store
 from resumes.store.accounts import AccountInfo
 from resumes.store.creating import Created
-from resumes.store.sqlite import lane
 from resumes.store.statements import driver
 from tests.resumes.builders import a_resume
 from tests.resumes.store.builders import (
     at_commit,
-    free_maximum,
     ids_of,
     listed_ids,
     rename,
     run_python,
-    sqlite_of,
 )
 
 pytestmark = pytest.mark.sqlite("its lane")
@@ -161,48 +158,25 @@ def test_s9_a_process_stopped_inside_the_lane_costs_others_their_deadline_and_no
         child.stdout.close()
 
 
-# Faults that only a part can have
-
-
 def fail(*_: object) -> None:
     raise OSError("input/output error")
 
 
-def test_a_failed_commit_that_cannot_be_rolled_back_either_is_unknown(
-    store: Store, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(store.lane, "_roll_back", fail)
-    with at_commit(fail), pytest.raises(OutcomeUnknown):
+def test_a_failed_commit_that_cannot_be_rolled_back_either_is_unknown(store: Store) -> None:
+    with at_commit(fail), at_commit(fail, "rollback"), pytest.raises(OutcomeUnknown):
         store.write(rename, "x")
-
-
-def test_what_was_applied_and_not_handed_over_is_rolled_back_and_unknown(
-    store: Store, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    before = free_maximum(store)
-
-    async def scenario() -> None:
-        asyncio.get_running_loop().set_exception_handler(lambda *_: None)
-        with monkeypatch.context() as patched:
-            patched.setattr(lane, "_Begun", fail)
-            with pytest.raises(OutcomeUnknown):
-                await store.write_soon(rename, "lost")
-
-    asyncio.run(scenario())
-    assert free_maximum(store) == before
-    assert store.write(rename, "next") == "NEXT"
 
 
 def test_what_waits_is_taken_although_the_lock_failed_once(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    lock = sqlite_of(store)._lane_file
-    really, failures = lock.acquire, iter([True])
+    really, failures = fcntl.flock, iter([OSError("no locks available")])
 
-    def fail_once(*, shared: bool = False, wait_s: float) -> bool:
-        if next(failures, False):
-            raise OSError("no locks available")
-        return really(shared=shared, wait_s=wait_s)
+    def fail_once(*arguments: int) -> None:
+        for error in failures:
+            raise error
+        really(*arguments)
 
-    monkeypatch.setattr(lock, "acquire", fail_once)
+    monkeypatch.setattr(fcntl, "flock", fail_once)
     assert store.write(rename, "x") == "X"
+    assert next(failures, None) is None
