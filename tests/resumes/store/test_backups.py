@@ -411,16 +411,6 @@ def test_a_backup_that_cannot_be_used_is_named_with_the_reason(
         restoring.restore(tmp_path / ("x" * 300), place)
 
 
-def test_a_place_where_no_store_can_be_is_refused(backup: Path, tmp_path: Path) -> None:
-    for place, why in (
-        (tmp_path / "absent" / "new.db", "Folder not found"),
-        (tmp_path, "is a folder; name a file"),
-        (Path("/proc/new.db"), "Cannot write in /proc: "),
-    ):
-        with pytest.raises(StoreUnavailable, match=why):
-            restoring.restore(backup, f"sqlite:///{place}")
-
-
 def test_a_store_is_no_backup_while_it_is_in_use_nor_of_itself(
     source: Store, tmp_path: Path
 ) -> None:

@@ -32,7 +32,6 @@ from tests.engines import Engine
 from tests.importer.builders import a_full_disk
 from tests.resumes.builders import a_resume
 from tests.resumes.store.builders import (
-    add_resumes,
     count_all,
     count_rows,
     fill_store,
@@ -363,13 +362,6 @@ def test_s13_a_marked_store_takes_no_write_of_any_process_and_undoes_what_began(
                 one.write(rename, "x")
             assert free_maximum(one) == 5
             assert [account.name for account in accounts.list_accounts(one)] == ["ana"]
-
-
-def test_a_store_that_is_reopened_takes_writes(store: Store) -> None:
-    marking.depart(store, a_move())
-    assert marking.reopen(store) == THERE
-    add_resumes(store, accounts.create_account(store, "ana"), 1)
-    assert marking.reopen(store) is None
 
 
 def test_a_store_goes_to_one_place_by_one_copy_that_gives_back_only_what_it_took(

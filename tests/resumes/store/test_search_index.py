@@ -92,15 +92,6 @@ def test_an_account_is_a_range_of_rows_of_its_own(store: Store, an_account: Make
         assert len({frozenset(row) for row in rows}) == 2  # in common they have none
 
 
-def test_pieces_stand_in_the_index_as_digits(store: Store, ana: AccountInfo) -> None:
-    add_people(store, ana, 'Ada "OR" *')
-    search_filler.fill(store)
-    held = indexed_pieces(store)
-    assert held
-    if store.path is not None:
-        assert all(set(piece) <= set("0123456789abcdef") for piece in held)
-
-
 def test_a_slice_is_added_once_and_without_what_went_since_it_was_read(
     store: Store, ana: AccountInfo
 ) -> None:

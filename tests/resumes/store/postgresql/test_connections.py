@@ -188,16 +188,6 @@ def test_s17_a_frozen_server_hangs_nobody(url: str, server: Server, ana: Account
         assert len(listing.list_page(store, ana.id).entries) == 2
 
 
-def test_a_connection_that_the_server_has_ended_is_not_used(url: str, server: Server) -> None:
-    engine = postgres_engine(PostgresAddress(url), patience_s=5)
-    with engine.connect() as connection:
-        raw = driver(connection)
-        assert is_usable(raw)
-        server.execute(f"SELECT pg_terminate_backend({raw.info.backend_pid})")
-        wait_until(lambda: not is_usable(raw))
-        connection.invalidate()
-
-
 def test_s18_a_session_is_left_as_it_was_found(store: Store, url: str) -> None:
     with psycopg.connect(url, application_name="resumes", client_encoding="UTF8") as other:
         before = other.execute("SELECT name, setting FROM pg_settings").fetchall()

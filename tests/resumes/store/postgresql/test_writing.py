@@ -75,26 +75,6 @@ def test_s8_who_waits_for_a_busy_account_is_told_so_and_the_others_go_on(
     assert counters.list_wrong(store) == []
 
 
-def test_a_write_that_was_not_taken_by_its_deadline_will_not_happen(
-    store: Store, ana: AccountInfo
-) -> None:
-    go_on, is_begun = threading.Event(), threading.Event()
-
-    def wait(_: Connection, requests: Sequence[Of]) -> Sequence[Of]:
-        is_begun.set()
-        assert go_on.wait(60)
-        return requests
-
-    with ThreadPoolExecutor(1) as pool:
-        first = pool.submit(store.write, wait, Of(ana.id))
-        assert is_begun.wait(60)
-        with pytest.raises(StoreUnavailable, match="nothing was done"):
-            creating.create(store, ana.id, [a_resume()], deadline_s=0.2)
-        go_on.set()
-        first.result()
-    assert listed_ids(store, ana) == []
-
-
 # Processes beside one another
 
 

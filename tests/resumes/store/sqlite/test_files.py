@@ -16,7 +16,6 @@ from resumes.store.moving import backups, restoring
 from resumes.store.sqlite import files
 from resumes.store.sqlite.database import sqlite_engine
 from resumes.store.sqlite.driver import dbapi
-from resumes.store.sqlite.identity import Identity
 from tests.resumes.builders import a_mount, mountinfo
 from tests.resumes.store.builders import at_commit, names_in, path_of
 from tests.waiting import wait_until
@@ -207,23 +206,6 @@ def test_a_disk_without_room_is_refused_with_both_figures(tmp_path: Path) -> Non
         files.check_room(tmp_path, 10**18)
 
 
-def test_an_exchange_keeps_what_was_there_with_its_log(tmp_path: Path) -> None:
-    new, path, kept = tmp_path / "new", tmp_path / "r.db", tmp_path / "kept"
-    new.write_text("new")
-    for name in ("r.db", "r.db-wal", "r.db-shm"):
-        (tmp_path / name).write_text(f"old {name}")
-
-    assert files.exchange(new, path, kept)
-
-    held = {name: (tmp_path / name).read_text() for name in names_in(tmp_path)}
-    assert held == {
-        "kept": "old r.db",
-        "kept-shm": "old r.db-shm",
-        "kept-wal": "old r.db-wal",
-        "r.db": "new",
-    }
-
-
 def test_a_log_without_its_store_is_not_taken_for_the_new_ones(tmp_path: Path) -> None:
     new, path, kept = tmp_path / "new", tmp_path / "r.db", tmp_path / "kept"
     new.write_text("new")
@@ -375,16 +357,3 @@ def test_what_cannot_be_looked_at_is_refused_and_may_pass(
     gone.replace(path)
     assert accounts.create_account(store, "ana").name == "ana"
     assert caplog.records == []
-
-
-def test_a_file_without_a_log_is_known_by_itself(tmp_path: Path) -> None:
-    path = tmp_path / "resumes.db"
-    path.touch()
-    identity = Identity(path)
-    identity.check_all()
-    (tmp_path / "resumes.db-wal").touch()
-    identity.check_all()
-    path.unlink()
-    for check in (identity.check_all, identity.check_known):
-        with pytest.raises(StoreUnavailable, match=f"{path} was removed"):
-            check()
