@@ -18,7 +18,7 @@ from resumes.store.creating import create
 from server.idempotency import pruning
 from tests.clocks import SteppingClock
 from tests.resumes.builders import a_resume as a_new_resume
-from tests.resumes.store.builders import dialect_of, hold_lane
+from tests.resumes.store.builders import hold_lane, sqlite_of
 from tests.server.builders import Client, a_body, a_resume, error_of, with_section
 from tests.server.serving import Place, serve_here
 from tests.waiting import wait_until
@@ -298,7 +298,9 @@ class Commits:
     """The store's commits, each of which can be made to wait or to fail."""
 
     def __init__(self, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-        self._dialect = dialect_of(store)
+        lane: Any = store.lane
+        engine = sqlite_of(store)._write_engine if store.path else lane._engine
+        self._dialect: Any = engine.dialect
         self._really = self._dialect.do_commit
         self._monkeypatch = monkeypatch
         self.has_come = threading.Event()

@@ -4,6 +4,7 @@ import resource
 import signal
 import subprocess
 import sys
+import textwrap
 import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -116,12 +117,22 @@ def test_any_text_comes_through_there_and_back(
         assert copying.copy(first, between) == copying.copy(between, last) == held_by(first)
 
 
-def start_copy(source_url: str, target_url: str) -> "subprocess.Popen[bytes]":
-    return subprocess.Popen(
-        [sys.executable, "-P", "-m", "cli", "db", "copy", source_url, target_url],
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
+KILLED_COPY = """
+    import os, signal, sys
+    from resumes.store import open_store
+    from resumes.store.moving import copying
+
+    told = []
+
+    def watch(progress):
+        told.append(progress.what)
+        if told.count("documents") == 2:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    with open_store(sys.argv[1]) as source, open_store(sys.argv[2]) as target:
+        copying.copy(source, target, watcher=watch)
+"""
+"""Copies until the first documents are there: before them it is told how many were."""
 
 
 def test_a_copy_that_was_killed_goes_on_where_it_was(
@@ -131,17 +142,12 @@ def test_a_copy_that_was_killed_goes_on_where_it_was(
     with open_store(source_url) as source:
         fill_store(source)
         ana = accounts.get_account(source, "ana")
-        for _ in range(16):
-            create(source, ana.id, [a_resume()] * 500)
+        create(source, ana.id, [a_resume()] * (BATCH_ROWS + 500))
 
-        killed = start_copy(source_url, url)
-        try:
-            wait_until(lambda: count_rows(store, "documents") > 0)
-        finally:
-            killed.send_signal(signal.SIGKILL)
-            killed.wait()
+        words = [sys.executable, "-c", textwrap.dedent(KILLED_COPY), source_url, url]
+        assert subprocess.run(words, timeout=60, check=False).returncode == -signal.SIGKILL
         there = count_rows(store, "documents")
-        assert 0 < there < count_rows(source, "documents"), "killed too late to be half-way"
+        assert 0 < there < count_rows(source, "documents")
         for one, why in ((source, "being moved"), (store, "still being filled")):
             with pytest.raises(StoreUnavailable, match=why):
                 accounts.create_account(one, "late")
