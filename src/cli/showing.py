@@ -1,7 +1,5 @@
 """`resumes show`: one resume, to read or whole."""
 
-import json
-
 import click
 
 from cli.candidates import account_option, resume_ids
@@ -18,14 +16,15 @@ from cli.session import Session, choose_account, pass_session
 def show(session: Session, resume_id: str, account: str | None) -> None:
     """Show a resume.
 
-    As people read it; with --json the stored resume whole, with all that the service set.
+    As people read it; with --json the stored resume whole, with all that the service sets.
     """
     from cli import page
+    from resumes.analyzer import whole_view
 
     with session.store() as store:
         resume = get_resume(session, store, choose_account(store, account), resume_id)
     if session.as_json:
-        put_json(json.loads(resume.document))
+        put_json(whole_view(resume.document))
         return
     for line in page.lines(resume, session.settings().format):
         put(line)

@@ -17,10 +17,13 @@ from resumes.analyzer import (
     sections_left_out,
     stored_warnings,
     to_jsonresume,
+    whole_view,
 )
+from resumes.analyzer.json_text import read_json
 from resumes.analyzer.jsonresume import is_json_resume
+from resumes.analyzer.plain import parse_plain
 from resumes.analyzer.sections import SECTION_TYPES
-from resumes.analyzer.validation import IS_SET_BY_SERVICE
+from resumes.analyzer.validation import IS_SET_BY_SERVICE, validate
 from resumes.text import is_harmless
 from tests.fuzz import oracle
 from tests.fuzz.declared import FORMAT, MOST_ISSUES, check_issues, read
@@ -44,9 +47,8 @@ def check_parsing(body: bytes) -> None:
         assert value is not None, "accepted, and no JSON that can be kept"
         check_issues(resume.warnings, value[0])
         assert len(resume.warnings) <= MOST_ISSUES + 1
-        assert without_service_fields(orjson.loads(resume.document)) == without_service_fields(
-            value[0]
-        )
+        assert _dumped(orjson.loads(resume.document)) == _dumped(value[0])
+        _check_plain(body, resume)
         check_stored(resume)
         _check_warnings(resume)
 
@@ -73,12 +75,25 @@ def _check_imported(body: bytes, outcome: object) -> None:
         assert (type(imported), str(imported)) == (type(outcome), str(outcome))
 
 
+def _check_plain(body: bytes, resume: Resume) -> None:
+    """What the quick way takes, the precise one has nothing to say about."""
+    if parse_plain(body) is not None:
+        findings = validate(read_json(body), FORMAT)
+        assert not findings.issues
+        assert not findings.warnings
+        assert not findings.is_doubtful
+        assert resume.warnings == ()
+
+
 def _check_sent_back(resume: Resume) -> None:
-    # With all that the service set in it: dropped, and set anew.
-    stored = orjson.loads(resume.document)
-    if len(resume.document) > FORMAT.max_bytes or _count_flags(stored) > MOST_FLAGS:
+    # With all that the service sets in it, as earlier versions have it.
+    whole = whole_view(resume.document)
+    body = orjson.dumps(whole)
+    if len(body) > FORMAT.max_bytes or _count_flags(whole) > MOST_FLAGS:
         return
-    assert parse(resume.document, FORMAT).document == resume.document
+    again = parse(body, FORMAT)
+    assert _dumped(whole_view(again.document)) == _dumped(whole)
+    assert (again.title, again.name, again.filename) == resume[:3]
 
 
 def _count_flags(document: dict[str, Any]) -> int:
@@ -123,26 +138,6 @@ def _check_reading(resume: Resume, view: dict[str, Any]) -> None:
     assert not characters_to_write(view) - characters(exported)
     again = parse_imported(orjson.dumps(exported), LARGE)
     assert characters(to_jsonresume(public_view(again.document))) == characters(exported)
-
-
-def without_service_fields(document: dict[str, Any]) -> str:
-    """The document as text, in its order, without what the service sets."""
-    document = {name: value for name, value in document.items() if name != "isImported"}
-    document["sections"] = {
-        name: _without_flags(name, section) for name, section in document["sections"].items()
-    }
-    return _dumped(document)
-
-
-def _without_flags(name: str, section: dict[str, Any]) -> dict[str, Any]:
-    section_type = SECTION_TYPES.get(name)
-    if section_type is None or not section.get("items"):
-        return section
-    items = [
-        {field: item[field] for field in item if field not in section_type.set_by_service}
-        for item in section["items"]
-    ]
-    return {**section, "items": items}
 
 
 def _dumped(value: Any) -> str:

@@ -13,6 +13,7 @@ import httpx
 import pytest
 from sqlalchemy import select
 
+from resumes.analyzer import whole_view
 from resumes.store import Store, accounts, counters, keys, listing, open_store, schema
 from resumes.store.creating import create
 from server.idempotency import pruning
@@ -25,11 +26,10 @@ from tests.waiting import wait_until
 
 
 def stored(place: Place, client: Client, answer: httpx.Response) -> dict[str, Any]:
-    """What the store holds of a resume that was created."""
+    """All that there is of a resume that was created."""
     account_id = accounts.get_account(place.store, client.account).id
     found = listing.get_resume(place.store, account_id, answer.json()["id"])
-    document: dict[str, Any] = json.loads(found.document)
-    return document
+    return whole_view(found.document)
 
 
 def test_success_is_201_with_the_id_alone(client: Client) -> None:

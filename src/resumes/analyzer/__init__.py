@@ -7,6 +7,7 @@ from resumes.analyzer.reading import date_range, plain_number
 from resumes.analyzer.resume import Resume, check_stored, parse, parse_imported
 from resumes.analyzer.reviewing import stored_warnings
 from resumes.analyzer.sections import nearest_section_type
+from resumes.analyzer.service_fields import whole_view
 from resumes.analyzer.visibility import ShownSection, iter_sections, public_view
 
 __all__ = [
@@ -28,4 +29,5 @@ __all__ = [
     "sections_left_out",
     "stored_warnings",
     "to_jsonresume",
+    "whole_view",
 ]

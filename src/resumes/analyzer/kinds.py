@@ -1,8 +1,8 @@
 """The kinds of value that a field can hold: how each is checked, and when it is shown.
 
-Every kind answers two questions about a value that is not null. `check` tells whether the value
-is shown, after reporting what is wrong or odd about it. `public` gives the value without its
-hidden and unknown parts, None when nothing of it is shown. The two agree on every valid value.
+Every kind does two things with a value that is not null. `check` reports what is wrong or odd
+about it. `public` gives a valid value without its hidden and unknown parts, None when nothing of
+it is shown.
 
 Types are strict: `true` is no number and `"0"` is none either (docs/format.md, What is refused).
 """
@@ -26,12 +26,12 @@ _HEX_COLOUR = re.compile(r"#(?:[0-9A-Fa-f]{3,4}|[0-9A-Fa-f]{6}|[0-9A-Fa-f]{8})",
 class Kind(Protocol):
     """What a field may hold."""
 
-    def check(self, value: Any, where: str | int, findings: Findings, /) -> bool: ...
+    def check(self, value: Any, where: str | int, findings: Findings, /) -> None: ...
 
     def public(self, value: Any, /) -> Any: ...
 
 
-Check = Callable[[Any, str | int, Findings], bool]
+Check = Callable[[Any, str | int, Findings], None]
 
 
 class Text:
@@ -39,17 +39,14 @@ class Text:
 
     __slots__ = ()
 
-    def check(self, value: Any, where: str | int, findings: Findings, /) -> bool:
+    def check(self, value: Any, where: str | int, findings: Findings, /) -> None:
         if type(value) is not str:
             findings.problem(where, "must be a string")
-            return False
-        if not value:
-            return False
+            return
         if value.isspace():
             findings.warn(where, IS_WHITE_SPACE)
         if len(value) > MAX_TEXT_CHARS:
             findings.problem(where, f"must be a string of at most {MAX_TEXT_CHARS:,} characters")
-        return True
 
     def public(self, value: Any, /) -> Any:
         return value or None
@@ -64,11 +61,10 @@ class KnownText(Text):
         self.known = known
         self.known_as = known_as
 
-    def check(self, value: Any, where: str | int, findings: Findings, /) -> bool:
-        is_shown = super().check(value, where, findings)
-        if is_shown and value not in self.known:
+    def check(self, value: Any, where: str | int, findings: Findings, /) -> None:
+        super().check(value, where, findings)
+        if value and type(value) is str and value not in self.known:
             findings.warn(where, f'"{printable(value)}" is not a known {self.known_as}')
-        return is_shown
 
 
 class Choice:
@@ -79,11 +75,9 @@ class Choice:
     def __init__(self, choices: Mapping[str, str]) -> None:
         self.choices = choices
 
-    def check(self, value: Any, where: str | int, findings: Findings, /) -> bool:
-        if type(value) is str and value in self.choices:
-            return True
-        findings.problem(where, f"must be one of {', '.join(self.choices)}")
-        return False
+    def check(self, value: Any, where: str | int, findings: Findings, /) -> None:
+        if type(value) is not str or value not in self.choices:
+            findings.problem(where, f"must be one of {', '.join(self.choices)}")
 
     def public(self, value: Any, /) -> Any:
         return value
@@ -94,13 +88,11 @@ class Colour:
 
     __slots__ = ()
 
-    def check(self, value: Any, where: str | int, findings: Findings, /) -> bool:
+    def check(self, value: Any, where: str | int, findings: Findings, /) -> None:
         if type(value) is not str or not _HEX_COLOUR.fullmatch(value):
             findings.problem(where, "must be a hex colour such as #1A2B3C")
-            return False
-        if len(value) in (5, 9):
+        elif len(value) in (5, 9):
             findings.warn(where, f'"{value}" carries transparency, which may not be supported')
-        return True
 
     def public(self, value: Any, /) -> Any:
         return value
@@ -122,14 +114,12 @@ class Number:
         self.highest = highest
         self.hint = hint
 
-    def check(self, value: Any, where: str | int, findings: Findings, /) -> bool:
+    def check(self, value: Any, where: str | int, findings: Findings, /) -> None:
         kind = type(value)
         if kind is not int and kind is not float:
             findings.problem(where, "must be a number")
-            return False
-        if not self.lowest <= value <= self.highest:
+        elif not self.lowest <= value <= self.highest:
             self._outside(value, where, findings)
-        return True
 
     def public(self, value: Any, /) -> Any:
         return value
@@ -147,16 +137,15 @@ class Column(Number):
 
     __slots__ = ()
 
-    def check(self, value: Any, where: str | int, findings: Findings, /) -> bool:
+    def check(self, value: Any, where: str | int, findings: Findings, /) -> None:
         kind = type(value)
         if kind is int or kind is float:
             if value == 0 or value == 1 or (value == 2 and findings.has_third_column):
-                return True
+                return
             if value == 2:
                 findings.problem(where, "must be 0 or 1 (2 needs style.layout multicolumn)")
-                return False
+                return
         findings.problem(where, "must be a number: 0, 1 or 2")
-        return False
 
 
 class Flag:
@@ -164,11 +153,9 @@ class Flag:
 
     __slots__ = ()
 
-    def check(self, value: Any, where: str | int, findings: Findings, /) -> bool:
+    def check(self, value: Any, where: str | int, findings: Findings, /) -> None:
         if type(value) is not bool:
             findings.problem(where, "must be a boolean")
-            return False
-        return True
 
     def public(self, value: Any, /) -> Any:
         return value
@@ -179,11 +166,10 @@ class Opaque:
 
     __slots__ = ()
 
-    def check(self, value: Any, where: str | int, findings: Findings, /) -> bool:
+    def check(self, value: Any, where: str | int, findings: Findings, /) -> None:
         # One deeper than the object or array in `scope`, which is one deeper than its steps.
         if not is_faithful(value, depth=len(findings.scope) + 2):
             findings.is_doubtful = True
-        return True
 
     def public(self, value: Any, /) -> Any:
         return value
@@ -207,23 +193,21 @@ class Listing:
         self.of_what = of_what
         self.usual_entries = usual_entries
 
-    def check(self, value: Any, where: str | int, findings: Findings, /) -> bool:
+    def check(self, value: Any, where: str | int, findings: Findings, /) -> None:
         if type(value) is not list:
             findings.problem(where, f"must be an array of {self.of_what}")
-            return False
+            return
         if len(value) > MAX_LIST_ENTRIES:
             findings.problem(where, f"must be an array of at most {MAX_LIST_ENTRIES} entries")
-            return False
+            return
         if len(value) > self.usual_entries:
             findings.warn(where, f"has more than {self.usual_entries} entries")
         check = self.check_entry
         findings.scope.append(where)
-        is_shown = False
         for position, entry in enumerate(value):
-            if entry is not None and check(entry, position, findings):
-                is_shown = True
+            if entry is not None:
+                check(entry, position, findings)
         findings.scope.pop()
-        return is_shown
 
     def public(self, value: Any, /) -> Any:
         is_shown = any(e is not None and self.entry.public(e) is not None for e in value)
@@ -243,7 +227,7 @@ class Texts(Listing):
     def __init__(self) -> None:
         super().__init__(Text(), "strings")
 
-    def check(self, value: Any, where: str | int, findings: Findings, /) -> bool:
+    def check(self, value: Any, where: str | int, findings: Findings, /) -> None:
         # Nearly every list holds ordinary strings only, and this sees it in half the time.
         if type(value) is list and len(value) <= MAX_LIST_ENTRIES:
             for text in value:
@@ -255,8 +239,8 @@ class Texts(Listing):
                 ):
                     break
             else:
-                return bool(value)
-        return super().check(value, where, findings)
+                return
+        super().check(value, where, findings)
 
 
 class Group:
@@ -268,21 +252,19 @@ class Group:
         self.fields = fields
         self.checks: dict[str, Check] = {name: kind.check for name, kind in fields.items()}
 
-    def check(self, value: Any, where: str | int, findings: Findings, /) -> bool:
+    def check(self, value: Any, where: str | int, findings: Findings, /) -> None:
         if type(value) is not dict:
             findings.problem(where, "must be an object")
-            return False
+            return
         checks = self.checks
         findings.scope.append(where)
-        is_shown = False
         for name, member in value.items():
             check = checks.get(name)
             if check is None:
                 check_unknown(member, name, findings)
-            elif member is not None and check(member, name, findings):
-                is_shown = True
+            elif member is not None:
+                check(member, name, findings)
         findings.scope.pop()
-        return is_shown
 
     def public(self, value: Any, /) -> Any:
         return shown_fields(value, self.fields) or None

@@ -1,6 +1,6 @@
 """From the bytes of a request or a file to a resume that can be stored."""
 
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 import orjson
 
@@ -14,12 +14,11 @@ from resumes.analyzer.json_text import (
 )
 from resumes.analyzer.jsonresume import convert, is_json_resume
 from resumes.analyzer.naming import filename
+from resumes.analyzer.plain import parse_plain, without_line_breaks
 from resumes.analyzer.sections import SECTION_TYPES
 from resumes.analyzer.service_fields import take_out
 from resumes.analyzer.validation import is_cover_letter, validate
 from resumes.errors import CoverLetter, InvalidJson, InvalidResume, Issue, TooLarge
-
-FOREIGN: Final = "isImported, record and show* are not as the service sets them"
 
 
 class Resume(NamedTuple):
@@ -35,8 +34,8 @@ class Resume(NamedTuple):
     """Suggested for downloads; safe on every file system."""
 
     document: bytes
-    """JSON text in UTF-8: what was sent, in its order, with `isImported`, `record` and `show*` as the
-    service sets them."""
+    """JSON text in UTF-8: what was sent, but for white space between tokens; or what a JSON Resume
+    was converted to. What the service sets is not in it: see `whole_view`."""
 
     warnings: tuple[Issue, ...]
     """At most 50, in document order, and then one that counts the rest."""
@@ -55,7 +54,7 @@ def parse(body: bytes, format: Format = DEFAULT_FORMAT) -> Resume:  # noqa: A002
     Raises TooLarge, InvalidJson, CoverLetter or InvalidResume, in this order of precedence and
     nothing else for any bytes (docs/format.md).
     """
-    return _checked(body, _read(body, format), format)
+    return _plain(body, format) or _checked(body, _read(body, format), format)
 
 
 def parse_imported(body: bytes, format: Format = DEFAULT_FORMAT) -> Resume:  # noqa: A002  (reads best at the caller)
@@ -65,6 +64,8 @@ def parse_imported(body: bytes, format: Format = DEFAULT_FORMAT) -> Resume:  # n
     begin with those of the conversion, and paths are paths in the JSON Resume. Raises what
     `parse` raises (docs/format.md, JSON Resume).
     """
+    if plain := _plain(body, format):
+        return plain
     document = _read(body, format)
     if is_json_resume(document):
         return _converted(body, document, format)
@@ -74,15 +75,14 @@ def parse_imported(body: bytes, format: Format = DEFAULT_FORMAT) -> Resume:  # n
 def check_stored(document: bytes) -> Known:
     """What is known of a stored document, looked at as strictly as what comes in.
 
-    Section types beyond the table are taken as admitted, and its size is not looked at: what the
-    service sets makes it longer than what was sent. Raises InvalidJson, CoverLetter or
-    InvalidResume for a document that the service cannot have made.
+    Section types beyond the table are taken as admitted, and its size is not looked at: stores of
+    an earlier version added what the service sets. Raises InvalidJson, CoverLetter or InvalidResume for a
+    document that the service cannot have stored.
     """
     stored = read_long_json(document)
-    is_ours = type(stored) is dict and take_out(stored)
+    if type(stored) is dict:
+        take_out(stored)
     _check(document, stored, _admitting_all(stored))
-    if not is_ours:
-        raise InvalidResume([Issue("", FOREIGN)])
     return _known(stored)
 
 
@@ -93,6 +93,14 @@ def _admitting_all(stored: Any) -> Format:
     return Format(extra_section_types=frozenset(sections))
 
 
+def _plain(body: bytes, accepted: Format) -> Resume | None:
+    """The resume, if it is plain to see that there is nothing to say about it."""
+    if len(body) > accepted.max_bytes or (plain := parse_plain(body)) is None:
+        return None
+    title, name = plain
+    return Resume(title, name, filename(title, name), without_line_breaks(body), ())
+
+
 def _read(body: bytes, accepted: Format) -> Any:
     if len(body) > accepted.max_bytes:
         raise TooLarge(limit_bytes=accepted.max_bytes)
@@ -100,7 +108,8 @@ def _read(body: bytes, accepted: Format) -> Any:
 
 
 def _checked(body: bytes, document: Any, accepted: Format) -> Resume:
-    return _resume(document, _check(body, document, accepted).all_warnings())
+    warnings = _check(body, document, accepted).all_warnings()
+    return _resume(document, without_line_breaks(body), warnings)
 
 
 def _check(body: bytes, document: Any, accepted: Format) -> Findings:
@@ -125,18 +134,13 @@ def _converted(body: bytes, document: dict[str, Any], accepted: Format) -> Resum
     if findings.issues:
         raise InvalidResume([conversion.traced(issue) for issue in findings.issues])
     warnings = map(conversion.traced, findings.all_warnings())
-    return _resume(conversion.document, (*conversion.findings.all_warnings(), *warnings))
+    text = orjson.dumps(conversion.document)
+    return _resume(conversion.document, text, (*conversion.findings.all_warnings(), *warnings))
 
 
-def _resume(document: dict[str, Any], warnings: tuple[Issue, ...]) -> Resume:
+def _resume(document: dict[str, Any], text: bytes, warnings: tuple[Issue, ...]) -> Resume:
     title, name = _known(document)
-    return Resume(
-        title=title,
-        name=name,
-        filename=filename(title, name),
-        document=orjson.dumps(document),
-        warnings=warnings,
-    )
+    return Resume(title, name, filename(title, name), text, warnings)
 
 
 def _known(document: dict[str, Any]) -> Known:

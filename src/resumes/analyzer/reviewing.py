@@ -14,7 +14,6 @@ def stored_warnings(document: str | bytes) -> tuple[Issue, ...]:
     At most 50, in document order, and then one that counts the rest. Section types that were
     admitted when it was stored are taken as admitted.
     """
-    stored = orjson.loads(document)
-    take_out(stored)
+    stored = take_out(orjson.loads(document))
     accepted = Format(extra_section_types=frozenset(stored["sections"]))
     return validate(stored, accepted).all_warnings()

@@ -7,7 +7,7 @@ service that the format belongs to; they give warnings and refuse nothing.
 
 from collections.abc import Mapping
 from difflib import get_close_matches
-from typing import Any, Final
+from typing import Final
 
 from resumes.analyzer.icons import ICONS
 from resumes.analyzer.kinds import (
@@ -143,7 +143,7 @@ class SectionType:
     """One row of the table: what a section of this type is called and what its items hold.
 
     `heading` is shown for a section without a name. `fields` are those of its items, `own_fields`
-    those of the section itself, `items` aside.
+    those of the section itself, `items` aside. `show_flags` are by field.
     """
 
     __slots__ = (
@@ -155,7 +155,7 @@ class SectionType:
         "own_fields",
         "set_by_service",
         "show_flags",
-        "text_flags",
+        "texts",
     )
 
     def __init__(
@@ -166,18 +166,10 @@ class SectionType:
         self.fields = fields
         self.own_fields: dict[str, Kind] = {**SECTION_FIELDS, **extras}
         self.own_checks = {name: kind.check for name, kind in self.own_fields.items()}
-        # Worked out once, as every item of every resume needs them.
-        self.checks: dict[str, tuple[Check, str]] = {
-            field: (kind.check, show_flag(field)) for field, kind in fields.items()
-        }
-        self.show_flags = tuple(map(show_flag, fields))
-        self.set_by_service: dict[str, Any] = {
-            "record": name,
-            **dict.fromkeys(self.show_flags, False),
-        }
-        self.text_flags: dict[str, str] = {
-            field: show_flag(field) for field, kind in fields.items() if type(kind) is Text
-        }
+        self.checks: dict[str, Check] = {field: kind.check for field, kind in fields.items()}
+        self.texts = frozenset(field for field, kind in fields.items() if type(kind) is Text)
+        self.show_flags = {field: show_flag(field) for field in fields}
+        self.set_by_service = frozenset({"record", *self.show_flags.values()})
 
 
 def show_flag(field: str) -> str:

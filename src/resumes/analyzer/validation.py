@@ -1,7 +1,5 @@
-"""The one pass over a document: problems, warnings, and the fields that the service sets.
+"""The one pass over a document, in its order: problems and warnings.
 
-It runs once for every resume that comes in, in document order, and changes the document as it
-goes: service fields sent by the client leave, `record` and `show*` enter at the end of each item.
 The rules for people are in docs/format.md.
 """
 
@@ -55,10 +53,7 @@ def _names_cover_letter(name: str) -> bool:
 
 
 def validate(document: dict[str, Any], accepted: Format) -> Findings:
-    """Checks a document against the format and sets `isImported`, `record` and `show*` in it.
-
-    When there are problems the document is only half changed, and of no use.
-    """
+    """Check a document against the format."""
     findings = Findings(has_third_column=_is_multicolumn(document))
     for required in ("header", "sections"):
         if required not in document:
@@ -84,8 +79,6 @@ def validate(document: dict[str, Any], accepted: Format) -> Findings:
             _check_dropped(value, name, findings)
         else:
             check_unknown(value, name, findings)
-    document.pop("isImported", None)
-    document["isImported"] = True
     return findings
 
 
@@ -161,35 +154,26 @@ def _check_items(items: Any, section_type: SectionType | None, findings: Finding
 
 def _check_item(item: dict[str, Any], section_type: SectionType, findings: Findings) -> None:
     checks = section_type.checks
-    set_by_service = section_type.set_by_service.copy()
-    dropped: tuple[str, ...] = ()
-    text_flags = section_type.text_flags
+    texts = section_type.texts
     for name, value in item.items():
-        flag = text_flags.get(name)
         # Nearly every value is an ordinary text, and this sees it without a call: what begins with
         # a sign of ASCII, or beyond U+3000, where China, Japan and Korea write, is not all white
         # space.
         if (
-            flag is not None
+            name in texts
             and type(value) is str
             and ("!" <= value < "\x7f" or value >= "\u3001")
             and len(value) <= MAX_TEXT_CHARS
         ):
-            set_by_service[flag] = True
             continue
-        rule = checks.get(name)
-        if rule is not None:
-            check, flag = rule
-            if value is not None and check(value, name, findings):
-                set_by_service[flag] = True
-        elif name in set_by_service:
+        check = checks.get(name)
+        if check is not None:
+            if value is not None:
+                check(value, name, findings)
+        elif name in section_type.set_by_service:
             _check_dropped(value, name, findings)
-            dropped += (name,)
         else:
             check_unknown(value, name, findings)
-    for name in dropped:
-        del item[name]
-    item.update(set_by_service)
 
 
 def _check_dropped(value: Any, name: str, findings: Findings) -> None:

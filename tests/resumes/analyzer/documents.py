@@ -8,7 +8,7 @@ from typing import Any, Final
 import pytest
 from hypothesis import strategies as st
 
-from resumes.analyzer import DEFAULT_FORMAT, Format, Resume, parse, public_view
+from resumes.analyzer import DEFAULT_FORMAT, Format, Resume, parse, public_view, whole_view
 from resumes.errors import InvalidResume, Issue
 
 PAGE: Final = (Path(__file__).parents[3] / "docs" / "format.md").read_text("utf-8")
@@ -75,12 +75,12 @@ def parsed(document: Any, accepted: Format = DEFAULT_FORMAT) -> Resume:
     return parse(json.dumps(document).encode(), accepted)
 
 
-def stored(document: Any, accepted: Format = DEFAULT_FORMAT) -> Any:
-    return json.loads(parsed(document, accepted).document)
+def whole(document: Any, accepted: Format = DEFAULT_FORMAT) -> Any:
+    return whole_view(parsed(document, accepted).document)
 
 
 def stored_item(section_type: str, item: dict[str, Any]) -> Any:
-    return stored(with_section(section_type, item))["sections"][section_type]["items"][0]
+    return whole(with_section(section_type, item))["sections"][section_type]["items"][0]
 
 
 def view_of(document: Any, accepted: Format = DEFAULT_FORMAT) -> dict[str, Any]:

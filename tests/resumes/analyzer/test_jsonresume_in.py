@@ -117,7 +117,6 @@ def test_a_json_resume_is_stored_as_an_analyzer_document() -> None:
         "header": {"name": "Ada Example", "title": "Analyst"},
         "sections": {},
         "title": "Ada Example - Analyst",
-        "isImported": True,
     }
 
 

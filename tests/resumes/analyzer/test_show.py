@@ -24,8 +24,8 @@ from tests.resumes.analyzer.documents import (
     a_document,
     admitting,
     parsed,
-    stored,
     view_of,
+    whole,
     with_section,
 )
 
@@ -169,7 +169,7 @@ def test_the_view_has_what_flags_show_and_created_again_it_gives_the_same_view(
     view = view_of(document, HOBBIES)
     assert set(view) <= {"header", "sections", "title", "style"}
     assert list(view["sections"]) == list(document["sections"])
-    for name, section in stored(document, HOBBIES)["sections"].items():
+    for name, section in whole(document, HOBBIES)["sections"].items():
         for item, seen in zip(
             section.get("items") or (), view["sections"][name]["items"], strict=True
         ):

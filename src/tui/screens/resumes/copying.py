@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import orjson
 
+from resumes.analyzer import whole_view
 from resumes.store.engine import Store
 from resumes.text import escaped_json
 from tui.screens.chooser import Chooser
@@ -29,7 +30,7 @@ COLUMNS: tuple[Column[Copyable], ...] = (
 
 def copyables(shown: Shown) -> list[Copyable]:
     """What can be copied of the resume; nothing that it does not have."""
-    document = orjson.loads(shown.document)
+    document = whole_view(shown.document)
     header = document["header"]
     found = [
         Copyable("id", shown.entry.id),
@@ -37,7 +38,7 @@ def copyables(shown: Shown) -> list[Copyable]:
         Copyable("e-mail", header.get("email") or ""),
         Copyable("phone", header.get("phone") or ""),
         Copyable("file name", shown.entry.filename),
-        Copyable("JSON", escaped_json(shown.document)),
+        Copyable("JSON", escaped_json(orjson.dumps(document).decode())),
     ]
     return [one for one in found if one.text]
 

@@ -5,8 +5,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-import orjson
-
+from resumes.analyzer import whole_view
 from resumes.store import accounts, listing
 from resumes.store.accounts import AccountInfo
 from resumes.store.engine import Store
@@ -52,7 +51,7 @@ def _text(_: Store, __: AccountInfo, stored: StoredResume) -> list[Paragraph]:
 
 
 def _json(_: Store, __: AccountInfo, stored: StoredResume) -> list[Paragraph]:
-    return json_paragraphs(orjson.loads(stored.document))
+    return json_paragraphs(whole_view(stored.document))
 
 
 _LAID_OUT: Final[dict[View, Callable[[Store, AccountInfo, StoredResume], list[Paragraph]]]] = {
