@@ -120,6 +120,10 @@ def test_what_a_setting_can_be_is_said_in_plain_words(home: Path, line: str, way
         (b"port = ", r"Invalid configuration .*config\.toml"),
         (b"\xff\xfe", r"Invalid configuration .*config\.toml"),
         (b"prot = 1", r'Unknown setting "prot" in .*config\.toml'),
+        (
+            b'home = "/x"',
+            r'Invalid home "/x" in .*: .* Use --home or RESUMES_HOME, and remove the line$',
+        ),
         (None, r"Cannot read the configuration .*config\.toml"),
     ],
 )
