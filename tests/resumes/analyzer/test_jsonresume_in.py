@@ -392,8 +392,9 @@ def test_whatever_stands_beside_what_is_left_out_is_read() -> None:
         {"workplace": "5"},
         {"workplace": "F"},
     ]
-    nothing = with_list("work", {}, None, {"company": ""}, {"url": []})
-    assert imported_view(nothing)["sections"] == {}
+    lists: list[Any] = [[{}, None, {"company": ""}, {"url": []}], {"name": "x"}, "x", 5]
+    for nothing in lists:
+        assert imported_view({"basics": {}, "work": nothing})["sections"] == {}
 
 
 def test_a_reference_with_a_text_is_a_quote_and_one_without_a_name() -> None:
