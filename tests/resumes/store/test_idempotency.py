@@ -12,8 +12,9 @@ from resumes.store.creating import Created, Outcome, create
 from resumes.store.idempotency import KEPT, SLICE_KEYS, prune_soon
 from resumes.store.statements import driver
 from tests.resumes.builders import a_claim, a_resume
-from tests.resumes.store.builders import MakeAccount, add_resumes, count_rows
+from tests.resumes.store.builders import MakeAccount, add_resumes, count_rows, hold_lane
 from tests.resumes.store.conftest import SteppingClock
+from tests.waiting import wait_until
 
 pytestmark = pytest.mark.engines
 
@@ -100,6 +101,29 @@ def test_keys_that_count_no_more_are_pruned_whoever_they_are_of_and_however_many
 
     assert keys_in(store) == [("ana", "young")]
     assert count_rows(store, "resumes") == SLICE_KEYS + 3
+
+
+def test_a_key_that_is_used_anew_while_it_is_pruned_stays(
+    store: Store, ana: AccountInfo, clock: SteppingClock
+) -> None:
+    keyed(store, ana)
+    clock.advance(KEPT_S)
+
+    async def scenario() -> int:
+        go_on, holder = await asyncio.to_thread(hold_lane, store)
+        again = asyncio.create_task(
+            creating.create_soon(store, ana.id, a_resume("Bo", idempotency="k"))
+        )
+        await asyncio.to_thread(wait_until, lambda: store.lane.waiting == 1)
+        pruning = asyncio.create_task(prune_soon(store))
+        await asyncio.to_thread(wait_until, lambda: store.lane.waiting == 2)
+        go_on.set()
+        await asyncio.to_thread(holder.join)
+        made(await again)
+        return await pruning
+
+    assert asyncio.run(scenario()) == 0
+    assert keys_in(store) == [("ana", "k")]
 
 
 def test_pruning_writes_only_when_there_is_something_to_prune(

@@ -17,7 +17,7 @@ from resumes.store.engine import each
 from resumes.store.locks import FileLock
 from resumes.store.soon import SoonWriter
 from resumes.store.sqlite.driver import dbapi
-from resumes.store.writes import Write
+from resumes.store.writes import ThreadMailbox, Write, proved_by, was_committed
 from tests.resumes.builders import a_resume
 from tests.resumes.store.builders import (
     Busy,
@@ -109,6 +109,8 @@ def test_s7_a_lane_outlives_errors_that_it_does_not_know(store: Store) -> None:
     if store.path is not None:
         with pytest.raises(OutcomeUnknown):
             store.write(broken, SystemExit)  # which ends other threads
+    with pytest.raises(AssertionError, match="one result for each"):
+        store.write(lambda connection, requests: [], "x")
     assert store.write(rename, "next") == "NEXT"
     assert store.lane.is_alive
 
@@ -236,6 +238,27 @@ def test_s2_a_failed_commit_is_proved_gone_by_a_later_one_and_doubles_nothing(
     assert next(failures, None) is None
     assert isinstance(outcome, creating.Created)
     assert listed_ids(store, ana) == [outcome.id]
+
+
+def test_the_first_that_can_tell_says_whether_a_batch_was_committed(store: Store) -> None:
+    asked: list[int] = []
+
+    def proof(_: Connection, requests: Sequence[int], results: Sequence[int]) -> bool | None:
+        asked.extend(requests)
+        return True if requests[0] == 2 else None
+
+    @proved_by(proof)
+    def provable(_: Connection, requests: Sequence[int]) -> Sequence[int]:
+        return requests
+
+    writes = [
+        Write(apply, number, deadline=0, mailbox=ThreadMailbox(), waiter=None)
+        for number, apply in enumerate((rename, provable, provable, provable))
+    ]
+    with store.read() as connection:
+        assert was_committed(connection, writes, [0, 1, 2, 3]) is True
+        assert asked == [1, 2]
+        assert was_committed(connection, writes[:2], [0, 1]) is None
 
 
 # Turns, and the end

@@ -330,7 +330,9 @@ def test_a_log_that_was_removed_is_noticed_and_nothing_in_it_is_lost(
 
 
 @pytest.mark.parametrize("suffix", ["", "-wal", "-shm"])
-def test_s19_nothing_is_written_while_a_file_has_another_name(suffix: str, store: Store) -> None:
+def test_s19_nothing_is_written_while_a_file_has_another_name(
+    suffix: str, store: Store, caplog: pytest.LogCaptureFixture
+) -> None:
     path = path_of(store)
     accounts.create_account(store, "ana")
     other = path.with_name("other")
@@ -344,6 +346,9 @@ def test_s19_nothing_is_written_while_a_file_has_another_name(suffix: str, store
     assert found == ["ana"]  # who begins to read meanwhile reads
     other.unlink()
     accounts.create_account(store, "bo")
+    noticed, over = caplog.messages
+    assert "has another name" in noticed
+    assert "have one name each again" in over
 
 
 def test_what_cannot_be_looked_at_is_refused_and_may_pass(
