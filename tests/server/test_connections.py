@@ -261,6 +261,16 @@ def test_a_chunked_body_is_created_or_413_by_its_size(client: Client) -> None:
         assert statuses(read_all(connection)) == [413]
 
 
+def test_a_header_behind_a_body_says_nothing(client: Client) -> None:
+    head = a_request("POST", RESUMES, JSON, b"Transfer-Encoding: chunked", key=None)
+    body = b"%x\r\n%b\r\n0\r\n" % (len(a_body()), a_body())
+    late = keyed(client, b"Authorization: Bearer ADA\r\n\r\n")
+
+    answers = exchange(client.url, kept(head) + body + late + head + body + late)
+
+    assert statuses(answers) == [401, 401]
+
+
 def test_a_request_is_the_same_however_it_is_cut_into_parts(client: Client) -> None:
     request = keyed(client, kept(a_create(a_body())))
     with a_connection(client.url) as connection:
