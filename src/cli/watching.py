@@ -86,12 +86,16 @@ def watch(
         stop_event() as stop,
     ):
         from importer import service
+        from resumes import watched_folder
         from resumes.store.search_filler import Filler
 
         if root is None:
             root = settings.inbox
             if not dry_run:
                 root.mkdir(exist_ok=True)
+        elif not dry_run:
+            with contextlib.suppress(OSError):  # else doctor does not look at the folder
+                watched_folder.note_watched(settings.home, root.resolve())
         left = LeftFiles(session, meter)
         commands = session.installation()
         options = service.Options(

@@ -331,9 +331,10 @@ class Importer:
         self._unknown_ids = unknown
         text = watched_folder.describe_unknown(watched_folder.count_waiting(self._root), unknown)
         if text is None:
-            self._health.ok("unknown accounts")
+            self._health.ok(watched_folder.UNKNOWN_ACCOUNTS)
         else:
-            self._health.degraded("unknown accounts", f"{text}. {watched_folder.UNKNOWN_REMEDY}")
+            sentence = f"{text}. {watched_folder.UNKNOWN_REMEDY}"
+            self._health.degraded(watched_folder.UNKNOWN_ACCOUNTS, sentence)
 
     def _take_over(self) -> None:
         """What importers and workers left that are gone is ours."""

@@ -28,6 +28,9 @@ from resumes.text import counted, escaped
 MARK: Final = "store"
 MAX_MARK_BYTES: Final = 4_096
 MAX_NAMED: Final = 3
+WATCHED: Final = "watched-folders"
+UNKNOWN_ACCOUNTS: Final = "unknown accounts"
+"""The key of an importer's finding on the files that wait for accounts that the store does not know."""
 
 HELD: Final = "_held"
 HELD_NAME: Final = re.compile(r"([0-9a-f]{24})-([0-9a-f]{16})-.+", re.DOTALL)
@@ -41,6 +44,9 @@ UNKNOWN_REMEDY: Final = (
 _FOLDER_FLAGS: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _READ_FLAGS: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _WRITE_FLAGS: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+_APPEND_FLAGS: Final = (
+    os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+)
 
 
 class Owner(NamedTuple):
@@ -140,6 +146,30 @@ def _write(root: Path, owner: Owner) -> None:
             raise
     finally:
         os.close(folder)
+
+
+def note_watched(home: Path, root: Path) -> None:
+    """Have the home remember that the folder is watched. Raises OSError."""
+    if root in list_watched(home):
+        return
+    descriptor = os.open(home / WATCHED, _APPEND_FLAGS, 0o600)
+    try:
+        os.write(descriptor, f"{json.dumps(str(root))}\n".encode("ascii"))
+    finally:
+        os.close(descriptor)
+
+
+def list_watched(home: Path) -> list[Path]:
+    """Return the folders that the home remembers, the first one first."""
+    roots: dict[Path, None] = {}
+    with contextlib.suppress(OSError):
+        with os.fdopen(os.open(home / WATCHED, _READ_FLAGS), "rb") as file:
+            lines = file.read().splitlines()
+        for line in lines:
+            with contextlib.suppress(ValueError, RecursionError):  # cut off, or edited by somebody
+                if isinstance(root := json.loads(line), str) and Path(root).is_absolute():
+                    roots[Path(root)] = None
+    return list(roots)
 
 
 def describe_other(root: Path, other: Owner) -> str:

@@ -8,12 +8,15 @@ import shutil
 import signal
 import subprocess
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
 
 from cli.main import resumes
+from resumes.clock import timestamp
+from resumes.store import importers, open_store
 from tests import postgres
 from tests.engines import Engine
 from tests.resumes.builders import a_document
@@ -195,9 +198,9 @@ def test_s23_what_waits_for_an_account_that_a_backup_is_older_than_waits_on_and_
 
     assert waiting_in(mine.inbox) == waiting
     assert files_in(mine.inbox / "_failed") == []
-    sentence = "2 files in .work/"
+    assert "2 files in .work/" in said
+    assert f"2 files in {mine.inbox}/.work/" in told
     for text in (said, told):
-        assert sentence in text
         assert "wait for accounts that this store does not know" in text
         assert "Restore a backup that has it, or move the files into the folder" in text
 
@@ -206,6 +209,78 @@ def test_s23_what_waits_for_an_account_that_a_backup_is_older_than_waits_on_and_
     again.succeeds("db", "restore", new)
     assert again.imports_all_three()
     assert "does not know" not in again.run("doctor").stdout
+
+
+def test_s23_doctor_names_what_waits_in_every_folder_that_the_home_has_watched(
+    stores: list[Service], tmp_path: Path
+) -> None:
+    mine, place, _ = stores
+    root = tmp_path / "else\nwhere"
+    (root / "late").mkdir(parents=True)
+    mine.succeeds("accounts", "create", "early")
+    old = mine.backs_up(tmp_path / "old.db")
+    mine.succeeds("accounts", "create", "late")
+    mine.succeeds("plans", "set", "free", "--max-resumes", "1")
+    for name in ("Ada", "Bo", "Cleo"):
+        (root / "late" / f"{name}.json").write_bytes(a_document(name))
+    mine.succeeds("watch", str(root), "--once", "--settle", "0")
+    assert len(waiting_in(root)) == 2
+    restored = mine if mine.database.startswith("sqlite") else place
+    restored = Service(mine.home, restored.database)
+    restored.succeeds("db", "restore", old)
+
+    for _ in range(2):
+        told = restored.run("doctor")
+        assert told.exit_code == 1
+        assert f"2 files in {tmp_path}/else\\nwhere/_held/late wait for accounts" in told.stdout
+        assert told.stdout.count("does not know") == 1
+        restored.succeeds("watch", str(root), "--once", "--settle", "0")
+
+
+def test_s23_doctor_names_what_waits_in_a_folder_that_was_taken_over_for_the_other_store(
+    stores: list[Service], tmp_path: Path
+) -> None:
+    mine, other, _ = stores
+    mine.has_account()
+    mine.leaves_a_held_file_and_a_claim()
+    other.has_account("bo")
+    other.succeeds("watch", str(mine.inbox), "--adopt", "--once")
+
+    assert f"2 files in {mine.inbox}/.work/" in other.run("doctor").stdout
+    assert "does not know" not in mine.run("doctor").stdout
+    assert waiting_in(mine.inbox)
+
+
+def test_s23_a_live_importer_that_has_not_said_what_waits_keeps_doctor_from_nothing(
+    stores: list[Service], tmp_path: Path
+) -> None:
+    mine, place, _ = stores
+    mine.has_account("bo")
+    old = mine.backs_up(tmp_path / "old.db")
+    mine.has_account("ana")
+    mine.leaves_a_held_file_and_a_claim()
+    restored = mine if mine.database.startswith("sqlite") else place
+    restored = Service(mine.home, restored.database)
+    restored.succeeds("db", "restore", old)
+    with open_store(restored.database) as store:
+        says_nothing = importers.Importer(
+            id=24 * "a",
+            host="here",
+            pid=1,
+            root=str(mine.inbox),
+            state=importers.State.OK,
+            findings=(),
+            waiting=0,
+            started_at=timestamp(store.clock()),
+        )
+        importers.announce(store, says_nothing)
+        assert f"2 files in {mine.inbox}/" in restored.run("doctor").stdout
+        text = "2 files in .work/ wait for accounts that this store does not know"
+        finding = importers.Finding("unknown accounts", importers.State.DEGRADED, text)
+        says_it = replace(says_nothing, state=importers.State.DEGRADED, findings=(finding,))
+        importers.announce(store, says_it)
+
+        assert restored.run("doctor").stdout.count("does not know") == 1
 
 
 def test_s14_files_of_an_account_that_was_deleted_still_fail_in_a_store_that_was_restored(

@@ -213,7 +213,8 @@ def _iter_inner_findings(
     else:
         names = {account.name for account in known}
         yield from iter_inbox_findings(installation, settings.inbox, names)
-        yield from iter_unknown_accounts(store, settings.inbox, {account.id for account in known})
+    account_ids = {account.id for account in known}
+    yield from iter_unknown_accounts(store, settings.home, settings.inbox, account_ids)
     yield from iter_file_findings(installation, slow.file_tallies.get(store))
     yield check_requests(oldest_request_age_s(store))
     yield from iter_importer_findings(installation, store)

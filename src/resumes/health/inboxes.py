@@ -1,7 +1,7 @@
 """The folders that the importer takes files out of."""
 
 import os
-from collections.abc import Iterator, Set
+from collections.abc import Iterable, Iterator, Set
 from pathlib import Path
 
 from resumes import watched_folder
@@ -13,6 +13,7 @@ from resumes.health.permissions import remedy_for
 from resumes.store import importers
 from resumes.store.accounts import NAME, find_deleted
 from resumes.store.engine import Store
+from resumes.store.importers import SeenImporter
 from resumes.text import counted, escaped
 
 SUBJECT = "inbox"
@@ -64,22 +65,50 @@ def check_owner(installation: Installation, store: Store, inbox: Path) -> Findin
     return Finding(SUBJECT, text, watched_folder.remedy_for_other(inbox), command, about=OWN)
 
 
-def iter_unknown_accounts(store: Store, inbox: Path, account_ids: Set[str]) -> Iterator[Finding]:
-    """Find files that wait in the inbox for accounts that the store neither has nor has deleted.
+def iter_unknown_accounts(
+    store: Store, home: Path, inbox: Path, account_ids: Set[str]
+) -> Iterator[Finding]:
+    """Find files that wait for accounts that the store neither has nor has deleted.
 
-    `account_ids` are those of all there are. An importer that watches the inbox says it itself.
+    They are looked for in the store's own of these folders: the inbox, those that the home remembers,
+    and those of importers that the store remembers. `account_ids` are those of all accounts. What an
+    importer says itself is left to it.
     """
-    if any(
-        one.is_live and one.importer.root == escaped(str(inbox.resolve()))
-        for one in importers.list_importers(store)
-    ):
-        return
-    waiting = watched_folder.count_waiting(inbox)
-    others = {account_id for _, account_id in waiting} - account_ids
-    unknown = others - find_deleted(store, others) if others else others
+    seen = importers.list_importers(store)
+    owner = watched_folder.owner_of(store)
+    others = [*watched_folder.list_watched(home), *(Path(one.importer.root) for one in seen)]
+    for root in dict.fromkeys([inbox.resolve(), *others]):
+        if not _is_said(root, seen) and _may_be_of(owner, root):
+            yield from _iter_unknown(store, root, account_ids)
+
+
+def _is_said(root: Path, seen: Iterable[SeenImporter]) -> bool:
+    return any(
+        finding.key == watched_folder.UNKNOWN_ACCOUNTS
+        for one in seen
+        if one.is_live and one.importer.root == escaped(str(root))
+        for finding in one.importer.findings
+    )
+
+
+def _may_be_of(owner: watched_folder.Owner, root: Path) -> bool:
+    try:
+        return watched_folder.find_other(root, owner) is None
+    except OSError:
+        return False
+
+
+def _iter_unknown(store: Store, root: Path, account_ids: Set[str]) -> Iterator[Finding]:
+    waiting = {
+        (str(root / folder), account_id): files
+        for (folder, account_id), files in watched_folder.count_waiting(root).items()
+    }
+    strangers = {account_id for _, account_id in waiting} - account_ids
+    unknown = strangers - find_deleted(store, strangers) if strangers else strangers
     text = watched_folder.describe_unknown(waiting, unknown)
     if text is not None:
-        yield Finding(SUBJECT, text, watched_folder.UNKNOWN_REMEDY, about="unknown accounts")
+        about = f"{watched_folder.UNKNOWN_ACCOUNTS} in {root}"
+        yield Finding(SUBJECT, text, watched_folder.UNKNOWN_REMEDY, about=about)
 
 
 def _is_folder(path: Path) -> bool:
