@@ -165,12 +165,27 @@ def test_a_pipe_or_a_device_is_no_place_for_a_store(
         ("accounts", "create", "acme"),
         ("accounts", "list"),
     ):
-        code, _, said = finish(start("--database", url, *words))
-        assert code == 3, said
+        said = acme.fails(3, "--database", url, *words)
         assert f"The database {path} is a pipe or a device; name a file" in said
 
     assert path.stat().st_mode == before
     assert list(folder.iterdir()) == [path]
+
+
+def test_a_pipe_where_the_store_has_its_journal_is_told_and_not_waited_for(
+    acme: CommandLine, tmp_path: Path
+) -> None:
+    backup = str(tmp_path / "backup.db")
+    acme.succeeds("db", "backup", backup)
+    journal = acme.home / "resumes.db-journal"
+    os.mkfifo(journal)
+    sentence = f"{journal} is a pipe, where only a file of the store"
+
+    for words in (("accounts", "list"), ("db", "restore", backup), ("db", "check")):
+        assert sentence in acme.fails(3, *words)
+    result = acme("doctor")
+    assert (result.exit_code, sentence in result.stdout) == (1, True)
+    assert journal.is_fifo()
 
 
 def test_a_store_is_not_made_as_a_part_of_another(acme: CommandLine, tmp_path: Path) -> None:

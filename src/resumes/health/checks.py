@@ -37,7 +37,11 @@ from resumes.store.addresses import (
 from resumes.store.counters import ResumeCounter
 from resumes.store.engine import Store
 from resumes.store.moving.marking import read_marks
-from resumes.store.sqlite.identity import refuse_mount_point, refuse_second_name
+from resumes.store.sqlite.identity import (
+    refuse_mount_point,
+    refuse_second_name,
+    refuse_special_files,
+)
 
 LEAST_FREE_BYTES = 500 * 1024 * 1024
 MANY = 10
@@ -76,6 +80,7 @@ def _iter_findings(installation: Installation, slow: SlowAnswers) -> Iterator[Fi
         if strays is not None and not address.path.exists():
             return
         try:
+            refuse_special_files(address.path)
             refuse_mount_point(address.path)
             refuse_second_name(address.path)
         except StoreUnavailable as error:

@@ -12,12 +12,14 @@ import contextlib
 import logging
 import os
 import shlex
+import stat
 import threading
 from pathlib import Path
 from typing import Final
 
 from resumes.errors import StoreUnavailable
 from resumes.mounts import is_mount_point
+from resumes.output_files import SIDE_FILES
 
 logger = logging.getLogger("resumes.store")
 
@@ -25,8 +27,28 @@ LOGS: Final = ("-wal", "-shm")
 """A database's log and its index: one with the file (a log that is left alone would be taken for that
 of the next file of its name)."""
 
+_KINDS: Final = {
+    stat.S_IFDIR: "a folder",
+    stat.S_IFIFO: "a pipe",
+    stat.S_IFSOCK: "a socket",
+}
+
 FileId = tuple[int, int]
 """Device and inode, by which SQLite tells files apart, too."""
+
+
+def refuse_special_files(path: Path) -> None:
+    """Raise StoreUnavailable if a pipe, a folder or the like has the name of one of a store's other
+    files: SQLite waits for a writer of a pipe without end, or removes it."""
+    for file in (path.with_name(path.name + ending) for ending in SIDE_FILES):
+        with contextlib.suppress(OSError):
+            mode = file.stat().st_mode
+            if not stat.S_ISREG(mode):
+                what = _KINDS.get(stat.S_IFMT(mode), "a device")
+                raise StoreUnavailable(
+                    f"{file} is {what}, where only a file of the store {path} may be. Move it away, "
+                    "or name another database"
+                )
 
 
 def refuse_second_name(path: Path) -> None:

@@ -19,7 +19,11 @@ from resumes.store.sqlite.database import (
     explain,
     sqlite_engine,
 )
-from resumes.store.sqlite.identity import refuse_mount_point, refuse_second_name
+from resumes.store.sqlite.identity import (
+    refuse_mount_point,
+    refuse_second_name,
+    refuse_special_files,
+)
 from resumes.store.sqlite.lane import DRIVER_ERRORS
 from resumes.store.sqlite.private import make_private
 
@@ -79,6 +83,7 @@ def check_place(path: Path) -> None:
         raise StoreUnavailable(f"The database {path} is a folder; name a file")
     if path.exists() and not path.is_file():
         raise StoreUnavailable(f"The database {path} is a pipe or a device; name a file")
+    refuse_special_files(path)
     check_name(path)
     _refuse_shared(path)
     refuse_mount_point(path)

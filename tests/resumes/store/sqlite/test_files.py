@@ -3,6 +3,8 @@
 import logging
 import os
 import shutil
+import socket
+import stat
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -37,6 +39,37 @@ def test_the_files_of_a_store_are_its_owners_alone_whatever_the_umask(
     finally:
         os.umask(before)
     assert modes == [0o600] * 5
+
+
+def bind(path: Path) -> None:
+    with socket.socket(socket.AF_UNIX) as one:
+        one.bind(os.path.relpath(path))  # an absolute one may be too long for a socket
+
+
+@pytest.mark.parametrize(
+    ("ending", "what", "make"),
+    [
+        ("-journal", "a pipe", os.mkfifo),
+        ("-wal", "a pipe", os.mkfifo),
+        ("-shm", "a pipe", os.mkfifo),
+        ("-wal", "a folder", os.mkdir),
+        ("-shm", "a folder", os.mkdir),
+        ("-journal", "a socket", bind),
+    ],
+)
+def test_what_is_no_file_under_the_name_of_a_part_of_the_store_is_refused_and_left(
+    place: str, tmp_path: Path, ending: str, what: str, make: Callable[[Path], None]
+) -> None:
+    open_store(place).close()
+    part = tmp_path / f"resumes.db{ending}"
+    part.unlink(missing_ok=True)
+    make(part)
+    kind = stat.S_IFMT(part.stat().st_mode)
+
+    with pytest.raises(StoreUnavailable, match=f"{part} is {what}, .*. Move it away, or name ano"):
+        open_store(place)
+
+    assert stat.S_IFMT(part.stat().st_mode) == kind
 
 
 def test_a_place_where_no_store_can_be_is_named_and_left_as_it_is(tmp_path: Path) -> None:
