@@ -1,5 +1,6 @@
 """`resumes db` and `resumes doctor`: copies, backups and checks of a store."""
 
+import contextlib
 import json
 import os
 import signal
@@ -11,6 +12,7 @@ from sqlalchemy import text
 
 from resumes.store import accounts, migrations, open_store
 from resumes.store.sqlite.database import sqlite_engine
+from resumes.store.sqlite.driver import dbapi
 from tests import postgres
 from tests.cli.conftest import CommandLine, a_resume, finish, open_home, start, store_resumes
 from tests.resumes.store.builders import a_file
@@ -354,3 +356,43 @@ def test_what_wants_a_look_is_told_and_is_no_failure(acme: CommandLine) -> None:
     told = acme.answers("doctor", "--json")
     assert told["ok"] is True
     assert [one["ok"] for one in told["findings"] if one["remedy"] is not None] == [True]
+
+
+@pytest.mark.parametrize(
+    ("made", "what", "removal"),
+    [
+        (
+            'CREATE TRIGGER "ev""il" AFTER INSERT ON resumes BEGIN DELETE FROM resumes; END',
+            "a trigger that is not this program's, ev\"il",
+            'DROP TRIGGER "ev""il"',
+        ),
+        (
+            "CREATE VIEW evil AS SELECT * FROM resumes",
+            "a view that is not this program's, evil",
+            'DROP VIEW "evil"',
+        ),
+    ],
+)
+def test_a_trigger_or_a_view_is_named_and_no_backup_that_has_one_is_made_or_restored(
+    acme: CommandLine, tmp_path: Path, made: str, what: str, removal: str
+) -> None:
+    backup = tmp_path / "backup.db"
+    acme.succeeds("db", "backup", str(backup))
+    for file in (backup, acme.home / "resumes.db"):
+        with contextlib.closing(dbapi.connect(file)) as connection:
+            connection.execute(made)
+
+    assert what in acme.fails(3, "db", "restore", str(backup))
+    assert what in acme.fails(3, "db", "backup", str(tmp_path / "other.db"))
+    assert not (tmp_path / "other.db").exists()
+    checked = acme("db", "check")
+    assert checked.exit_code == 1
+    found, remedy = checked.stdout.splitlines()
+    assert found == f"WRONG  The file has {what} (1)"
+    assert remedy.strip() == f"Stop all programs, then in SQL: {removal}"
+
+    for file in (backup, acme.home / "resumes.db"):
+        with contextlib.closing(dbapi.connect(file)) as connection:
+            connection.execute(removal)
+    acme.succeeds("db", "check")
+    acme.succeeds("db", "restore", str(backup))

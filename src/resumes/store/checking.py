@@ -32,6 +32,7 @@ from resumes.store.schema import (
     api_keys,
     key_directory,
 )
+from resumes.store.sqlite.files import find_foreign_code
 from resumes.store.statements import driver
 
 TOLD: Final = 20
@@ -43,6 +44,7 @@ class Defect(StrEnum):
 
     DAMAGED = "damaged"
     DAMAGED_TEXT = "damaged_text"
+    FOREIGN_CODE = "foreign_code"
     FOREIGN_KEY = "foreign_key"
     ORPHANS = "orphans"
     NO_COUNTER = "no_counter"
@@ -109,6 +111,7 @@ def _iter_sqlite(store: Store) -> Iterator[Flaw]:
     try:
         with store.read() as connection:
             report = connection.execute(text(f"PRAGMA integrity_check({TOLD})")).scalars().all()
+            foreign_code = find_foreign_code(connection)
             broken = _foreign_keys(connection)
             damaged_texts = _count_damaged_texts(connection)
     except StoreIncompatible as error:
@@ -117,6 +120,9 @@ def _iter_sqlite(store: Store) -> Iterator[Flaw]:
     for line in report:
         if line != "ok":
             yield Flaw(Defect.DAMAGED, 1, f"The file is damaged: {line}", BACKUP)
+    for found in foreign_code:
+        remedy = f"Stop all programs, then in SQL: {found.removal}"
+        yield Flaw(Defect.FOREIGN_CODE, 1, f"The file has {found.what}", remedy)
     for table, count in damaged_texts.items():
         if count:
             what = f"Rows of {table} hold text that is no UTF-8, and cannot be read"

@@ -12,7 +12,9 @@ import stat
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
+
+from sqlalchemy import Connection
 
 from resumes.errors import Conflict, ResumesError, StoreIncompatible, StoreUnavailable
 from resumes.output_files import flush
@@ -28,6 +30,7 @@ from resumes.store.sqlite.identity import LOGS
 from resumes.store.sqlite.lane import DRIVER_ERRORS
 from resumes.store.sqlite.private import make_private
 from resumes.store.statements import driver
+from resumes.text import escaped
 
 MAGIC: Final = b"SQLite format 3\0"
 
@@ -130,8 +133,31 @@ def vacuum_into(store_path: Path, copy: Path, told: Callable[[int], None]) -> No
         engine.dispose()
 
 
+class ForeignCode(NamedTuple):
+    """A trigger or a view, which no store of ours has. `removal` is the SQL that removes it."""
+
+    what: str
+    removal: str
+
+
+def find_foreign_code(connection: Connection) -> list[ForeignCode]:
+    """Return the triggers and views of a store: what they do with its rows is none of our doing."""
+    rows = connection.exec_driver_sql(
+        "SELECT type, name FROM sqlite_schema WHERE type IN ('trigger', 'view') ORDER BY type, name"
+    ).all()
+    return [_foreign_code(kind, escaped(name)) for kind, name in rows]
+
+
+def _foreign_code(kind: str, name: str) -> ForeignCode:
+    quoted = name.replace('"', '""')
+    return ForeignCode(
+        f"a {kind} that is not this program's, {name}", f'DROP {kind.upper()} "{quoted}"'
+    )
+
+
 def examine(path: Path, shown: Path) -> None:
-    """The file is a store of ours, whole, not newer than this program, and keeps a log as ours do.
+    """The file is a store of ours, whole, not newer than this program, keeps a log as ours do, and
+    has nobody else's triggers and views.
 
     `shown` is what it is called in errors. Raises StoreIncompatible.
     """
@@ -142,6 +168,10 @@ def examine(path: Path, shown: Path) -> None:
                 raise StoreIncompatible(f"{shown} is no store of this program")
             if migrations.state(connection, str(shown)) == "empty":
                 raise StoreIncompatible(f"{shown} is an empty store")
+            for found in find_foreign_code(connection):
+                raise StoreIncompatible(
+                    f"{shown} has {found.what}. Remove it with `{found.removal}`, or use another backup"
+                )
             result = connection.exec_driver_sql("PRAGMA integrity_check(1)").scalar_one()
             if result != "ok":
                 found = result.splitlines()[-1]  # the first may say which database
