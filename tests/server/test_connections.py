@@ -115,6 +115,16 @@ def test_garbage_behind_a_request_is_not_taken_for_its_answer(client: Client) ->
     assert list(json.loads(answers.partition(b"\r\n\r\n")[2])) == ["id"]
 
 
+def test_a_broken_body_behind_its_answer_has_no_second_answer(client: Client) -> None:
+    head = kept(a_request("POST", RESUMES, JSON, b"Transfer-Encoding: chunked", key=None))
+    with a_connection(client.url) as connection:
+        connection.sendall(head + b"5\r\n")
+        assert statuses(read_answer(connection)) == [401]
+        connection.sendall(b"12345\r\nzz\r\n")
+
+        assert read_all(connection) == b""
+
+
 def test_nothing_behind_a_request_that_is_refused_is_done(client: Client) -> None:
     create = keyed(client, kept(a_create(a_body())))
     for refused in (b"GARBAGE\r\n\r\n", create.replace(b"Host:", b"X:"), create[:4] + b" \r\n\r\n"):
