@@ -373,10 +373,11 @@ def test_connections_beyond_the_limit_are_503_until_another_is_gone(
 
 
 def test_who_keeps_a_connection_waiting_is_let_go(a_place: Callable[..., Place]) -> None:
-    place = a_place(client_timeout_s=0.5, options={"keep_alive_s": 0.5})
+    place = a_place(client_timeout_s=0.5, max_body_bytes=32 * MIB, options={"keep_alive_s": 0.5})
     client = place.client()
     create = keyed(client, kept(a_create(a_body())))
     get = keyed(client, kept(a_request("GET")))
+    large = keyed(client, a_request("POST", RESUMES, JSON, b"Content-Length: 32000000"))
 
     cases: list[tuple[bytes, list[int]]] = [
         (b"", []),
@@ -384,6 +385,7 @@ def test_who_keeps_a_connection_waiting_is_let_go(a_place: Callable[..., Place])
         (b"G", [408]),
         (create[:100], [408]),
         (create[:-1], [408]),
+        (large + b" " * 8_000_000, [408]),  # however quickly it came before
         (get, [200]),  # and idle for too long
         (get + b"G", [200, 408]),
         (get + create[:-1], [200, 408]),
