@@ -33,7 +33,8 @@ if TYPE_CHECKING:
     "folder",
     type=click.Path(file_okay=False, path_type=Path),
     metavar="DIR",
-    help="A file for each resume in this folder, not a stream on standard output.",
+    help="A file for each resume in this folder, not a stream on standard output. It is named by the "
+    "resume's ID and replaces whatever has the name: an earlier export.",
 )
 @click.option(
     "--format",
