@@ -77,9 +77,11 @@ _CORE: Final = tuple(
         "json_text",
         "kinds",
         "naming",
+        "plain",
         "reading",
         "resume",
         "reviewing",
+        "service_fields",
         "validation",
         "visibility",
     )
@@ -87,6 +89,7 @@ _CORE: Final = tuple(
 _BUILT_AT_IMPORT: Final = (
     "resumes.analyzer.kinds.*__init__*",
     "resumes.analyzer.json_text.x__up_to_*",
+    "resumes.analyzer.plain.x__*",
 )
 _CONVERTER_AT_IMPORT: Final = (
     "resumes.analyzer.jsonresume.mapping.x__row__*",
