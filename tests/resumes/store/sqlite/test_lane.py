@@ -1,5 +1,6 @@
 """How one process writes to a file: faults of its disk, its lock, and of the process itself."""
 
+import asyncio
 import fcntl
 import os
 import signal
@@ -14,10 +15,12 @@ from resumes.errors import OutcomeUnknown, StoreUnavailable
 from resumes.store import Store, accounts, counters, creating, open_store
 from resumes.store.accounts import AccountInfo
 from resumes.store.creating import Created
+from resumes.store.sqlite import lane
 from resumes.store.statements import driver
 from tests.resumes.builders import a_resume
 from tests.resumes.store.builders import (
     at_commit,
+    free_maximum,
     ids_of,
     listed_ids,
     rename,
@@ -180,3 +183,20 @@ def test_what_waits_is_taken_although_the_lock_failed_once(
     monkeypatch.setattr(fcntl, "flock", fail_once)
     assert store.write(rename, "x") == "X"
     assert next(failures, None) is None
+
+
+def test_what_was_applied_and_not_handed_over_is_rolled_back_and_unknown(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = free_maximum(store)
+
+    async def scenario() -> None:
+        asyncio.get_running_loop().set_exception_handler(lambda *_: None)
+        with monkeypatch.context() as patched:
+            patched.setattr(lane, "_Begun", fail)
+            with pytest.raises(OutcomeUnknown):
+                await store.write_soon(rename, "lost")
+
+    asyncio.run(scenario())
+    assert free_maximum(store) == before
+    assert store.write(rename, "next") == "NEXT"
