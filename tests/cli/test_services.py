@@ -9,6 +9,7 @@ import signal
 import socket
 import stat
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -19,6 +20,12 @@ from cli.samples import find_samples
 from resumes.store import keys
 from tests.cli.conftest import CommandLine, a_resume, finish, is_alive, open_home, start
 from tests.waiting import wait_until
+
+
+REFUSED = (
+    "The new key could not be written, so it was revoked: {} is there, and is neither an earlier key "
+    "nor an empty file. Move it away, then try again"
+)
 
 
 def test_it_ends_with_the_process_that_started_it(acme: CommandLine) -> None:
@@ -160,7 +167,7 @@ def test_a_key_that_cannot_be_written_is_revoked_and_replaced_next_time(run: Com
 
     message = run.fails(1, "up", "--port", "0")
 
-    assert message.startswith("The new key could not be shown (")
+    assert message == REFUSED.format(run.home / "first-key")
     [key] = run.answers("keys", "list", "--json")["keys"]
     assert (key["state"], key["shownAt"]) == ("revoked", None)
     (run.home / "first-key" / "in the way").unlink()
@@ -171,6 +178,32 @@ def test_a_key_that_cannot_be_written_is_revoked_and_replaced_next_time(run: Com
     assert running["keyFile"] is not None
     states = [key["state"] for key in run.answers("keys", "list", "--json")["keys"]]
     assert sorted(states) == ["active", "revoked"]
+
+
+def write_notes(path: Path) -> None:
+    path.write_text(f"{keys.new_secret()}\nand my own notes\n", encoding="ascii")
+
+
+def link(path: Path) -> None:
+    path.with_name("another").write_bytes(b"")
+    path.symlink_to("another")
+
+
+@pytest.mark.parametrize("make", [write_notes, Path.mkdir, os.mkfifo, link])
+def test_what_has_the_name_of_the_first_key_stays_and_the_key_is_revoked(
+    run: CommandLine, make: Callable[[Path], None]
+) -> None:
+    path = run.home / "first-key"
+    run.home.mkdir()
+    make(path)
+    before = path.lstat()
+
+    assert run.fails(1, "up", "--port", "0") == REFUSED.format(path)
+
+    assert (path.lstat().st_ino, path.lstat().st_mtime_ns) == (before.st_ino, before.st_mtime_ns)
+    assert [path.name for path in run.home.iterdir() if path.name.startswith(".")] == []
+    with open_home(run.home) as store:
+        assert [key.state for key in keys.list_keys(store)] == ["revoked"]
 
 
 def test_a_port_in_use_ends_it_before_anything_is_made(run: CommandLine) -> None:

@@ -143,6 +143,19 @@ def test_who_is_to_end_is_the_process_that_was_typed(acme: CommandLine, tmp_path
     assert f"is in use by process {up.pid} (resumes up). Stop it" in said
 
 
+@pytest.mark.parametrize("name", ["config.toml", "first-key"])
+def test_what_a_home_reads_as_its_own_is_no_name_for_a_backup_an_export_or_a_store(
+    acme: CommandLine, name: str
+) -> None:
+    file = acme.home / name
+    refused = f"{file} would be taken for a home's own file: name another file"
+    assert acme.fails(1, "db", "backup", str(file)) == refused
+    assert acme.fails(1, "accounts", "export", "acme", str(file)) == refused
+    assert acme.fails(1, "--database", f"sqlite:///{file}", "accounts", "create", "bo") == refused
+    assert not file.exists()
+    assert "acme" in acme.succeeds("accounts", "list")
+
+
 @pytest.mark.parametrize("kind", ["pipe", "device"])
 def test_a_pipe_or_a_device_is_no_place_for_a_store(
     acme: CommandLine, tmp_path: Path, kind: str
