@@ -21,11 +21,16 @@ it plays the file back, or removes it (pitfalls S22)."""
 SIDE_FILES: Final = (*JOURNALS, ".lane", ".lock")
 """These, and what a store adds for its locks."""
 
+HOME_FILES: Final = ("config.toml", "first-key", "demo-key", "watched-folders")
+"""What a home reads as its own, whatever wrote it: a backup as `config.toml` stops all of it."""
+
 _Signature = tuple[int, int, int, int]
 
 
 def check_name(path: Path) -> None:
-    """Raise Conflict for the name of a file that belongs to a database."""
+    """Raise Conflict for the name of a file that belongs to a database or a home."""
+    if path.name in HOME_FILES:
+        raise Conflict(f"{path} would be taken for a home's own file: name another file")
     for ending in SIDE_FILES:
         base = path.name.removesuffix(ending)
         if base not in ("", path.name) and path.with_name(base).is_file():
