@@ -21,7 +21,6 @@ from resumes.store import keys
 from tests.cli.conftest import CommandLine, a_resume, finish, is_alive, open_home, start
 from tests.waiting import wait_until
 
-
 REFUSED = (
     "The new key could not be written, so it was revoked: {} is there, and is neither an earlier key "
     "nor an empty file. Move it away, then try again"
