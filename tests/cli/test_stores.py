@@ -83,7 +83,7 @@ def test_a_backup_that_is_ended_half_way_leaves_nothing_behind(
         backing_up = start(*words, stderr=terminal, env={**os.environ, "TERM": "xterm"})
         try:
             # It has begun, and cannot go on: nobody reads how far it is.
-            wait_until(lambda: list(folder.iterdir()))
+            wait_until(lambda: list(folder.glob(".*/*.db")))
             backing_up.send_signal(number)
             drain()
             code, _, _ = finish(backing_up)
