@@ -84,6 +84,7 @@ def test_a_corrupt_database_is_exit_3(tmp_path: Path) -> None:
     assert stderr.count("\n") == 1
 
 
+@pytest.mark.slow
 def test_a_locked_database_is_exit_3(acme: CommandLine) -> None:
     connection = dbapi.connect(acme.home / "resumes.db", isolation_level=None)
     connection.execute("PRAGMA locking_mode=EXCLUSIVE")

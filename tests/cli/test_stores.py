@@ -82,8 +82,8 @@ def test_a_backup_that_is_ended_half_way_leaves_nothing_behind(
         words = ("--home", str(acme.home), "db", "backup", str(folder))
         backing_up = start(*words, stderr=terminal, env={**os.environ, "TERM": "xterm"})
         try:
-            # It has begun, and cannot go on: nobody reads how far it is.
-            wait_until(lambda: list(folder.glob(".*/*.db")))
+            # It has begun, and does not come to its end: nobody reads how far it is.
+            wait_until(lambda: list(folder.iterdir()))
             backing_up.send_signal(number)
             drain()
             code, _, _ = finish(backing_up)

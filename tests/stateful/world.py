@@ -1,7 +1,6 @@
 """What all rules share: one installation, what the model says of it, and what holds after each."""
 
 import contextlib
-import json
 import sys
 from collections.abc import Callable
 from contextlib import AbstractContextManager
@@ -18,7 +17,7 @@ from hypothesis.stateful import (
     multiple,
 )
 
-from resumes.analyzer import public_view
+from resumes.analyzer import public_view, whole_view
 from resumes.store import accounts, counters, keys, listing, plans
 from resumes.store.plans import PlanChange
 from tests.stateful import requests
@@ -168,5 +167,5 @@ class World(RuleBasedStateMachine):
         for account in self.model.accounts.values():
             for resume_id in account.resumes:
                 stored = listing.get_resume(self.reach.store, account.id, resume_id)
-                assert json.loads(stored.document)["isImported"] is True
+                assert whole_view(stored.document)["isImported"] is True
                 check_view(public_view(stored.document), account, resume_id)

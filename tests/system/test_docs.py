@@ -335,6 +335,7 @@ def test_every_screen_and_surface_has_its_picture_which_loads_nothing(
         assert (folder / file).stat().st_size < LARGEST_PICTURE_BYTES
 
 
+@pytest.mark.slow
 def test_they_are_drawn_from_the_samples(
     drawing: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -177,6 +177,7 @@ def test_the_newest_backup_of_a_folder_is_found(
     assert backups.find_newest(folder, clock=clock) == made.path
 
 
+@pytest.mark.slow
 def test_nothing_is_left_of_a_backup_that_failed(store: Store, folder: Path) -> None:
     fill_store(store)
     first = backups.back_up(store, folder, clock=lambda: 1)

@@ -147,7 +147,6 @@ def test_rows_of_an_account_that_is_not_there(store: Store, used: AccountInfo) -
         "not json",
         '{"header":[],"sections":{},"isImported":true}',
         '{"header":{},"sections":7,"isImported":true}',
-        '{"header":{},"sections":{}}',
         '{"a":' * 900 + "1" + "}" * 900,
     ],
 )

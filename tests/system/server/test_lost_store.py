@@ -146,6 +146,7 @@ def test_a_store_that_has_another_name_is_opened_under_neither(
     assert programs.run(scene.home, "db", "check").returncode == 0
 
 
+@pytest.mark.slow
 def test_a_store_that_is_mounted_as_a_single_file_is_refused(tmp_path: Path) -> None:
     scene = Scene(tmp_path / "home", tmp_path / "logs")
     with a_disk(tmp_path / "disk", 1 << 20) as disk:  # for its mount namespace

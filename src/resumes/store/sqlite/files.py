@@ -67,7 +67,7 @@ def scratch_in(
 def _make_scratch(parent: Path) -> tuple[Path, FileLock]:
     while True:
         folder = Path(tempfile.mkdtemp(prefix=SCRATCH_PREFIX, suffix=SCRATCH_SUFFIX, dir=parent))
-        with contextlib.suppress(FileNotFoundError):  # somebody took it for abandoned
+        try:
             lock = FileLock(folder / IN_USE)
             with contextlib.suppress(OSError):  # a disk without locks, where nothing is removed
                 if not lock.acquire(wait_s=0):
@@ -76,6 +76,11 @@ def _make_scratch(parent: Path) -> tuple[Path, FileLock]:
             if lock.path.exists():
                 return folder, lock
             lock.close()
+        except FileNotFoundError:
+            pass  # somebody took it for abandoned
+        except BaseException:  # the program is being ended
+            shutil.rmtree(folder, ignore_errors=True)
+            raise
 
 
 def _remove_abandoned(parent: Path) -> None:

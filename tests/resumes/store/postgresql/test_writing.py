@@ -255,9 +255,15 @@ def waiting_for_a_lock(server: Server) -> str:
     return " ".join(str(row[0]) for row in rows)
 
 
+@pytest.fixture
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A server that does not answer a write is soon taken for frozen."""
+    monkeypatch.setattr("resumes.store.postgresql.database.WRITE_PATIENCE_S", 1.0)
+
+
 @pytest.mark.parametrize("is_of_files", [False, True])
 def test_s2_a_commit_without_an_answer_is_found_out_and_done_once(
-    store: Store, server: Server, ana: AccountInfo, is_of_files: bool
+    impatient: None, store: Store, server: Server, ana: AccountInfo, is_of_files: bool
 ) -> None:
     def create() -> list[str]:
         if not is_of_files:
@@ -281,7 +287,11 @@ def test_s2_a_commit_without_an_answer_is_found_out_and_done_once(
 
 
 def test_s2_what_cannot_be_found_out_is_unknown(
-    store: Store, server: Server, ana: AccountInfo, monkeypatch: pytest.MonkeyPatch
+    impatient: None,
+    store: Store,
+    server: Server,
+    ana: AccountInfo,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(writer, "FIND_OUT_S", 1.0)
     with a_standby_that_never_answers(server) as give_up:
