@@ -436,7 +436,7 @@ async def test_undo_keeps_the_newest_resume_that_was_to_go(store: Store) -> None
         await presses(pilot, "u")
         await shows(pilot.app, '"Second" stays.')
         clock.now_s += 10
-        await until(lambda: titles(store) == ["Second"])
+        await shows(pilot.app, '"First" is deleted.', "1 of 1")
         await presses(pilot, "u")
         await shows(pilot.app, "There is nothing to undo")
     assert titles(store) == ["Second"]

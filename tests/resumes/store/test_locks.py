@@ -10,6 +10,7 @@ import pytest
 from resumes.store.locks import FileLock, find_holders
 from resumes.store.patience import keep_trying
 from resumes.store.processes import name_processes
+from tests.waiting import wait_until
 
 
 def test_a_lock_has_one_holder_or_several_that_share_it(tmp_path: Path) -> None:
@@ -91,7 +92,9 @@ def test_a_process_of_ours_that_runs_is_named() -> None:
         [sys.executable, "-P", "-m", "cli", "validate", "-"], stdin=subprocess.PIPE
     )
     try:
-        assert name_processes([running.pid]) == f"{running.pid} (resumes validate)"
+        # Its command line is not there at once.
+        named = f"{running.pid} (resumes validate)"
+        wait_until(lambda: name_processes([running.pid]) == named)
     finally:
         running.kill()
         running.communicate()
