@@ -19,7 +19,7 @@ demo: .venv/runtime  ## a scratch home with the sample resumes, served; ARGS=--o
 install: .venv/runtime  ## the service alone, as .venv/bin/resumes
 	@echo 'The program is $(BIN)/resumes. In this terminal: export PATH="$$PWD/$(BIN):$$PATH"'
 
-test: .venv/dev  ## the tests for each change; ARGS="tests/server -k create" runs some, ARGS="-p randomly" in any order
+test: .venv/dev  ## the tests for each change; ARGS="tests/api -k create" runs some, ARGS="-p randomly" in any order
 	$(IN_MEMORY) $(BIN)/pytest $(SIDE_BY_SIDE) --durations=10 $(ARGS)
 
 slow: .venv/dev  ## those of many processes or large inputs

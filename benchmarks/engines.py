@@ -21,7 +21,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from tests import postgres
+from tests.support import postgres
 
 from benchmarks.server import CONNECTIONS, SAMPLE, SERVE, Load, Server, load, median, running, show
 from resumes.store import accounts, keys, open_store, plans

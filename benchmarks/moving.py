@@ -19,7 +19,7 @@ import time
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from tests import postgres
+from tests.support import postgres
 
 from resumes import analyzer
 from resumes.store import Store, accounts, creating, open_store, plans

@@ -14,7 +14,7 @@ from typing import Final
 import pytest
 from hypothesis import HealthCheck, settings
 
-from tests import engines, postgres
+from tests.support import engines, postgres
 
 ALL: Final = "all"
 

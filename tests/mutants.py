@@ -69,7 +69,7 @@ class Area:
     its own, as the others are in forks of one that has imported everything."""
 
 
-_ANALYZER: Final = ("resumes/analyzer",)
+_ANALYZER: Final = ("format",)
 _CORE: Final = tuple(
     f"resumes/analyzer/{name}.py"
     for name in (
@@ -100,25 +100,25 @@ AREAS: Final[Mapping[str, Area]] = {
     "cursor": Area(
         ("resumes/store/listing.py", "resumes/store/identifiers.py", "server/list_route.py"),
         (
-            "resumes/store/test_listing.py",
-            "resumes/store/test_search_index.py",
-            "server/test_reading.py",
-            "server/test_refusals.py",
+            "store/test_listing.py",
+            "store/test_search_index.py",
+            "api/test_reading.py",
+            "api/test_refusals.py",
         ),
     ),
     "quota": Area(
         ("resumes/store/creating.py", "resumes/store/earlier.py"),
-        ("resumes/store/test_creating.py",),
+        ("store/test_creating.py",),
     ),
     "claim": Area(
         ("importer/taking.py", "importer/claims.py", "importer/settling.py"),
         (
-            "importer/test_pitfalls.py",
-            "importer/test_writing.py",
-            "importer/test_importing.py",
-            "importer/test_held.py",
-            "importer/test_trouble.py",
-            "importer/test_killed.py",
+            "inbox/test_pitfalls.py",
+            "inbox/test_writing.py",
+            "inbox/test_importing.py",
+            "inbox/test_held.py",
+            "inbox/test_trouble.py",
+            "inbox/test_killed.py",
         ),
     ),
     "analyzer": Area(_CORE, _ANALYZER, at_import=_BUILT_AT_IMPORT),

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final, NoReturn
 
-from tests.postgres import VERSIONS, programs
+from tests.support.postgres import VERSIONS, programs
 
 import benchmarks.cluster
 from benchmarks.cluster import report

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from tests.postgres import UNPRIVILEGED
+from tests.support.postgres import UNPRIVILEGED
 
 from benchmarks.cluster.processes import CannotRun
 

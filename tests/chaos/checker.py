@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from resumes.store import Store, account_checking, accounts, checking, listing, open_store
-from tests.system import programs
-from tests.system.server import full_disks
-from tests.system.server.load import Attempt
+from tests.support import programs
+from tests.support.api import full_disks
+from tests.support.api.load import Attempt
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,7 @@ from typing import IO
 from resumes.errors import OutcomeUnknown, ResumesError
 from resumes.store import accounts, creating, open_store
 from resumes.store.creating import Created
-from tests.resumes.builders import a_resume
+from tests.support.resumes import a_resume
 
 ACCOUNT = "ada"
 AFTERWARDS = 3

@@ -20,9 +20,9 @@ from benchmarks.cluster.processes import tell, tree, wait_until_ended
 from benchmarks.cluster.service import API_PROCESSES, Service, holdings
 
 from resumes.store import open_store
-from tests import postgres
 from tests.chaos.checker import check_soundness
-from tests.server.serving import wait_until
+from tests.support import postgres
+from tests.support.api.serving import wait_until
 
 ENOUGH: Final = 10
 """So many creates of each API process tell that the service works."""

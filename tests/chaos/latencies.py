@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator, Sequence
 
-from tests.system.server import load
-from tests.system.server.load import Attempt, Client
+from tests.support.api import load
+from tests.support.api.load import Attempt, Client
 
 
 def lister(url: str, key: str) -> Client:

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from tests.chaos import checker
 from tests.chaos.campaign import Figures
 from tests.chaos.checker import Found
-from tests.system.server import full_disks, load
-from tests.system.server.load import Client
+from tests.support.api import full_disks, load
+from tests.support.api.load import Client
 
 
 @dataclass(slots=True)

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from resumes.store import accounts, creating, keys, open_store, plans
 from resumes.store.plans import PlanChange
-from tests.resumes.builders import a_resume
+from tests.support.resumes import a_resume
 
 
 def make_account(url: str) -> str:

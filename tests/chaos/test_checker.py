@@ -7,7 +7,7 @@ import pytest
 
 from tests.chaos import checker, stores
 from tests.chaos.checker import Found
-from tests.system.server.load import Answer, Attempt
+from tests.support.api.load import Answer, Attempt
 
 STORED = [("1", "one"), ("2", "two"), ("3", "three")]
 TOLD = dict(STORED)

@@ -14,10 +14,10 @@ import pytest
 
 from tests.chaos.campaign import Figures
 from tests.chaos.latencies import between, lister, p99_ms
-from tests.server.serving import Served, a_connection, a_head, read_all, serve, wait_until
-from tests.system.server import load
-from tests.system.server.bombs import MIB
-from tests.system.server.hostile_bytes import CHUNKED, a_post, created, peak_kib, statuses
+from tests.support.api import load
+from tests.support.api.bombs import MIB
+from tests.support.api.hostile_bytes import CHUNKED, a_post, created, peak_kib, statuses
+from tests.support.api.serving import Served, a_connection, a_head, read_all, serve, wait_until
 
 SILENT: Final = 1_000
 FILES: Final = 3_000

@@ -22,13 +22,13 @@ from resumes.store import Store, accounts, creating, keys, listing, open_store
 from tests.chaos import checker, stores
 from tests.chaos.campaign import Figures
 from tests.chaos.pauses import let_pass
-from tests.resumes.builders import a_document, a_resume
-from tests.system import programs
-from tests.system.importer import oracle
-from tests.system.importer.clocks import HOUR_US, JumpingClock
-from tests.system.server import killed_servers, load
-from tests.system.server.load import Client
-from tests.system.server.scenes import page_of
+from tests.support import programs
+from tests.support.api import killed_servers, load
+from tests.support.api.load import Client
+from tests.support.api.scenes import page_of
+from tests.support.inbox import oracle
+from tests.support.inbox.set_clocks import HOUR_US, JumpingClock
+from tests.support.resumes import a_document, a_resume
 
 JUMPS = 400
 CREATES_A_JUMP = 5

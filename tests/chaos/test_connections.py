@@ -13,11 +13,11 @@ import pytest
 from tests.chaos import checker
 from tests.chaos.campaign import Figures
 from tests.chaos.proxy import Cut, Fault, Proxy
-from tests.server.serving import wait_until
-from tests.system.server import load
-from tests.system.server.bombs import valid
-from tests.system.server.load import Answer, Lost, Wire
-from tests.system.server.scenes import Scene, Server
+from tests.support.api import load
+from tests.support.api.bombs import valid
+from tests.support.api.load import Answer, Lost, Wire
+from tests.support.api.scenes import Scene, Server
+from tests.support.api.serving import wait_until
 
 EVERY_BYTES: Final = 4
 """A connection is cut behind each so many bytes of a request,"""

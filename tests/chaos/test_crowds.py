@@ -17,12 +17,12 @@ from tests.chaos import checker
 from tests.chaos.campaign import Figures
 from tests.chaos.latencies import between, p99_ms, took_ms
 from tests.chaos.pauses import let_pass
-from tests.engines import Engine
-from tests.server.serving import wait_until
-from tests.system import programs
-from tests.system.server import full_disks, load
-from tests.system.server.load import Attempt, Client
-from tests.system.server.scenes import Scene
+from tests.support import programs
+from tests.support.api import full_disks, load
+from tests.support.api.load import Attempt, Client
+from tests.support.api.scenes import Scene
+from tests.support.api.serving import wait_until
+from tests.support.engines import Engine
 
 MIB: Final = 1024 * 1024
 SERVERS: Final = 3

@@ -10,9 +10,9 @@ from urllib.parse import parse_qs, quote
 import pytest
 
 from tests.chaos.campaign import Figures
-from tests.system.server import load
-from tests.system.server.load import RESUMES, Answer, Wire
-from tests.system.server.scenes import Scene
+from tests.support.api import load
+from tests.support.api.load import RESUMES, Answer, Wire
+from tests.support.api.scenes import Scene
 
 FORGED: Final = 100_000
 AT_ONCE: Final = 100

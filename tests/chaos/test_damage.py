@@ -16,11 +16,11 @@ from resumes.store import account_checking, accounts, checking, listing, open_st
 from resumes.store.checking import Defect
 from tests.chaos import checker, stores
 from tests.chaos.campaign import Figures
-from tests.server.serving import wait_until
-from tests.system import programs
-from tests.system.server import full_disks, load
-from tests.system.server.load import Client
-from tests.system.server.scenes import Scene
+from tests.support import programs
+from tests.support.api import full_disks, load
+from tests.support.api.load import Client
+from tests.support.api.scenes import Scene
+from tests.support.api.serving import wait_until
 
 PAGE_BYTES: Final = 4096
 STORED: Final = 300

@@ -15,13 +15,13 @@ import pytest
 from tests.chaos import checker, strace
 from tests.chaos.campaign import Figures
 from tests.chaos.recovery import Recovery, note
-from tests.server.serving import wait_until
-from tests.system import programs
-from tests.system.importer.mounts import a_disk, an_ext4
-from tests.system.importer.permissions import bounded
-from tests.system.importer.scenes import Scene as Folder
-from tests.system.server import full_disks, load
-from tests.system.server.scenes import Scene, Server
+from tests.support import programs
+from tests.support.api import full_disks, load
+from tests.support.api.scenes import Scene, Server
+from tests.support.api.serving import wait_until
+from tests.support.inbox.mounts import a_disk, an_ext4
+from tests.support.inbox.permissions import bounded
+from tests.support.inbox.scenes import Scene as Folder
 
 MIB: Final = 1024 * 1024
 DISK_BYTES: Final = 64 * MIB

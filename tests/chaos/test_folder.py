@@ -16,11 +16,11 @@ import pytest
 
 from tests.chaos import checker
 from tests.chaos.campaign import Figures
-from tests.resumes.builders import a_document
-from tests.system.importer import sizes, strangers
-from tests.system.importer.permissions import bounded
-from tests.system.importer.scenes import Scene
-from tests.system.importer.slow_writers import Pace, write_slowly
+from tests.support.inbox import sizes, strangers
+from tests.support.inbox.permissions import bounded
+from tests.support.inbox.scenes import Scene
+from tests.support.inbox.slow_writers import Pace, write_slowly
+from tests.support.resumes import a_document
 
 __all__ = ["bounded"]  # a fixture
 

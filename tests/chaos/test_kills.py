@@ -13,16 +13,15 @@ from resumes.store import open_store
 from tests.chaos import checker, strace
 from tests.chaos.campaign import Figures
 from tests.chaos.strace import Injection
-from tests.importer import homes
-from tests.importer.homes import RESUMES, Drain, Fresh, drain, fresh
-from tests.importer.killed_importer import Task
-from tests.server.serving import wait_until
-from tests.system.importer import havoc, oracle
-from tests.system.importer.scenes import Scene as Folder
-from tests.system.server import killed_servers
-from tests.system.server.killed_servers import History
-from tests.system.server.load import Client
-from tests.system.server.scenes import Scene, Server
+from tests.support.api import killed_servers
+from tests.support.api.killed_servers import History
+from tests.support.api.load import Client
+from tests.support.api.scenes import Scene, Server
+from tests.support.api.serving import wait_until
+from tests.support.inbox import havoc, homes, oracle
+from tests.support.inbox.homes import RESUMES, Drain, Fresh, drain, fresh
+from tests.support.inbox.killed_importer import Task
+from tests.support.inbox.scenes import Scene as Folder
 
 __all__ = ["drain", "fresh"]  # fixtures
 

@@ -14,11 +14,11 @@ from tests.chaos import checker
 from tests.chaos.campaign import Figures
 from tests.chaos.pauses import let_pass
 from tests.chaos.recovery import Recovery, note
-from tests.resumes.builders import a_document
-from tests.server.serving import wait_until
-from tests.system.server import full_disks, load
-from tests.system.server.load import Attempt, Client, Wire
-from tests.system.server.scenes import Scene, Server
+from tests.support.api import full_disks, load
+from tests.support.api.load import Attempt, Client, Wire
+from tests.support.api.scenes import Scene, Server
+from tests.support.api.serving import wait_until
+from tests.support.resumes import a_document
 
 MIB: Final = 1024 * 1024
 KNOCKING: Final = 20

@@ -12,11 +12,11 @@ import pytest
 
 from tests.chaos import checker
 from tests.chaos.campaign import Figures
-from tests.server.builders import RESUMES, a_resume
-from tests.server.serving import wait_until
-from tests.stores import make_account
-from tests.system import outputs, programs
-from tests.system.importer.scenes import Scene
+from tests.support import outputs, programs
+from tests.support.api.builders import RESUMES, a_resume
+from tests.support.api.serving import wait_until
+from tests.support.inbox.scenes import Scene
+from tests.support.stores import make_account
 
 CREATES: Final = 200
 FILES: Final = 50

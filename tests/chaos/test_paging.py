@@ -15,11 +15,11 @@ import pytest
 from resumes.store import open_store
 from tests.chaos import checker, stores
 from tests.chaos.campaign import Figures
-from tests.server.serving import wait_until
-from tests.system import programs
-from tests.system.server import load
-from tests.system.server.load import RESUMES, Wire
-from tests.system.server.scenes import page_of
+from tests.support import programs
+from tests.support.api import load
+from tests.support.api.load import RESUMES, Wire
+from tests.support.api.scenes import page_of
+from tests.support.api.serving import wait_until
 
 CREATORS: Final = 4
 DELETERS: Final = 2

@@ -13,17 +13,16 @@ from typing import TYPE_CHECKING, Final
 
 import pytest
 
-from tests import postgres
 from tests.chaos import checker, stores
 from tests.chaos.campaign import Figures
 from tests.chaos.latencies import p99_ms
 from tests.chaos.proxy import Cut, Fault, Proxy
-from tests.resumes.store.postgresql.pooler import PGBOUNCER, pooled
-from tests.server.serving import wait_until
-from tests.system import programs
-from tests.system.databases import server, url
-from tests.system.server import load
-from tests.system.server.load import Attempt, Client
+from tests.support import postgres, programs
+from tests.support.api import load
+from tests.support.api.load import Attempt, Client
+from tests.support.api.serving import wait_until
+from tests.support.databases import server, url
+from tests.support.store.pooler import PGBOUNCER, pooled
 
 if TYPE_CHECKING:
     from tests.chaos.drilling import Drill

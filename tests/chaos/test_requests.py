@@ -14,10 +14,9 @@ import pytest
 
 from tests.chaos.campaign import Figures
 from tests.chaos.latencies import lister, took_ms
-from tests.server.serving import Served, a_connection, read_all, serve
-from tests.system.server import load
-from tests.system.server.bombs import BOMBS, BUSY, KEPT, MIB, OTHERS_WAIT_S, TARGETS_S, TRIES
-from tests.system.server.hostile_bytes import (
+from tests.support.api import load
+from tests.support.api.bombs import BOMBS, BUSY, KEPT, MIB, OTHERS_WAIT_S, TARGETS_S, TRIES
+from tests.support.api.hostile_bytes import (
     FIELDS,
     HOST,
     LENGTH,
@@ -27,7 +26,8 @@ from tests.system.server.hostile_bytes import (
     send,
     statuses,
 )
-from tests.system.server.scenes import Scene
+from tests.support.api.scenes import Scene
+from tests.support.api.serving import Served, a_connection, read_all, serve
 
 TOGETHER: Final = 8
 """So many bombs come at the same time,"""

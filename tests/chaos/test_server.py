@@ -8,10 +8,10 @@ import pytest
 
 from tests.chaos import checker
 from tests.chaos.campaign import Figures
-from tests.server.serving import wait_until
-from tests.system.server import ended_keys, load, stopping
-from tests.system.server.load import Attempt
-from tests.system.server.scenes import Scene
+from tests.support.api import ended_keys, load, stopping
+from tests.support.api.load import Attempt
+from tests.support.api.scenes import Scene
+from tests.support.api.serving import wait_until
 
 REVOKED: Final = 4
 STOPS: Final = 5

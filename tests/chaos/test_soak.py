@@ -15,12 +15,12 @@ import pytest
 from tests.chaos.campaign import Figures
 from tests.chaos.latencies import iter_windows, p99_ms
 from tests.chaos.pauses import let_pass
-from tests.resumes.builders import a_document
-from tests.server.serving import wait_until
-from tests.system import programs
-from tests.system.server import load
-from tests.system.server.load import RESUMES, Attempt, Client
-from tests.system.server.scenes import Scene
+from tests.support import programs
+from tests.support.api import load
+from tests.support.api.load import RESUMES, Attempt, Client
+from tests.support.api.scenes import Scene
+from tests.support.api.serving import wait_until
+from tests.support.resumes import a_document
 
 SOAK_S: Final = 180.0
 WARM_S: Final = 60.0

@@ -11,8 +11,8 @@ from sqlalchemy import MetaData, select
 from resumes.store import migrations
 from resumes.store.sqlite.database import sqlite_engine
 from tests.chaos.campaign import Figures
-from tests.resumes.store import older_stores
-from tests.system import programs, versions
+from tests.support import programs, versions
+from tests.support.store import older_stores
 
 COMMANDS: Final = [
     ["serve", "--port", "0"],

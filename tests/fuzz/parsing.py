@@ -27,7 +27,7 @@ from resumes.analyzer.validation import IS_SET_BY_SERVICE, validate
 from resumes.text import is_harmless
 from tests.fuzz import oracle
 from tests.fuzz.declared import FORMAT, MOST_ISSUES, check_issues, read
-from tests.resumes.analyzer.jsonresume import characters, characters_to_write
+from tests.support.json_resumes import characters, characters_to_write
 
 LARGE: Final = Format(max_bytes=2**21)
 """For exports, which may be longer than what they are of."""

@@ -11,7 +11,6 @@ from resumes.errors import Conflict, NotFound
 from resumes.store import accounts, keys
 from resumes.store.account_import import import_account
 from resumes.store.identifiers import POSITION_DIGITS
-from tests.resumes.store.builders import exported
 from tests.stateful.model import Account, Chain, Export, Key, Plan
 from tests.stateful.world import (
     BACKUPS,
@@ -24,6 +23,7 @@ from tests.stateful.world import (
     SavedStore,
     World,
 )
+from tests.support.store.builders import exported
 
 PLAN_NAMES = st.sampled_from(list(PLANS))
 DELETIONS = st.sampled_from(["if empty", "if empty", "cut off", "with resumes"])

@@ -8,7 +8,7 @@ from typing import Final
 from resumes.store import Store, ledger
 from resumes.store.ledger import FileRow
 from tests.stateful.files import File, Item
-from tests.system.importer import oracle
+from tests.support.inbox import oracle
 
 FILED: Final = re.compile(r"(?:([0-9a-f]{24})-[0-9a-f]{16}-)?(f\d+)(?:-[0-9a-f]{8,24})?\.[a-z.]+")
 """The name of a file that was put away: that of a held one begins with its claim's id."""

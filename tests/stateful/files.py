@@ -5,9 +5,9 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final
 
-from tests.importer.packing import gzipped, zipped
 from tests.stateful.bodies import MAX_BYTES, Body
 from tests.stateful.model import Account
+from tests.support.inbox.packing import gzipped, zipped
 
 
 class State(StrEnum):

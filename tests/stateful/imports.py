@@ -18,7 +18,7 @@ from tests.stateful.ends import End, Ends
 from tests.stateful.files import File, Item, State
 from tests.stateful.model import Account, Model, Stored
 from tests.stateful.reading import list_entries
-from tests.system.importer import oracle
+from tests.support.inbox import oracle
 
 ACCOUNT_DELETED = "account_deleted"
 CRASHED = "crashed"

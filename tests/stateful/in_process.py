@@ -18,12 +18,12 @@ from resumes.settings import Settings
 from resumes.store import Store, open_store
 from resumes.store.moving import copying, restoring
 from resumes.store.moving.backups import back_up
-from tests.importer.builders import Killed
-from tests.server.builders import Client, SteppingClock
-from tests.server.serving import serving
 from tests.stateful.bodies import MAX_BYTES
 from tests.stateful.requests import Answer, Request
-from tests.system.importer import oracle
+from tests.support.api.builders import Client, SteppingClock
+from tests.support.api.serving import serving
+from tests.support.inbox import oracle
+from tests.support.inbox.builders import Killed
 
 START_S = 0.01
 """What passes while an importer starts; the claims of two are told apart by it."""

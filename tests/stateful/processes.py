@@ -14,9 +14,9 @@ from resumes.clock import system_clock
 from resumes.store import Store, open_store
 from tests.stateful.bodies import MAX_BYTES
 from tests.stateful.requests import Answer, Request
-from tests.system import programs
-from tests.system.importer import oracle
-from tests.system.server.load import TIMEOUT_S, Wire, a_request
+from tests.support import programs
+from tests.support.api.load import TIMEOUT_S, Wire, a_request
+from tests.support.inbox import oracle
 
 LOOK_AGAIN_S = 0.001
 

@@ -13,12 +13,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.engines import Engine
 from tests.stateful import machine
 from tests.stateful.bodies import Body, Look
 from tests.stateful.in_process import in_process
 from tests.stateful.processes import processes
 from tests.stateful.reach import Reach
+from tests.support.engines import Engine
 
 pytestmark = pytest.mark.engines
 

@@ -1,0 +1,407 @@
+"""What a client meets on its connection, byte by byte; refusals are in test_refusals.py."""
+
+import contextlib
+import functools
+import json
+import select
+import socket
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+
+import httpx
+import pytest
+
+from tests.support.api.builders import RESUMES, Client, a_body, error_of
+from tests.support.api.refused import JSON, MAX_BYTES, a_create, a_request
+from tests.support.api.serving import Place, a_connection, exchange, read_all
+from tests.support.waiting import wait_until
+
+MIB = 1024 * 1024
+
+
+def keyed(client: Client, sent: bytes) -> bytes:
+    """The request with the client's key."""
+    return sent.replace(b"Bearer ADA", b"Bearer " + client.key.encode())
+
+
+def kept(sent: bytes) -> bytes:
+    """The request of a client that keeps its connection."""
+    return sent.replace(b"Connection: close\r\n", b"")
+
+
+def statuses(answers: bytes) -> list[int]:
+    """Those of answers in a row."""
+    return [int(part[:3]) for part in answers.split(b"HTTP/1.1 ")[1:]]
+
+
+def read_answer(connection: socket.socket) -> bytes:
+    """One answer with its body."""
+    received = b""
+    while b"\r\n\r\n" not in received:
+        received += (chunk := connection.recv(65536))
+        assert chunk, received
+    head, _, body = received.partition(b"\r\n\r\n")
+    length = next(
+        line for line in head.lower().split(b"\r\n") if line.startswith(b"content-length")
+    )
+    while len(body) < int(length.split()[1]):
+        body += (chunk := connection.recv(65536))
+        assert chunk, received
+    return head + b"\r\n\r\n" + body
+
+
+# Answers
+
+
+def test_answers_are_json_that_no_cache_keeps_with_a_date_and_no_server(client: Client) -> None:
+    for answer in (client.page(), client.create({}), client.get("x"), client.request("GET", "/")):
+        assert answer.headers["Content-Type"] == "application/json"
+        assert answer.headers["Cache-Control"] == "no-store"
+        assert answer.headers["X-Content-Type-Options"] == "nosniff"
+        assert answer.headers["Date"].endswith(" GMT")
+        assert "Server" not in answer.headers
+
+
+@pytest.mark.parametrize("given", ["a", "A.b_c-9", "x" * 64])
+def test_a_request_may_bring_its_id(client: Client, given: str) -> None:
+    for headers in ({"X-Request-Id": given}, {"X-Request-Id": given, "Authorization": "x"}):
+        answer = client.request("GET", "/api/v1/resumes/x", headers=headers)
+        assert answer.headers["X-Request-Id"] == given
+        assert answer.json()["requestId"] == given
+
+
+@pytest.mark.parametrize("given", ["", "x" * 65, "a b", "a,b", "\u00e4", "a/b"])
+def test_another_id_is_replaced_by_one_of_its_own(client: Client, given: str) -> None:
+    headers = {"X-Request-Id": given.encode("latin-1")}
+    ids = [client.request("GET", headers=headers).headers["X-Request-Id"] for _ in range(2)]
+
+    assert [len(one) for one in ids] == [16, 16]
+    assert ids[0] != ids[1]
+    assert given not in ids
+
+
+def test_every_answer_of_health_and_description_bears_the_id_too(client: Client) -> None:
+    for path in ("/healthz", "/readyz", "/metrics", "/openapi.json", "/docs", "/nothing"):
+        answer = client.request("GET", path, headers={"X-Request-Id": "mine"})
+        assert answer.headers["X-Request-Id"] == "mine"
+
+
+# Several requests on one connection
+
+
+def test_requests_sent_together_are_answered_in_order(client: Client) -> None:
+    create, get = kept(a_create(a_body())), kept(a_request("GET"))
+    bad, last = kept(a_create(b"{")), a_request("GET", f"{RESUMES}/x")
+
+    answers = exchange(client.url, keyed(client, (create + get + bad) * 20 + last))
+
+    assert statuses(answers) == [201, 200, 400] * 20 + [404]
+    assert len(client.ids()) == 20
+
+
+def test_head_has_no_body_and_the_next_request_its_answer(client: Client) -> None:
+    head = kept(a_request("HEAD"))
+
+    answers = exchange(client.url, keyed(client, head + a_request("GET")))
+
+    assert statuses(answers) == [405, 200]
+    assert answers.partition(b"\r\n\r\n")[2].startswith(b"HTTP/1.1 200 ")
+
+
+def test_garbage_behind_a_request_is_not_taken_for_its_answer(client: Client) -> None:
+    answers = exchange(client.url, keyed(client, kept(a_create(a_body()))) + b"GARBAGE\r\n\r\n")
+
+    assert statuses(answers) == [201]
+    assert list(json.loads(answers.partition(b"\r\n\r\n")[2])) == ["id"]
+
+
+def test_a_broken_body_behind_its_answer_has_no_second_answer(client: Client) -> None:
+    head = kept(a_request("POST", RESUMES, JSON, b"Transfer-Encoding: chunked", key=None))
+    with a_connection(client.url) as connection:
+        connection.sendall(head + b"5\r\n")
+        assert statuses(read_answer(connection)) == [401]
+        connection.sendall(b"12345\r\nzz\r\n")
+
+        assert read_all(connection) == b""
+
+
+def test_nothing_behind_a_request_that_is_refused_is_done(client: Client) -> None:
+    create = keyed(client, kept(a_create(a_body())))
+    for refused in (b"GARBAGE\r\n\r\n", create.replace(b"Host:", b"X:"), create[:4] + b" \r\n\r\n"):
+        assert statuses(exchange(client.url, refused + create)) == [400]
+    assert client.ids() == []
+
+
+def test_a_connection_is_kept_unless_one_side_says_otherwise(client: Client) -> None:
+    get = keyed(client, kept(a_request("GET")))
+    with a_connection(client.url) as connection:
+        for _ in range(3):
+            connection.sendall(get)
+            assert b"connection: close" not in read_answer(connection).lower()
+        connection.sendall(keyed(client, a_request("GET")))
+        assert b"connection: close" in read_all(connection).lower()
+    old = get.replace(b"HTTP/1.1", b"HTTP/1.0").replace(b"Host: resumes.test\r\n", b"")
+    assert statuses(exchange(client.url, old)) == [200]
+
+
+def test_a_client_that_sends_no_more_still_has_its_answers(client: Client) -> None:
+    created = client.create(a_body()).json()["id"]
+    for sent, expected in (
+        (kept(a_create(a_body())) * 50, [201] * 50),
+        *[(kept(a_request("GET", f"{RESUMES}/{created}")), [200])] * 20,
+        *[(kept(a_request("GET", key=None)), [401])] * 20,
+        (a_request("POST", RESUMES, JSON, b"Content-Length: 3000000"), [413]),
+        (b"GARBAGE\r\n\r\n", [400]),
+        (a_create(a_body())[:-1], []),
+        (b"", []),
+    ):
+        with a_connection(client.url) as connection:
+            connection.sendall(keyed(client, sent))
+            connection.shutdown(socket.SHUT_WR)
+
+            assert statuses(read_all(connection)) == expected
+
+
+def test_a_client_that_leaves_before_its_body_is_whole_creates_nothing(
+    client: Client, caplog: pytest.LogCaptureFixture
+) -> None:
+    request = keyed(client, a_create(a_body()))
+    for cut in (1, 10, len(a_body())):
+        with a_connection(client.url) as connection:
+            connection.sendall(request[:-cut])
+    chunked = a_request("POST", RESUMES, JSON, b"Transfer-Encoding: chunked")
+    body = b"%x\r\n%b\r\n" % (len(a_body()), a_body())
+    with a_connection(client.url) as connection:
+        connection.sendall(keyed(client, chunked) + body)
+    metrics = client.request("GET", "/metrics", headers={})
+    wait_until(lambda: "resumes_requests_in_flight 1.0" in metrics.text or refresh())
+
+    def refresh() -> bool:
+        nonlocal metrics
+        metrics = client.request("GET", "/metrics", headers={})
+        return False
+
+    assert client.ids() == []
+    assert caplog.records == []
+
+
+# Bodies
+
+
+def test_an_offer_of_another_protocol_is_declined_and_the_body_kept(client: Client) -> None:
+    offer = [b"Connection: Upgrade, HTTP2-Settings", b"Upgrade: h2c", b"HTTP2-Settings: AAMAAA"]
+    request = keyed(client, kept(a_create(a_body(), *offer)))
+    with a_connection(client.url) as connection:
+        for parts in ([request[:-20], request[-20:]], [request]):
+            for part in parts:
+                connection.sendall(part)
+            assert read_answer(connection).startswith(b"HTTP/1.1 201 ")
+
+
+def test_a_client_that_waits_to_be_asked_for_its_body_is_asked(client: Client) -> None:
+    request = keyed(client, a_create(a_body(), b"Expect: 100-continue"))
+    with a_connection(client.url) as connection:
+        connection.sendall(request[: -len(a_body())])
+        assert connection.recv(65536) == b"HTTP/1.1 100 Continue\r\n\r\n"
+        connection.sendall(a_body())
+
+        assert read_all(connection).startswith(b"HTTP/1.1 201 ")
+
+
+@pytest.mark.parametrize(
+    ("fields", "status"),
+    [
+        ([b"Content-Length: 3000000", JSON], 413),
+        ([b"Content-Length: 100", b"Content-Type: text/plain"], 415),
+        ([b"Content-Length: 100", JSON, b"Authorization: Bearer x"], 401),
+    ],
+)
+def test_what_the_head_alone_rules_out_is_refused_before_the_body_is_asked_for(
+    client: Client, fields: list[bytes], status: int
+) -> None:
+    request = keyed(client, kept(a_request("POST", RESUMES, b"Expect: 100-continue", *fields)))
+    with a_connection(client.url) as connection:
+        connection.sendall(request)
+
+        assert statuses(read_answer(connection)) == [status]
+
+
+@pytest.mark.parametrize(
+    ("size", "fields", "status"),
+    [
+        (15 * MIB, [JSON], 413),
+        (MAX_BYTES, [JSON, b"Content-Encoding: gzip"], 415),
+        (MAX_BYTES, [JSON, b"Authorization: Bearer unknown"], 401),
+    ],
+)
+def test_a_client_that_sends_all_before_it_reads_sees_its_refusal(
+    client: Client, size: int, fields: list[bytes], status: int
+) -> None:
+    request = keyed(client, a_request("POST", RESUMES, *fields, body=b" " * size))
+    with a_connection(client.url) as connection:
+        connection.sendall(request)
+
+        head, _, body = read_all(connection).partition(b"\r\n\r\n")
+
+    assert statuses(head) == [status]
+    assert b"connection: close" in head.lower()
+    assert json.loads(body)["status"] == status
+
+
+def test_of_a_body_that_is_too_large_only_so_much_is_thrown_away(client: Client) -> None:
+    head = keyed(client, a_request("POST", RESUMES, JSON, b"Content-Length: 1000000000"))
+    sent_bytes = 0
+    with a_connection(client.url) as connection:
+        connection.sendall(head)
+        with contextlib.suppress(ConnectionError):
+            for _ in range(1_000):
+                connection.sendall(b" " * MIB)
+                sent_bytes += MIB
+
+    assert sent_bytes < 64 * MIB  # 16 MiB, and what the system itself keeps
+
+
+def test_a_chunked_body_is_created_or_413_by_its_size(client: Client) -> None:
+    head = keyed(client, kept(a_request("POST", RESUMES, JSON, b"Transfer-Encoding: chunked")))
+    chunks = b"".join(b"1;x=y\r\n%c\r\n" % byte for byte in a_body()) + b"0\r\nX-Late: a\r\n\r\n"
+    with a_connection(client.url) as connection:
+        connection.sendall(head + chunks)
+        assert statuses(read_answer(connection)) == [201]
+        connection.sendall(head + b"%x\r\n" % (3 * MIB) + b" " * (3 * MIB) + b"\r\n0\r\n\r\n")
+
+        assert statuses(read_all(connection)) == [413]
+
+
+def test_a_header_behind_a_body_says_nothing(client: Client) -> None:
+    head = a_request("POST", RESUMES, JSON, b"Transfer-Encoding: chunked", key=None)
+    body = b"%x\r\n%b\r\n0\r\n" % (len(a_body()), a_body())
+    late = keyed(client, b"Authorization: Bearer ADA\r\n\r\n")
+
+    answers = exchange(client.url, kept(head) + body + late + head + body + late)
+
+    assert statuses(answers) == [401, 401]
+
+
+def test_a_request_is_the_same_however_it_is_cut_into_parts(client: Client) -> None:
+    request = keyed(client, kept(a_create(a_body())))
+    with a_connection(client.url) as connection:
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        for size in (1, 7, 100):
+            for at in range(0, len(request), size):
+                connection.sendall(request[at : at + size])
+            assert statuses(read_answer(connection)) == [201]
+
+
+@pytest.mark.parametrize(
+    ("head_bytes", "fields", "target", "status"),
+    [
+        (65_500, 5, 20, 200), (65_600, 5, 20, 431),
+        (2_000, 100, 20, 200), (2_000, 101, 20, 431),
+        (10_000, 5, 8 * 1024 - 16, 200), (10_000, 5, 8 * 1024 - 15, 414),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("part_bytes", [100_000, 1_000])
+def test_a_head_is_served_up_to_its_limits_whole_and_in_parts(
+    client: Client, head_bytes: int, fields: int, target: int, status: int, part_bytes: int
+) -> None:
+    line = b"GET %b HTTP/1.1\r\n" % b"/healthz?".ljust(target, b"x")
+    lines = [b"host: a\r\n", b"connection: close\r\n", *[b"x: y\r\n"] * (fields - 3)]
+    # Counted as if each field were written with ": " and a line break.
+    spent = len(line) + sum(map(len, lines)) + len(b"pad: \r\n")
+    lines.append(b"pad: " + b"x" * (head_bytes - spent) + b"\r\n")
+    assert len(lines) == fields
+    sent = line + b"".join(lines) + b"\r\n"
+
+    parts = [sent[at : at + part_bytes] for at in range(0, len(sent), part_bytes)]
+    assert statuses(exchange(client.url, *parts)) == [status]
+
+
+# What all connections share
+
+
+def test_bodies_beyond_the_memory_for_them_are_503_and_the_memory_comes_back(
+    a_place: Callable[..., Place],
+) -> None:
+    place = a_place(body_memory_bytes=MIB, max_body_bytes=2 * MIB)  # so 3 MiB: a largest one fits
+    client = place.client()
+    half = keyed(client, a_request("POST", RESUMES, JSON, b"Content-Length: 2000000"))
+    with a_connection(place.url) as first:
+        first.sendall(half + b" " * 1_900_000)
+        refused: list[bytes] = []
+
+        def is_one_too_many() -> bool:
+            """Whether either was told; which one is, is for the order of their bytes to say."""
+            second = client.create(b" " * 2_000_000)
+            if second.status_code == 503:
+                assert (second.headers["Retry-After"], error_of(second)["status"]) == ("1", 503)
+            elif select.select([first], [], [], 0)[0]:
+                refused.append(read_answer(first))
+            return second.status_code == 503 or bool(refused)
+
+        wait_until(is_one_too_many)
+        assert all(b"retry-after: 1" in answer for answer in refused)
+        assert client.create(a_body()).status_code == 201  # one that has room
+
+    wait_until(lambda: client.create(b" " * 2_000_000).status_code == 400)
+    # Nor is anything kept of what came before on a connection that goes on.
+    assert [client.create(b" " * 2_000_000).status_code for _ in range(4)] == [400] * 4
+    client.close()
+
+
+def test_connections_beyond_the_limit_are_503_until_another_is_gone(
+    a_place: Callable[..., Place],
+) -> None:
+    place = a_place(max_connections=2)
+    with a_connection(place.url) as first, a_connection(place.url) as second:
+        for one in (first, second):
+            one.sendall(b"GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n")
+            assert statuses(read_answer(one)) == [200]
+        with a_connection(place.url) as third:
+            told = read_all(third)
+            error = json.loads(told.partition(b"\r\n\r\n")[2])
+            assert (statuses(told), error["status"]) == ([503], 503)
+            assert b"retry-after: 1" in told
+        first.close()
+
+        def is_served() -> bool:
+            try:
+                return httpx.get(f"{place.url}/healthz").status_code == 200
+            except httpx.HTTPError:
+                return False
+
+        wait_until(is_served)
+
+
+def test_who_keeps_a_connection_waiting_is_let_go(a_place: Callable[..., Place]) -> None:
+    place = a_place(client_timeout_s=0.5, max_body_bytes=32 * MIB, options={"keep_alive_s": 0.5})
+    client = place.client()
+    create = keyed(client, kept(a_create(a_body())))
+    get = keyed(client, kept(a_request("GET")))
+    large = keyed(client, a_request("POST", RESUMES, JSON, b"Content-Length: 32000000"))
+
+    cases: list[tuple[bytes, list[int]]] = [
+        (b"", []),
+        (b"\r\n\r\n", []),
+        (b"G", [408]),
+        (create[:100], [408]),
+        (create[:-1], [408]),
+        (large + b" " * 8_000_000, [408]),  # however quickly it came before
+        (get, [200]),  # and idle for too long
+        (get + b"G", [200, 408]),
+        (get + create[:-1], [200, 408]),
+        (keyed(client, kept(a_create(b"[" * 100))) + create[:-1], [400, 408]),
+    ]
+    # A client that is itself held up may be let go before it has sent anything.
+    with ThreadPoolExecutor(len(cases)) as threads:
+        told = [threads.submit(wait_until, functools.partial(is_told, client, *c)) for c in cases]
+        for one in told:
+            one.result()
+    assert client.ids() == []
+    client.close()
+
+
+def is_told(client: Client, sent: bytes, expected: list[int]) -> bool:
+    """Whether a client that sends this and then nothing is told that until it is let go."""
+    with a_connection(client.url) as connection:
+        connection.sendall(sent)
+        return statuses(read_all(connection)) == expected

@@ -1,0 +1,59 @@
+"""The page that describes the API, and what it loads (docs/api.md, Description)."""
+
+import re
+
+import pytest
+
+from resumes.errors import ErrorCode
+from server.docs_page import ASSETS, SWAGGER_UI
+from server.openapi import document_bytes
+from server.responses import STATUSES
+from tests.support.api.builders import Client
+
+PATHS = [
+    "/openapi.json", "/docs", "/docs/docs.js", "/docs/docs.css",
+    f"/docs/{SWAGGER_UI}/swagger-ui-bundle.js", f"/docs/{SWAGGER_UI}/swagger-ui.css",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_what_describes_the_api_needs_no_key_and_can_only_be_got(client: Client, path: str) -> None:
+    for _ in range(2):
+        answer = client.request("GET", path, headers=[])
+        assert answer.status_code == 200
+        assert answer.headers["X-Content-Type-Options"] == "nosniff"
+        assert int(answer.headers["Content-Length"]) == len(answer.content) > 0
+        # A browser keeps only what has a version in its path.
+        assert ("immutable" in answer.headers["Cache-Control"]) == (SWAGGER_UI in path)
+    for method in ("HEAD", "POST", "OPTIONS"):
+        refused = client.request(method, path, headers=[])
+        assert (refused.status_code, refused.headers["Allow"]) == (405, "GET")
+
+
+def test_the_document_is_that_of_the_format_that_is_accepted(client: Client) -> None:
+    assert client.request("GET", "/openapi.json").content == document_bytes()
+
+
+def test_the_page_may_load_nothing_but_what_the_service_has(client: Client) -> None:
+    answer = client.request("GET", "/docs", headers=[])
+
+    policy = answer.headers["Content-Security-Policy"]
+    assert "default-src 'none'" in policy
+    assert "script-src 'self';" in policy
+    assert "frame-ancestors 'none'" in policy
+    assert "unsafe" not in policy
+    assert "http" not in policy
+    assert answer.headers["Referrer-Policy"] == "no-referrer"
+    loaded = {f"/{path}" for path in re.findall('(?:src|href)="([^"#]+)', answer.text)}
+    assert loaded - {"/data:,"} == {*PATHS} - {"/docs"}
+
+
+def test_the_licences_of_what_is_not_ours_lie_beside_it() -> None:
+    for name in ("LICENSE", "NOTICE", "swagger-ui-bundle.js.LICENSE.txt"):
+        assert (ASSETS / SWAGGER_UI / name).read_text(encoding="utf-8")
+    assert SWAGGER_UI in (ASSETS / "README.md").read_text(encoding="utf-8")
+
+
+def test_every_error_has_a_status() -> None:
+    assert set(STATUSES) == set(ErrorCode)
+    assert all(400 <= status < 600 for status in STATUSES.values())

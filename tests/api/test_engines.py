@@ -1,0 +1,165 @@
+"""The same answers whatever keeps the store: in a file, or across a network, which threads read."""
+
+import asyncio
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from resumes.errors import StoreIncompatible, StoreUnavailable
+from resumes.store import accounts, counters, keys
+from server.readers import Readers, read_until
+from tests.support.api.builders import RESUMES, Client, a_body, a_resume, error_of
+from tests.support.api.serving import Place, serve_here
+from tests.support.store.builders import lose_table
+from tests.support.waiting import wait_until
+
+pytestmark = pytest.mark.engines
+
+
+@pytest.fixture
+def place(tmp_path: Path, url: str) -> Iterator[Place]:
+    """A server of an empty store of the engine."""
+    with serve_here(tmp_path, url) as place:
+        yield place
+
+
+def test_a_life_of_resumes(client: Client, free_client: Client, place: Place) -> None:
+    created = [client.create(a_resume(f"Ada {number}")).json()["id"] for number in range(3)]
+    foreign = [free_client.create(a_resume()).json()["id"] for _ in range(5)]
+
+    assert client.ids("limit=2") == created[:2]
+    assert client.ids(f"cursor={created[1]}") == created[2:]
+    assert client.get(created[0]).json() == a_resume("Ada 0")
+    for unknown in (foreign[0], "0" * 24, "x", "%FF", "%F0%9F%90%88"):
+        assert error_of(client.get(unknown)) == {"error": "Resume not found", "status": 404}
+        assert client.delete(unknown).status_code == 404
+    assert client.delete(created[1]).json() == {"success": True}
+    assert client.ids() == [created[0], created[2]]
+    assert free_client.create(a_resume()).status_code == free_client.page().status_code == 403
+    assert free_client.get(foreign[0]).status_code == 403
+    assert client.page("limit=x").status_code == client.page("cursor=x").status_code == 400
+    assert counters.list_wrong(place.store) == []
+    accounts.set_plan(place.store, free_client.account, "business")
+    assert free_client.ids() == foreign
+
+
+def test_a_create_that_is_sent_again(client: Client, free_client: Client) -> None:
+    first = client.post(a_body(), Idempotency_Key="once")
+
+    again = client.post(a_body(), Idempotency_Key="once")
+    other = client.post(a_body("Bo"), Idempotency_Key="once")
+
+    assert (again.status_code, again.content) == (201, first.content)
+    assert again.headers["Idempotent-Replayed"] == "true"
+    assert (other.status_code, "different body" in error_of(other)["error"]) == (422, True)
+    assert free_client.post(a_body("Bo"), Idempotency_Key="once").status_code == 201
+    with ThreadPoolExecutor(16) as threads:
+        answers = list(
+            threads.map(lambda _: client.post(a_body(), Idempotency_Key="at-once"), range(16))
+        )
+    assert {(answer.status_code, answer.content) for answer in answers} == {
+        (201, answers[0].content)
+    }
+    assert len(client.ids()) == 2
+
+
+def test_the_key_is_asked_first_and_its_use_is_noted(client: Client, place: Place) -> None:
+    for method, path, status in (
+        ("PUT", RESUMES, 405), ("GET", "/api/v1/nothing", 404), ("GET", f"{RESUMES}/x", 404),
+    ):  # fmt: skip
+        assert client.request(method, path, headers={}).status_code == 401
+        assert client.request(method, path).status_code == status
+    wait_until(lambda: keys.list_keys(place.store)[0].last_used_at is not None)
+    keys.revoke_key(place.store, keys.list_keys(place.store)[0].id)
+    assert client.page().status_code == 401
+
+
+def test_a_store_that_works_is_ready_and_one_that_cannot_be_read_is_not(
+    client: Client, place: Place
+) -> None:
+    well = {"read": "ok", "write": "ok", "disk": "ok"}
+    assert client.request("GET", "/readyz").json() == {"status": "ready", "checks": well}
+    assert 'resumes_requests_total{operation="ready",status="200"} 1.0' in (
+        client.request("GET", "/metrics").text
+    )
+    lose_table(place.store, "plans")
+
+    def is_ready() -> bool:  # an answer is given again for a second
+        return client.request("GET", "/readyz").is_success
+
+    wait_until(lambda: not is_ready())
+    assert client.request("GET", "/readyz").json()["checks"] == well | {"read": "failed"}
+
+
+def test_every_request_is_counted_however_many_come_at_once(tmp_path: Path, url: str) -> None:
+    rates: dict[str, Any] = {
+        "rate_limit": True,
+        "rate_per_minute": 0,
+        "rate_per_hour": 0,
+        "rate_per_day": 20,
+    }
+    with serve_here(tmp_path, url, **rates) as place:
+        client = place.client()
+        with ThreadPoolExecutor(20) as threads:
+            answers = list(threads.map(lambda _: client.page(), range(60)))
+        statuses = [answer.status_code for answer in answers]
+        assert (statuses.count(200), statuses.count(429)) == (20, 40)
+        refused = client.request("PUT")
+        assert (refused.status_code, refused.headers["X-RateLimit-Remaining"]) == (405, "0")
+        client.close()
+
+
+# Threads that read for the event loop
+
+
+def test_when_every_thread_is_held_up_who_waits_is_told_at_the_deadline() -> None:
+    release = threading.Event()
+    begun: list[str] = []
+    readers = Readers(threads=1, deadline_s=0.2)
+
+    def hang(_: float) -> None:
+        begun.append("first")
+        release.wait(30)
+
+    async def ask() -> list[BaseException | None]:
+        first = asyncio.create_task(readers.run(hang))
+        second = asyncio.create_task(readers.run(lambda _: begun.append("second")))
+        return list(await asyncio.gather(first, second, return_exceptions=True))
+
+    outcomes = asyncio.run(ask())
+    release.set()
+    readers.close()
+
+    assert [type(one) for one in outcomes] == [StoreUnavailable, StoreUnavailable]
+    assert begun == ["first"]  # nobody waits for the second any more, so it is not even begun
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "tries"),
+    [
+        ([StoreUnavailable("lost"), StoreUnavailable("lost"), "page"], 3),
+        ([StoreIncompatible("newer"), "page"], 1),
+    ],
+)
+def test_a_read_that_loses_its_connection_is_tried_again_and_no_other(
+    outcomes: list[Exception | str], tries: int
+) -> None:
+    made: list[Exception | str] = []
+
+    def read() -> str:
+        made.append(outcomes[len(made)])
+        if isinstance(made[-1], Exception):
+            raise made[-1]
+        return made[-1]
+
+    if outcomes[tries - 1] == "page":
+        assert read_until(time.monotonic() + 30, read) == "page"
+    else:
+        with pytest.raises(StoreIncompatible):
+            read_until(time.monotonic() + 30, read)
+    assert len(made) == tries

@@ -1,0 +1,223 @@
+"""The document of the interface: valid OpenAPI, and true of the service."""
+
+import copy
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import jsonschema_rs
+import orjson
+import pytest
+import schemathesis
+from hypothesis import HealthCheck, given, settings
+
+from resumes import analyzer
+from resumes.analyzer import DEFAULT_FORMAT, Format
+from resumes.errors import ResumesError
+from server.openapi import build_document, document_bytes
+from server.openapi.api_paths import WITH_KEY, api_paths
+from server.openapi.errors import ERRORS, ErrorAnswer, error_responses
+from server.openapi.kinds import reference
+from server.openapi.resume import EXAMPLE, resume_components
+from server.rate_limits import REFUSAL
+from server.responses import STATUSES
+from tests.support.api.conforming import is_valid, resolved
+from tests.support.api.documents import DOCUMENTS, EXTRA, FORMAT
+
+DOCUMENT = build_document()
+
+
+def parts(value: Any, path: str = "#") -> Iterator[tuple[str, dict[str, Any]]]:
+    """Every object within a value, with its place."""
+    if isinstance(value, dict):
+        yield path, value
+        for name, member in value.items():
+            yield from parts(member, f"{path}/{name}")
+    elif isinstance(value, list):
+        for position, entry in enumerate(value):
+            yield from parts(entry, f"{path}/{position}")
+
+
+def test_the_document_is_valid_openapi_3_1() -> None:
+    assert DOCUMENT["openapi"].startswith("3.1.")
+    assert schemathesis.openapi.from_dict(DOCUMENT).validate() is None
+
+
+def test_every_reference_leads_somewhere() -> None:
+    for _, part in parts(DOCUMENT):
+        if isinstance(part.get("$ref"), str):
+            assert resolved(DOCUMENT, part)
+
+
+def test_every_component_is_referred_to() -> None:
+    text = orjson.dumps(DOCUMENT).decode()
+    for kind, components in DOCUMENT["components"].items():
+        if kind != "securitySchemes":
+            for name in components:
+                assert f'"#/components/{kind}/{name}"' in text, name
+
+
+def examples() -> list[Any]:
+    """Every example that has a schema beside it: its place, the schema, the example."""
+    found = []
+    for path, part in parts(DOCUMENT):
+        if "example" in part and "schema" in part:
+            found.append(pytest.param(part["schema"], part["example"], id=path))
+        # In a field's schema; a field may have that name itself.
+        if isinstance(part.get("examples"), list):
+            found += [pytest.param(part, each, id=f"{path}/examples") for each in part["examples"]]
+    return found
+
+
+@pytest.mark.parametrize(("schema", "example"), examples())
+def test_every_example_is_valid(schema: dict[str, Any], example: Any) -> None:
+    assert is_valid(DOCUMENT, schema, example)
+
+
+def test_every_operation_has_a_name_of_its_own() -> None:
+    names = [part["operationId"] for _, part in parts(DOCUMENT["paths"]) if "responses" in part]
+    assert len(set(names)) == len(names) == 9
+
+
+def test_a_setting_that_changes_the_format_changes_the_document() -> None:
+    accepted = Format(extra_section_types=frozenset({"hobbies"}), max_bytes=4096)
+    resume = build_document(accepted)["components"]["schemas"]["Resume"]
+    assert "hobbies" in resume["properties"]["sections"]["properties"]
+    assert "4,096 bytes" in resume["description"]
+
+
+def test_the_document_is_written_as_json_for_people() -> None:
+    written = document_bytes(DEFAULT_FORMAT)
+    assert orjson.loads(written) == DOCUMENT
+    assert written.startswith(b'{\n  "openapi"')
+    assert written.endswith(b"}\n")
+
+
+def test_every_operation_tells_of_what_any_request_with_a_key_can_meet() -> None:
+    statuses = {str(each.status) for each in ERRORS if each.name in WITH_KEY}
+    for item in api_paths().values():
+        for method in item.keys() - {"parameters"}:
+            assert statuses <= item[method]["responses"].keys()
+
+
+def test_every_status_of_a_domain_error_is_described() -> None:
+    assert set(STATUSES.values()) <= {each.status for each in ERRORS}
+
+
+@pytest.mark.parametrize("answer", ERRORS, ids=lambda each: each.name)
+def test_an_example_tells_its_status_and_message(answer: ErrorAnswer) -> None:
+    content = error_responses()[answer.name]["content"]["application/json"]
+    assert content["example"]["status"] == answer.status
+    assert content["example"]["error"] == answer.message
+    fixed = content["schema"]["properties"]
+    assert fixed["status"] == {"const": answer.status}
+    assert ("error" in fixed) == answer.is_exact
+
+
+def test_too_many_requests_are_told_in_the_words_of_the_limit() -> None:
+    assert REFUSAL in {each.message for each in ERRORS if each.status == 429}
+
+
+SAMPLES = Path(__file__).parents[2] / "sample_data"
+
+
+def schema_of(accepted: Format, name: str = "Resume") -> jsonschema_rs.Draft202012Validator:
+    """A validator of one of the components."""
+    components = {"schemas": resume_components(accepted)}
+    return jsonschema_rs.Draft202012Validator({**reference(name), "components": components})
+
+
+SCHEMA = schema_of(FORMAT)
+
+
+def is_accepted(document: Any, accepted: Format = FORMAT) -> bool:
+    """Whether create accepts the document."""
+    try:
+        analyzer.parse(json.dumps(document).encode(), accepted)
+    except ResumesError:
+        return False
+    return True
+
+
+def check_property(document: Any) -> None:
+    assert SCHEMA.is_valid(document) == is_accepted(document)
+
+
+@given(DOCUMENTS)
+@settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
+def test_the_schema_accepts_what_the_service_accepts_and_nothing_else(document: Any) -> None:
+    check_property(document)
+
+
+@pytest.mark.campaign
+@given(DOCUMENTS)
+@settings(max_examples=50_000, deadline=None, suppress_health_check=list(HealthCheck))
+def test_the_schema_and_the_service_agree_on_very_many_documents(document: Any) -> None:
+    check_property(document)
+
+
+@pytest.mark.parametrize("path", sorted(SAMPLES.glob("*.json")), ids=lambda path: path.name)
+def test_the_schema_accepts_every_good_sample(path: Path) -> None:
+    assert SCHEMA.is_valid(json.loads(path.read_text(encoding="utf-8")))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"header": None},
+        {"sections": []},
+        {"title": 5},
+        {"style": {"layout": ""}},
+        {"style": {"colors": ["#12345"]}},
+        {"sections": {"education": {"column": 0}}},
+        {"sections": {"skills": {}}},
+        {"sections": {"skills": {"column": 0, "name": None}}},
+        {"sections": {"skills": {"column": 2}}},
+        {"sections": {"skills": {"column": 2}}, "style": {"layout": "double"}},
+        {"sections": {"skills": {"column": True}}},
+        {"sections": {"skills": {"column": 0, "items": [None]}}},
+        {"sections": {"skills": {"column": 0, "items": [{"tags": ["x"] * 201}]}}},
+        {"type": "Cover Letter"},
+        {"isCoverLetter": True},
+        {"cover_letters": {}},
+    ],
+    ids=str,
+)
+def test_the_schema_refuses_what_the_service_refuses(change: dict[str, Any]) -> None:
+    document = copy.deepcopy(EXAMPLE) | change
+    assert not is_accepted(document)
+    assert not SCHEMA.is_valid(document)
+
+
+def test_a_third_column_needs_the_layout_that_has_it() -> None:
+    document = {"header": {}, "sections": {"skills": {"column": 2}}}
+    assert SCHEMA.is_valid(document | {"style": {"layout": "multicolumn"}})
+    assert not SCHEMA.is_valid(document)
+
+
+def test_an_extra_section_type_is_in_the_schema_of_who_admits_it() -> None:
+    document = {"header": {}, "sections": {EXTRA: {"column": 0, "items": ["chess", None]}}}
+    assert SCHEMA.is_valid(document)
+    assert not schema_of(DEFAULT_FORMAT).is_valid(document)
+
+
+def test_letters_of_other_alphabets_are_where_the_schema_is_stricter() -> None:
+    document = {"header": {}, "sections": {}, "kind": "cover\u00e9letter"}
+    assert is_accepted(document)
+    assert not SCHEMA.is_valid(document)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b'{"header": {}, "header": {}, "sections": {}}',
+        b'{"header": {}, "sections": {}, "x": %s}' % (b"[" * 40 + b"]" * 40),
+        b'{"header": {}, "sections": {}, "x": 9223372036854775808}',
+        b'{"header": {"name": "\\u0000"}, "sections": {}}',
+    ],
+)
+def test_how_json_is_written_is_not_for_the_schema_to_see(body: bytes) -> None:
+    assert SCHEMA.is_valid(json.loads(body))
+    with pytest.raises(ResumesError):
+        analyzer.parse(body)

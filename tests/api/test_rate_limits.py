@@ -1,0 +1,428 @@
+import json
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import httpx
+import hypothesis
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from resumes.errors import StoreUnavailable
+from resumes.settings import Settings
+from resumes.store import keys, plans
+from resumes.store.keys import KeyHolder
+from resumes.store.plans import PlanChange, Requests
+from server import service
+from server.rate_limits import RateLimits
+from server.responses import Headers
+from tests.support.api.builders import RESUMES, Client, a_resume, error_of
+from tests.support.api.serving import Place
+
+SECOND_NS = 1_000_000_000
+WALL_S = 1_800_000_000
+REFUSED = "Rate limit exceeded. Please try again later."
+
+
+class Clock:
+    """The machine's clock and the wall's, which go together until one is set."""
+
+    def __init__(self) -> None:
+        self.now_ns = 5_000 * SECOND_NS
+        self.wall_s: float = WALL_S
+
+    def advance(self, seconds: float) -> None:
+        self.now_ns += round(seconds * SECOND_NS)
+        self.wall_s += seconds
+
+
+class Asking:
+    """A key that asks again and again."""
+
+    def __init__(self, limits: RateLimits, key_id: str = "key_a", *rates: int | None) -> None:
+        self._limits = limits
+        minute, hour, day = rates or (None, None, None)
+        self._holder = KeyHolder("account", key_id, True, (minute, hour, day))
+        self.headers: dict[str, int] = {}
+
+    def admit(self) -> int:
+        """The seconds to wait, 0 when admitted."""
+        headers: Headers = []
+        wait_s = self._limits.admit(self._holder, headers)
+        self._keep(headers)
+        return wait_s
+
+    def tell(self) -> dict[str, int]:
+        """What the headers of an answer say that counts nothing."""
+        headers: Headers = []
+        self._limits.tell(self._holder, headers)
+        self._keep(headers)
+        return self.headers
+
+    def _keep(self, headers: Headers) -> None:
+        self.headers = {
+            name.decode().removeprefix("x-ratelimit-"): int(value) for name, value in headers
+        }
+
+    def admitted(self, times: int) -> int:
+        """How many of so many requests at once are admitted."""
+        return sum(self.admit() == 0 for _ in range(times))
+
+
+@pytest.fixture
+def moments() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def limits(tmp_path: Path, moments: Clock) -> Iterator[Callable[..., RateLimits]]:
+    """Makes limits over one file: `limits(rate_per_minute=3)`; 0 unless said."""
+    made: list[RateLimits] = []
+
+    def make(**rates: int) -> RateLimits:
+        none = dict.fromkeys(("rate_per_minute", "rate_per_hour", "rate_per_day"), 0)
+        changed = Settings(home=tmp_path).model_copy(update=none | rates)
+        made.append(
+            RateLimits(changed, clock_ns=lambda: moments.now_ns, wall_s=lambda: moments.wall_s)
+        )
+        return made[-1]
+
+    yield make
+    for each in made:
+        each.close()
+
+
+# docs/api.md, Rate limits: what is counted
+
+
+@pytest.mark.parametrize("limit", [1, 2, 7, 60, 1_000, 999_983])
+@pytest.mark.parametrize("name", ["rate_per_minute", "rate_per_hour", "rate_per_day"])
+def test_a_full_bucket_admits_as_many_as_its_limit(
+    limits: Callable[..., RateLimits], name: str, limit: int
+) -> None:
+    times = min(limit, 2_000)
+    ada = Asking(limits(**{name: limit}))
+
+    assert ada.admitted(times) == times
+    assert ada.headers["remaining"] == limit - times
+    assert (ada.admit() == 0) == (times < limit)
+
+
+def test_a_bucket_fills_evenly(limits: Callable[..., RateLimits], moments: Clock) -> None:
+    ada = Asking(limits(rate_per_minute=60))
+    assert ada.admitted(100) == 60
+
+    for seconds, admitted in [(0.9, 0), (0.1, 1), (2.5, 2), (0.5, 1), (59, 59), (1_000, 60)]:
+        moments.advance(seconds)
+        assert ada.admitted(100) == admitted
+
+
+def test_a_refused_request_takes_nothing(limits: Callable[..., RateLimits], moments: Clock) -> None:
+    ada = Asking(limits(rate_per_minute=2, rate_per_hour=4))
+    assert ada.admitted(2) == 2
+    assert ada.admitted(1_000) == 0
+
+    moments.advance(60)
+
+    assert ada.admitted(10) == 2
+    moments.advance(60)
+    assert ada.admitted(10) == 0  # those of the hour are gone
+    moments.advance(3_600 / 4 - 120)
+    assert ada.admitted(10) == 1
+
+
+A_PROCESS = """
+import sys
+from resumes.settings import Settings
+from resumes.store.keys import KeyHolder
+from server.rate_limits import RateLimits
+
+limits = RateLimits(
+    Settings(home=sys.argv[1], rate_per_minute=0, rate_per_hour=0, rate_per_day=2_000)
+)
+holders = [KeyHolder("account", f"key_{number}", True) for number in range(20)]
+print("ready", flush=True)
+sys.stdin.readline()
+print([sum(limits.admit(holder, []) == 0 for _ in range(2_000)) for holder in holders])
+"""
+
+
+@pytest.mark.slow
+def test_r2_processes_that_ask_as_fast_as_they_can_get_exactly_the_limit(tmp_path: Path) -> None:
+    with ExitStack() as opened:
+        processes = [
+            opened.enter_context(
+                subprocess.Popen(
+                    [sys.executable, "-c", A_PROCESS, str(tmp_path)],
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.PIPE,
+                    text=True,
+                )
+            )
+            for _ in range(3)
+        ]
+        for process in processes:
+            assert process.stdout is not None
+            assert process.stdout.readline() == "ready\n"
+
+        for process in processes:
+            assert process.stdin is not None
+            process.stdin.write("go\n")
+            process.stdin.flush()
+        admitted = [json.loads(process.communicate(timeout=60)[0]) for process in processes]
+
+    assert [sum(counts) for counts in zip(*admitted, strict=True)] == [2_000] * 20
+
+
+# the plan's rates
+
+
+def test_a_plan_says_otherwise_for_each_window_and_no_window_tells_nothing(
+    limits: Callable[..., RateLimits],
+) -> None:
+    same = limits(rate_per_minute=60, rate_per_hour=1_000, rate_per_day=10_000)
+
+    assert Asking(same, "key_a", 5, None, 0).admitted(1_000) == 5
+    assert Asking(same, "key_b", 0, 7, None).admitted(1_000) == 7
+    free = Asking(same, "key_c", 0, 0, 0)
+    assert free.admitted(1_000) == 1_000
+    assert free.headers == free.tell() == {}
+
+
+# what the headers say
+
+
+def test_the_headers_tell_limit_rest_and_when_all_is_there_again(
+    limits: Callable[..., RateLimits], moments: Clock
+) -> None:
+    ada = Asking(limits(rate_per_minute=60))
+
+    ada.admitted(15)
+
+    assert ada.headers == {"limit": 60, "remaining": 45, "reset": WALL_S + 15}
+    moments.advance(5)
+    assert ada.tell() == {"limit": 60, "remaining": 50, "reset": WALL_S + 15}
+    moments.advance(100)
+    assert ada.tell() == {"limit": 60, "remaining": 60, "reset": WALL_S + 105}
+
+
+def test_the_tightest_window_is_told(limits: Callable[..., RateLimits], moments: Clock) -> None:
+    ada = Asking(limits(rate_per_minute=10, rate_per_hour=20, rate_per_day=25))
+
+    assert ada.admitted(10) == 10
+    assert ada.tell() == {"limit": 10, "remaining": 0, "reset": WALL_S + 60}
+    moments.advance(60)
+    assert ada.tell() == {"limit": 20, "remaining": 10, "reset": WALL_S + 1_800}
+    moments.advance(3_600)
+    assert ada.tell() == {"limit": 25, "remaining": 16, "reset": WALL_S + 34_560}
+
+
+def test_a_refusal_tells_the_window_that_is_waited_for(
+    limits: Callable[..., RateLimits],
+) -> None:
+    ada = Asking(limits(rate_per_minute=2, rate_per_hour=2))
+
+    waits_s = [ada.admit() for _ in range(3)]
+
+    assert waits_s == [0, 0, 1_800]
+    assert ada.headers == {"limit": 2, "remaining": 0, "reset": WALL_S + 3_600}
+
+
+@pytest.mark.parametrize(("limit", "wait_s"), [(60, 1), (7, 9), (100_000, 1), (1, 60)])
+def test_the_wait_is_until_one_token_in_whole_seconds(
+    limits: Callable[..., RateLimits], moments: Clock, limit: int, wait_s: int
+) -> None:
+    ada = Asking(limits(rate_per_minute=limit))
+    while (waited_s := ada.admit()) == 0:
+        pass
+
+    assert waited_s == wait_s
+    moments.advance(wait_s)
+    assert ada.admit() == 0
+
+
+# clocks
+
+
+def test_the_wall_clock_changes_only_what_is_told(
+    limits: Callable[..., RateLimits], moments: Clock
+) -> None:
+    ada = Asking(limits(rate_per_minute=3))
+    ada.admitted(3)
+
+    moments.wall_s -= 86_400
+
+    assert ada.admit() == 20
+    assert ada.headers["reset"] == WALL_S - 86_400 + 60
+
+
+# whatever is asked, and when
+
+
+GAPS_MS = st.lists(
+    st.one_of(st.just(0), st.integers(0, 3_000), st.integers(0, 200_000)), min_size=1, max_size=150
+)
+
+
+def instants_admitted_ms(gaps_ms: list[int], minute: int, hour: int) -> list[tuple[int, bool]]:
+    """When each request came, and whether it was admitted."""
+    moments = Clock()
+    began_ns = moments.now_ns
+    came: list[tuple[int, bool]] = []
+    with tempfile.TemporaryDirectory() as home:
+        rates = {"rate_per_minute": minute, "rate_per_hour": hour, "rate_per_day": 0}
+        limits = RateLimits(
+            Settings(home=Path(home)).model_copy(update=rates), clock_ns=lambda: moments.now_ns
+        )
+        ada = Asking(limits)
+        for gap_ms in gaps_ms:
+            moments.now_ns += gap_ms * 1_000_000
+            came.append(((moments.now_ns - began_ns) // 1_000_000, ada.admit() == 0))
+        limits.close()
+    return came
+
+
+@hypothesis.settings(max_examples=100, deadline=None)
+@given(minute=st.integers(1, 40), hour=st.integers(1, 200), gaps_ms=GAPS_MS)
+def test_no_sequence_gets_more_than_the_limit_and_what_came_since(
+    minute: int, hour: int, gaps_ms: list[int]
+) -> None:
+    came = instants_admitted_ms(gaps_ms, minute, hour)
+
+    admitted_ms = [at_ms for at_ms, is_admitted in came if is_admitted]
+    for first, since_ms in enumerate(admitted_ms):
+        for count, until_ms in enumerate(admitted_ms[first:], start=1):
+            for most, length_ms in ((minute, 60_000), (hour, 3_600_000)):
+                since = Fraction(most * (until_ms - since_ms), length_ms)
+                assert count <= most + since + Fraction(1, 1_000)
+
+
+@hypothesis.settings(max_examples=100, deadline=None)
+@given(
+    minute=st.sampled_from([1, 2, 3, 5, 12, 30, 60]),
+    hour=st.sampled_from([4, 20, 100, 144]),
+    gaps_ms=GAPS_MS,
+)
+def test_every_sequence_gets_what_buckets_of_tokens_would_give(
+    minute: int, hour: int, gaps_ms: list[int]
+) -> None:
+    came = instants_admitted_ms(gaps_ms, minute, hour)
+
+    most = (Fraction(minute), Fraction(hour))
+    tokens, before_ms = most, 0
+    for at_ms, is_admitted in came:
+        per_ms = (most[0] / 60_000, most[1] / 3_600_000)
+        tokens = (
+            min(most[0], tokens[0] + (at_ms - before_ms) * per_ms[0]),
+            min(most[1], tokens[1] + (at_ms - before_ms) * per_ms[1]),
+        )
+        before_ms = at_ms
+        assert is_admitted == (min(tokens) >= 1)
+        if is_admitted:
+            tokens = (tokens[0] - 1, tokens[1] - 1)
+
+
+# over HTTP
+
+
+def rate_headers(answer: httpx.Response) -> dict[str, int]:
+    return {
+        name.removeprefix("x-ratelimit-"): int(value)
+        for name, value in answer.headers.items()
+        if name.startswith("x-ratelimit-")
+    }
+
+
+DAILY = {"rate_limit": True, "rate_per_minute": 0, "rate_per_hour": 0, "rate_per_day": 100}
+"""Settings that allow 100 requests a day: none comes back within a test."""
+
+
+@pytest.fixture
+def limited(a_place: Callable[..., Place]) -> Iterator[Client]:
+    yield (client := a_place(**DAILY).client())
+    client.close()
+
+
+def test_every_authenticated_answer_tells_how_the_key_stands(limited: Client) -> None:
+    answers = [
+        limited.page(),
+        limited.create(a_resume()),
+        limited.page("limit=x"),
+        limited.get("unknown"),
+        limited.delete("unknown"),
+        limited.post(b"{}", Content_Type="text/plain"),
+        limited.post(b"{"),
+        limited.post(b"x" * (2 * 1024 * 1024 + 1)),
+    ]
+
+    statuses = [answer.status_code for answer in answers]
+    assert statuses == [200, 201, 400, 404, 404, 415, 400, 413]
+    assert [rate_headers(answer)["remaining"] for answer in answers] == list(range(99, 91, -1))
+    assert {rate_headers(answer)["limit"] for answer in answers} == {100}
+    for method, path, status in [("GET", "/api/v1/nothing", 404), ("PATCH", RESUMES, 405)]:
+        for _ in range(3):  # which count nothing
+            answer = limited.request(method, path)
+            assert (answer.status_code, rate_headers(answer)["remaining"]) == (status, 92)
+    for path in (RESUMES, "/nothing", "/healthz", "/docs"):  # without a key
+        assert rate_headers(limited.request("GET", path, headers={})) == {}
+
+
+def test_a_request_too_many_is_429_before_what_it_holds_is_looked_at(
+    a_place: Callable[..., Place],
+) -> None:
+    place = a_place(**DAILY)
+    client = place.client()
+    business = plans.get_plan(place.store, "business")
+    change = PlanChange("business", business.max_resumes, requests={Requests.PER_MINUTE: 2})
+    plans.set_plan_limits(place.store, change)
+    assert [client.page().status_code for _ in range(2)] == [200, 200]
+
+    answer = client.create(a_resume())
+
+    body: dict[str, Any] = error_of(answer)
+    wait_s = body.pop("retryAfter")
+    assert body == {"error": REFUSED, "status": 429}
+    assert 1 <= wait_s <= 30
+    assert answer.headers["Retry-After"] == str(wait_s)
+    told = rate_headers(answer)
+    assert (told["limit"], told["remaining"]) == (2, 0)
+    assert client.post(b"x" * (2 * 1024 * 1024 + 1)).status_code == 429
+    assert client.post(b"{", Content_Type="text/plain").status_code == 429
+    assert client.page("limit=x").status_code == 429
+    assert client.request("GET", headers={}).status_code == 401
+    assert client.request("GET", "/api/v1/nothing").status_code == 404
+    assert client.request("PUT").status_code == 405
+    keys.revoke_key(place.store, keys.list_keys(place.store)[0].id)
+    assert client.page().status_code == 401
+    client.close()
+
+
+def test_unless_it_is_said_nothing_is_limited_on_loopback(a_place: Callable[..., Place]) -> None:
+    place = a_place()
+    client = place.client()
+    assert rate_headers(client.page()) == {}
+    assert not (place.settings.home / "run").exists()
+    client.close()
+
+
+@pytest.mark.parametrize(("wanted", "limit"), [(None, 60), (False, None)])
+def test_beyond_loopback_requests_are_limited_unless_it_is_said(
+    a_place: Callable[..., Place], wanted: bool | None, limit: int | None
+) -> None:
+    place = a_place(host="0.0.0.0", rate_limit=wanted)
+    client = Client(place.url, place.key("ada"))
+    assert rate_headers(client.page()).get("limit") == limit
+    client.close()
+
+
+def test_without_the_memory_to_count_in_it_does_not_start(tmp_path: Path) -> None:
+    (tmp_path / "run").write_text("in the way")
+
+    with pytest.raises(StoreUnavailable, match=r"Cannot count requests in .*--no-rate-limit"):
+        service.run(Settings(home=tmp_path, port=0, rate_limit=True))

@@ -1,0 +1,257 @@
+"""Lists, single resumes, and the keys that they are asked with (docs/api.md, List)."""
+
+import re
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from resumes.store import accounts, keys
+from tests.support.api.builders import RESUMES, Client, a_resume, error_of, with_section
+from tests.support.api.serving import Place
+from tests.support.waiting import wait_until
+
+INVALID = {"error": "Invalid API key", "status": 401}
+
+
+def create(client: Client, count: int) -> list[str]:
+    return [client.create(a_resume()).json()["id"] for _ in range(count)]
+
+
+# The page
+
+
+def test_success_is_resumes_and_pagination(client: Client) -> None:
+    resume_id = client.create(a_resume(title="Engineer")).json()["id"]
+
+    answer = client.page()
+
+    assert re.fullmatch("[0-9a-f]{24}", resume_id)
+    assert answer.status_code == 200
+    assert answer.json() == {
+        "resumes": [
+            {
+                "id": resume_id,
+                "title": "Engineer",
+                "filename": "AdaExampleResume.pdf",
+                "createdAt": "2027-01-15T08:00:00.000Z",
+                "updatedAt": "2027-01-15T08:00:00.000Z",
+            }
+        ],
+        "pagination": {"cursor": None, "limit": 20},
+    }
+
+
+def test_without_resumes_the_list_is_empty(client: Client) -> None:
+    assert client.page().json() == {"resumes": [], "pagination": {"cursor": None, "limit": 20}}
+
+
+def test_resumes_are_sorted_by_id_oldest_first(a_place: Callable[..., Place]) -> None:
+    place = a_place()
+    client = place.client()
+    created = create(client, 2)
+    place.clock.advance(-3_600)  # a clock that is set back does not reorder
+
+    created += create(client, 2)
+
+    assert client.ids() == created == sorted(created)
+    client.close()
+
+
+def test_limit_is_20_by_default_and_100_at_most(client: Client) -> None:
+    created = create(client, 101)
+
+    assert client.ids("") == created[:20]
+    assert client.ids("limit=1000") == created[:100]
+    assert client.page("limit=1000").json()["pagination"] == {"cursor": created[99], "limit": 100}
+
+
+def test_cursor_of_a_page_gives_the_next_until_it_is_null(client: Client) -> None:
+    created = create(client, 5)
+
+    first = client.page("limit=2").json()
+    second = client.page(f"limit=2&cursor={first['pagination']['cursor']}").json()
+    third = client.page(f"limit=2&cursor={second['pagination']['cursor']}").json()
+
+    pages = [[resume["id"] for resume in page["resumes"]] for page in (first, second, third)]
+    assert pages == [created[:2], created[2:4], created[4:]]
+    assert third["pagination"] == {"cursor": None, "limit": 2}
+    assert client.page("limit=5").json()["pagination"]["cursor"] is None  # exactly full
+
+
+@pytest.mark.parametrize(
+    ("limit", "used"),
+    [
+        ("0", 1), ("-1", 1), ("-0", 1), ("1", 1), ("007", 7), ("99", 99), ("100", 100), ("101", 100),
+        ("9" * 5_000, 100), ("-" + "9" * 5_000, 1), ("0" * 5_000 + "5", 5), ("%35", 5),
+    ],
+)  # fmt: skip
+def test_limit_of_any_length_is_clamped_and_reported(client: Client, limit: str, used: int) -> None:
+    assert client.page(f"limit={limit}").json()["pagination"]["limit"] == used
+
+
+def test_what_else_a_query_holds_is_ignored_and_an_empty_cursor_is_the_first_page(
+    client: Client,
+) -> None:
+    created = create(client, 1)
+
+    for query in ("cursor=", "cursor", "page=2&api_key=x", "&&", "=", "Limit=x&CURSOR=y"):
+        assert client.ids(query) == created
+
+
+def test_any_id_is_a_position_and_goes_on_with_what_came_later(client: Client) -> None:
+    created = create(client, 3)
+    client.delete(created[1])
+    assert client.ids(f"cursor={created[1]}") == [created[2]]
+    assert client.ids(f"cursor={created[2]}") == []
+
+    later = create(client, 1)
+
+    assert client.ids(f"cursor={created[2]}") == later
+
+
+def test_the_id_of_another_account_shows_nothing_of_it(
+    client: Client, free_client: Client, place: Place
+) -> None:
+    mine, foreign = create(client, 1), create(free_client, 1)
+    accounts.set_plan(place.store, free_client.account, "business")  # which counts at once
+
+    assert set(client.ids(f"cursor={foreign[0]}")) <= set(mine)
+    assert free_client.get(mine[0]).json()["error"] == "Resume not found"
+    assert free_client.delete(mine[0]).json()["error"] == "Resume not found"
+    assert (client.ids(), free_client.ids()) == (mine, foreign)
+
+
+@pytest.mark.parametrize(
+    ("resume", "title", "filename"),
+    [
+        (a_resume("Ada Example"), "Ada Example Resume", "AdaExampleResume.pdf"),
+        (a_resume("Ada Example", title=" "), "Ada Example Resume", "AdaExampleResume.pdf"),
+        (a_resume(header={}), "New Resume", "Resume.pdf"),
+        (a_resume(header={}, title="Engineer"), "Engineer", "Engineer.pdf"),
+    ],
+)
+def test_title_and_filename_when_some_are_absent(
+    client: Client, resume: dict[str, object], title: str, filename: str
+) -> None:
+    client.create(resume)
+
+    entry = client.page().json()["resumes"][0]
+
+    assert (entry["title"], entry["filename"]) == (title, filename)
+
+
+# One resume
+
+
+def test_get_answers_exactly_what_create_takes(client: Client) -> None:
+    item: dict[str, Any] = {"workplace": "Engine Works", "bullets": ["Built"]}
+    sent = with_section("experiences", items=[item])
+    sent |= {"title": "Engineer", "style": {"layout": "double"}}
+    hidden = item | {"position": "", "record": "x", "unknown": 1}
+    sections = {"experiences": {"column": 0, "items": [hidden]}}
+    resume_id = client.create(sent | {"sections": sections}).json()["id"]
+
+    answer = client.get(resume_id)
+
+    assert (answer.status_code, answer.json()) == (200, sent)
+    again = client.create(answer.json())
+    assert list(again.json()) == ["id"]
+    assert client.get(again.json()["id"]).json() == sent
+
+
+def test_get_leaves_out_what_was_not_sent_and_keeps_items_that_are_hidden(client: Client) -> None:
+    resume_id = client.create(with_section(items=[{"text": ""}])).json()["id"]
+
+    shown = client.get(resume_id).json()
+
+    assert list(shown) == ["header", "sections"]
+    assert shown["sections"]["summaries"]["items"] == [{}]
+
+
+def test_on_any_plan_a_resume_can_be_deleted_and_on_one_with_listing_read(
+    free_client: Client,
+) -> None:
+    resume_id = free_client.create(a_resume()).json()["id"]
+
+    refused, deleted = free_client.get(resume_id), free_client.delete(resume_id)
+
+    assert error_of(refused) == {"error": "API access requires a business plan", "status": 403}
+    assert (deleted.status_code, deleted.json()) == (200, {"success": True})
+    assert free_client.delete(resume_id).status_code == 404
+
+
+# The key
+
+
+@pytest.mark.parametrize("scheme", ["bearer", "BEARER", "Bearer "])
+def test_the_scheme_counts_in_any_case(client: Client, scheme: str) -> None:
+    headers = {"Authorization": f"{scheme} {client.key}"}
+
+    assert client.request("GET", headers=headers).status_code == 200
+
+
+def test_what_cannot_be_a_key_any_more_is_401_on_the_same_connection_at_once(place: Place) -> None:
+    def ask(end: Callable[[Client, str], object]) -> list[int]:
+        client = place.client()
+        (key,) = keys.list_keys(place.store, account=client.account)
+        answers = [client.page()]
+        end(client, key.id)
+        answers += [client.page(), client.create(a_resume()), client.delete("x")]
+        client.close()
+        assert error_of(answers[1]) == INVALID
+        return [answer.status_code for answer in answers]
+
+    assert ask(lambda _, key: keys.revoke_key(place.store, key)) == [200, 401, 401, 401]
+    assert ask(lambda client, _: accounts.delete_account(place.store, client.account)) == [
+        200, 401, 401, 401,
+    ]  # fmt: skip
+    assert ask(
+        lambda _, key: keys.rotate_key(place.store, key, grace=timedelta(0)).id
+    ) == [200, 401, 401, 401]  # fmt: skip
+
+
+def test_a_key_expires_and_its_use_is_noted_once_a_minute(a_place: Callable[..., Place]) -> None:
+    place = a_place()
+    accounts.create_account(place.store, "ada", plan="business")
+    secret = keys.create_key(place.store, "ada", lifetime=timedelta(hours=1)).secret
+    client = Client(place.url, secret)
+
+    def last_use() -> str | None:
+        return keys.list_keys(place.store)[0].last_used_at
+
+    assert client.page().status_code == 200
+    wait_until(lambda: last_use() == "2027-01-15T08:00:00.000Z")
+    place.clock.advance(61)
+    # Another use is not noted while the first is still being written, so it is used again.
+    wait_until(
+        lambda: client.page().status_code == 200 and last_use() == "2027-01-15T08:01:01.000Z"
+    )
+    place.clock.advance(3_539)
+    assert error_of(client.page()) == INVALID
+    client.close()
+
+
+def test_a_use_that_cannot_be_written_fails_nobody(
+    a_place: Callable[..., Place], caplog: pytest.LogCaptureFixture
+) -> None:
+    place = a_place()
+    client = place.client()
+    place.store.lane.close()
+
+    answers = [client.page(), client.get("x"), client.create(a_resume())]
+
+    assert [answer.status_code for answer in answers] == [200, 404, 503]
+    assert error_of(answers[2])["error"] == "Service unavailable; nothing was done, try again later"
+    wait_until(lambda: "was not written: The store is closed" in caplog.text)
+    client.close()
+
+
+def test_a_new_key_counts_at_once_beside_the_old_one(client: Client, place: Place) -> None:
+    assert client.page().status_code == 200
+    second = Client(place.url, keys.create_key(place.store, client.account).secret)
+
+    assert (second.page().status_code, client.page().status_code) == (200, 200)
+    assert second.request("GET", f"{RESUMES}?api_key=x").status_code == 200
+    second.close()

@@ -1,0 +1,429 @@
+"""The service as a whole: its start, its processes, TLS, and its end."""
+
+import json
+import os
+import signal
+import socket
+import ssl
+import subprocess
+import sys
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import httpx
+import psycopg
+import pytest
+
+from resumes.errors import ErrorCode, InvalidArgument, StoreIncompatible, StoreUnavailable
+from resumes.settings import Settings
+from resumes.store import accounts, listing, open_store, search, search_filler
+from server import service
+from server.listener import CannotListen
+from tests.support.api.builders import RESUMES, a_body, a_resume, error_of
+from tests.support.api.refused import JSON, a_request
+from tests.support.api.serving import (
+    Place,
+    a_connection,
+    a_head,
+    make_certificate,
+    read_all,
+    serve,
+    serve_here,
+    serving,
+    wait_until,
+)
+from tests.support.postgres import free_port
+from tests.support.store.builders import hold_lane
+from tests.support.stores import make_account
+
+# The start
+
+
+def refusal(home: Path, error: type[BaseException], **changes: Any) -> str:
+    """What a service that cannot start says."""
+    with pytest.raises(error) as caught:
+        service.run(Settings(home=home, port=0).model_copy(update=changes))
+    return str(caught.value)
+
+
+def test_an_address_that_cannot_be_had_is_one_clear_error(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = other.getsockname()[1]
+        said = refusal(tmp_path, CannotListen, port=port)
+        assert said == f"Port {port} on 127.0.0.1 is in use; choose another with --port"
+    assert CannotListen.code is ErrorCode.STORE_UNAVAILABLE
+    for host in ("no-such-host.invalid", "a" * 70 + ".invalid", "1.2.3.4.5"):
+        assert f'Cannot resolve the host "{host}"' in refusal(tmp_path, CannotListen, host=host)
+    said = refusal(tmp_path, CannotListen, host="192.0.2.1")
+    assert said.startswith("Cannot listen on 192.0.2.1, port 0: ")
+
+
+@pytest.mark.skipif(not socket.has_dualstack_ipv6(), reason="the machine has no IPv6")
+def test_an_ipv6_address_is_shown_in_brackets(a_place: Callable[..., Place]) -> None:
+    place = a_place(host="::1")
+    assert place.url.startswith("http://[::1]:")
+    assert httpx.get(f"{place.url}/healthz").is_success
+
+
+@pytest.mark.engines
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_store_that_cannot_be_opened_is_raised_before_anything_listens(
+    tmp_path: Path, url: str, workers: int
+) -> None:
+    no_store, nowhere = places_without_a_store(tmp_path, url)
+
+    refusal(tmp_path, StoreIncompatible, workers=workers, database=no_store)
+    refusal(tmp_path, StoreUnavailable, workers=workers, database=nowhere)
+
+
+def places_without_a_store(home: Path, url: str) -> tuple[str, str]:
+    """One where there can be none, and one out of reach."""
+    if url.startswith("sqlite"):
+        (home / "other.db").write_bytes(b"not a database" * 100)
+        return f"sqlite:///{home}/other.db", "sqlite:////nowhere/resumes.db"
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute("DROP TABLE alembic_version")  # whose tables are these?
+    return url, f"postgresql://resumes@127.0.0.1:{free_port()}/resumes"
+
+
+def test_tls_files_that_cannot_be_used_are_invalid(tmp_path: Path) -> None:
+    (tmp_path / "cert.pem").write_text("no certificate")
+    settings = Settings(home=tmp_path, port=0)
+
+    for cert in ("cert.pem", "missing.pem"):
+        with pytest.raises(InvalidArgument, match="Cannot use the TLS files"):
+            service.run(settings, tls_cert=tmp_path / cert)
+    with pytest.raises(InvalidArgument, match="needs --tls-cert"):
+        service.run(settings, tls_key=tmp_path / "key.pem")
+
+
+@pytest.mark.parametrize(
+    ("host", "has_tls", "count"), [("127.0.0.1", False, 0), ("0.0.0.0", True, 0), ("::", False, 1)]
+)
+def test_what_is_not_safe_is_said_at_the_start(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, host: str, has_tls: bool, count: int
+) -> None:
+    options: dict[str, Any] = {"tls_cert": make_certificate(tmp_path)} if has_tls else {}
+    store = open_store(f"sqlite:///{tmp_path / 'resumes.db'}")
+
+    with serving(Settings(home=tmp_path, port=0, host=host), store, **options):
+        assert ["without TLS" in message for message in caplog.messages] == [True] * count
+
+
+def test_tls_is_served_with_a_certificate(tmp_path: Path) -> None:
+    certificate = make_certificate(tmp_path)
+    context = ssl.create_default_context(cafile=str(certificate))
+    store = open_store(f"sqlite:///{tmp_path / 'resumes.db'}")
+    settings = Settings(home=tmp_path, port=0)
+    with serving(settings, store, tls_cert=certificate) as url:
+        assert url.startswith("https://127.0.0.1:")
+        place = Place(settings, store, None, url)  # type: ignore[arg-type]  # a clock of its own
+        headers = {"Authorization": f"Bearer {place.key('ada')}"}
+        with httpx.Client(base_url=url, verify=context) as client:
+            for _ in range(3):
+                answer = client.post(RESUMES, json=a_resume(), headers=headers)
+                assert answer.status_code == 201
+            assert len(client.get(RESUMES, headers=headers).json()["resumes"]) == 3
+            assert error_of(client.get(RESUMES))["status"] == 401
+        with a_connection(url) as plain:  # it is no HTTP that is spoken here
+            plain.sendall(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+            assert b"HTTP" not in read_all(plain)
+
+
+# The end
+
+
+def is_refused(url: str) -> bool:
+    try:
+        with a_connection(url):
+            return False
+    except ConnectionError:
+        return True
+
+
+@pytest.mark.parametrize(
+    "stop", [signal.SIGTERM, pytest.param(signal.SIGINT, marks=pytest.mark.slow)]
+)
+def test_a_stop_lets_an_accepted_request_finish(tmp_path: Path, stop: signal.Signals) -> None:
+    with serve(tmp_path, host="0.0.0.0") as served, a_connection(served.url) as connection:
+        connection.sendall(a_head(served, len(a_body()), "Expect: 100-continue"))
+        assert connection.recv(65536) == b"HTTP/1.1 100 Continue\r\n\r\n"
+
+        served.process.send_signal(stop)
+        wait_until(lambda: is_refused(served.url))
+        connection.sendall(a_body())
+        answer = read_all(connection)
+
+        assert served.process.wait(60) == 0
+        output, errors = served.process.communicate()
+
+    assert answer.startswith(b"HTTP/1.1 201 ")
+    assert b"connection: close" in answer
+    assert output == "ended\n"
+    assert len(errors.splitlines()) == 1  # no TLS
+    resume_id = json.loads(answer.partition(b"\r\n\r\n")[2])["id"]
+    with open_store(f"sqlite:///{tmp_path / 'resumes.db'}") as store:
+        account_id = accounts.get_account(store, "ada").id
+        assert listing.get_resume(store, account_id, resume_id).entry.id == resume_id
+
+
+def test_half_a_request_and_an_idle_connection_do_not_keep_it_from_stopping(tmp_path: Path) -> None:
+    with serve_here(tmp_path) as place:
+        idle, half = (a_connection(place.url) for _ in range(2))
+        with idle as one, half as other:
+            one.sendall(b"GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n")
+            assert one.recv(65536).startswith(b"HTTP/1.1 200 ")
+            head = a_request("POST", RESUMES, JSON, b"Expect: 100-continue", b"Content-Length: 100")
+            other.sendall(head.replace(b"ADA", place.key("ada").encode()))
+            assert other.recv(65536) == b"HTTP/1.1 100 Continue\r\n\r\n"
+            with ThreadPoolExecutor() as threads:
+                answers = [threads.submit(read_all, each) for each in (one, other)]
+                place.stop()
+                assert answers[0].result() == b""
+                told = answers[1].result()
+
+    assert told.startswith(b"HTTP/1.1 503 ")
+    assert "shutting down; nothing was done" in json.loads(told.partition(b"\r\n\r\n")[2])["error"]
+
+
+def test_a_request_that_takes_longer_than_a_stop_waits_is_503_and_may_have_been_done(
+    tmp_path: Path,
+) -> None:
+    with ThreadPoolExecutor() as threads:
+        with serve_here(tmp_path, options={"grace_s": 0.2}) as place:
+            client = place.client()
+            go_on, holder = hold_lane(place.store)
+            answer = threads.submit(client.create, a_resume())
+            wait_until(lambda: place.store.lane.waiting)
+            answer.add_done_callback(lambda _: go_on.set())
+        holder.join()
+
+    told = answer.result()
+    assert (told.status_code, told.headers["Connection"]) == (503, "close")
+    assert error_of(told)["error"] == (
+        "The server is shutting down; whether the request was done is unknown"
+    )
+    client.close()
+
+
+# What fails within
+
+
+def test_a_damaged_resume_is_an_internal_error_whose_cause_is_in_the_log_alone(
+    a_place: Callable[..., Place], caplog: pytest.LogCaptureFixture
+) -> None:
+    place = a_place()
+    client = place.client()
+    resume_id = client.create(a_resume()).json()["id"]
+    alter(place.settings.home, "UPDATE documents SET document = 'damaged'")
+
+    answer = client.get(resume_id)
+
+    body = error_of(answer)
+    words, _, error_id = body["error"].rpartition(" ")
+    assert (answer.status_code, body["status"], words) == (500, 500, "Internal error")
+    assert len(error_id) == 16
+    assert f"Internal error {error_id} of request" in caplog.text
+    assert "Traceback" in caplog.text
+    assert client.page().status_code == 200
+    metrics = client.request("GET", "/metrics").text
+    assert 'resumes_requests_total{operation="get",status="500"} 1.0' in metrics
+    assert "resumes_requests_in_flight 1.0" in metrics
+    client.close()
+
+
+def test_a_store_that_cannot_be_used_is_503_and_names_no_path(
+    a_place: Callable[..., Place], caplog: pytest.LogCaptureFixture
+) -> None:
+    place = a_place()
+    client = place.client()
+    alter(place.settings.home, "ALTER TABLE resumes RENAME TO elsewhere")
+
+    answer = client.page()
+
+    assert (answer.status_code, answer.headers["Retry-After"]) == (503, "1")
+    assert error_of(answer)["error"] == "Service unavailable; nothing was done, try again later"
+    assert f"The store {place.settings.home}" in caplog.text
+    client.close()
+
+
+def alter(home: Path, statement: str) -> None:
+    """The store was altered behind the server's back."""
+    import sqlite3
+
+    with sqlite3.connect(home / "resumes.db") as connection:
+        connection.execute(statement)
+    connection.close()
+
+
+# Several processes
+
+
+def children(pid: int) -> list[int]:
+    """Its workers."""
+    listed = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    return [
+        int(child) for child in listed if "spawn_main" in Path(f"/proc/{child}/cmdline").read_text()
+    ]
+
+
+@pytest.mark.slow
+def test_two_workers_serve_one_store_and_stop_together(tmp_path: Path) -> None:
+    with serve(tmp_path, workers=2) as served:
+        headers = {"Authorization": f"Bearer {served.key}"}
+        for _ in range(10):  # each with a connection of its own, so both workers get some
+            created = httpx.post(served.url + RESUMES, json=a_resume(), headers=headers)
+            assert created.status_code == 201
+        listed = httpx.get(served.url + RESUMES, headers=headers).json()["resumes"]
+        assert (len(listed), len(children(served.process.pid))) == (10, 2)
+
+        served.process.terminate()
+
+        assert served.process.wait(60) == 0
+        assert is_refused(served.url)
+
+
+@pytest.mark.engines
+@pytest.mark.parametrize("workers", [1, pytest.param(2, marks=pytest.mark.slow)])
+def test_what_is_created_is_soon_in_the_search_index(
+    tmp_path: Path, url: str, workers: int
+) -> None:
+    with serve(tmp_path, database=url, workers=workers) as served:
+        headers = {"Authorization": f"Bearer {served.key}"}
+        assert httpx.post(served.url + RESUMES, json=a_resume(), headers=headers).is_success
+        with open_store(url) as store:
+            wait_until(lambda: not search_filler.gather(store).slices)
+            account = accounts.get_account(store, "ada")
+            page, unindexed = search.find_page(store, account.id, "res", patience_s=0)
+        served.process.terminate()
+        _, said = served.process.communicate(timeout=60)
+
+    # Without a moment to look through what is not indexed.
+    assert (len(page.entries), unindexed) == (1, 0)
+    assert said == ""
+
+
+def test_workers_end_with_a_supervisor_that_is_killed(tmp_path: Path) -> None:
+    with serve(tmp_path, workers=2) as served:
+        served.process.kill()
+        served.process.wait(60)
+
+        wait_until(lambda: is_refused(served.url))
+
+
+@pytest.mark.slow
+def test_a_worker_that_dies_is_replaced_and_that_is_said(tmp_path: Path) -> None:
+    with serve(tmp_path, workers=2) as served:
+        workers = children(served.process.pid)
+        os.kill(workers[0], signal.SIGKILL)
+
+        wait_until(lambda: len(set(children(served.process.pid)) - {workers[0]}) == 2)
+        served.process.terminate()
+        _, said = served.process.communicate(timeout=60)
+
+    assert f"Worker {workers[0]} ended (killed by signal 9) and was replaced" in said
+
+
+@pytest.mark.slow
+def test_without_memory_to_share_each_worker_counts_for_itself(tmp_path: Path) -> None:
+    (tmp_path / "run").write_text("in the way")
+    with serve(tmp_path, workers=2) as served:
+        assert httpx.get(f"{served.url}/metrics").is_success
+        served.process.terminate()
+        _, said = served.process.communicate(timeout=60)
+
+    assert "Each worker counts for itself" in said
+
+
+AT_START = """
+import sys
+if "--multiprocessing-fork" in sys.orig_argv:
+    {statement}
+"""
+"""Makes every process that Python spawns begin with this."""
+
+IMPATIENT = """
+import sys
+from pathlib import Path
+from resumes.settings import Settings
+from server import service, workers
+
+workers.STARTING_LOOKS, workers.SILENT_LOOKS = int(sys.argv[2]), 4
+try:
+    service.run(
+        Settings(home=Path(sys.argv[1]), port=0, workers=2),
+        ready=lambda url: print(url, flush=True),
+    )
+except workers.WorkersFailed as error:
+    print(error.message)
+"""
+
+
+def start_workers_with(monkeypatch: pytest.MonkeyPatch, folder: Path, statement: str) -> None:
+    (folder / "sitecustomize.py").write_text(AT_START.format(statement=statement))
+    monkeypatch.setenv("PYTHONPATH", str(folder))
+
+
+def run_impatiently(home: Path, starting_looks: int) -> "subprocess.CompletedProcess[str]":
+    command = [sys.executable, "-c", IMPATIENT, str(home), str(starting_looks)]
+    return subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+
+
+@pytest.mark.slow
+def test_workers_that_start_slowly_are_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    start_workers_with(monkeypatch, tmp_path, "import time; time.sleep(7)")  # uvicorn would wait 5
+
+    with serve(tmp_path, workers=2) as served:
+        served.process.terminate()
+        _, said = served.process.communicate(timeout=60)
+
+    assert served.url.startswith("http://127.0.0.1:")
+    assert said == ""
+
+
+def test_workers_that_never_start_are_one_line_and_the_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    start_workers_with(monkeypatch, tmp_path, "import time; time.sleep(600)")
+
+    done = run_impatiently(tmp_path, 2)
+
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "could not start: it did not start within 1 s" in done.stdout
+    assert len(done.stdout.splitlines()) == 1
+
+
+@pytest.mark.slow
+def test_workers_that_cannot_open_the_store_say_so_in_a_line_each(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_account(tmp_path, "ada")
+    (tmp_path / "aside").mkdir()
+    moved = f"import glob, os; [os.path.exists(f) and os.truncate(f, 5_000) for f in {[str(tmp_path / 'resumes.db')]}]"
+    start_workers_with(monkeypatch, tmp_path / "aside", moved)
+
+    done = run_impatiently(tmp_path, 600)
+
+    assert done.stdout.splitlines()[-1] == "The API's workers could not start; see above"
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.slow
+def test_a_worker_that_falls_silent_is_replaced(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", IMPATIENT, str(tmp_path), "600"]
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline().startswith("http://")
+        first = children(process.pid)[0]
+        os.kill(first, signal.SIGSTOP)
+        wait_until(lambda: first not in children(process.pid))
+        process.terminate()
+        _, said = process.communicate(timeout=60)
+
+    assert f"Worker {first} ended (no answer for 2 s) and was replaced" in said

@@ -1,0 +1,343 @@
+"""`resumes accounts export` and `resumes accounts import`."""
+
+import hashlib
+import json
+import os
+import signal
+import stat
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from sqlalchemy import Connection, update
+
+from resumes.store import accounts, schema
+from tests.command.conftest import CommandLine, a_resume, finish, open_home, start, store_resumes
+from tests.support.inbox.builders import a_full_disk
+from tests.support.outputs import a_stuck_terminal
+from tests.support.waiting import wait_until
+
+
+def names_in(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir())
+
+
+def store_long_resumes(home: Path) -> None:
+    """Resumes of which an export has 200,000 bytes, more than a pipe holds."""
+    sections = {"summaries": {"column": 0, "items": [{"text": "x" * 20_000}] * 2}}
+    store_resumes(home, *[a_resume(sections=sections) for _ in range(5)])
+
+
+def account_in(file: Path) -> str:
+    """Whose export it is."""
+    return str(json.loads(file.read_bytes().splitlines()[0])["account"])
+
+
+def test_an_account_goes_through_a_file_to_another_home(acme: CommandLine, tmp_path: Path) -> None:
+    ids = store_resumes(acme.home, a_resume(), a_resume("Bo"))
+    file = tmp_path / "acme.ndjson"
+
+    exported = acme("accounts", "export", "acme", str(file))
+
+    assert exported.exit_code == 0, exported.output
+    assert exported.stdout == ""
+    assert f'Exported the account "acme" to {file}.' in exported.stderr
+    assert file.stat().st_mode & 0o777 == 0o600
+    other = CommandLine(tmp_path / "other")
+    other.succeeds("accounts", "create", "someone")
+    imported = other("accounts", "import", str(file))
+    assert 'Account "acme" is there, on the plan free, with 2 resumes.' in imported.stderr
+    listed = other.answers("list", "--account", "acme", "--json")
+    assert [one["id"] for one in listed["resumes"]] == ids
+
+
+def test_an_export_replaces_nothing_unasked(acme: CommandLine, tmp_path: Path) -> None:
+    target, link, nowhere = (tmp_path / name for name in ("target", "link", "nowhere"))
+    target.write_text("precious")
+    link.symlink_to(target)
+    nowhere.symlink_to(tmp_path / "absent")
+    for file in (target, link, nowhere):
+        said = acme.fails(1, "accounts", "export", "acme", str(file))
+        assert said.startswith(f"{file} ")
+        assert said.endswith(": name another file, or replace an earlier export with --overwrite")
+    assert target.read_text() == "precious"
+    assert link.is_symlink()
+    assert nowhere.is_symlink()
+    assert names_in(tmp_path) == ["link", "nowhere", "resumes-home", "target"]
+
+
+def test_an_earlier_export_is_replaced_with_overwrite(acme: CommandLine, tmp_path: Path) -> None:
+    file = tmp_path / "export.ndjson"
+    acme.succeeds("accounts", "create", "bo")
+    acme.succeeds("accounts", "export", "bo", str(file))
+    file.chmod(0o644)
+
+    assert "exists already" in acme.fails(1, "accounts", "export", "acme", str(file))
+    assert account_in(file) == "bo"
+    acme.fails(1, "accounts", "export", "nobody", str(file), "--overwrite")
+    assert account_in(file) == "bo"
+    acme.succeeds("accounts", "export", "acme", str(file), "--overwrite")
+
+    assert account_in(file) == "acme"
+    assert file.stat().st_mode & 0o777 == 0o600
+    assert names_in(tmp_path) == ["export.ndjson", "resumes-home"]
+
+
+@pytest.mark.parametrize(
+    "content", [b"precious", b'{"format":"other"}\n', b"[1]\n", b"\xff\n", b"[" * 100_000, b""]
+)
+def test_overwrite_replaces_account_exports_alone(
+    acme: CommandLine, tmp_path: Path, content: bytes
+) -> None:
+    file = tmp_path / "file"
+    file.write_bytes(content)
+    said = acme.fails(1, "accounts", "export", "acme", str(file), "--overwrite")
+    assert said == (
+        f"{file} exists already: --overwrite replaces account exports alone. Name another file"
+    )
+    assert file.read_bytes() == content
+
+
+@pytest.mark.parametrize("flags", [[], ["--overwrite"]])
+def test_the_store_is_never_written_over_by_whatever_name(
+    acme: CommandLine, tmp_path: Path, flags: list[str]
+) -> None:
+    ids = store_resumes(acme.home, a_resume())
+    store = acme.home / "resumes.db"
+    soft, hard = tmp_path / "soft", tmp_path / "hard"
+    soft.symlink_to(store)
+    hard.hardlink_to(store)
+    before = store.read_bytes()
+
+    for file in (store, soft, hard):
+        acme.fails(1, "accounts", "export", "acme", str(file), *flags)
+
+    assert store.read_bytes() == before
+    assert store.samefile(hard)
+    assert soft.is_symlink()
+    hard.unlink()  # a store that has two names is not opened
+    listed = acme.answers("list", "--json")
+    assert [one["id"] for one in listed["resumes"]] == ids
+
+
+@pytest.mark.parametrize("flags", [[], ["--overwrite"]])
+@pytest.mark.parametrize("ending", ["-wal", "-shm", "-journal", ".lane", ".lock"])
+def test_what_belongs_to_a_store_is_no_place_for_an_export(
+    acme: CommandLine, flags: list[str], ending: str
+) -> None:
+    file = acme.home / f"resumes.db{ending}"
+    was_there = file.exists()
+    said = acme.fails(1, "accounts", "export", "acme", str(file), *flags)
+    assert said == (
+        f"{file} would be taken for a part of the database resumes.db: name another file"
+    )
+    assert file.exists() == was_there
+
+
+def test_the_log_of_a_store_in_use_stays(acme: CommandLine, tmp_path: Path) -> None:
+    hard = tmp_path / "hard"
+    with open_home(acme.home) as store:
+        accounts.create_account(store, "bo")
+        hard.hardlink_to(acme.home / "resumes.db-wal")
+        for file in (hard, acme.home / "resumes.db-wal", acme.home / "resumes.db-shm"):
+            done = finish(
+                start(
+                    "--home", str(acme.home), "accounts", "export", "acme", str(file), "--overwrite"
+                )
+            )
+            assert done[0] == 1, done
+        hard.unlink()  # a log with two names takes nothing
+        accounts.create_account(store, "cy")
+    assert "cy" in acme.succeeds("accounts", "list")
+
+
+def test_a_pipe_gets_the_export_and_stays_a_pipe(acme: CommandLine, tmp_path: Path) -> None:
+    store_resumes(acme.home, a_resume())
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with subprocess.Popen(["cat", str(pipe)], stdout=subprocess.PIPE) as reader:
+        try:
+            acme.succeeds("accounts", "export", "acme", str(pipe))
+            got, _ = reader.communicate(timeout=20)
+        finally:
+            reader.kill()
+    assert pipe.is_fifo()
+    assert [json.loads(line).get("kind") for line in got.splitlines()] == [None, "resume", "end"]
+
+
+def test_a_pipe_whose_reader_goes_is_an_error(acme: CommandLine, tmp_path: Path) -> None:
+    store_long_resumes(acme.home)
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with subprocess.Popen(["head", "-c", "1", str(pipe)], stdout=subprocess.DEVNULL) as reader:
+        try:
+            said = acme.fails(2, "accounts", "export", "acme", str(pipe))
+        finally:
+            reader.kill()
+    assert said == f"Cannot write {pipe}: Broken pipe"
+    assert pipe.is_fifo()
+
+
+def test_another_name_of_standard_output_is_standard_output(
+    acme: CommandLine, tmp_path: Path
+) -> None:
+    store_resumes(acme.home, a_resume())
+    # As /dev/stdout is, which is not ours to try it on.
+    name = tmp_path / "stdout"
+    name.symlink_to("/proc/self/fd/1")
+    whole = acme.succeeds("accounts", "export", "acme").splitlines()[1]
+    words = ("--home", str(acme.home), "accounts", "export", "acme", str(name))
+
+    code, piped, _ = finish(start(*words))
+    with (tmp_path / "file").open("w") as file:
+        redirected, _, errors = finish(start(*words, stdout=file))
+
+    assert code == redirected == 0, errors
+    assert piped.splitlines()[1] == (tmp_path / "file").read_text().splitlines()[1] == whole
+    assert name.is_symlink()
+
+
+def test_a_device_is_written_to_and_stays_a_device(acme: CommandLine, tmp_path: Path) -> None:
+    store_resumes(acme.home, a_resume())
+    for name, minor in (("null", 3), ("full", 7)):
+        try:
+            os.mknod(tmp_path / name, stat.S_IFCHR | 0o666, os.makedev(1, minor))
+        except PermissionError:
+            pytest.skip("only root makes devices")
+    acme.succeeds("accounts", "export", "acme", str(tmp_path / "null"))
+    said = acme.fails(2, "accounts", "export", "acme", str(tmp_path / "full"))
+    assert said == f"Cannot write {tmp_path / 'full'}: No space left on device"
+    assert names_in(tmp_path) == ["full", "null", "resumes-home"]
+    assert all((tmp_path / name).is_char_device() for name in ("full", "null"))
+
+
+def test_a_disk_is_not_written_over(acme: CommandLine, tmp_path: Path) -> None:
+    try:
+        os.mknod(tmp_path / "disk", stat.S_IFBLK | 0o600, os.makedev(4_000, 1))
+    except PermissionError:
+        pytest.skip("only root makes devices")
+    for flags in ([], ["--overwrite"]):
+        said = acme.fails(1, "accounts", "export", "acme", str(tmp_path / "disk"), *flags)
+        assert "exists already" in said
+    assert (tmp_path / "disk").is_block_device()
+
+
+@pytest.mark.parametrize("flags", [[], ["--overwrite"]])
+def test_an_export_that_fails_half_way_leaves_nothing_behind(
+    acme: CommandLine, tmp_path: Path, flags: list[str]
+) -> None:
+    folder = tmp_path / "exports"
+    folder.mkdir()
+    file = folder / "acme.ndjson"
+    if flags:
+        acme.succeeds("accounts", "export", "acme", str(file))
+    before = {path: path.read_bytes() for path in folder.iterdir()}
+    store_long_resumes(acme.home)
+
+    with a_full_disk(100_000):
+        said = acme.fails(2, "accounts", "export", "acme", str(file), *flags)
+
+    assert said == f"Cannot write {file}: File too large"
+    assert {path: path.read_bytes() for path in folder.iterdir()} == before
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_an_export_that_is_ended_half_way_leaves_nothing_behind(
+    acme: CommandLine, tmp_path: Path, number: signal.Signals
+) -> None:
+    store_resumes(acme.home, a_resume())
+    folder = tmp_path / "exports"
+    folder.mkdir()
+    with a_stuck_terminal() as (terminal, drain):
+        words = (
+            "--home",
+            str(acme.home),
+            "accounts",
+            "export",
+            "acme",
+            str(folder / "acme.ndjson"),
+        )
+        exporting = start(*words, stderr=terminal, env={**os.environ, "TERM": "xterm"})
+        try:
+            # It has a draft, and cannot go on: nobody reads how far it is.
+            wait_until(lambda: names_in(folder) != [])
+            exporting.send_signal(number)
+            drain()
+            code, _, _ = finish(exporting)
+        finally:
+            exporting.kill()
+    assert code == (-number if number is signal.SIGTERM else 130)
+    assert names_in(folder) == []
+
+
+def test_an_import_can_choose_name_and_plan_and_answer_in_json(
+    acme: CommandLine, tmp_path: Path
+) -> None:
+    store_resumes(acme.home, *[a_resume(f"Ada {number}") for number in range(5)])
+    file = tmp_path / "acme.ndjson"
+    acme.succeeds("accounts", "export", "acme", str(file))
+    acme.succeeds("plans", "set", "tiny", "--max-resumes", "2")
+
+    answer = acme.answers(
+        "accounts", "import", str(file), "--name", "again", "--plan", "tiny", "--json"
+    )
+
+    assert (answer["name"], answer["plan"], answer["resumes"]) == ("again", "tiny", 5)
+    assert answer["rows"] == {"resume": 5, "file": 0, "item": 0, "digest": 0, "key": 0}
+    with open_home(acme.home) as store:
+        accounts.delete_account(store, "again", with_resumes=True)
+    said = acme("accounts", "import", str(file), "--name", "again", "--plan", "tiny").stderr
+    assert "It keeps them all, though its plan allows 2." in said
+
+
+def test_a_file_that_cannot_be_imported_says_why(acme: CommandLine, tmp_path: Path) -> None:
+    file = tmp_path / "acme.ndjson"
+    assert "No such file" in acme.fails(2, "accounts", "import", str(file))
+    file.write_text("{}\n")
+    assert "no whole export" in acme.fails(1, "accounts", "import", str(file))
+    file.unlink()
+    acme.succeeds("accounts", "export", "acme", str(file))
+    assert "exists already" in acme.fails(1, "accounts", "import", str(file))
+
+
+def test_a_file_that_a_stranger_made_is_refused_by_line_field_and_value(
+    acme: CommandLine, tmp_path: Path
+) -> None:
+    store_resumes(acme.home, a_resume())
+    file = tmp_path / "acme.ndjson"
+    header, row, _ = acme.succeeds("accounts", "export", "acme").splitlines(keepends=True)
+    lines = (header + row.replace("AdaLovelaceResume.pdf", "../\\u001b[31mx.pdf")).encode()
+    end = {"kind": "end", "counts": {}, "sha256": hashlib.sha256(lines).hexdigest()}
+    file.write_bytes(lines + json.dumps(end).encode() + b"\n")
+
+    message = acme.fails(1, "accounts", "import", str(file), "--name", "again")
+
+    assert "\"filename\" is '../\\x1b[31mx.pdf'" in message
+    assert "line 2" in message
+    assert [one["name"] for one in acme.answers("accounts", "list", "--json")["accounts"]] == [
+        "acme"
+    ]
+
+
+def test_an_import_that_was_cut_off_is_told_as_such(acme: CommandLine, tmp_path: Path) -> None:
+    with open_home(acme.home) as store:
+        account = accounts.create_account(store, "bo")
+        store.write(_leave_arriving, account.id)
+    listed = acme("accounts", "list")
+    assert 'Account "bo" is being imported, 0 resumes so far.' in listed.stderr
+    assert "accounts delete 'bo~import' --with-resumes --yes" in listed.stderr
+    assert "bo" not in listed.stdout
+    acme.succeeds("accounts", "delete", "bo~import", "--with-resumes", "--yes")
+    assert "bo" not in acme("accounts", "list").stderr
+
+
+def _leave_arriving(connection: Connection, requests: Sequence[str]) -> list[None]:
+    """As an import that was killed leaves its account."""
+    for account_id in requests:
+        connection.execute(
+            update(schema.accounts)
+            .where(schema.accounts.c.id == account_id)
+            .values(name="bo" + accounts.ARRIVING, closed_at="2027-01-15T08:00:00.000Z")
+        )
+    return [None] * len(requests)

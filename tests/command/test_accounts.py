@@ -1,0 +1,293 @@
+"""`resumes accounts`, `plans` and `keys`: shown once, alone on standard output, or worthless (pitfalls S16)."""
+
+import contextlib
+import os
+from pathlib import Path
+
+import pytest
+
+from resumes.errors import InvalidKey
+from resumes.store import accounts, keys
+from tests.command.conftest import CommandLine, a_resume, finish, open_home, start, store_resumes
+from tests.support.waiting import wait_until
+
+
+def test_an_account_starts_on_the_free_plan(run: CommandLine) -> None:
+    created = run("accounts", "create", "acme")
+
+    assert created.exit_code == 0
+    assert created.stdout == ""
+    assert 'Account "acme" is there, on the plan free.' in created.stderr
+    shown = run.answers("accounts", "show", "acme", "--json")
+    assert {**shown, "id": "", "createdAt": ""} == {
+        "id": "", "name": "acme", "plan": "free", "createdAt": "", "resumes": 0,
+        "maxResumes": 5, "freePlaces": 5, "apiListing": False, "lastResumeAt": None, "keys": 0,
+        "activeKeys": 0, "lastKeyUseAt": None, "filesHeld": 0, "filesFailed": 0,
+    }  # fmt: skip
+
+
+def test_a_taken_name_a_bad_name_and_a_missing_plan_are_told(acme: CommandLine) -> None:
+    assert acme.fails(1, "accounts", "create", "acme") == 'Account "acme" exists already'
+    assert "Invalid account name 'Acme Inc'" in acme.fails(2, "accounts", "create", "Acme Inc")
+    message = acme.fails(1, "accounts", "create", "b", "--plan", "gold")
+    assert message == 'Plan not found: "gold". Plans: business, free, pro'
+    assert 'Account not found: "b"' in acme.fails(1, "accounts", "show", "b")
+
+
+def test_a_smaller_plan_keeps_what_is_there_and_says_so(acme: CommandLine) -> None:
+    store_resumes(acme.home, a_resume("A"), a_resume("B"))
+    acme.succeeds("plans", "set", "tiny", "--max-resumes", "1")
+
+    changed = acme("accounts", "set-plan", "acme", "tiny")
+
+    assert 'Account "acme" is on the plan tiny.' in changed.stderr
+    assert "It keeps its 2 resumes" in changed.stderr
+    assert acme.answers("accounts", "set-plan", "acme", "pro", "--json")["plan"] == "pro"
+
+
+def test_delete_asks_and_where_nobody_can_be_asked_refuses(acme: CommandLine) -> None:
+    assert "add --yes" in acme.fails(2, "accounts", "delete", "acme")
+    assert acme.answers("accounts", "list", "--json")["accounts"]
+
+
+def test_delete_with_resumes_needs_that_word(acme: CommandLine) -> None:
+    store_resumes(acme.home, a_resume())
+
+    message = acme.fails(1, "accounts", "delete", "acme", "--yes")
+
+    assert message == 'Account "acme" holds 1 resume: add --with-resumes to delete them too'
+    gone = acme.answers("--json", "accounts", "delete", "acme", "--with-resumes", "--yes")
+    assert gone == {"deleted": "acme", "resumes": 1}
+    assert acme.answers("accounts", "list", "--json") == {"accounts": []}
+
+
+def test_plans_are_listed_smallest_first(acme: CommandLine) -> None:
+    rows = [line.split() for line in acme.succeeds("plans", "list").splitlines()[1:]]
+
+    assert rows == [
+        ["free", "5", "no", "default", "default", "default", "1"],
+        ["pro", "50", "no", "default", "default", "default", "0"],
+        ["business", "1,000", "yes", "default", "default", "default", "0"],
+    ]
+
+
+def test_set_makes_and_changes_a_plan(acme: CommandLine) -> None:
+    made = acme.answers("plans", "set", "gold", "--max-resumes", "unlimited", "--json")
+    assert made == {
+        "name": "gold",
+        "maxResumes": None,
+        "apiListing": False,
+        "requestsPerMinute": None,
+        "requestsPerHour": None,
+        "requestsPerDay": None,
+        "accounts": 0,
+    }
+
+    changed = acme("plans", "set", "gold", "--max-resumes", "7", "--api-listing")
+
+    assert changed.stderr == 'Plan "gold" allows 7 resumes, with listing over the API.\n'
+    assert acme.answers("plans", "set", "gold", "--max-resumes", "8", "--json")["apiListing"]
+
+
+def test_a_maximum_is_a_number_or_unlimited(acme: CommandLine) -> None:
+    message = acme.fails(2, "plans", "set", "gold", "--max-resumes", "many")
+
+    assert '"many" is neither a number of resumes nor unlimited' in message
+    assert "Invalid plan name" in acme.fails(2, "plans", "set", "Gold!", "--max-resumes", "1")
+    assert "Missing option '--max-resumes'" in acme.fails(2, "plans", "set", "gold")
+
+
+def test_rates_are_set_one_by_one_and_the_rest_stays(acme: CommandLine) -> None:
+    acme.succeeds("plans", "set", "pro", "--per-minute", "600", "--per-day", "unlimited")
+    changed = acme("plans", "set", "pro", "--per-hour", "1200")
+
+    assert changed.stderr == (
+        'Plan "pro" allows 50 resumes, without listing over the API; '
+        "requests of a key: 600 a minute, 1,200 an hour, any number a day.\n"
+    )
+    listed = acme.succeeds("plans", "list").splitlines()[2].split()
+    assert listed == ["pro", "50", "no", "600", "1,200", "unlimited", "0"]
+    kept = acme.answers("plans", "set", "pro", "--per-minute", "default", "--json")
+    assert [kept[f"requestsPer{window}"] for window in ("Minute", "Hour", "Day")] == [None, 1200, 0]
+
+
+def test_what_is_no_rate_is_refused(acme: CommandLine) -> None:
+    for rate in ("0", "many", "-1", "1.5", ""):
+        message = acme.fails(2, "plans", "set", "pro", f"--per-minute={rate}")
+        assert f'"{rate}" is neither a number above 0, unlimited nor default' in message
+    message = acme.fails(2, "plans", "set", "pro", "--per-day", "1000001")
+    assert "Invalid number of requests 1000001" in message
+
+
+def test_set_says_who_is_over_and_what_becomes_of_them(acme: CommandLine) -> None:
+    store_resumes(acme.home, a_resume("A"), a_resume("B"))
+
+    changed = acme("plans", "set", "free", "--max-resumes", "1")
+
+    assert changed.stderr == (
+        'Plan "free" allows 1 resume, without listing over the API.\n'
+        "More than 1: 1 account: acme (2).\n"
+        "They keep what they hold, and take no more until it fits.\n"
+    )
+    assert acme.answers("accounts", "show", "acme", "--json")["resumes"] == 2
+
+
+def test_a_dry_run_says_so_and_changes_nothing(acme: CommandLine) -> None:
+    store_resumes(acme.home, a_resume("A"), a_resume("B"))
+    acme.succeeds("accounts", "set-plan", "acme", "business")
+    words = ("plans", "set", "business", "--max-resumes", "1", "--no-api-listing", "--dry-run")
+
+    acme_alone = {"count": 1, "fullest": [{"account": "acme", "resumes": 2}]}
+    assert acme.answers(*words, "--json") == {"over": acme_alone, "unlisted": acme_alone}
+    assert acme(*words).stderr == (
+        "Nothing was changed.\n"
+        "More than 1: 1 account: acme (2).\n"
+        "They keep what they hold, and take no more until it fits.\n"
+        "No more listing over the API: 1 account: acme (2).\n"
+    )
+    assert "Invalid plan name" in acme.fails(
+        2, "plans", "set", "A!", "--max-resumes=1", "--dry-run"
+    )
+    kept = acme.answers("plans", "list", "--json")["plans"][2]
+    assert (kept["maxResumes"], kept["apiListing"]) == (1_000, True)
+
+
+def test_create_prints_the_key_alone(acme: CommandLine) -> None:
+    created = acme("keys", "create", "acme", "--name", "importer")
+
+    secret = created.stdout.removesuffix("\n")
+    assert keys.FORM.fullmatch(secret)
+    assert secret not in created.stderr
+    [key] = acme.answers("keys", "list", "--json")["keys"]
+    assert key["id"] in created.stderr
+    assert (key["name"], key["state"], key["masked"]) == ("importer", "active", keys.mask(secret))
+    assert key["shownAt"] is not None
+    with open_home(acme.home) as store:
+        holder, _ = keys.authenticate(store, secret)
+    assert holder.key_id == key["id"]
+
+
+@pytest.mark.parametrize("target", ["pipe", "/dev/full"])
+def test_a_key_that_cannot_be_shown_is_revoked(
+    acme: CommandLine, closed_pipe: int, target: str
+) -> None:
+    with Path("/dev/full").open("w", encoding="ascii") as full:
+        process = start(
+            "--home", str(acme.home), "keys", "create", "acme",
+            stdout=closed_pipe if target == "pipe" else full,
+        )  # fmt: skip
+        code, _, stderr = finish(process)
+
+    assert code == 1
+    assert stderr.startswith("Error: The new key could not be shown (")
+    assert stderr.count("\n") == 1
+    [key] = acme.answers("keys", "list", "--json")["keys"]
+    assert (key["state"], key["shownAt"]) == ("revoked", None)
+
+
+def test_expiry_is_a_span_or_a_date(acme: CommandLine) -> None:
+    created = acme("keys", "create", "acme", "--expires", "2999-01-31")
+
+    assert "until 2999-01-31 00:00 UTC" in created.stderr
+    assert "until 2999-01-31 00:00" in acme.succeeds("keys", "list", "acme")
+    assert "is no expiry: use 30d" in acme.fails(2, "keys", "create", "acme", "--expires", "soon")
+    assert "must lie in the future" in acme.fails(
+        2, "keys", "create", "acme", "--expires", "2001-01-31"
+    )
+
+
+def test_revoke_says_whose_it_was(acme: CommandLine) -> None:
+    made = acme.answers("keys", "create", "acme", "--json")
+
+    revoked = acme("keys", "revoke", made["id"])
+
+    assert revoked.stderr == f'Key {made["id"]} of account "acme" is revoked.\n'
+    with open_home(acme.home) as store, pytest.raises(InvalidKey):
+        keys.authenticate(store, made["key"])
+    assert 'Key not found: "key_x"' in acme.fails(1, "keys", "revoke", "key_x")
+
+
+def test_rotate_prints_the_new_key_and_gives_the_old_one_its_grace(acme: CommandLine) -> None:
+    old = acme.answers("keys", "create", "acme", "--json")
+
+    rotated = acme("keys", "rotate", old["id"], "--grace", "2h")
+
+    assert keys.FORM.fullmatch(rotated.stdout.strip())
+    assert f"{old['id']} until " in rotated.stderr
+    states = [key["state"] for key in acme.answers("keys", "list", "--json")["keys"]]
+    assert states == ["active", "active"]
+
+
+def test_rotate_without_grace_ends_the_old_key_at_once(acme: CommandLine) -> None:
+    old = acme.answers("keys", "create", "acme", "--json")
+
+    rotated = acme("keys", "rotate", old["id"], "--grace", "0")
+
+    assert f"{old['id']} no more." in rotated.stderr
+    assert "Invalid grace" in acme.fails(2, "keys", "rotate", old["id"], "--grace", "8d")
+
+
+def test_import_takes_a_key_from_standard_input(acme: CommandLine) -> None:
+    secret = keys.new_secret()
+
+    imported = acme("keys", "import", "acme", "--name", "old", stdin=f"{secret}\n")
+
+    assert imported.exit_code == 0
+    assert secret not in imported.output
+    with open_home(acme.home) as store:
+        assert keys.authenticate(store, secret)
+    assert "registered already" in acme.fails(1, "keys", "import", "acme", stdin=secret)
+    assert "No key came in" in acme.fails(2, "keys", "import", "acme", stdin="")
+    assert "has the form" not in acme.fails(2, "keys", "import", "acme", stdin=b"\xff\xfe")
+
+
+def test_a_deletion_that_was_cut_off_is_told_and_finished(acme: CommandLine) -> None:
+    acme.succeeds("accounts", "set-plan", "acme", "business")
+    count = accounts.SLICE_RESUMES + 1
+    store_resumes(acme.home, *(a_resume(f"A{number}") for number in range(count)))
+    with open_home(acme.home) as store:
+        accounts.delete_account(store, "acme", with_resumes=True, goes_on=lambda _: False)
+
+    listed = acme("accounts", "list")
+
+    assert listed.stdout == ""
+    assert 'Account "acme" is being deleted, 1 resume left.' in listed.stderr
+    assert "accounts delete acme --with-resumes --yes" in listed.stderr
+    assert acme.answers("accounts", "list", "--json") == {"accounts": []}
+    acme.succeeds("accounts", "delete", "acme", "--with-resumes", "--yes")
+    assert "being deleted" not in acme("accounts", "list").stderr
+
+
+def test_a_key_is_marked_as_shown_only_after_it_was_written(acme: CommandLine) -> None:
+    reading, writing = os.pipe()
+    os.set_blocking(writing, False)
+    filled = 0
+    with contextlib.suppress(BlockingIOError):
+        while True:
+            filled += os.write(writing, b"x" * 1_024)
+    os.set_blocking(writing, True)
+
+    def shown() -> list[str | None]:
+        with open_home(acme.home) as store:
+            return [key.shown_at for key in keys.list_keys(store)]
+
+    process = start("--home", str(acme.home), "keys", "create", "acme", stdout=writing)
+    os.close(writing)
+    wait_until(shown)
+    assert shown() == [None]  # it stands before the pipe, which nobody reads
+    with os.fdopen(reading, "rb") as pipe:
+        pipe.read(filled)
+        secret = pipe.readline().decode().strip()
+    assert finish(process)[0] == 0
+    assert keys.FORM.fullmatch(secret)
+    assert shown() != [None]
+
+
+@pytest.mark.parametrize(
+    "span", ["12", "-1d", "1.5h", "d", "9999999d", "1w", "\u0661d", "31.1.2027"]
+)
+def test_what_is_no_span_is_refused(acme: CommandLine, span: str) -> None:
+    assert "is no expiry: use 30d" in acme.fails(2, "keys", "create", "acme", f"--expires={span}")
+    if "." not in span:
+        old = acme.answers("keys", "create", "acme", "--json")
+        assert "use 7d, 12h" in acme.fails(2, "keys", "rotate", old["id"], f"--grace={span}")

@@ -1,0 +1,274 @@
+"""`resumes import` and `resumes validate`: files, folders and standard input."""
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from cli import importing
+from tests.command.conftest import CommandLine, a_resume
+from tests.support.inbox.packing import gzipped, zipped
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A folder with two resumes and one that is none."""
+    folder = tmp_path / "files"
+    folder.mkdir()
+    (folder / "a.json").write_bytes(a_resume("Ada"))
+    (folder / "b.json").write_bytes(a_resume("Bo"))
+    (folder / "c.json").write_bytes(b"{")
+    return folder
+
+
+def test_files_become_resumes_and_stay_where_they_are(acme: CommandLine, folder: Path) -> None:
+    result = acme("import", str(folder), "--account", "acme")
+
+    assert result.exit_code == 1
+    assert result.stdout == ""
+    lines = result.stderr.splitlines()
+    assert lines[0] == f"done       {folder}/a.json"
+    assert lines[2].startswith(f"failed     {folder}/c.json: Invalid JSON at byte 1")
+    assert lines[-1] == "2 done, 1 failed."
+    assert [file.name for file in sorted(folder.iterdir())] == ["a.json", "b.json", "c.json"]
+    assert len(acme.answers("list", "--json")["resumes"]) == 2
+
+
+def test_content_that_is_stored_is_a_duplicate_and_no_failure(
+    acme: CommandLine, folder: Path
+) -> None:
+    (folder / "c.json").write_bytes(b"\n" + a_resume("Ada") + b" ")
+
+    first = acme("import", str(folder))
+    second = acme("import", str(folder))
+
+    assert (first.exit_code, second.exit_code) == (0, 0)
+    assert first.stderr.endswith("2 done, 0 failed, 1 duplicate.\n")
+    assert second.stderr.endswith("0 done, 0 failed, 3 duplicate.\n")
+    assert "The same content is stored as " in second.stderr
+
+
+def test_what_the_quota_refuses_failed(acme: CommandLine, folder: Path) -> None:
+    acme.succeeds("plans", "set", "free", "--max-resumes", "1")
+
+    result = acme("import", str(folder / "a.json"), str(folder / "b.json"), "--json")
+
+    assert result.exit_code == 1
+    outcomes = [json.loads(line) for line in result.stdout.splitlines()]
+    assert [(one["outcome"], one["reason"]) for one in outcomes] == [
+        ("done", None),
+        ("failed", "quota_reached"),
+    ]
+    assert outcomes[0]["resumeId"] == acme.answers("list", "--json")["resumes"][0]["id"]
+
+
+def test_a_dry_run_says_the_same_and_stores_nothing(acme: CommandLine, folder: Path) -> None:
+    (folder / "d.json").write_bytes(a_resume("Ada"))
+    (folder / "e.json").write_bytes(a_resume("Eve"))
+    acme.succeeds("plans", "set", "free", "--max-resumes", "2")
+
+    judged = acme("import", str(folder), "--dry-run")
+
+    assert acme.answers("list", "--json")["resumes"] == []
+    imported = acme("import", str(folder))
+    assert judged.exit_code == imported.exit_code == 1
+    words = [
+        [line.split()[0] for line in one.stderr.splitlines()[:-1]] for one in (judged, imported)
+    ]
+    assert words[0] == words[1] == ["done", "done", "failed", "duplicate", "failed"]
+    assert judged.stderr.endswith("2 done, 2 failed, 1 duplicate (nothing was stored).\n")
+    assert acme("import", str(folder / "a.json"), "--dry-run").stderr.startswith("duplicate")
+
+
+def test_as_data_a_resume_has_its_number_and_place(acme: CommandLine, folder: Path) -> None:
+    (folder / "c.json").write_bytes(b"[" + a_resume("Cy") + b",7]")
+    (folder / "d.zip").write_bytes(zipped({"x/e.json": a_resume("Eve")}))
+
+    result = acme("import", str(folder), "--json")
+
+    told = [json.loads(line) for line in result.stdout.splitlines()]
+    assert [(Path(one["name"]).name, one["item"], one["place"]) for one in told] == [
+        ("a.json", None, None),
+        ("b.json", None, None),
+        ("c.json", 1, "item 1"),
+        ("c.json", 2, "item 2"),
+        ("d.zip", 1, "member x/e.json"),
+    ]
+    assert [one["reason"] for one in told] == [None, None, None, "invalid_resume", None]
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"[" + a_resume("Ada") + b"," + a_resume("Bo") + b"]",
+        a_resume("Ada") + b"\n" + a_resume("Bo"),
+        gzipped(a_resume("Ada") + b"\n" + a_resume("Bo")),
+        zipped({"a.json": a_resume("Ada"), "b.json": a_resume("Bo")}),
+    ],
+    ids=["array", "lines", "gzip", "zip"],
+)
+def test_standard_input_may_be_of_any_kind(acme: CommandLine, content: bytes) -> None:
+    result = acme("import", "-", stdin=content)
+
+    assert result.exit_code == 0
+    assert result.stderr.startswith("done       standard input, ")
+    assert len(acme.answers("list", "--json")["resumes"]) == 2
+
+
+def test_a_dry_run_of_a_file_of_several_says_what_an_import_says(
+    acme: CommandLine, tmp_path: Path
+) -> None:
+    acme.succeeds("plans", "set", "free", "--max-resumes", "2")
+    file = tmp_path / "a.jsonl"
+    file.write_bytes(b"\n".join(a_resume(name) for name in ("Ada", "Bo", "Ada", "Cy")))
+
+    judged = acme("import", str(file), "--dry-run")
+    imported = acme("import", str(file))
+
+    words = [
+        [line.split()[0] for line in one.stderr.splitlines()[:-1]] for one in (judged, imported)
+    ]
+    assert words[0] == words[1] == ["done", "done", "duplicate", "failed"]
+
+
+def test_more_than_a_batch_in_a_file_keeps_its_order(acme: CommandLine, tmp_path: Path) -> None:
+    acme.succeeds("accounts", "set-plan", "acme", "business")
+    names = [f"N{number:03}" for number in range(2 * importing.BATCH + 5)]
+    file = tmp_path / "many.ndjson.gz"
+    file.write_bytes(gzipped(b"\n".join(map(a_resume, names))))
+
+    acme.succeeds("import", str(file))
+
+    stored = [
+        json.loads(line)["header"]["name"] for line in acme.succeeds("export", "--all").splitlines()
+    ]
+    assert stored == names
+
+
+def test_files_of_other_names_are_counted_and_without_any_the_import_failed(
+    acme: CommandLine, folder: Path
+) -> None:
+    (folder / "c.json").rename(folder / "c.pdf")
+
+    result = acme("import", str(folder))
+
+    assert result.exit_code == 0
+    assert result.stderr.splitlines()[-2:] == [
+        "2 done, 0 failed.",
+        "1 file was passed over: 1 ends in none of .json, .ndjson, .jsonl, .gz, .zip.",
+    ]
+    for name in ("a.json", "b.json"):
+        (folder / name).unlink()
+    message = acme.fails(1, "import", str(folder))
+    assert message.startswith(f"Nothing to read in {folder}. 1 file was passed over: ")
+
+
+def test_the_verdict_on_each_file_is_data(run: CommandLine, repository: Path) -> None:
+    good = repository / "sample_data" / "nurse-double-column-en.json"
+    bad = repository / "sample_data" / "bad" / "several-faults-at-once.json"
+
+    result = run("validate", str(good), str(bad))
+
+    assert result.exit_code == 1
+    lines = result.stdout.splitlines()
+    assert lines[0] == f"valid      {good}"
+    assert lines[1] == f"failed     {bad}: Invalid field title: must be a string"
+    assert len(lines) == 6
+    assert result.stderr == "1 valid, 1 failed.\n"
+    assert not run.home.exists()
+
+
+def test_warnings_are_shown_and_are_no_failure(run: CommandLine) -> None:
+    result = run("validate", "-", stdin=a_resume(hobby="x\x1b"))
+
+    assert result.exit_code == 0
+    assert "valid      standard input: 1 warning\n           hobby: " in result.stdout
+
+
+def _written(run: CommandLine, content: bytes) -> Path:
+    path = run.home.with_name("a.json")
+    path.write_bytes(content)
+    return path
+
+
+def test_every_good_sample_is_valid(run: CommandLine, repository: Path) -> None:
+    for file in sorted((repository / "sample_data").glob("*.json")):
+        run.succeeds("validate", str(file))
+
+
+def test_each_resume_of_a_file_has_its_verdict(run: CommandLine, tmp_path: Path) -> None:
+    file = tmp_path / "people.zip"
+    file.write_bytes(
+        zipped({"a.ndjson": a_resume() + b"\n\n{}\n", "b\x1b.json": a_resume(hobby="x")})
+    )
+
+    result = run("validate", str(file))
+
+    assert result.exit_code == 1
+    lines = result.stdout.splitlines()
+    assert lines[0] == f"valid      {file}, member a.ndjson, line 1"
+    assert lines[1].startswith(
+        f"failed     {file}, member a.ndjson, line 3: Missing required field"
+    )
+    assert f"valid      {file}, member b\\x1b.json: 1 warning" in lines
+    assert result.stderr == "2 valid, 1 failed.\n"
+
+
+def test_of_a_folder_files_are_read_by_their_names_and_of_others_by_their_content(
+    run: CommandLine, tmp_path: Path
+) -> None:
+    folder = tmp_path / "mixed"
+    for name in ("b.json", "a.JSON", "notes.txt", ".hidden.json", "sub/c.json", "_done/d.json"):
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_bytes(a_resume())
+    (folder / "e.json.gz").write_bytes(gzipped(a_resume()))
+    (folder / "f.zip").write_bytes(zipped({"g.ndjson": a_resume() + b"\n" + a_resume()}))
+    (folder / "link.json").symlink_to(folder / "b.json")
+    os.mkfifo(folder / "pipe.json")  # which nobody waits for
+
+    result = run("validate", str(folder), str(folder / "notes.txt"))
+
+    names = [
+        str(Path(line.split()[1].rstrip(",")).relative_to(folder))
+        for line in result.stdout.splitlines()
+    ]
+    assert names == [
+        "a.JSON", "b.json", "e.json.gz", "f.zip", "f.zip", "sub/c.json", "notes.txt",
+    ]  # fmt: skip
+    assert "4 files were passed over: " in result.stderr
+    for name in ("link.json", "pipe.json"):
+        assert "Not a regular file" in run("validate", str(folder / name)).stdout
+    assert run.fails(1, "validate", str(folder / "_done" / "x")[:0] or str(_empty(tmp_path)))
+
+
+def _empty(tmp_path: Path) -> Path:
+    folder = tmp_path / "empty"
+    folder.mkdir()
+    (folder / "cv.pdf").touch()
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "code"),
+    [
+        ("a.json", b"[1", "invalid_json"),
+        ("a.zip", b"{}", "invalid_archive"),
+        ("a.json.gz", gzipped(a_resume())[:-1], "invalid_archive"),
+        ("a.json", b" " * 5_001, "too_large"),
+        ("a.ndjson.gz", gzipped(b" " * 5_001), "too_large"),
+        ("a.zip", zipped({"../d.json": b"{}"}), "invalid_archive"),
+        ("a.ndjson", b'{"a":"' + b"x" * 3_000 + b'"}\n', "too_large"),
+    ],
+)
+def test_what_cannot_be_had_of_a_file_has_a_code(
+    run: CommandLine, tmp_path: Path, name: str, content: bytes, code: str
+) -> None:
+    run.home.mkdir()
+    (run.home / "config.toml").write_text("max_body_bytes = 2000\nmax_file_bytes = 5000\n")
+    (tmp_path / name).write_bytes(content)
+
+    result = run("validate", "--json", str(tmp_path / name))
+
+    assert result.exit_code == 1
+    assert [one["code"] for one in json.loads(result.stdout)["files"]] == [code]

@@ -1,0 +1,324 @@
+"""`resumes imports`: the ledger, where its files lie, and what is asked for them."""
+
+import json
+import shlex
+from pathlib import Path
+
+import pytest
+
+from cli.whereabouts import find_roots
+from resumes.store import importers, ledger, requests
+from resumes.store.items import Items, Problem
+from resumes.store.ledger import FileOutcome, FileRow
+from tests.command.conftest import CommandLine, a_resume, finish, open_home, start
+from tests.support.ledger import ledger_id, record_file
+from tests.support.store.builders import an_importer
+from tests.support.waiting import wait_until
+
+
+def listed(run: CommandLine, *words: str) -> list[str]:
+    """The first digits of the ids of the files that are listed."""
+    return [one["id"][0] for one in run.answers("imports", "list", *words, "--json")["files"]]
+
+
+def test_files_are_listed_newest_first(acme: CommandLine) -> None:
+    record_file(acme, "c1")
+    record_file(acme, "c2")
+
+    lines = [line.split() for line in acme.succeeds("imports", "list").splitlines()[1:]]
+
+    assert lines == [
+        [claim, "failed", "invalid_json", "acme/x\\x1b.json"] for claim in ("c2", "c1")
+    ]
+    assert len(acme.answers("imports", "list", "--limit", "1", "--json")["files"]) == 1
+
+
+def test_one_account_s_files_alone(acme: CommandLine) -> None:
+    acme.succeeds("accounts", "create", "beta")
+    record_file(acme, "c1")
+
+    assert listed(acme, "--account", "beta") == []
+    assert acme("imports", "list", "--account", "beta").stderr == "No such files.\n"
+    assert "Account not found" in acme.fails(1, "imports", "list", "--account", "gamma")
+
+
+def test_files_of_one_outcome_or_reason_alone(acme: CommandLine) -> None:
+    record_file(acme, ledger_id("1"))
+    record_file(acme, ledger_id("2"), reason="too_large")
+    record_file(acme, ledger_id("3"), FileOutcome.HELD, reason="quota_reached")
+    record_file(acme, ledger_id("4"), FileOutcome.DONE, reason=None)
+
+    assert listed(acme, "--outcome", "failed") == ["2", "1"]
+    assert listed(acme, "--outcome", "held") == ["3"]
+    assert listed(acme, "--outcome", "done") == ["4"]
+    assert listed(acme, "--reason", "too_large") == ["2"]
+    assert listed(acme, "--reason", "too_large", "--outcome", "held") == []
+    assert '"no" is no reason: use one of' in acme.fails(2, "imports", "list", "--reason", "no")
+
+
+def test_the_list_goes_on_with_the_last_id(acme: CommandLine) -> None:
+    for digit in "12345":
+        record_file(acme, ledger_id(digit))
+
+    first = acme.answers("imports", "list", "--limit", "2", "--json")
+
+    assert [one["id"][0] for one in first["files"]] == ["5", "4"]
+    assert first["before"] == ledger_id("4")
+    second = acme("imports", "list", "--limit", "2", "--before", first["before"])
+    assert [line[0] for line in second.stdout.splitlines()[1:]] == ["3", "2"]
+    assert second.stderr == f"older ones  --before {ledger_id('2')}\n"
+    last = acme.answers("imports", "list", "--limit", "2", "--before", ledger_id("2"), "--json")
+    assert ([one["id"][0] for one in last["files"]], last["before"]) == (["1"], None)
+    assert "24 hexadecimal digits" in acme.fails(2, "imports", "list", "--before", "x")
+
+
+def test_what_failed_comes_first_if_asked_for(acme: CommandLine) -> None:
+    record_file(acme, ledger_id("1"))
+    record_file(acme, ledger_id("2"), FileOutcome.HELD, reason="quota_reached")
+    record_file(acme, ledger_id("3"), FileOutcome.DONE, reason=None)
+    record_file(acme, ledger_id("4"))
+
+    assert listed(acme, "--failed-first") == ["4", "1", "2", "3"]
+    first = acme("imports", "list", "--failed-first", "--limit", "2")
+    assert first.stderr == f"older ones  --before failed:{ledger_id('1')}\n"
+    words = ("imports", "list", "--failed-first", "--before", f"failed:{ledger_id('1')}", "--json")
+    rest = acme.answers(*words)
+    assert ([one["id"][0] for one in rest["files"]], rest["before"]) == (["2", "3"], None)
+    assert "Invalid place" in acme.fails(2, "imports", "list", "--failed-first", "--before", "x")
+
+
+def test_show_says_why(acme: CommandLine) -> None:
+    record_file(acme, "c1")
+
+    shown = acme.succeeds("imports", "show", "c1")
+
+    assert "message   Invalid JSON at byte 1: EOF\n" in shown
+    assert "folder    /srv/inbox\n" in shown
+    assert "byte      1\n" in shown
+    assert "asked" not in shown
+    told = acme.answers("imports", "show", "c1", "--json")
+    assert (told["byteOffset"], told["root"], told["items"]) == (1, "/srv/inbox", None)
+    assert told["request"] is None
+    assert '"nope"' in acme.fails(1, "imports", "show", "nope")
+
+
+def test_show_says_what_became_of_the_resumes_in_a_file_of_several(acme: CommandLine) -> None:
+    problem = Problem(3, "line\x1b 3", "failed", "invalid_json", "Invalid JSON: EOF")
+    record_file(acme, "c1", items=Items(1_003, 1_000, 2, 0, 1, (problem,)))
+
+    shown = acme.succeeds("imports", "show", "c1")
+
+    assert "resumes   1,003: 1,000 done, 2 duplicate, 1 failed\n" in shown
+    assert shown.endswith(
+        "\nitem  place       reason        message\n"
+        "   3  line\\x1b 3  invalid_json  Invalid JSON: EOF\n"
+    )
+    told = acme.answers("imports", "show", "c1", "--json")["items"]
+    assert (told["total"], told["problems"][0]["place"]) == (1_003, "line\x1b 3")
+
+
+def test_the_source_is_printed_harmless(acme: CommandLine) -> None:
+    record_file(acme, "c1", source=b'{\n "a": "\x1b[31m\xff\n')
+
+    shown = acme("imports", "show", "c1", "--source")
+
+    assert (shown.stdout, shown.stderr) == ('{\n "a": "\\x1b[31m\\xff\n', "")
+    told = acme.answers("imports", "show", "c1", "--source", "--json")
+    assert told["source"] == '{\n "a": "\x1b[31m\\xff\n'
+
+
+def import_one(run: CommandLine, content: bytes, name: str = "x y.json") -> FileRow:
+    """The row of a file that was dropped and imported."""
+    inbox = run.home / "inbox" / "acme"
+    inbox.mkdir(parents=True, exist_ok=True)
+    (inbox / name).write_bytes(content)
+    run("watch", "--once", "--settle", "0")
+    with open_home(run.home) as store:
+        [row, *_] = ledger.list_files(store)
+    return row
+
+
+@pytest.mark.parametrize(
+    ("content", "most", "below"),
+    [
+        (a_resume(), "9", "_done/"),
+        (a_resume(), "0", "_held/acme/"),
+        (b"{", "9", "_failed/invalid_json/"),
+    ],
+    ids=["done", "held", "failed"],
+)
+def test_a_file_is_found_where_it_was_put(
+    acme: CommandLine, content: bytes, most: str, below: str
+) -> None:
+    acme.succeeds("plans", "set", "free", "--max-resumes", most)
+    row = import_one(acme, content)
+
+    told = acme.answers("imports", "show", row.claim_id, "--json")
+
+    path = Path(told["filedAs"])
+    assert path.read_bytes() == content
+    assert str(path.relative_to(acme.home / "inbox")).startswith(below)
+    shown = acme.succeeds("imports", "show", row.claim_id)
+    assert f"lies at   {path.relative_to(acme.home / 'inbox')}\n" in shown
+
+
+def test_what_is_gone_is_not_found(acme: CommandLine) -> None:
+    row = import_one(acme, b"{")
+    Path(acme.answers("imports", "show", row.claim_id, "--json")["filedAs"]).unlink()
+
+    shown = acme.succeeds("imports", "show", row.claim_id)
+
+    assert "lies at   not found where it was put\n" in shown
+    assert acme.answers("imports", "show", row.claim_id, "--json")["filedAs"] is None
+
+
+def test_in_a_home_that_was_moved_the_file_is_found_in_its_inbox_now(acme: CommandLine) -> None:
+    row = import_one(acme, b"{")
+    moved = acme.home.with_name("moved")
+    acme.home.rename(moved)
+
+    shown = CommandLine(moved).succeeds("imports", "show", row.claim_id)
+
+    assert f"lies at   {moved}/inbox/_failed/invalid_json/x y-" in shown
+    assert find_roots(row, moved / "nowhere") == []
+
+
+@pytest.fixture
+def filled(acme: CommandLine) -> CommandLine:
+    """`acme` with two files that failed, one that is held and one that is done."""
+    record_file(acme, ledger_id("1"))
+    record_file(acme, ledger_id("2"), reason="too_large")
+    record_file(acme, ledger_id("3"), FileOutcome.HELD, reason="quota_reached")
+    record_file(acme, ledger_id("4"), FileOutcome.DONE, reason=None)
+    return acme
+
+
+def watch(run: CommandLine, root: str = "/srv/inbox") -> None:
+    """An importer says that it watches the folder."""
+    with open_home(run.home) as store:
+        importers.announce(store, an_importer(root=root))
+
+
+def asked(run: CommandLine) -> list[tuple[str, str]]:
+    """The first digits of the files that are asked for, and the actions."""
+    with open_home(run.home) as store:
+        return [(one.claim_id[0], one.action) for one in requests.list_requests(store)]
+
+
+def test_files_are_asked_for_by_id(filled: CommandLine) -> None:
+    watch(filled)
+
+    result = filled("imports", "retry", ledger_id("1"), ledger_id("3"), ledger_id("1"))
+
+    assert (result.exit_code, result.stdout) == (0, "")
+    assert result.stderr == "Asked for 2 files; the importer takes them up within a second.\n"
+    assert asked(filled) == [("1", "retry"), ("3", "release")]
+    assert "asked     retry, since" in filled.succeeds("imports", "show", ledger_id("1"))
+
+
+def test_without_an_importer_it_is_said_how_to_come_by_one(filled: CommandLine) -> None:
+    result = filled("imports", "release", ledger_id("3"))
+
+    start = shlex.join(["--home", str(filled.home), "up"])
+    assert result.exit_code == 0
+    # The folder is not this home's: a command that imports it is not for us to name.
+    assert result.stderr.startswith(
+        "Asked for 1 file. No importer watches their folder: start the one of /srv/inbox again, or "
+    )
+    assert result.stderr.endswith(f" {start}` if that folder has become {filled.home}/inbox.\n")
+    assert asked(filled) == [("3", "release")]
+
+
+def test_many_are_chosen_by_account_and_reason(filled: CommandLine) -> None:
+    filled.succeeds("accounts", "create", "beta")
+    record_file(filled, ledger_id("5"), account="beta")
+
+    def count(*words: str) -> int:
+        return int(filled.answers("imports", *words, "--json")["asked"])
+
+    assert count("retry", "--reason", "too_large") == 1
+    assert asked(filled) == [("2", "retry")]
+    assert count("retry", "--account", "beta") == 1
+    assert count("retry", "--account", "beta", "--reason", "too_large") == 0
+    assert count("retry", "--all") == 3
+    assert count("release", "--account", "beta") == 0
+    assert count("release", "--all") == 1
+    assert sorted(asked(filled)) == [
+        ("1", "retry"),
+        ("2", "retry"),
+        ("3", "release"),
+        ("5", "retry"),
+    ]
+    assert "Account not found" in filled.fails(1, "imports", "retry", "--account", "gamma")
+
+
+def test_nothing_to_ask_for_is_no_failure(acme: CommandLine) -> None:
+    result = acme("imports", "release", "--all")
+
+    assert (result.exit_code, result.stderr) == (0, "There is nothing to release.\n")
+
+
+def test_a_file_in_the_wrong_state_is_refused_with_what_fits(filled: CommandLine) -> None:
+    done = filled.fails(1, "imports", "retry", ledger_id("1"), ledger_id("4"))
+    assert done == (
+        f"Cannot retry {ledger_id('4')}: it is done. "
+        "Only files that failed or are held can be retried"
+    )
+    failed = filled.fails(1, "imports", "release", ledger_id("1"))
+    assert failed.endswith(f"it failed. `resumes imports retry {ledger_id('1')}` tries it again")
+    assert '"nope"' in filled.fails(1, "imports", "retry", ledger_id("1"), "nope")
+    assert asked(filled) == []
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ((), "Name files by ID, or choose them"),
+        (("c1", "--all"), "not both"),
+        (("--all", "--wait", "1"), "--wait needs the IDs"),
+    ],
+)
+def test_files_are_chosen_in_one_way(
+    acme: CommandLine, words: tuple[str, ...], message: str
+) -> None:
+    assert message in acme.fails(2, "imports", "retry", *words)
+    assert message in acme.fails(2, "imports", "release", *words)
+
+
+def test_of_a_file_that_two_accounts_have_it_is_said_whose_is_meant(filled: CommandLine) -> None:
+    export = filled.home / "acme.ndjson"
+    filled("accounts", "export", "acme", str(export))
+    filled("accounts", "import", str(export), "--name", "copy")
+
+    for words in (("retry",), ("show",), ("retry", "--wait", "0")):
+        told = filled.fails(1, "imports", *words, ledger_id("1"))
+        assert told == (
+            f"{ledger_id('1')} is a file of several accounts, acme, copy: add --account NAME"
+        )
+    assert asked(filled) == []
+    filled("imports", "retry", ledger_id("1"), "--account", "copy")
+    shown = ("imports", "show", ledger_id("1"), "--account")
+    assert "asked     retry, since" in filled.succeeds(*shown, "copy")
+    assert "asked     retry, since" not in filled.succeeds(*shown, "acme")
+    assert "not found" in filled.fails(1, "imports", "retry", "f" * 24, "--account", "acme")
+
+
+def test_what_becomes_of_the_files_is_waited_for(acme: CommandLine) -> None:
+    row = import_one(acme, b"{")
+    words = ("--home", str(acme.home), "imports", "retry", row.claim_id, "--wait", "60")
+
+    waiting = start(*words)
+    wait_until(lambda: asked(acme))
+    acme("watch", "--once", "--settle", "0")
+    code, stdout, stderr = finish(waiting)
+    assert (code, "failed" in stdout) == (1, True), stderr
+
+    filed = acme.answers("imports", "show", row.claim_id, "--json")["filedAs"]
+    Path(filed).write_bytes(a_resume())
+    waiting = start(*words, "--json")
+    wait_until(lambda: asked(acme))
+    acme("watch", "--once", "--settle", "0")
+    code, stdout, stderr = finish(waiting)
+    assert code == 0, stderr
+    told = json.loads(stdout)
+    assert (told["action"], told["asked"], told["files"][0]["outcome"]) == ("retry", 1, "done")

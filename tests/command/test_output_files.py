@@ -1,0 +1,172 @@
+"""Files that commands write: exports of resumes, and names that are somebody else's."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from resumes.analyzer import DEFAULT_FORMAT, parse, public_view
+from resumes.errors import Conflict
+from resumes.export_kinds import Kind
+from resumes.exporting import export_view, file_name, iter_resumes, write
+from resumes.output_files import OutputFile, check_free, place
+from resumes.store import accounts, creating, listing
+from resumes.store.creating import Created, NewResume
+from resumes.store.listing import Entry, StoredResume
+from tests.support.inbox.builders import a_full_disk
+from tests.support.resumes import a_document
+from tests.support.stores import open_home
+
+AT = "2027-01-15T08:00:00.000Z"
+
+
+def an_entry(filename: str = "AdaResume.pdf", resume_id: str = "0" * 24) -> Entry:
+    return Entry(resume_id, None, "Ada", filename, AT, AT)
+
+
+def a_stored_resume(**top_level: object) -> StoredResume:
+    return StoredResume(an_entry(), parse(a_document("Ada", **top_level)).document.decode())
+
+
+EXPORTED = export_view(a_stored_resume(), Kind.ANALYZER, DEFAULT_FORMAT)
+
+
+def test_as_the_analyzer_wrote_it_it_can_be_created_again() -> None:
+    assert EXPORTED.content == public_view(a_stored_resume().document)
+    assert parse(json.dumps(EXPORTED.content).encode()).name == "Ada"
+    assert EXPORTED.left_out == ()
+
+
+def test_json_resume_names_what_it_has_no_place_for() -> None:
+    books = {"books": {"column": 0, "items": [{"title": "A book"}]}}
+    exported = export_view(a_stored_resume(sections=books), Kind.JSON_RESUME, DEFAULT_FORMAT)
+    assert exported.content["basics"]["name"] == "Ada"
+    assert exported.left_out == ("books",)
+
+
+def test_all_resumes_of_an_account_are_walked_through(tmp_path: Path) -> None:
+    with open_home(tmp_path) as store:
+        accounts.create_account(store, "zoe")
+        account = accounts.create_account(store, "ana")
+        new = [NewResume(parse(a_document(f"P {number}"))) for number in range(3)]
+        made = [
+            one.id for one in creating.create(store, account.id, new) if isinstance(one, Created)
+        ]
+        assert [one.entry.id for one in iter_resumes(store, account.id)] == made
+        assert listing.get_resume(store, account.id, made[0]) in [*iter_resumes(store, account.id)]
+
+
+def test_each_kind_has_a_file_of_its_own_and_again_replaces_it(tmp_path: Path) -> None:
+    folder = tmp_path / "new" / "folder"
+    replaced = []
+    for _ in range(2):
+        for kind in Kind:
+            exported = export_view(a_stored_resume(), kind, DEFAULT_FORMAT)
+            written = write(folder, an_entry(), exported)
+            assert written.path.name == file_name(an_entry(), kind)
+            assert json.loads(written.path.read_bytes()) == exported.content
+            replaced.append(written.is_replacing)
+    assert len(list(folder.glob("*.json"))) == len(list(folder.iterdir())) == len(Kind)
+    assert replaced == [False] * len(Kind) + [True] * len(Kind)
+
+
+def test_what_had_its_name_is_replaced_unopened(tmp_path: Path) -> None:
+    victim = tmp_path / "victim"
+    victim.write_text("mine")
+    (tmp_path / file_name(an_entry(), Kind.ANALYZER)).symlink_to(victim)
+
+    written = write(tmp_path, an_entry(), EXPORTED)
+
+    assert victim.read_text() == "mine"
+    assert not written.path.is_symlink()
+    assert written.is_replacing
+
+
+@pytest.mark.parametrize("resume_id", ["0" * 24, "../../x", "/x", ".."])
+def test_whatever_the_store_holds_an_export_stays_in_its_folder(
+    tmp_path: Path, resume_id: str
+) -> None:
+    for number, filename in enumerate(
+        ["../../escaped/x.pdf", "/etc/x.pdf", "..", "", ".pdf", "a\nb.pdf", "\u202e.pdf", "x" * 300,
+         "a/../b"]
+    ):  # fmt: skip
+        root = tmp_path / str(number)
+        folder = root / "one" / "two" / "three"
+        written = write(folder, an_entry(filename, resume_id), EXPORTED)
+        assert list(folder.iterdir()) == [written.path]
+        made = {written.path, folder, folder.parent, folder.parent.parent}
+        assert set(root.rglob("*")) == made
+
+
+def test_the_names_that_the_service_made_are_kept() -> None:
+    for stem in ("AdaResume", "Senior Engineer", "É" * 55 + "Resume", "李Resume"):
+        entry = an_entry(f"{stem}.pdf")
+        assert file_name(entry, Kind.ANALYZER) == f"{stem}-{entry.id}.json"
+
+
+def test_a_file_that_cannot_be_written_whole_is_not_there(tmp_path: Path) -> None:
+    with a_full_disk(16), pytest.raises(OSError, match="too large"):
+        write(tmp_path / "out", an_entry(), EXPORTED)
+    assert list((tmp_path / "out").iterdir()) == []
+
+
+# Names that are somebody else's
+
+
+def write_while_somebody_does(output: OutputFile, path: Path) -> None:
+    with output.open() as file:
+        file.write(b"ours")
+        path.write_text("theirs")
+
+
+def test_a_name_that_is_taken_is_left_alone(tmp_path: Path) -> None:
+    new, taken = tmp_path / "new", tmp_path / "taken"
+    new.write_text("new")
+    taken.write_text("taken")
+    with pytest.raises(Conflict, match="exists already"):
+        place(new, taken)
+    assert taken.read_text() == "taken"
+    place(new, tmp_path / "free")
+    assert (tmp_path / "free").read_text() == "new"
+    assert (tmp_path / "free").stat().st_nlink == 1  # a store with two names is not opened
+
+
+def test_a_link_is_not_followed_even_where_it_leads_nowhere(tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to(tmp_path / "nowhere")
+    with pytest.raises(Conflict, match="is a link, which is not followed: name another file"):
+        check_free(tmp_path / "link")
+    check_free(tmp_path / "nowhere")
+
+
+def test_a_name_that_somebody_takes_meanwhile_is_theirs(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    with pytest.raises(Conflict, match="exists already"):
+        write_while_somebody_does(OutputFile(path, remedy=""), path)
+    assert [(one.name, one.read_text()) for one in tmp_path.iterdir()] == [("file", "theirs")]
+
+
+def test_what_somebody_changes_meanwhile_is_not_replaced(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    path.write_text("earlier")
+    output = OutputFile(path, remedy="", may_replace=lambda file: file.read() == b"earlier")
+    with pytest.raises(Conflict, match="exists already"):
+        write_while_somebody_does(output, path)
+    assert [(one.name, one.read_text()) for one in tmp_path.iterdir()] == [("file", "theirs")]
+
+
+def test_what_somebody_removes_meanwhile_is_written_all_the_same(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    path.write_text("earlier")
+    with OutputFile(path, remedy="", may_replace=lambda _: True).open() as file:
+        file.write(b"ours")
+        path.unlink()
+    assert [(one.name, one.read_text()) for one in tmp_path.iterdir()] == [("file", "ours")]
+
+
+@pytest.mark.parametrize("name", ["-wal", ".lock", "other-wal", "base.wal", "base-wal.json", "bas"])
+def test_only_a_name_made_of_that_of_a_file_belongs_to_it(tmp_path: Path, name: str) -> None:
+    (tmp_path / "base").touch()
+    (tmp_path / "other").mkdir()
+    check_free(tmp_path / name)
+    with pytest.raises(Conflict, match="a part of the database base: name another"):
+        check_free(tmp_path / "base-wal")

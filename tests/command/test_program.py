@@ -1,0 +1,389 @@
+"""The command as a whole: what it lists, how early, and how whole programs end."""
+
+import contextlib
+import os
+import signal
+import stat
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import click
+import pytest
+
+from cli import failures
+from cli.exits import ExitCode
+from cli.failures import Failed, ReaderGone
+from cli.main import CHAPTERS, resumes
+from resumes.errors import InvalidArgument, NotFound, OutcomeUnknown, StoreUnavailable
+from resumes.store.sqlite.driver import dbapi
+from tests.command.conftest import (
+    CommandLine,
+    a_resume,
+    finish,
+    iter_commands,
+    start,
+    store_resumes,
+)
+
+HEAVY = (
+    "sqlalchemy",
+    "sqlmodel",
+    "pydantic",
+    "textual",
+    "rich",
+    "uvicorn",
+    "starlette",
+    "watchfiles",
+)
+
+
+SHOW_IMPORTS = """
+import sys
+from cli.main import resumes
+try:
+    resumes(sys.argv[1:], prog_name="resumes")
+finally:
+    print(*sys.modules, file=sys.stderr)
+"""
+
+
+ALL = [words for words, _ in iter_commands(resumes)]
+
+
+@pytest.mark.parametrize("words", ALL, ids=" ".join)
+def test_every_command_has_help_that_needs_no_store(
+    words: tuple[str, ...], run: CommandLine
+) -> None:
+    shown = run.succeeds(*words, "--help")
+
+    assert f"Usage: resumes{''.join(f' {word}' for word in words)} " in shown
+    assert "--json" in shown
+    assert not run.home.exists()
+
+
+@pytest.mark.parametrize("words", [["--help"], ["accounts", "--help"], ["up", "--help"]])
+def test_help_imports_nothing_heavy(words: list[str]) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", SHOW_IMPORTS, *words], capture_output=True, text=True, check=True
+    )
+
+    assert "Usage: resumes" in done.stdout
+    assert not set(HEAVY) & set(done.stderr.split())
+
+
+def test_a_home_that_is_not_there_is_exit_3(home: Path) -> None:
+    code, _, stderr = finish(start("--home", str(home), "accounts", "list"))
+
+    assert code == 3
+    assert stderr.startswith(f"Error: No store yet: {home} does not exist.")
+    assert not home.exists()
+
+
+def test_a_corrupt_database_is_exit_3(tmp_path: Path) -> None:
+    (tmp_path / "resumes.db").write_bytes(b"SQLite? no. " * 100)
+
+    code, _, stderr = finish(start("--home", str(tmp_path), "list"))
+
+    assert code == 3
+    assert stderr.startswith(f"Error: The store {tmp_path / 'resumes.db'} is damaged")
+    assert stderr.count("\n") == 1
+
+
+@pytest.mark.slow
+def test_a_locked_database_is_exit_3(acme: CommandLine) -> None:
+    connection = dbapi.connect(acme.home / "resumes.db", isolation_level=None)
+    connection.execute("PRAGMA locking_mode=EXCLUSIVE")
+    connection.execute("BEGIN EXCLUSIVE")
+    try:
+        code, _, stderr = finish(
+            start("--home", str(acme.home), "accounts", "create", "b"), within_s=40
+        )
+    finally:
+        connection.close()
+
+    assert code == 3
+    assert stderr.startswith("Error: ")
+    assert stderr.count("\n") == 1
+    assert "Traceback" not in stderr
+
+
+def test_a_full_disk_behind_standard_output_is_exit_1(acme: CommandLine) -> None:
+    store_resumes(acme.home, a_resume())
+    with Path("/dev/full").open("w", encoding="ascii") as full:
+        code, _, stderr = finish(start("--home", str(acme.home), "list", stdout=full))
+
+    assert code == 1
+    assert stderr == "Error: Cannot write the output: No space left on device\n"
+
+
+def test_ctrl_c_is_exit_130_without_a_traceback(acme: CommandLine) -> None:
+    with start("--home", str(acme.home), "import", "-", stdin=subprocess.PIPE) as process:
+        wait_until_open(acme.home, process)  # the next that it does is wait for its input
+        process.send_signal(signal.SIGINT)
+        process.wait(60)
+        code, _, stderr = finish(process)
+
+    # A shell shows both as 130: CPython ends itself by the signal when that met an exec of its
+    # own, such as a dataclass being made during an import, however it was handled afterwards.
+    assert code in (130, -signal.SIGINT)
+    assert "Traceback" not in stderr
+    assert "Error" not in stderr
+
+
+def test_ctrl_c_before_the_program_is_loaded_is_exit_130_without_a_word(tmp_path: Path) -> None:
+    # In place of the first package that is imported, one that Ctrl-C falls into.
+    (tmp_path / "click.py").write_text(
+        "import os, signal\nos.kill(os.getpid(), signal.SIGINT)\nsignal.pause()\n"
+    )
+
+    code, stdout, stderr = finish(start("list", env={**os.environ, "PYTHONPATH": str(tmp_path)}))
+
+    assert (code, stdout, stderr) == (130, "", "")
+
+
+def wait_until_open(home: Path, process: "subprocess.Popen[str]") -> None:
+    """The process has the store open."""
+    lock = str(home / "resumes.db.lane")
+    for _ in range(2_000):
+        if lock in open_files(process.pid):
+            return
+        assert process.poll() is None
+        time.sleep(0.005)
+    pytest.fail("the store was not opened")
+
+
+def open_files(process_id: int) -> set[str]:
+    """What the process has open; a file that it closes meanwhile is left out."""
+    files = set()
+    for file in Path(f"/proc/{process_id}/fd").iterdir():
+        with contextlib.suppress(FileNotFoundError):
+            files.add(str(file.readlink()))
+    return files
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (
+            ["serve", "--port", "many"],
+            'Invalid --port "many": use a whole number from 0 to 65535. See `resumes serve --help`',
+        ),
+        (
+            ["serve", "--port", "70000"],
+            'Invalid --port "70000": use a whole number from 0 to 65535',
+        ),
+        (["watch", "--settle", "-1"], 'Invalid --settle "-1.0": use a number from 0 to 3600'),
+        (["imports", "list", "--outcome", "x"], 'Invalid --outcome "x": use held, failed, dup'),
+        (["watch", "nowhere"], "Invalid ROOT: directory 'nowhere' does not exist"),
+        (["validate", "nowhere"], "Invalid PATH: path 'nowhere' does not exist"),
+        (["imports", "list", "--reason", "x"], 'Invalid --reason: "x" is no reason: use one of'),
+        (["validate"], "Missing argument 'PATH...'. See `resumes validate --help`"),
+        (["list", "--lmit", "3"], "No such option '--lmit'. Did you mean '--limit'? See `resumes"),
+        (["db", "backup", "--keeep"], "No such option '--keeep'. Did you mean '--keep'? See"),
+        (["qqq"], "No such command 'qqq'. See `resumes --help`"),
+        (["acounts"], "No such command 'acounts'. Did you mean 'accounts'? See `resumes --help`"),
+        (["accounts", "lst"], "No such command 'lst'. Did you mean 'list'? See"),
+    ],
+    ids=" ".join,
+)
+def test_what_cannot_be_used_is_said_with_what_can(
+    run: CommandLine,
+    words: list[str],
+    message: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+
+    assert run.fails(2, *words).startswith(message)
+
+
+def test_a_flag_that_is_a_setting_here_says_so(run: CommandLine) -> None:
+    assert run.fails(2, "up", "--host", "0.0.0.0") == (
+        "No such option '--host'. It is a setting: RESUMES_HOST in the environment, or `host` in "
+        "config.toml. See `resumes up --help`"
+    )
+
+
+LISTINGS = [
+    ("accounts", "list"),
+    ("accounts", "show", "acme"),
+    ("keys", "list"),
+    ("plans", "list"),
+    ("list",),
+    ("imports", "list"),
+    ("doctor",),
+    ("db", "upgrade"),
+]
+
+
+@pytest.mark.parametrize("words", LISTINGS, ids=" ".join)
+def test_json_may_stand_before_between_or_after(acme: CommandLine, words: tuple[str, ...]) -> None:
+    (acme.home / "inbox").mkdir(exist_ok=True)
+    store_resumes(acme.home, a_resume())
+
+    after = acme.answers(*words, "--json")
+
+    assert acme.answers("--json", *words) == after
+    if len(words) > 1:
+        assert acme.answers(words[0], "--json", *words[1:]) == after
+
+
+@pytest.mark.parametrize("flag", ["--home", "--database"])
+def test_where_the_store_is_may_be_said_after_the_command_too(
+    flag: str, acme: CommandLine, tmp_path: Path
+) -> None:
+    other = CommandLine(tmp_path / "other")
+    other.succeeds("accounts", "create", "beta")
+    value = str(other.home) if flag == "--home" else f"sqlite:///{other.home}/resumes.db"
+
+    for words in (("accounts", "list", flag, value), ("accounts", flag, value, "list")):
+        assert [one["name"] for one in acme.answers(*words, "--json")["accounts"]] == ["beta"]
+
+
+@pytest.mark.parametrize(
+    ("name", "place"),
+    [(name, place) for part in CHAPTERS.values() for name, place in part.items()],
+)
+def test_a_summary_is_what_the_command_says_of_itself(name: str, place: object) -> None:
+    command = resumes.get_command(click.Context(resumes), name)
+
+    assert command is not None
+    assert command.name == name
+    said = " ".join((command.help or "").split())
+    summary = getattr(place, "summary", "").removesuffix(".")
+    assert said.startswith(summary), said
+
+
+def test_every_command_and_option_says_what_it_is_for() -> None:
+    for words, command in iter_commands(resumes):
+        assert command.help, words
+        for param in command.params:
+            if isinstance(param, click.Option) and not param.hidden:
+                assert param.help, (words, param.name)
+
+
+def run_failing(error: BaseException, *, folder: Path | None = None) -> int:
+    """The exit code after this error."""
+
+    def call() -> None:
+        raise error
+
+    return failures.run(call, log_folder=lambda: folder)
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "line"),
+    [
+        (NotFound("No such thing"), 1, "No such thing"),
+        (InvalidArgument("Invalid x"), 2, "Invalid x"),
+        (StoreUnavailable("Not now"), 3, "Not now"),
+        (OutcomeUnknown(), 3, "Outcome unknown: it may have been done. Look before you try again"),
+        (click.UsageError("No such option."), 2, "No such option."),
+        (Failed("It was not to be"), 1, "It was not to be"),
+        (PermissionError(13, "Permission denied", "/x"), 1, "Cannot use /x: Permission denied"),
+        (
+            OSError(28, "No space left on device"),
+            1,
+            "Cannot write the output: No space left on device",
+        ),
+        (NotFound("a\x1b[2J\nb"), 1, "a\\x1b[2J\\nb"),
+    ],
+)
+def test_every_error_is_told_in_a_line(
+    error: Exception, code: int, line: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run_failing(error) == code
+    assert capsys.readouterr().err == f"Error: {line}\n"
+
+
+@pytest.mark.parametrize(
+    ("error", "code"), [(ReaderGone(), 141), (BrokenPipeError(), 141), (KeyboardInterrupt(), 130)]
+)
+def test_some_ends_need_no_words(
+    error: BaseException, code: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run_failing(error) == code
+    assert capsys.readouterr().err == ""
+
+
+def test_ctrl_c_at_a_question_is_130_and_no_answer_1(capsys: pytest.CaptureFixture[str]) -> None:
+    interrupted = click.Abort()
+    interrupted.__context__ = KeyboardInterrupt()
+
+    assert run_failing(interrupted) == 130
+    assert run_failing(click.Abort()) == 1
+    assert capsys.readouterr().err == "Error: Nobody answered; nothing was done\n"
+
+
+def test_the_unforeseen_goes_to_a_file_for_the_owner_alone(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run_failing(RuntimeError("secret"), folder=tmp_path / "logs") == 1
+
+    [report] = (tmp_path / "logs").iterdir()
+    told = capsys.readouterr().err
+    failure_id = report.stem.removeprefix("error-")
+    assert told.startswith(f"Error: Internal error {failure_id}: the details are in {report}.")
+    assert "secret" not in told
+    assert "RuntimeError: secret" in report.read_text(encoding="utf-8")
+    assert stat.S_IMODE(report.stat().st_mode) == 0o600
+
+
+def test_the_exit_codes_are_those_that_scripts_rely_on() -> None:
+    assert [(code.name, code.value) for code in ExitCode] == [
+        ("DONE", 0),
+        ("FAILED", 1),
+        ("USAGE", 2),
+        ("UNAVAILABLE", 3),
+        ("INTERRUPTED", 130),
+        ("READER_GONE", 141),
+    ]
+
+
+IN_THE_MIDDLE = """
+import os, signal
+from cli.signals import stop_event
+with stop_event() as stop:
+    with vars(stop)["_cond"]:  # as wait() does for a moment
+        os.kill(os.getpid(), signal.SIGTERM)
+    assert stop.wait(60)
+"""
+
+
+def test_a_signal_in_the_middle_of_waiting_does_not_block_for_ever() -> None:
+    # In a process of its own: should it block, it blocks signals too, and only a kill ends it.
+    subprocess.run([sys.executable, "-c", IN_THE_MIDDLE], check=True, timeout=60)
+
+
+DROPPED_BY_PYTHON = """
+import signal, time, weakref
+from cli.signals import keep_interrupts
+keep_interrupts()
+class Thing: pass
+thing = Thing()
+gone = weakref.ref(thing, lambda _: signal.raise_signal(signal.SIGINT))
+try:
+    del thing
+    time.sleep(20)
+except KeyboardInterrupt:
+    print("interrupted")
+"""
+
+
+def test_ctrl_c_is_not_lost_where_python_drops_exceptions() -> None:
+    command = [sys.executable, "-c", DROPPED_BY_PYTHON]
+    done = subprocess.run(command, check=True, timeout=60, capture_output=True, text=True)
+
+    assert (done.stdout, done.stderr) == ("interrupted\n", "")
+
+
+OTHER_DROPPED = """
+from cli.signals import keep_interrupts
+keep_interrupts()
+class Thing:
+    def __del__(self): raise ValueError("told as ever")
+Thing()
+"""

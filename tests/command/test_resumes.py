@@ -1,0 +1,342 @@
+"""`resumes list`, `show`, `delete` and `export`."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cli.text import safe_text, width
+from resumes.analyzer import parse, parse_imported, whole_view
+from resumes.analyzer.reading import TO
+from tests.command.conftest import CommandLine, a_resume, on_terminal, store_resumes
+from tests.support.json_resumes import characters
+
+
+def test_list_is_a_table_with_the_cursor_beside_it(acme: CommandLine) -> None:
+    ids = store_resumes(acme.home, a_resume("Ada"), a_resume("Bo", title="Fitter"), a_resume("Cy"))
+
+    listed = acme("list", "--limit", "2")
+
+    assert [line.split()[:2] for line in listed.stdout.splitlines()[1:]] == [
+        [ids[0], "Ada"],
+        [ids[1], "Fitter"],
+    ]
+    assert listed.stderr == f"next cursor  {ids[1]}\n"
+    assert acme.succeeds("list", "--cursor", ids[1]).splitlines()[1].split()[:2] == [ids[2], "Cy"]
+
+
+def test_json_is_the_page_of_the_api(acme: CommandLine) -> None:
+    [resume_id] = store_resumes(acme.home, a_resume("Ada"))
+
+    page = acme.answers("list", "--json")
+
+    [entry] = page["resumes"]
+    assert entry["createdAt"] == entry["updatedAt"]
+    assert {**entry, "createdAt": "", "updatedAt": ""} == {
+        "id": resume_id, "title": "Ada Resume", "filename": "AdaResume.pdf",
+        "createdAt": "", "updatedAt": "",
+    }  # fmt: skip
+    assert page["pagination"] == {"cursor": None, "limit": 20}
+
+
+def test_hostile_titles_are_escaped_in_tables_and_in_json(acme: CommandLine) -> None:
+    store_resumes(acme.home, a_resume(title="\x1b[2J\u202e\u009b31m"))
+
+    assert "\\x1b[2J\\u202e\\x9b31m" in acme.succeeds("list")
+    printed = acme.succeeds("list", "--json")
+    assert "\\u001b[2J\\u202e\\u009b31m" in printed
+    assert acme.answers("list", "--json")["resumes"][0]["title"] == "\x1b[2J\u202e\u009b31m"
+
+
+def test_nothing_to_list_is_said_on_standard_error(acme: CommandLine) -> None:
+    listed = acme("list")
+
+    assert (listed.exit_code, listed.stdout) == (0, "")
+    assert listed.stderr == 'No resumes yet in account "acme".\n'
+    assert "No more resumes" in acme("list", "--cursor", "f" * 24).stderr
+
+
+def test_a_filter_lists_what_has_its_words(acme: CommandLine) -> None:
+    people = [a_resume(name) for name in ("Ada Lovelace", "Bo Émile", "Cy Adair")]
+    ids = store_resumes(acme.home, *people)
+
+    first = acme("list", "--filter", "AD a", "--limit", "1")
+    page = acme.answers("list", "--filter", "ad a", "--cursor", ids[0], "--json")
+
+    assert first.stdout.splitlines()[1].split()[0] == ids[0]
+    assert first.stderr == f"next cursor  {ids[0]}\n"
+    assert [one["id"] for one in page["resumes"]] == [ids[2]]
+    assert (page["pagination"], page["unindexed"]) == ({"cursor": None, "limit": 20}, 0)
+    assert ids[1] in acme.succeeds("list", "--filter", "EMILE")
+
+
+def test_a_filter_that_nothing_passes_is_named(acme: CommandLine) -> None:
+    store_resumes(acme.home, a_resume("Ada"))
+
+    listed = acme("list", "--filter", "x\x1b[2J")
+
+    assert (listed.exit_code, listed.stdout) == (0, "")
+    assert listed.stderr == 'No resumes in account "acme" with "x\\x1b[2J".\n'
+    assert "Nothing to search for" in acme.fails(2, "list", "--filter", " ")
+
+
+def test_without_an_account_the_only_one_is_meant(acme: CommandLine) -> None:
+    acme.succeeds("accounts", "create", "beta")
+
+    message = acme.fails(2, "list")
+
+    assert message == "Several accounts exist: choose one with --account. acme, beta"
+    assert acme.succeeds("list", "--account", "beta") == ""
+    assert 'Account not found: "gamma"' in acme.fails(1, "list", "--account", "gamma")
+
+
+def test_json_is_the_stored_resume_whole_in_its_order(acme: CommandLine) -> None:
+    body = b"""{"sections": {"skills": {"column": 0, "items": [{"title": "Go", "tags": []}]}},
+                "unknown": [1.0, 1e2], "header": {"name": "Ada"}}"""
+    [resume_id] = store_resumes(acme.home, body)
+
+    printed = acme.succeeds("show", resume_id, "--json")
+
+    assert json.dumps(json.loads(printed)) == json.dumps(whole_view(parse(body).document))
+    shown = json.loads(printed)
+    assert shown["isImported"] is True
+    [item] = shown["sections"]["skills"]["items"]
+    assert (item["record"], item["showTitle"], item["showTags"]) == ("skills", True, False)
+
+
+def test_an_id_that_is_not_there_is_named_with_the_way_on(acme: CommandLine) -> None:
+    message = acme.fails(1, "show", "no-such-id")
+
+    assert message.startswith('Resume not found in account "acme": "no-such-id". `resumes --home ')
+    assert message.endswith(
+        "list --account acme --filter TEXT` finds resumes by title, name or e-mail address"
+    )
+
+
+def test_a_deleted_resume_is_gone_and_its_place_free(acme: CommandLine) -> None:
+    [ada, bo] = store_resumes(acme.home, a_resume("Ada"), a_resume("Bo"))
+
+    deleted = acme("delete", ada, "--account", "acme")
+
+    assert deleted.stderr == f'Resume {ada} of account "acme" is gone.\n'
+    assert acme.answers("delete", bo, "--json") == {"deleted": bo}
+    assert acme.answers("accounts", "show", "acme", "--json")["resumes"] == 0
+    assert "Resume not found" in acme.fails(1, "delete", ada)
+
+
+def test_a_resume_of_another_account_is_not_found(acme: CommandLine) -> None:
+    [resume_id] = store_resumes(acme.home, a_resume())
+    acme.succeeds("accounts", "create", "beta")
+
+    for command in ("show", "delete", "export"):
+        message = acme.fails(1, command, resume_id, "--account", "beta")
+        assert f'Resume not found in account "beta": "{resume_id}"' in message
+
+
+def test_all_is_one_resume_on_each_line(acme: CommandLine) -> None:
+    store_resumes(acme.home, *[a_resume(f"Ada {number}") for number in range(5)])
+
+    exported = acme("export", "--all")
+
+    names = [json.loads(line)["header"]["name"] for line in exported.stdout.splitlines()]
+    assert names == [f"Ada {number}" for number in range(5)]
+    assert exported.stderr == "Exported 5 resumes.\n"
+
+
+def test_files_are_named_after_the_download_and_the_id(acme: CommandLine, tmp_path: Path) -> None:
+    [ada, _] = store_resumes(acme.home, a_resume("Ada"), a_resume("Bo"))
+    folder = tmp_path / "new" / "folder"
+
+    first, second = (acme("export", ada, "--to", str(folder)) for _ in range(2))
+
+    assert first.stderr == f"Exported 1 resume to {folder}.\n"
+    assert second.stderr == f"Exported 1 resume to {folder}, in place of 1 earlier file.\n"
+    assert [file.name for file in folder.iterdir()] == [f"AdaResume-{ada}.json"]
+    again = parse((folder / f"AdaResume-{ada}.json").read_bytes())
+    assert again.name == "Ada"
+
+
+def test_a_stream_of_json_resumes_can_be_imported(acme: CommandLine) -> None:
+    store_resumes(acme.home, a_resume("Ada"), a_resume("Bo"))
+
+    exported = acme("export", "--all", "--format", "jsonresume")
+
+    resumes = [json.loads(line) for line in exported.stdout.splitlines()]
+    assert [resume["basics"]["name"] for resume in resumes] == ["Ada", "Bo"]
+    assert resumes[0]["basics"]["summary"] == "Analyst and metaphysician."
+    assert exported.stderr == "Exported 2 resumes.\n"
+    assert parse_imported(exported.stdout.splitlines()[0].encode()).name == "Ada"
+
+
+def test_json_resumes_lie_beside_an_export_of_the_other_format(
+    acme: CommandLine, tmp_path: Path
+) -> None:
+    [ada] = store_resumes(acme.home, a_resume("Ada"))
+
+    acme.succeeds("export", ada, "--to", str(tmp_path))
+    acme.succeeds("export", ada, "--to", str(tmp_path), "--format", "jsonresume")
+
+    file = tmp_path / f"AdaResume-{ada}.jsonresume.json"
+    assert json.loads(file.read_bytes())["basics"]["name"] == "Ada"
+    assert json.loads((tmp_path / f"AdaResume-{ada}.json").read_bytes())["header"]["name"] == "Ada"
+
+
+def test_what_json_resume_has_no_place_for_is_said(acme: CommandLine) -> None:
+    books = {"books": {"column": 0, "items": [{"title": "Notes"}]}}
+    store_resumes(acme.home, a_resume(), a_resume("Bo", sections=books))
+
+    exported = acme("export", "--all", "--format", "jsonresume")
+
+    assert exported.stderr.splitlines() == [
+        "Exported 2 resumes.",
+        "Left out, as JSON Resume has no place for it: books.",
+    ]
+
+
+def test_a_folder_that_cannot_be_made_is_told(acme: CommandLine, tmp_path: Path) -> None:
+    store_resumes(acme.home, a_resume("Ada"))
+    (tmp_path / "file").write_text("", encoding="ascii")
+
+    message = acme.fails(2, "export", "--all", "--to", str(tmp_path / "file" / "folder"))
+
+    assert message == f"Cannot write to {tmp_path / 'file' / 'folder'}: Not a directory"
+
+
+def a_section(*items: Any, name: str = "") -> dict[str, Any]:
+    return {"column": 0, "name": name, "items": list(items)}
+
+
+@pytest.mark.parametrize(
+    "sections",
+    [
+        {"summaries": a_section({"text": "a" * 15_000}, {"text": "b" * 15_000})},
+        {"educations": a_section({"gpa": "3" * 15_000, "maxGpa": "4" * 15_000})},
+        {"interests": a_section(*[{"description": "a, " * 6_600}] * 60)},
+        {
+            "experiences": a_section(*[{"workplace": "a", "bullets": ["b"]}] * 400),
+            "additionalExperiences": a_section(*[{"workplace": "c", "position": "d"}] * 400),
+        },
+        {
+            "publications": a_section(*[{"title": "a", "edition": "b"}] * 400),
+            "additionalPublications": a_section(*[{"title": "c"}] * 400),
+        },
+        {
+            "skills": a_section(*[{"title": "a", "description": "b"}] * 400),
+            "additionalTechnologies": a_section(*[{"title": "c", "tags": ["d"]}] * 400),
+        },
+        {
+            "quotes": a_section(*[{"author": "a"}, {"quote": "b"}] * 200, name="References"),
+            "references": a_section(*[{"name": "c"}] * 400),
+        },
+        {
+            "skills": a_section(*[{"tags": ["aa"] * 200}] * 500),
+            "projects": a_section(*[{"bullets": ["bb"] * 200}] * 90),
+        },
+    ],
+    ids=lambda sections: ",".join(sections),
+)
+@pytest.mark.parametrize("kind", ["analyzer", "jsonresume"])
+def test_what_was_exported_can_be_imported_whatever_was_joined(
+    acme: CommandLine, tmp_path: Path, sections: dict[str, Any], kind: str
+) -> None:
+    [resume_id] = store_resumes(acme.home, a_resume(sections=sections))
+    acme.succeeds("export", resume_id, "--to", str(tmp_path / "first"), "--format", kind)
+
+    acme.succeeds("import", str(tmp_path / "first"))
+
+    resumes = acme.answers("list", "--json")["resumes"]
+    [imported] = [resume["id"] for resume in resumes if resume["id"] != resume_id]
+    acme.succeeds("export", imported, "--to", str(tmp_path / "second"), "--format", kind)
+    [first], [second] = ((tmp_path / name).iterdir() for name in ("first", "second"))
+    assert characters(json.loads(second.read_bytes())) == characters(json.loads(first.read_bytes()))
+
+
+def test_a_location_whose_country_is_written_out_is_not_too_long(acme: CommandLine) -> None:
+    header = {"name": "Ada", "location": f"{'a' * 19_994}, , CA"}
+    store_resumes(acme.home, a_resume(header=header))
+
+    exported = acme.succeeds("export", "--all", "--format", "jsonresume")
+
+    acme.succeeds("import", "-", stdin=exported)
+    [first, second] = acme.succeeds("export", "--all").splitlines()
+    assert json.loads(first)["header"] == json.loads(second)["header"] == header
+
+
+@pytest.mark.parametrize(
+    ("typed", "code", "left"), [(b"n\n", 1, 1), (b"y\n", 0, 0), (b"\x04", 1, 1)]
+)
+def test_on_a_terminal_deleting_asks(acme: CommandLine, typed: bytes, code: int, left: int) -> None:
+    [ada] = store_resumes(acme.home, a_resume("Ada"))
+
+    ended, _, written = on_terminal(
+        "--home", str(acme.home), "delete", ada, typed=typed, is_all=True
+    )
+
+    assert (ended, 'Delete "Ada Resume" for good?' in written) == (code, True), written
+    assert acme.answers("accounts", "show", "acme", "--json")["resumes"] == left
+
+
+def shown(acme: CommandLine, kind: str, *items: dict[str, Any]) -> list[str]:
+    """The page of a resume with this section."""
+    sections = {kind: {"column": 0, "items": list(items)}}
+    [resume_id] = store_resumes(acme.home, a_resume("Ada", sections=sections))
+    return acme.succeeds("show", resume_id).splitlines()
+
+
+def test_an_item_is_a_headline_and_its_details(acme: CommandLine) -> None:
+    job = {
+        "workplace": "Engine Works",
+        "position": "Analyst",
+        "dateRange": {"fromYear": 1840, "fromMonth": 0, "toYear": 1843, "toMonth": 11},
+        "description": "Notes.",
+        "bullets": ["First program", ""],
+        "link": "https://example.org",
+    }
+
+    lines = shown(acme, "experiences", job)
+
+    assert lines[lines.index("EXPERIENCE") + 1 :] == [
+        f"  Analyst · Engine Works · Jan 1840{TO}Dec 1843 · https://example.org",
+        "    Notes.",
+        "    - First program",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("dates", "text"),
+    [
+        ({"fromYear": 2020, "isOngoing": True}, f"2020{TO}present"),
+        ({"fromYear": 2015.0, "fromMonth": 1.0, "isOngoing": True}, f"Feb 2015{TO}present"),
+        ({"toYear": 2020, "toMonth": 1}, "until Feb 2020"),
+        ({"fromYear": 2020, "fromMonth": 12}, "month 12 2020"),
+        ({"fromYear": 2020, "toYear": 2020}, "2020"),
+    ],
+)
+def test_dates_are_as_full_as_they_are(acme: CommandLine, dates: dict[str, Any], text: str) -> None:
+    assert shown(acme, "customs", {"title": "T", "dateRange": dates})[-1] == f"  T · {text}"
+
+
+def test_what_fields_of_an_extra_section_type_mean_is_not_guessed(acme: CommandLine) -> None:
+    (acme.home / "config.toml").write_text('extra_section_types = ["hobbies"]\n')
+    hobby = {"title": "Chess", "years": 3.0, "dateRange": {"fromYear": "long ago"}}
+    sections = {"hobbies": {"column": 0, "items": [hobby]}}
+    acme.succeeds("import", "-", stdin=a_resume("Ada", sections=sections))
+    [resume] = acme.answers("list", "--json")["resumes"]
+
+    lines = acme.succeeds("show", resume["id"]).splitlines()
+
+    assert lines[-3:] == ["    title: Chess", "    years: 3", "    date range: long ago"]
+
+
+def test_hidden_fields_stay_hidden_hostile_text_is_escaped_and_lines_fit(
+    acme: CommandLine,
+) -> None:
+    assert shown(acme, "skills", {"title": "", "tags": []})[-2:] == [
+        "SKILLS",
+        "  (nothing to show)",
+    ]
+    item = {"title": "\x1b]0;owned\x07", "description": "very long words " * 40 + "\u202eend"}
+    lines = shown(acme, "achievements", item)
+    assert all(safe_text(line) == line for line in lines)
+    assert max(map(width, lines)) <= 78

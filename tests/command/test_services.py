@@ -1,0 +1,372 @@
+"""`resumes serve`, `up` and `demo`: programs that go on until they are asked to end."""
+
+import http.client
+import json
+import os
+import pty
+import re
+import signal
+import socket
+import stat
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+
+from cli.samples import find_samples
+from resumes.store import keys
+from tests.command.conftest import CommandLine, a_resume, finish, is_alive, open_home, start
+from tests.support.waiting import wait_until
+
+REFUSED = (
+    "The new key could not be written, so it was revoked: {} is there, and is neither an earlier key "
+    "nor an empty file. Move it away, then try again"
+)
+
+
+def test_it_ends_with_the_process_that_started_it(acme: CommandLine) -> None:
+    process = start(
+        "--home", str(acme.home), "serve", "--port", "0", "--until-stdin-ends", "--json",
+        stdin=subprocess.PIPE,
+    )  # fmt: skip
+    assert process.stdout is not None
+    assert process.stdout.readline()
+
+    assert process.stdin is not None
+    process.stdin.close()
+
+    assert process.wait(60) == 0
+    process.stdout.close()
+    assert process.stderr is not None
+    process.stderr.close()
+
+
+def test_a_tls_key_needs_its_certificate(run: CommandLine, tmp_path: Path) -> None:
+    key = tmp_path / "key.pem"
+    key.write_text("x", encoding="ascii")
+
+    assert "--tls-key needs --tls-cert" in run.fails(2, "serve", "--tls-key", str(key))
+    assert "Cannot use the TLS files" in run.fails(2, "serve", "--tls-cert", str(key))
+
+
+def started(run: CommandLine) -> "tuple[subprocess.Popen[str], dict[str, Any]]":
+    """`up` in a process of its own, and what it says when all is running."""
+    process = start("--home", str(run.home), "up", "--port", "0", "--json")
+    assert process.stdout is not None
+    line = process.stdout.readline()
+    if not line:
+        raise AssertionError(finish(process))
+    return process, json.loads(line)
+
+
+def children_of(process_id: int) -> list[int]:
+    """The ids of its children."""
+    path = Path(f"/proc/{process_id}/task/{process_id}/children")
+    return [int(word) for word in path.read_text(encoding="ascii").split()]
+
+
+def ask(url: str, secret: str) -> tuple[int, Any]:
+    """The API's answer to a request for the list."""
+    address = urlsplit(url)
+    connection = http.client.HTTPConnection(address.hostname or "", address.port, timeout=60)
+    connection.request("GET", "/api/v1/resumes", headers={"Authorization": f"Bearer {secret}"})
+    answer = connection.getresponse()
+    body = json.loads(answer.read())
+    connection.close()
+    return answer.status, body
+
+
+def test_the_first_start_makes_all_and_a_dropped_file_is_listed(run: CommandLine) -> None:
+    process, running = started(run)
+
+    key_file = Path(running["keyFile"])
+    assert key_file == run.home / "first-key"
+    assert stat.S_IMODE(key_file.stat().st_mode) == 0o600
+    secret = key_file.read_text(encoding="ascii").strip()
+    (Path(running["inbox"]) / "a.json").write_bytes(a_resume("Ada"))
+    wait_until(lambda: len(ask(running["url"], secret)[1]["resumes"]) == 1)
+
+    family = children_of(process.pid)
+    assert len(family) == 2
+    process.send_signal(signal.SIGTERM)
+    code, stdout, stderr = finish(process, within_s=40)
+    assert (code, stdout) == (0, "")
+    assert secret not in stderr
+    assert not any(map(is_alive, family))
+    with open_home(run.home) as store:
+        [key] = keys.list_keys(store)
+    assert key.shown_at is not None
+    assert run.answers("accounts", "show", "default", "--json")["plan"] == "business"
+
+
+@pytest.mark.slow
+def test_a_second_start_changes_nothing_and_a_killed_parent_takes_its_children_along(
+    run: CommandLine,
+) -> None:
+    first, _ = started(run)
+    first.terminate()
+    finish(first, within_s=40)
+    before = run.answers("keys", "list", "--json")
+
+    second, running = started(run)
+
+    assert running["keyFile"] == str(run.home / "first-key")
+    assert run.answers("keys", "list", "--json") == before
+    family = children_of(second.pid)
+    second.kill()
+    finish(second)
+    wait_until(lambda: not any(map(is_alive, family)), within_s=40)
+
+
+@pytest.mark.slow
+def test_a_child_that_dies_is_replaced(run: CommandLine) -> None:
+    process, running = started(run)
+    [api, _] = children_of(process.pid)
+
+    os.kill(api, signal.SIGKILL)
+
+    wait_until(lambda: len(set(children_of(process.pid)) - {api}) == 2)
+
+    def answers() -> bool:
+        try:
+            return ask(running["url"], "x")[0] == 401
+        except OSError:
+            return False
+
+    wait_until(answers)
+    process.send_signal(signal.SIGINT)
+    code, _, stderr = finish(process, within_s=40)
+    assert code == 0
+    assert "The API ended (killed by signal 9); starting it again in 0.5 s." in stderr
+
+
+@pytest.mark.slow
+def test_a_terminal_gets_the_key_once(run: CommandLine) -> None:
+    leader, terminal = pty.openpty()
+    process = start("--home", str(run.home), "up", "--port", "0", stdout=terminal)
+    os.close(terminal)
+
+    secret = os.read(leader, 1_000).decode("ascii").strip()
+
+    process.terminate()
+    _, _, stderr = finish(process, within_s=40)
+    os.close(leader)
+    assert keys.FORM.fullmatch(secret)
+    assert "shown only this once" in stderr
+    assert not (run.home / "first-key").exists()
+
+
+@pytest.mark.slow
+def test_a_key_that_cannot_be_written_is_revoked_and_replaced_next_time(run: CommandLine) -> None:
+    (run.home / "first-key").mkdir(parents=True)
+    (run.home / "first-key" / "in the way").write_text("", encoding="ascii")
+
+    message = run.fails(1, "up", "--port", "0")
+
+    assert message == REFUSED.format(run.home / "first-key")
+    [key] = run.answers("keys", "list", "--json")["keys"]
+    assert (key["state"], key["shownAt"]) == ("revoked", None)
+    (run.home / "first-key" / "in the way").unlink()
+    (run.home / "first-key").rmdir()
+    process, running = started(run)
+    process.terminate()
+    finish(process, within_s=40)
+    assert running["keyFile"] is not None
+    states = [key["state"] for key in run.answers("keys", "list", "--json")["keys"]]
+    assert sorted(states) == ["active", "revoked"]
+
+
+def write_notes(path: Path) -> None:
+    path.write_text(f"{keys.new_secret()}\nand my own notes\n", encoding="ascii")
+
+
+def link(path: Path) -> None:
+    path.with_name("another").write_bytes(b"")
+    path.symlink_to("another")
+
+
+@pytest.mark.parametrize("make", [write_notes, Path.mkdir, os.mkfifo, link])
+def test_what_has_the_name_of_the_first_key_stays_and_the_key_is_revoked(
+    run: CommandLine, make: Callable[[Path], None]
+) -> None:
+    path = run.home / "first-key"
+    run.home.mkdir()
+    make(path)
+    before = path.lstat()
+
+    assert run.fails(1, "up", "--port", "0") == REFUSED.format(path)
+
+    assert (path.lstat().st_ino, path.lstat().st_mtime_ns) == (before.st_ino, before.st_mtime_ns)
+    assert [path.name for path in run.home.iterdir() if path.name.startswith(".")] == []
+    with open_home(run.home) as store:
+        assert [key.state for key in keys.list_keys(store)] == ["revoked"]
+
+
+def test_a_port_in_use_ends_it_before_anything_is_made(run: CommandLine) -> None:
+    import socket
+
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = str(other.getsockname()[1])
+        code, _, stderr = finish(start("--home", str(run.home), "up", "--port", port), within_s=40)
+
+    assert code == 3
+    assert f"Error: Port {port} on 127.0.0.1 is in use" in stderr
+    assert "Traceback" not in stderr
+    assert not run.home.exists()
+
+
+def test_a_home_that_cannot_be_written_is_refused_like_one_that_cannot_be_made(
+    run: CommandLine,
+) -> None:
+    run.home.mkdir()
+    (run.home / "up.lock").mkdir()  # as whoever tests run, it cannot be opened as a file
+
+    message = run.fails(3, "up", "--port", "0")
+
+    assert message == (
+        f"Cannot write in the home {run.home}: Is a directory. Name another with --home"
+    )
+
+
+@pytest.mark.slow
+def test_a_second_up_on_the_same_home_is_refused_by_name(run: CommandLine) -> None:
+    process, _ = started(run)
+    second = start("--home", str(run.home), "up", "--port", "0", "--json")
+    code, stdout, stderr = finish(second)
+    assert (code, stdout) == (1, "")
+    assert f"already (process {process.pid})" in stderr
+    process.send_signal(signal.SIGTERM)
+    assert finish(process, within_s=40)[0] == 0
+
+
+@pytest.fixture
+def done(run: CommandLine) -> CommandLine:
+    """The command line on the home of a demo that was there."""
+    run.succeeds("demo", "--once")
+    return run
+
+
+def test_once_imports_the_good_ones_and_says_why_the_bad_ones_failed(run: CommandLine) -> None:
+    good, bad = find_samples()
+
+    told = run.succeeds("demo", "--once", "--home", str(run.home))
+
+    assert f"{len(good)} resumes, as the API lists them:" in told
+    assert f"{len(bad)} files could not be imported" in told
+    assert "header-missing.json\n    Missing required field: header (must be an object)\n" in told
+    assert len(run.answers("list", "--limit", "100", "--json")["resumes"]) == len(good)
+    assert len(list((run.home / "inbox" / "_failed").rglob("*.report.json"))) == len(bad)
+
+
+def test_a_second_demo_in_the_same_home_changes_nothing(done: CommandLine) -> None:
+    def everything() -> list[object]:
+        questions = (
+            ["list", "--limit", "100"],
+            ["keys", "list"],
+            ["accounts", "list"],
+            ["imports", "list"],
+        )
+        return [done.answers(*words, "--json") for words in questions]
+
+    before = everything()
+
+    told = done.succeeds("demo", "--once")
+
+    assert "nothing that is there was changed" in told
+    assert everything() == before
+
+
+def test_samples_that_were_deleted_do_not_come_back(done: CommandLine) -> None:
+    for resume in done.answers("list", "--limit", "100", "--json")["resumes"]:
+        done.succeeds("delete", resume["id"])
+
+    done.succeeds("demo", "--once")
+
+    assert done.answers("list", "--json")["resumes"] == []
+
+
+def test_it_serves_until_ctrl_c_and_shows_how_to_ask(run: CommandLine) -> None:
+    good, _ = find_samples()
+    process = start("--home", str(run.home), "demo", "--port", "0")
+    assert process.stdout is not None
+    told = ""
+    while "Ctrl-C ends the demo." not in told:
+        line = process.stdout.readline()
+        assert line, finish(process)
+        told += line
+
+    process.send_signal(signal.SIGINT)
+    code, _, stderr = finish(process, within_s=40)
+
+    assert code == 0
+    assert "Traceback" not in stderr
+    assert re.search(rf"{len(good)} resumes, as GET http://\S+/api/v1/resumes lists them", told)
+    assert 'curl -H "Authorization: Bearer $KEY" $API' in told
+    key = re.search(r"KEY=(enh_live_\w{64})\n", told)
+    assert key is not None
+    assert (run.home / "demo-key").read_text(encoding="ascii").strip() == key[1]
+
+
+@pytest.mark.slow
+def test_a_taken_port_that_nobody_asked_for_is_no_obstacle(done: CommandLine) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        taken = str(other.getsockname()[1])
+        process = start(
+            "--home", str(done.home), "demo", "--json", env={**os.environ, "RESUMES_PORT": taken}
+        )
+        assert process.stdout is not None
+        begun = ""
+        while not begun.endswith("\n}\n"):
+            begun += process.stdout.readline()
+        process.terminate()
+        assert finish(process, within_s=40)[0] == 0
+
+    assert not json.loads(begun)["url"].endswith(taken)
+
+
+@pytest.mark.slow
+def test_a_home_of_nobody_s_is_temporary_and_kept_only_after_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setenv("RESUMES_DATABASE", f"sqlite:///{tmp_path / 'precious.db'}")
+    code, stdout, stderr = finish(start("demo", "--once"))
+    assert code == 0
+    assert not (tmp_path / "precious.db").exists()
+    home = re.search(r"The demo's home is (\S+)\.\n", stdout)
+    assert home is not None
+    assert stderr.endswith(f"The demo's home {home[1]} is kept: remove it when you are done.\n")
+    assert (Path(home[1]) / "resumes.db").exists()
+
+    process = start("demo", "--port", "0", "--json")
+    assert process.stdout is not None
+    begun = ""
+    while not begun.endswith("\n}\n"):
+        begun += process.stdout.readline()
+    process.terminate()
+    code, _, stderr = finish(process, within_s=40)
+    assert code == 0
+    assert "The demo's home is removed" in stderr
+    assert not Path(json.loads(begun)["home"]).exists()
+
+
+def test_a_home_with_accounts_of_others_is_refused_and_nothing_is_added(acme: CommandLine) -> None:
+    before = acme.answers("accounts", "list", "--json")
+
+    message = acme.fails(1, "demo", "--once")
+
+    assert message == (
+        f"{acme.home} is not a demo's home: it has the accounts acme. Name a new folder with "
+        "--home, or none"
+    )
+    assert acme.answers("accounts", "list", "--json") == before
+
+
+def test_a_demo_whose_good_samples_fail_is_exit_1(run: CommandLine) -> None:
+    run.home.mkdir(mode=0o700)
+    (run.home / "config.toml").write_text("max_body_bytes = 1024\n")
+
+    assert run("demo", "--once").exit_code == 1

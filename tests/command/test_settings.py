@@ -1,0 +1,161 @@
+"""The flags before the command, the environment and `config.toml`."""
+
+import contextlib
+import os
+import socket
+from pathlib import Path
+
+import pytest
+
+from cli.session import Session
+from tests.command.conftest import CommandLine, finish, start
+
+
+def test_the_next_command_carries_the_flags_on() -> None:
+    assert Session().command_line("list") == "resumes list"
+    session = Session(home=Path("/my home"), database="sqlite:////x.db")
+    assert session.command_line("list") == (
+        "resumes --home '/my home' --database sqlite:////x.db list"
+    )
+
+
+@pytest.mark.parametrize(
+    ("database", "flags"),
+    [
+        ("postgresql://u:secret@h/db", " --database postgresql://u@h/db"),
+        ("postgresql://u@h/db?sslpassword=secret", " --database postgresql://u@h/db"),
+        ("u:secret@h", ""),
+    ],
+)
+def test_the_next_command_holds_no_password(database: str, flags: str) -> None:
+    assert Session(database=database).command_line("list") == f"resumes{flags} list"
+
+
+def test_the_next_command_begins_as_this_one_did_when_the_shell_would_not_find_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / ".venv" / "bin").mkdir(parents=True)
+    script = tmp_path / ".venv" / "bin" / "resumes"
+    script.touch(mode=0o755)
+    monkeypatch.setattr("sys.argv", [str(script)])
+    monkeypatch.setenv("PATH", "/nowhere")
+    assert Session().command_line("list") == f"{script} list"
+    monkeypatch.chdir(tmp_path)
+    assert Session().command_line("list") == ".venv/bin/resumes list"
+    monkeypatch.setenv("PATH", str(script.parent))
+    assert Session().command_line("list") == "resumes list"
+
+
+def refused_settings(run: CommandLine, content: str | bytes) -> str:
+    """What a command says that it ends with 2 for, of this `config.toml`."""
+    run.home.mkdir(exist_ok=True)
+    file = run.home / "config.toml"
+    file.write_bytes(content if isinstance(content, bytes) else content.encode())
+    return run.fails(2, "list").replace(str(file), "FILE")
+
+
+WHOLE_PORT = "use a whole number from 0 to 65535"
+
+
+NAMES = "use a list of at most 100 names of 1 to 100 printable characters"
+
+
+@pytest.mark.parametrize(
+    ("content", "line"),
+    [
+        ("port = true", f'Invalid port "True" in FILE: {WHOLE_PORT}'),
+        ("rate_per_day = false", "use a whole number from 0 to 1000000 or `unlimited`"),
+        ("done_keep_days = true", 'Invalid done_keep_days "True" in FILE'),
+        ("settle_s = true", 'Invalid settle_s "True" in FILE: use a number from 0 to 3600'),
+        ("client_timeout_s = 1e-300", "use a number from 0.1 to 3600"),
+        ("client_timeout_s = nan", 'Invalid client_timeout_s "nan" in FILE'),
+        ("client_timeout_s = inf", 'Invalid client_timeout_s "inf" in FILE'),
+        ("scan_s = 1e-300", 'Invalid scan_s "1e-300" in FILE: use a number from 0.1 to 3600'),
+        ("body_memory_bytes = 99999999999999999999", "Invalid body_memory_bytes"),
+        ("disk_floor_bytes = 99999999999999999999", "Invalid disk_floor_bytes"),
+        ('extra_section_types = ["a", ""]', f'Invalid extra_section_types "" in FILE: {NAMES}'),
+        (r'extra_section_types = ["a\u001b[2J"]', rf'"a\x1b[2J" in FILE: {NAMES}'),
+        (r'extra_section_types = "a\nb"', rf'"a\nb" in FILE: {NAMES}'),
+        (r'extra_section_types = ["a\u202eb"]', rf'"a\u202eb" in FILE: {NAMES}'),
+        (f"extra_section_types = ['{'a' * 101}']", NAMES),
+        (f"extra_section_types = {[str(number) for number in range(101)]}", NAMES),
+        (r'host = "127.0.0.1\u0000.example"', r'host "127.0.0.1\x00.example" in FILE: remove'),
+        (r'on_import = "echo \u0000"', r'Invalid on_import "echo \x00" in FILE: remove'),
+        (r'database = "sqlite:///a\u0000"', 'Invalid database "…" in FILE: remove'),
+        ('home = "/elsewhere"', 'Invalid home "/elsewhere" in FILE: the home is where this file'),
+        (f"{'x' * 30_000} = 1", f'Unknown setting "{"x" * 80}" in FILE'),
+        (f"port = {'9' * 5_000}", "Invalid configuration FILE: a number has too many digits"),
+        (f"port = 0x{'f' * 5_000}", f'Invalid port "…" in FILE: {WHOLE_PORT}'),
+        (f"port = {'[' * 5_000}{']' * 5_000}", "Invalid configuration FILE: it is nested too deep"),
+        (f"keymap.{'a.' * 2_000}b = 'c'", 'Invalid keymap "…" in FILE: use a table of strings'),
+        (b"port = 1 # \xe9", "Invalid configuration FILE: byte 11 is not UTF-8. Save it as UTF-8"),
+        (" " * 33_000, "Invalid configuration FILE: larger than 32768 bytes. Shorten it"),
+    ],
+    ids=lambda value: str(value)[:40],
+)
+def test_a_setting_that_cannot_be_used_is_a_line_and_exit_2(
+    run: CommandLine, content: str | bytes, line: str
+) -> None:
+    told = refused_settings(run, content)
+
+    assert line in told
+    assert len(told) < 300
+
+
+def test_what_is_no_regular_file_is_no_configuration(run: CommandLine) -> None:
+    run.home.mkdir()
+    file = run.home / "config.toml"
+    refused = f"Error: Cannot read the configuration {file}: not a regular file."
+
+    os.mkfifo(file)
+    code, _, stderr = finish(start("--home", str(run.home), "list"))  # would wait for a writer
+    assert (code, stderr[: len(refused)]) == (2, refused)
+    file.unlink()
+    file.symlink_to("/dev/zero")
+    code, _, stderr = finish(start("--home", str(run.home), "list"))  # would never end
+    assert (code, stderr[: len(refused)]) == (2, refused)
+    file.unlink()
+    with socket.socket(socket.AF_UNIX) as listener, contextlib.chdir(run.home):
+        listener.bind(file.name)
+    assert "not a regular file" in run.fails(2, "list")
+    file.unlink()
+    file.mkdir()
+    assert "not a regular file" in run.fails(2, "list")
+
+
+def test_a_configuration_may_be_a_link_unless_it_leads_nowhere(run: CommandLine) -> None:
+    run.home.mkdir()
+    file = run.home / "config.toml"
+    file.symlink_to("of-all.toml")
+    assert run.fails(2, "list") == (
+        f"Cannot read the configuration {file}: the link leads nowhere. Make its target, or "
+        "remove it"
+    )
+    (run.home / "of-all.toml").write_text("port = 'x'", encoding="ascii")
+    assert f'Invalid port "x" in {file}' in run.fails(2, "list")
+
+
+def test_variables_that_cannot_be_used_are_a_line_and_exit_2(
+    run: CommandLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run.home.mkdir()
+    for name, value, line in (
+        ("KEYMAP", '{"a":' * 20_000, 'in RESUMES_KEYMAP: use JSON, such as {"resumes.delete"'),
+        ("EXTRA_SECTION_TYPES", "a,b\x1b", r'"b\x1b" in RESUMES_EXTRA_SECTION_TYPES: use a list'),
+        ("CLIENT_TIMEOUT_S", "1e-300", 'client_timeout_s "1e-300" in RESUMES_CLIENT_TIMEOUT_S'),
+        ("DATABASE", "x" * 30_000, f'Invalid database "{"x" * 80}": use sqlite:///PATH'),
+        (
+            "DATABASE",
+            "postgresql://u:\udcff@h/x",
+            'Invalid database "postgresql://…": it is not UTF-8',
+        ),
+        ("X" * 30_000, "1", "Unknown setting RESUMES_XXX"),
+    ):
+        with monkeypatch.context() as patch:
+            patch.setenv(f"RESUMES_{name}", value)
+            told = run.fails(2, "list")
+        assert line in told
+        assert len(told) < 300
+    too_long = CommandLine(Path("x" * 30_000)).fails(2, "list")
+    assert too_long == f'Invalid home "{"x" * 80}": File name too long. Use a shorter one'
+    assert len(run.fails(2, "serve", "--port", "9" * 5_000)) < 300

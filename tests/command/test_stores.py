@@ -1,0 +1,411 @@
+"""`resumes db` and `resumes doctor`: copies, backups and checks of a store."""
+
+import contextlib
+import json
+import os
+import signal
+import stat
+from pathlib import Path
+
+import pytest
+from sqlalchemy import text
+
+from resumes.store import accounts, migrations, open_store
+from resumes.store.sqlite.database import sqlite_engine
+from resumes.store.sqlite.driver import dbapi
+from tests.command.conftest import CommandLine, a_resume, finish, open_home, start, store_resumes
+from tests.support import postgres
+from tests.support.outputs import a_stuck_terminal
+from tests.support.store.builders import a_file
+from tests.support.waiting import wait_until
+
+
+def test_a_backup_in_a_folder_prints_its_path(acme: CommandLine, tmp_path: Path) -> None:
+    result = acme("db", "backup", str(tmp_path))
+    path = Path(result.stdout.strip())
+    assert path.parent == tmp_path
+    assert path.is_file()
+    assert "Backed up and verified" in result.stderr
+
+
+def test_older_backups_go_when_the_new_one_is_there(acme: CommandLine, tmp_path: Path) -> None:
+    folder = tmp_path / "backups"
+    folder.mkdir()
+    first = acme.answers("db", "backup", str(folder), "--keep", "1", "--json")
+    second = acme.answers("db", "backup", str(folder), "--keep", "1", "--json")
+    assert second["removed"] == [first["path"]]
+    assert [str(path) for path in folder.iterdir()] == [second["path"]]
+    assert second["sizeBytes"] == Path(second["path"]).stat().st_size
+
+
+def test_to_keep_some_a_folder_is_needed(acme: CommandLine, tmp_path: Path) -> None:
+    assert "no folder" in acme.fails(2, "db", "backup", str(tmp_path / "one.db"), "--keep", "2")
+    assert acme("db", "backup", str(tmp_path), "--keep", "0").exit_code == 2
+
+
+@pytest.mark.parametrize("ending", ["-wal", "-shm", "-journal", ".lane", ".lock"])
+def test_a_backup_is_not_named_as_a_part_of_a_database(
+    acme: CommandLine, tmp_path: Path, ending: str
+) -> None:
+    # SQLite plays such a file back into the database, or removes it.
+    first, second = tmp_path / "first.db", tmp_path / f"first.db{ending}"
+    acme.succeeds("db", "backup", str(first))
+    said = acme.fails(1, "db", "backup", str(second))
+    assert said == f"{second} would be taken for a part of the database first.db: name another file"
+    assert "acme" in acme.succeeds("--database", f"sqlite:///{first}", "accounts", "list")
+
+
+@pytest.mark.parametrize("ending", ["-wal", "-shm", "-journal"])
+def test_a_log_that_was_left_behind_gets_no_backup(
+    acme: CommandLine, tmp_path: Path, ending: str
+) -> None:
+    log = tmp_path / f"backup.db{ending}"
+    with open_home(acme.home) as store:
+        accounts.create_account(store, "only-in-the-log")
+        log.write_bytes((acme.home / "resumes.db-wal").read_bytes())
+    said = acme.fails(1, "db", "backup", str(tmp_path / "backup.db"))
+    assert said == (
+        f"{log} would be taken for a part of {tmp_path / 'backup.db'}: remove it, or name another file"
+    )
+    assert not (tmp_path / "backup.db").exists()
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_backup_that_is_ended_half_way_leaves_nothing_behind(
+    acme: CommandLine, tmp_path: Path, number: signal.Signals
+) -> None:
+    acme.succeeds("accounts", "set-plan", "acme", "business")
+    store_resumes(acme.home, *[a_resume(f"Ada {number}") for number in range(500)])
+    folder = tmp_path / "backups"
+    folder.mkdir()
+    with a_stuck_terminal() as (terminal, drain):
+        words = ("--home", str(acme.home), "db", "backup", str(folder))
+        backing_up = start(*words, stderr=terminal, env={**os.environ, "TERM": "xterm"})
+        try:
+            # It has begun, and does not come to its end: nobody reads how far it is.
+            wait_until(lambda: list(folder.iterdir()))
+            backing_up.send_signal(number)
+            drain()
+            code, _, _ = finish(backing_up)
+        finally:
+            backing_up.kill()
+    assert code != 0
+    assert list(folder.iterdir()) == []
+
+
+def test_what_is_restored_takes_the_place_of_the_store(acme: CommandLine, tmp_path: Path) -> None:
+    backup = str(tmp_path / "backup.db")
+    store_resumes(acme.home, a_resume())
+    acme.succeeds("db", "backup", backup)
+    store_resumes(acme.home, a_resume("Too Late"))
+
+    result = acme("db", "restore", backup)
+
+    assert result.exit_code == 0
+    assert "1 resume." in result.stderr
+    assert "resumes.db.before-restore-" in result.stderr
+    assert len(acme.answers("list", "--json")["resumes"]) == 1
+
+
+def test_a_backup_restores_to_a_home_that_is_not_there_yet(
+    acme: CommandLine, tmp_path: Path
+) -> None:
+    backup = str(tmp_path / "backup.db")
+    acme.succeeds("db", "backup", backup)
+    new = CommandLine(tmp_path / "new-home")
+
+    answer = new.answers("db", "restore", backup, "--json")
+
+    assert answer["kept"] is None
+    assert new.home.stat().st_mode & 0o777 == 0o700
+    assert "acme" in new.succeeds("accounts", "list")
+
+
+def test_s4_a_store_in_use_is_not_restored(acme: CommandLine, tmp_path: Path) -> None:
+    backup = str(tmp_path / "backup.db")
+    acme.succeeds("db", "backup", backup)
+    with open_home(acme.home):
+        assert "is in use by process" in acme.fails(3, "db", "restore", backup)
+
+
+@pytest.mark.slow
+def test_who_is_to_end_is_the_process_that_was_typed(acme: CommandLine, tmp_path: Path) -> None:
+    backup = str(tmp_path / "backup.db")
+    acme.succeeds("db", "backup", backup)
+    up = start("--home", str(acme.home), "up", "--port", "0", "--json")
+    try:
+        assert up.stdout is not None
+        assert up.stdout.readline()
+        said = acme.fails(3, "db", "restore", backup)
+    finally:
+        up.send_signal(signal.SIGTERM)
+        finish(up, within_s=40)
+    assert f"is in use by process {up.pid} (resumes up). Stop it" in said
+
+
+@pytest.mark.parametrize("name", ["config.toml", "first-key"])
+def test_what_a_home_reads_as_its_own_is_no_name_for_a_backup_an_export_or_a_store(
+    acme: CommandLine, name: str
+) -> None:
+    file = acme.home / name
+    refused = f"{file} would be taken for a home's own file: name another file"
+    assert acme.fails(1, "db", "backup", str(file)) == refused
+    assert acme.fails(1, "accounts", "export", "acme", str(file)) == refused
+    assert acme.fails(1, "--database", f"sqlite:///{file}", "accounts", "create", "bo") == refused
+    assert not file.exists()
+    assert "acme" in acme.succeeds("accounts", "list")
+
+
+@pytest.mark.parametrize("kind", ["pipe", "device"])
+def test_a_pipe_or_a_device_is_no_place_for_a_store(
+    acme: CommandLine, tmp_path: Path, kind: str
+) -> None:
+    backup, folder = str(tmp_path / "backup.db"), tmp_path / "folder"
+    acme.succeeds("db", "backup", backup)
+    folder.mkdir()
+    path = folder / kind
+    if kind == "pipe":
+        os.mkfifo(path)
+    else:
+        try:
+            os.mknod(path, stat.S_IFCHR | 0o666, os.makedev(1, 7))
+        except PermissionError:
+            pytest.skip("only root makes devices")
+    before = path.stat().st_mode
+    url = f"sqlite:///{path}"
+
+    for words in (
+        ("db", "restore", backup),
+        ("db", "copy", f"sqlite:///{backup}", url),
+        ("accounts", "create", "acme"),
+        ("accounts", "list"),
+    ):
+        said = acme.fails(3, "--database", url, *words)
+        assert f"The database {path} is a pipe or a device; name a file" in said
+
+    assert path.stat().st_mode == before
+    assert list(folder.iterdir()) == [path]
+
+
+def test_a_pipe_where_the_store_has_its_journal_is_told_and_not_waited_for(
+    acme: CommandLine, tmp_path: Path
+) -> None:
+    backup = str(tmp_path / "backup.db")
+    acme.succeeds("db", "backup", backup)
+    journal = acme.home / "resumes.db-journal"
+    os.mkfifo(journal)
+    sentence = f"{journal} is a pipe, where only a file of the store"
+
+    for words in (("accounts", "list"), ("db", "restore", backup), ("db", "check")):
+        assert sentence in acme.fails(3, *words)
+    result = acme("doctor")
+    assert (result.exit_code, sentence in result.stdout) == (1, True)
+    assert journal.is_fifo()
+
+
+def test_a_store_is_not_made_as_a_part_of_another(acme: CommandLine, tmp_path: Path) -> None:
+    backup = str(tmp_path / "backup.db")
+    acme.succeeds("db", "backup", backup)
+    place = acme.home / "resumes.db-journal"
+    for words in (("db", "restore", backup), ("accounts", "create", "bo")):
+        said = acme.fails(1, "--database", f"sqlite:///{place}", *words)
+        assert "would be taken for a part of the database resumes.db" in said
+    assert not place.exists()
+    assert "acme" in acme.succeeds("accounts", "list")
+
+
+def test_a_file_that_is_no_backup_is_refused(acme: CommandLine, tmp_path: Path) -> None:
+    wrong = tmp_path / "wrong.db"
+    wrong.write_text("nothing of ours")
+    assert str(wrong) in acme.fails(3, "db", "restore", str(wrong))
+    assert "Backup not found" in acme.fails(2, "db", "restore", str(tmp_path / "absent.db"))
+    assert "is a folder" in acme.fails(2, "db", "restore", str(tmp_path))
+
+
+def test_a_place_that_cannot_be_used_is_a_usage_error(acme: CommandLine, tmp_path: Path) -> None:
+    assert "Folder not found" in acme.fails(2, "db", "backup", str(tmp_path / "absent" / "one.db"))
+    assert "Cannot write in /proc" in acme.fails(2, "db", "backup", "/proc")
+
+
+def store_url(acme: CommandLine) -> str:
+    return f"sqlite:///{acme.home / 'resumes.db'}"
+
+
+def test_a_copy_prints_what_each_table_holds(acme: CommandLine, tmp_path: Path) -> None:
+    store_resumes(acme.home, a_resume(), a_resume("Grace Hopper"))
+    target = f"sqlite:///{tmp_path / 'copy.db'}"
+
+    result = acme("db", "copy", store_url(acme), target)
+
+    assert result.exit_code == 0, result.output
+    rows = {line.split()[0]: line.split()[1:] for line in result.stdout.splitlines()}
+    assert rows["documents"][0] == "2"
+    assert len(rows["documents"][1]) == 64
+    assert "Both hold the same." in result.stderr
+    assert f"`resumes --database {store_url(acme)} db reopen`" in result.stderr
+    with open_store(target) as copy:
+        assert accounts.get_account(copy, "acme").resume_count == 2
+
+
+def test_s13_a_store_that_was_moved_says_where_to_and_can_be_taken_back(
+    acme: CommandLine, tmp_path: Path
+) -> None:
+    target = f"sqlite:///{tmp_path / 'copy.db'}"
+    acme.succeeds("db", "copy", store_url(acme), target)
+
+    assert target in acme.fails(3, "accounts", "create", "late")
+    assert "takes writes again" in acme("db", "reopen").stderr
+    assert "was not being moved" in acme("db", "reopen").stderr
+    acme.succeeds("accounts", "create", "late")
+    assert acme.answers("db", "reopen", "--json")["movedTo"] is None
+
+
+def test_a_target_with_content_is_refused_by_name(acme: CommandLine, tmp_path: Path) -> None:
+    target = f"sqlite:///{tmp_path / 'other.db'}"
+    with open_store(target) as other:
+        accounts.create_account(other, "mine")
+    assert 'account "mine"' in acme.fails(1, "db", "copy", store_url(acme), target)
+    acme.succeeds("accounts", "create", "late")
+
+
+def test_passwords_of_addresses_appear_nowhere(
+    acme: CommandLine, shared_postgres: postgres.Server, tmp_path: Path
+) -> None:
+    def with_password(database: str) -> str:
+        return shared_postgres.url(database).replace("resumes@", "resumes:s3cret-pass@")
+
+    store_resumes(acme.home, a_resume())
+    there = with_password(shared_postgres.make_database())
+    results = [
+        acme("db", "copy", store_url(acme), there, "--json"),
+        acme("db", "copy", store_url(acme), there),
+        acme("accounts", "create", "late"),
+        acme("--database", there, "db", "backup", str(tmp_path / "backup.db")),
+        acme("db", "copy", there, f"sqlite:///{tmp_path / 'back.db'}"),
+        acme("--database", there, "accounts", "create", "late"),
+        acme("--database", there, "db", "restore", str(tmp_path / "backup.db")),
+        acme("--database", there, "db", "reopen"),
+        acme("db", "copy", store_url(acme), with_password("absent")),
+    ]
+    assert [result.exit_code for result in results] == [0, 1, 3, 0, 0, 3, 1, 0, 3]
+    assert json.loads(results[0].stdout)["to"].startswith("postgresql://127.0.0.1:")
+    for result in results:
+        assert "s3cret-pass" not in result.output
+    for name in ("resumes-home/resumes.db", "back.db", "backup.db"):
+        assert b"s3cret-pass" not in (tmp_path / name).read_bytes()
+
+
+def test_upgrade_says_which_schema_the_store_has(acme: CommandLine) -> None:
+    newest = max(path.name[:4] for path in (migrations.FOLDER / "versions").glob("[0-9]*.py"))
+    assert f"is current (schema {newest})" in acme("db", "upgrade").stderr
+    assert acme.answers("db", "upgrade", "--json")["revision"] == newest
+
+
+def test_upgrade_makes_nothing_that_is_not_there(run: CommandLine) -> None:
+    assert "Database not found" in run.fails(3, "db", "upgrade")
+    assert not run.home.exists()
+
+
+def harm(run: CommandLine) -> None:
+    engine = sqlite_engine(run.home / "resumes.db", transactions=False)
+    with engine.connect() as connection:
+        connection.execute(text("UPDATE account_usage SET resume_count = 5"))
+    engine.dispose()
+
+
+def test_a_store_that_is_well_ends_with_0(acme: CommandLine) -> None:
+    store_resumes(acme.home, a_resume())
+    checked = acme("db", "check")
+    assert checked.exit_code == 0
+    assert checked.stdout == ""
+    assert "Looked at 1 account with 1 resume: all is well." in checked.stderr
+
+
+def test_what_is_wrong_is_said_with_its_remedy_and_ends_with_1(acme: CommandLine) -> None:
+    store_resumes(acme.home, a_resume())
+    harm(acme)
+    with open_home(acme.home) as store:
+        account = accounts.get_account(store, "acme")
+    checked = acme("db", "check")
+    assert checked.exit_code == 1
+    wrong, remedy = checked.stdout.splitlines()
+    assert wrong.startswith("WRONG  acme: The counter says 5 resumes and there are 1;")
+    assert remedy.strip().endswith(
+        f"UPDATE account_usage SET resume_count = 1 WHERE account_id = '{account.id}'"
+    )
+    assert "1 thing to put right" in checked.stderr
+
+
+def test_all_is_well(acme: CommandLine) -> None:
+    result = acme("doctor")
+
+    assert result.exit_code == 0
+    assert all(line.startswith("well   ") for line in result.stdout.splitlines())
+    assert result.stderr == "All is well.\n"
+    assert acme.answers("doctor", "--json")["ok"] is True
+
+
+def test_something_wrong_is_exit_1_and_has_a_remedy(acme: CommandLine) -> None:
+    (acme.home / "inbox" / "nobody").mkdir(parents=True)
+
+    result = acme("doctor")
+
+    assert result.exit_code == 1
+    assert "WRONG  inbox" in result.stdout
+    assert f"--home {acme.home} accounts create nobody, or rename the folder" in result.stdout
+    assert result.stderr == "1 thing to put right.\n"
+
+
+def test_what_wants_a_look_is_told_and_is_no_failure(acme: CommandLine) -> None:
+    with open_home(acme.home) as store:
+        a_file(store, accounts.get_account(store, "acme"))
+
+    result = acme("doctor")
+
+    assert result.exit_code == 0
+    assert "note   files     1 file failed" in result.stdout
+    assert "imports list --outcome failed\n" in result.stdout
+    assert result.stderr == "All is well; 1 thing to look at.\n"
+    told = acme.answers("doctor", "--json")
+    assert told["ok"] is True
+    assert [one["ok"] for one in told["findings"] if one["remedy"] is not None] == [True]
+
+
+@pytest.mark.parametrize(
+    ("made", "what", "removal"),
+    [
+        (
+            'CREATE TRIGGER "ev""il" AFTER INSERT ON resumes BEGIN DELETE FROM resumes; END',
+            "a trigger that is not this program's, ev\"il",
+            'DROP TRIGGER "ev""il"',
+        ),
+        (
+            "CREATE VIEW evil AS SELECT * FROM resumes",
+            "a view that is not this program's, evil",
+            'DROP VIEW "evil"',
+        ),
+    ],
+)
+def test_a_trigger_or_a_view_is_named_and_no_backup_that_has_one_is_made_or_restored(
+    acme: CommandLine, tmp_path: Path, made: str, what: str, removal: str
+) -> None:
+    backup = tmp_path / "backup.db"
+    acme.succeeds("db", "backup", str(backup))
+    for file in (backup, acme.home / "resumes.db"):
+        with contextlib.closing(dbapi.connect(file)) as connection:
+            connection.execute(made)
+
+    assert what in acme.fails(3, "db", "restore", str(backup))
+    assert what in acme.fails(3, "db", "backup", str(tmp_path / "other.db"))
+    assert not (tmp_path / "other.db").exists()
+    checked = acme("db", "check")
+    assert checked.exit_code == 1
+    found, remedy = checked.stdout.splitlines()
+    assert found == f"WRONG  The file has {what} (1)"
+    assert remedy.strip() == f"Stop all programs, then in SQL: {removal}"
+
+    for file in (backup, acme.home / "resumes.db"):
+        with contextlib.closing(dbapi.connect(file)) as connection:
+            connection.execute(removal)
+    acme.succeeds("db", "check")
+    acme.succeeds("db", "restore", str(backup))

@@ -1,0 +1,292 @@
+"""`resumes watch`."""
+
+import json
+import os
+import re
+import signal
+from pathlib import Path
+
+import pytest
+
+from cli.flood import FEW
+from cli.status_line import REWRITE
+from resumes.store import accounts, search
+from tests.command.conftest import (
+    CommandLine,
+    a_resume,
+    finish,
+    on_terminal,
+    open_home,
+    screen,
+    start,
+)
+from tests.support.inbox.builders import bound_by_permissions
+from tests.support.waiting import wait_until
+
+
+@pytest.fixture
+def inbox(acme: CommandLine) -> Path:
+    """The inbox of the account `acme`, with a good file and a bad one."""
+    inbox = acme.home / "inbox" / "acme"
+    inbox.mkdir(parents=True, exist_ok=True)
+    (inbox / "good.json").write_bytes(a_resume("Ada"))
+    (inbox / "bad.json").write_bytes(b"7")
+    return inbox
+
+
+def test_once_drains_the_inbox_and_tells_each_outcome(acme: CommandLine, inbox: Path) -> None:
+    result = acme("watch", "--once", "--settle", "0")
+
+    assert (result.exit_code, result.stdout) == (1, "")
+    *lines, summary = result.stderr.splitlines()
+    assert sorted(lines) == [
+        "done       acme/good.json",
+        "failed     acme/bad.json: The resume must be a JSON object",
+    ]
+    assert summary == "1 done, 1 failed."
+    assert list(inbox.iterdir()) == []
+
+
+@pytest.mark.slow
+def test_what_is_imported_is_soon_in_the_search_index(acme: CommandLine, inbox: Path) -> None:
+    watching = start("--home", str(acme.home), "watch")
+    try:
+        with open_home(acme.home) as store:
+
+            def is_indexed() -> bool:
+                account = accounts.get_account(store, "acme")
+                return search.find_page(store, account.id, "ada", patience_s=0).page.entries != []
+
+            wait_until(is_indexed, within_s=60)
+    finally:
+        watching.terminate()
+        finish(watching)
+
+
+def test_held_and_duplicate_alone_are_done(acme: CommandLine, inbox: Path) -> None:
+    (inbox / "bad.json").write_bytes(a_resume("Bo"))
+    acme.succeeds("plans", "set", "free", "--max-resumes", "1")
+
+    result = acme("watch", "--once")
+
+    assert result.exit_code == 0
+    assert "1 done, 0 failed, 1 held." in result.stderr
+
+
+def test_json_is_a_line_for_each_file(acme: CommandLine, inbox: Path) -> None:
+    result = acme("--json", "watch", str(inbox.parent), "--once", "--settle", "0")
+
+    outcomes = {one["name"]: one for one in map(json.loads, result.stdout.splitlines())}
+    assert outcomes["acme/good.json"]["resumeId"] is not None
+    assert outcomes["acme/bad.json"]["reason"] == "invalid_resume"
+    assert Path(outcomes["acme/bad.json"]["filedAs"]).exists()
+
+
+def test_files_in_root_itself_belong_to_the_account_named(
+    acme: CommandLine, tmp_path: Path
+) -> None:
+    root = tmp_path / "drop"
+    root.mkdir()
+    (root / "a.json").write_bytes(a_resume("Ada"))
+
+    result = acme("watch", str(root), "--account", "acme", "--once")
+
+    assert result.exit_code == 0
+    assert "1 done, 0 failed." in result.stderr
+
+
+def test_ctrl_c_ends_it_in_order(acme: CommandLine, inbox: Path) -> None:
+    process = start("--home", str(acme.home), "watch", "--json")
+    assert process.stdout is not None
+    assert json.loads(process.stdout.readline())["outcome"] == "done"
+
+    process.send_signal(signal.SIGINT)
+
+    code, _, stderr = finish(process)
+    assert code == 0
+    assert stderr.startswith(f"Watching {inbox.parent}. Ctrl-C stops it.\n")
+    assert "Traceback" not in stderr
+
+
+def tree(folder: Path) -> dict[str, bytes | None]:
+    """Every path below a folder, and what the files hold."""
+    return {
+        str(path.relative_to(folder)): path.read_bytes() if path.is_file() else None
+        for path in folder.rglob("*")
+    }
+
+
+def test_a_dry_run_gives_the_verdicts_and_changes_nothing(acme: CommandLine, inbox: Path) -> None:
+    before = tree(inbox.parent)
+
+    result = acme("watch", "--dry-run", "--settle", "0", "--on-import", f"touch {inbox}/ran")
+
+    assert (result.exit_code, result.stdout) == (1, "")
+    *lines, summary = result.stderr.splitlines()
+    assert sorted(lines) == [
+        "done       acme/good.json",
+        "failed     acme/bad.json: The resume must be a JSON object",
+    ]
+    assert summary == "1 done, 1 failed (nothing was changed)."
+    assert tree(inbox.parent) == before
+    assert acme.answers("list", "--json")["resumes"] == []
+    assert acme.answers("imports", "list", "--json")["files"] == []
+
+
+def test_a_dry_run_names_what_would_be_left_and_why(acme: CommandLine, inbox: Path) -> None:
+    for path in inbox.iterdir():
+        path.unlink()
+    (inbox / "cv.pdf").touch()
+    (inbox / ".hidden.json").touch()
+    (inbox / "link.json").symlink_to("cv.pdf")
+
+    result = acme("watch", "--dry-run")
+
+    assert result.exit_code == 0
+    assert result.stderr.splitlines() == [
+        "ignored    acme/.hidden.json: Its name is a hidden or temporary one",
+        "ignored    acme/cv.pdf: Its name ends in none of .json, .ndjson, .jsonl, .gz, .zip",
+        "ignored    acme/link.json: It is a link",
+        "0 done, 0 failed, 3 ignored (nothing was changed).",
+    ]
+    told = [json.loads(one) for one in acme("watch", "--dry-run", "--json").stdout.splitlines()]
+    assert [one["reason"] for one in told] == ["hidden", "ending", "link"]
+
+
+def test_files_that_could_not_be_taken_are_a_failure_of_the_drain(
+    acme: CommandLine, inbox: Path
+) -> None:
+    (inbox / "bad.json").unlink()
+    acme("watch", "--once")  # which makes the importer's own folders
+    (inbox / "good.json").write_bytes(a_resume("Bo"))
+    inbox.chmod(0o555)
+
+    with bound_by_permissions():
+        result = acme("watch", "--once")
+
+    inbox.chmod(0o755)
+    assert result.exit_code == 1
+    assert "acme/good.json" in result.stderr or "inbox" in result.stderr
+    assert result.stderr.endswith("0 done, 0 failed, 1 waiting.\n")
+    assert "1 done, 0 failed" in acme("watch", "--once").stderr
+
+
+def test_files_that_nobody_owns_are_no_failure_of_the_drain(acme: CommandLine) -> None:
+    stranger = acme.home / "inbox" / "nobody"
+    stranger.mkdir(parents=True)
+    (stranger / "cv.json").write_bytes(a_resume())
+
+    result = acme("watch", "--once")
+
+    assert result.exit_code == 0
+    assert result.stderr.endswith("0 done, 0 failed, 1 waiting.\n")
+
+
+def test_a_dry_run_makes_no_home(run: CommandLine) -> None:
+    assert "No store yet" in run.fails(3, "watch", "--dry-run")
+    assert not run.home.exists()
+
+
+def test_done_files_are_pruned_as_the_settings_say(acme: CommandLine, inbox: Path) -> None:
+    old = inbox.parent / "_done" / "2020-02-02" / "cv-0123abcd.json"
+    old.parent.mkdir(parents=True)
+    old.write_bytes(b"{}")
+    (acme.home / "config.toml").write_text("done_keep_days = 36500\n")
+    acme("watch", "--once", "--settle", "0")
+    assert old.exists()
+
+    process = start("--home", str(acme.home), "watch", "--done-keep", "1", "--poll", "--json")
+    (inbox / "next.json").write_bytes(a_resume("Bo"))
+    assert process.stdout is not None
+    assert json.loads(process.stdout.readline())["outcome"] == "done"
+    process.send_signal(signal.SIGTERM)
+    finish(process)
+
+    assert not old.parent.exists()
+    assert len(list((inbox.parent / "_done").rglob("*-*.json"))) == 2
+
+
+def test_the_command_runs_after_the_batch_and_the_flag_wins(acme: CommandLine, inbox: Path) -> None:
+    told = acme.home / "told"
+    (acme.home / "config.toml").write_text(f'on_import = "echo setting > {told}"\n')
+
+    acme("watch", "--once", "--settle", "0", "--on-import", f"env > {told}; exit 3")
+
+    lines = told.read_text().splitlines()
+    assert {"RESUMES_IMPORT_DONE=1", "RESUMES_IMPORT_FAILED=1"} <= set(lines)
+    assert len(acme.answers("list", "--json")["resumes"]) == 1
+    (inbox / "next.json").write_bytes(a_resume("Bo"))
+    acme("watch", "--once")
+    assert told.read_text() == "setting\n"
+
+
+def test_a_command_that_fails_is_told_and_fails_nothing(acme: CommandLine, inbox: Path) -> None:
+    (inbox / "bad.json").unlink()
+
+    result = acme("watch", "--once", "--on-import", "echo no mail >&2; exit 3")
+
+    assert result.exit_code == 0
+    assert 'The command of --on-import failed with exit code 3: "no mail". ' in result.stderr
+    assert result.stderr.endswith("1 done, 0 failed.\n")
+
+
+@pytest.fixture
+def backlog(acme: CommandLine) -> list[str]:
+    """An inbox with many files, and the command line that drains it."""
+    acme.succeeds("accounts", "set-plan", "acme", "business")
+    inbox = acme.home / "inbox" / "acme"
+    inbox.mkdir(parents=True, exist_ok=True)
+    (inbox / "good\u202e\x1b[2J.json").write_bytes(a_resume("First"))
+    (inbox / "bad\x1b[2J\n.json").write_bytes(b"7")
+    for path in inbox.iterdir():
+        os.utime(path, (0, 0))  # the oldest come first
+    for number in range(98):
+        (inbox / f"{number}.json").write_bytes(a_resume(f"Ada {number}"))
+    return ["--home", str(acme.home), "watch", "--once", "--settle", "0"]
+
+
+def escapes(written: str) -> set[str]:
+    """The control sequences in what was written."""
+    return set(re.findall(r"\x1b[^A-Za-z]*[A-Za-z]?", written))
+
+
+def test_on_a_terminal_a_line_says_how_far_it_is(backlog: list[str]) -> None:
+    code, stdout, written = on_terminal(*backlog)
+
+    assert (code, stdout) == (1, "")
+    drawn = re.findall(rf"{re.escape(REWRITE)}([^\r\n\x1b]+)", written)
+    assert any(
+        re.fullmatch(r"[0-9]+ done(, 1 failed)?; [0-9]+\+? waiting.*", text) for text in drawn
+    )
+    lines = [re.sub(r"\x1b\[[0-9]*m", "", text) for text in screen(written)]
+    assert lines[-3:] == [f"done       {99 - FEW} more files", "99 done, 1 failed.", ""]
+    assert not any("waiting" in text for text in lines)
+
+
+def test_names_of_files_reach_the_terminal_as_harmless_text(backlog: list[str]) -> None:
+    _, _, written = on_terminal(*backlog, NO_COLOR="1")
+
+    assert escapes(written) == {"\x1b[K"}
+    assert "done       acme/good\\u202e\\x1b[2J.json" in screen(written)
+    assert "failed     acme/bad\\x1b[2J\\x0a.json: The resume must be a JSON object" in screen(
+        written
+    )
+
+
+@pytest.mark.parametrize(
+    ("flags", "term"), [([], "dumb"), (["--until-stdin-ends"], "xterm")], ids=["dumb", "below up"]
+)
+def test_where_no_line_can_be_kept_each_file_has_its_own(
+    backlog: list[str], flags: list[str], term: str
+) -> None:
+    # Below up the API writes to the same terminal and knows of no line to keep.
+    _, _, written = on_terminal(*backlog, *flags, TERM=term, NO_COLOR="1")
+    assert escapes(written) == set()
+    assert written.count("done       ") == 99
+
+
+def test_as_json_every_file_is_there_whatever_the_line_says(backlog: list[str]) -> None:
+    _, stdout, written = on_terminal(*backlog, "--json", NO_COLOR="1")
+    assert len([json.loads(line) for line in stdout.splitlines()]) == 100
+    assert escapes(written) <= {"\x1b[K"}
+    assert screen(written) == ["99 done, 1 failed.", ""]

@@ -1,0 +1,195 @@
+"""What the page of security promises is there, and what it cites as proof is a test."""
+
+import ast
+import asyncio
+import json
+import os
+import re
+import stat
+from collections.abc import Iterator
+from importlib import metadata
+from pathlib import Path
+from typing import Final
+
+import httpx
+import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+from starlette.applications import Starlette
+
+from resumes.analyzer import DEFAULT_FORMAT
+from server.docs_page import description_routes
+from server.openapi import document_bytes
+from tests.support.programs import call, run, running, succeed
+
+pytestmark = pytest.mark.docs
+
+OTHERS: Final = stat.S_IRWXG | stat.S_IRWXO
+OPEN_PATHS: Final = {"/healthz", "/readyz", "/metrics", "/docs", "/openapi.json"}
+CLIENTS: Final = {
+    "aiohttp": "tui/web/",  # a server, of which the client is not used
+    "http.client": "cli/story.py",  # the demo asks its own API
+}
+"""What could request something over a network, and where alone it is imported."""
+
+REQUESTING: Final = ("aiohttp", "http.client", "httpx", "requests", "urllib.request", "urllib3")
+
+
+@pytest.fixture(scope="module")
+def page(repository: Path) -> str:
+    return (repository / "docs" / "security.md").read_text(encoding="utf-8")
+
+
+def test_every_test_that_the_page_cites_is_there(page: str, repository: Path) -> None:
+    cited = re.findall(r"`(tests/[\w/]+\.py)(?:::(\w+))?`", page)
+    assert len(cited) > 30
+    for path, name in cited:
+        functions = functions_of((repository / path).read_text(encoding="utf-8"))
+        assert functions, path
+        assert not name or name in functions, f"{path}::{name}"
+
+
+def functions_of(source: str) -> set[str]:
+    """The tests that a module has."""
+    kinds = (ast.FunctionDef, ast.AsyncFunctionDef)
+    found = [node.name for node in ast.walk(ast.parse(source)) if isinstance(node, kinds)]
+    return {name for name in found if name.startswith("test_")}
+
+
+@pytest.mark.slow
+def test_nobody_else_can_read_a_file_of_a_home(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    before = os.umask(0)
+    try:
+        # given a home in which everything was done once that leaves a file
+        succeed(home, "demo", "--once")
+        with running(home, "up", "--json", "--port", "0") as up:
+            assert up.stdout is not None
+            url = json.loads(up.stdout.readline())["url"]
+            key = (home / "first-key").read_text(encoding="ascii").strip()
+            assert call(f"{url}/api/v1/resumes", key)[0] == 200
+            while_running = list(open_files(home))
+        succeed(home, "db", "backup", str(home))
+        assert run(home, "accounts", "export", "demo", str(home / "demo.ndjson")).returncode == 0
+        # when somebody else looks
+        files = [*while_running, *open_files(home)]
+    finally:
+        os.umask(before)
+    # then the way in is closed, and behind it is nothing open but what was dropped
+    assert stat.S_IMODE(home.stat().st_mode) == 0o700
+    assert {path.relative_to(home).parts[0] for path in files} <= {"inbox"}
+    assert (home / "inbox" / "_failed").is_dir()
+
+
+def open_files(home: Path) -> Iterator[Path]:
+    """The files of the home whose own rights let somebody else read or write them."""
+    for path in home.rglob("*"):
+        if path.is_file() and path.stat().st_mode & OTHERS:
+            yield path
+
+
+def test_the_api_has_no_operation_for_admins() -> None:
+    paths = json.loads(document_bytes())["paths"]
+    operations = {
+        (method, path) for path, item in paths.items() for method in item if method != "parameters"
+    }
+
+    one, many = "/api/v1/resumes/{id}", "/api/v1/resumes"
+    ours = {("get", many), ("post", many), ("get", one), ("delete", one)}
+    assert {(method, path) for method, path in operations if path not in OPEN_PATHS} == ours
+    assert {method for method, path in operations if path in OPEN_PATHS} == {"get"}
+
+
+def test_no_source_can_request_an_address_from_a_resume(repository: Path) -> None:
+    found = set()
+    for path in (repository / "src").rglob("*.py"):
+        for name in imported(path.read_text(encoding="utf-8")):
+            for client in REQUESTING:
+                if name == client or name.startswith(f"{client}."):
+                    found.add((client, str(path.relative_to(repository / "src"))))
+
+    assert {client for client, _ in found} == set(CLIENTS)
+    for client, source in found:
+        assert source.startswith(CLIENTS[client]), f"{source} imports {client}"
+
+
+def imported(source: str) -> Iterator[str]:
+    """The modules that a source imports, with what it takes out of them."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module is not None:
+            yield node.module
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+def test_the_lock_has_every_package_that_the_service_needs_with_hashes(repository: Path) -> None:
+    lock = (repository / "requirements" / "runtime.txt").read_text(encoding="utf-8")
+    parts = re.split(r"\n(?=\S)", lock.strip())
+    locked = {canonicalize_name(re.split(r"[=\[ ]", part)[0]) for part in parts}
+
+    assert all(re.match(r"[\w.-]+(\[[\w,]+\])?==\S+", part) for part in parts)
+    assert all("--hash=sha256:" in part for part in parts)
+    assert needed_by("resume-service") <= locked
+
+
+def needed_by(distribution: str) -> set[str]:
+    """The packages that a distribution needs here, and those that they need, without extras."""
+    needed: set[str] = set()
+    waiting = [distribution]
+    while waiting:
+        for text in metadata.requires(waiting.pop()) or ():
+            requirement = Requirement(text)
+            name = canonicalize_name(requirement.name)
+            applies = requirement.marker is None or requirement.marker.evaluate({"extra": ""})
+            if applies and name not in needed:
+                needed.add(name)
+                waiting.append(name)
+    return needed
+
+
+def test_the_page_says_where_everything_of_a_home_lies(page: str) -> None:
+    table = page.split("| in the home |")[1].split("\n\n")[0]
+    for name in (
+        "resumes.db",
+        "resumes.db.lane",
+        "first-key",
+        "demo-key",
+        "config.toml",
+        "logs/",
+        "run/",
+        "inbox/",
+    ):
+        assert f"`{name}`" in table
+
+
+def test_no_unit_leaves_what_was_in_memory_or_opens_its_files_to_others(repository: Path) -> None:
+    units = sorted((repository / "deploy").glob("*.service"))
+    assert len(units) > 1
+    for unit in units:
+        settings = unit.read_text(encoding="utf-8").splitlines()
+        assert {"LimitCORE=0", "UMask=0077"} <= set(settings), unit.name
+
+
+def test_what_the_page_says_of_caches_is_so(page: str) -> None:
+    told = page.split("### API8")[1].split("### API9")[0]
+    kept = asyncio.run(cached_how())
+    assert {"no-cache", "immutable"} == kept
+    assert all(f"`{word}`" in told for word in (*kept, "no-store"))
+
+
+async def cached_how() -> set[str]:
+    """What the description and its page tell caches, in a word each."""
+    routes = description_routes(DEFAULT_FORMAT)
+    transport = httpx.ASGITransport(Starlette(routes=routes))
+    async with httpx.AsyncClient(transport=transport, base_url="http://resumes.test") as client:
+        answers = [await client.get(route.path) for route in routes]
+    return {answer.headers["Cache-Control"].split(", ")[-1] for answer in answers}
+
+
+def test_where_to_report_is_said_in_one_place(page: str, repository: Path) -> None:
+    policy = (repository / "SECURITY.md").read_text(encoding="utf-8")
+
+    assert "(../SECURITY.md)" in page
+    assert "Report a vulnerability" in policy
+    assert "@" not in policy

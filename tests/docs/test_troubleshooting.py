@@ -1,0 +1,361 @@
+"""Every symptom that the page is headed with is brought about, and shows what the page says."""
+
+import contextlib
+import json
+import os
+import pty
+import re
+import shlex
+import shutil
+import socket
+import subprocess
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+from click.testing import CliRunner
+
+from cli.main import resumes
+from resumes.errors import StoreUnavailable
+from resumes.settings import Settings
+from resumes.store import accounts, keys, open_store
+from resumes.store.sqlite.driver import dbapi
+from tests.support.api.builders import RESUMES, Client, a_resume
+from tests.support.api.serving import serving
+from tests.support.pages import agrees
+from tests.support.programs import command, run, running
+from tests.support.resumes import a_mount, mountinfo
+
+pytestmark = pytest.mark.docs
+
+REPOSITORY: Final = Path(__file__).parents[2]
+SAMPLES: Final = REPOSITORY / "sample_data"
+GOOD: Final = "nurse-double-column-en.json"
+PAGE: Final = (REPOSITORY / "docs" / "troubleshooting.md").read_text(encoding="utf-8")
+TITLES: Final = [
+    one or other for one, other in re.findall(r"^### (?:`` (.+) ``|`([^`]+)`)$", PAGE, re.MULTILINE)
+]
+"""The messages that are chapters of the page."""
+
+
+@dataclass(frozen=True)
+class Scene:
+    """A home that is not there yet, and what is said to somebody who uses it."""
+
+    home: Path
+    monkeypatch: pytest.MonkeyPatch
+    clients: contextlib.ExitStack
+
+    @property
+    def database(self) -> Path:
+        return self.home / "resumes.db"
+
+    def says(self, line: str) -> str:
+        """What the command prints, on both streams, however it ends; `drop FILE` has the importer
+        take a sample."""
+        words = shlex.split(line.format(home=self.home))
+        if words[0] == "drop":
+            shutil.copy(SAMPLES / words[1], self.home / "inbox" / "ana")
+            words = ["watch", "--once", "--settle", "0"]
+        typed = ["--home", str(self.home), *words]
+        return CliRunner().invoke(resumes, typed, prog_name="resumes").output
+
+    def has_account(self, plan: str = "business") -> None:
+        """There is a home, with the account `ana`."""
+        self.says(f"accounts create ana --plan {plan}")
+
+    def client(self, key: str = "", plan: str = "business", **settings: Any) -> Client:
+        """A client of the API on this home, with a key of `ana` unless another is said."""
+        if not self.home.exists():
+            self.has_account(plan)
+        store = open_store(f"sqlite:///{self.database}")
+        key = key or keys.create_key(store, "ana").secret
+        chosen = Settings(home=self.home, port=0, **settings)
+        client = Client(self.clients.enter_context(serving(chosen, store)), key)
+        self.clients.callback(client.close)
+        return client
+
+    def alters(self, statement: str) -> None:
+        """The store was altered behind the program's back."""
+        connection = dbapi.connect(self.database)
+        connection.execute(statement)
+        connection.commit()
+        connection.close()
+
+
+@pytest.fixture
+def scene(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Scene]:
+    with contextlib.ExitStack() as clients:
+        yield Scene(tmp_path / "home", monkeypatch, clients)
+
+
+# fmt: off
+ANA: Final = "accounts create ana --plan business"
+FULL: Final = ("accounts create ana", "plans set free --max-resumes 0")
+TYPED: Final[Mapping[str, tuple[str, ...]]] = {
+    "No store yet: … does not exist. …": ("list",),
+    "Several accounts exist: choose one with --account. …": (ANA, "accounts create ben", "list"),
+    'Account not found: "…". …': (ANA, "list --account anna"),
+    "… belongs to another store, known as …. …":
+        (ANA, "watch --once", "--database sqlite:///{home}/other.db watch --once"),
+    "files are held, and no importer is running to let them in":
+        (*FULL, f"drop {GOOD}", "doctor"),
+    "… in … that this store does not know":
+        ("accounts create ben", "db backup {home}/backup.db", *FULL, f"drop {GOOD}",
+         "db restore {home}/backup.db", "doctor"),
+    "Invalid JSON at byte …: …": (ANA, "drop bad/cut-off-in-the-middle.json"),
+    'Invalid section "…": …': (ANA, "drop bad/year-as-text.json"),
+    "Maximum resume limit reached. Your plan allows … resumes": (*FULL, f"drop {GOOD}"),
+    "duplicate  …": (ANA, f"drop {GOOD}", f"drop {GOOD}"),
+    "The store is being moved to …, or was; nothing was done. …":
+        (ANA, "db copy sqlite:///{home}/resumes.db sqlite:///{home}/new.db", "accounts create ben"),
+    "The terminal UI needs a terminal. …": (ANA, "tui"),
+}
+"""What somebody has typed when the last command says so."""
+
+ANSWERED: Final[Mapping[str, Callable[[Scene], Any]]] = {
+    "Invalid API key": lambda scene: scene.client("enh_live_none").page(),
+    "API access requires a business plan": lambda scene: scene.client(plan="free").page(),
+    "Unsupported content type: send application/json": lambda scene:
+        scene.client().post(b"{}", Content_Type="application/x-www-form-urlencoded"),
+    "Resume too large: the limit is … bytes": lambda scene:
+        scene.client(max_body_bytes=1_024).create(a_resume(title="x" * 2_000)),
+    "Invalid cursor": lambda scene: scene.client().page("cursor=2"),
+    "Resume not found": lambda scene: scene.client().get("0" * 24),
+    "The server is low on disk space; nothing was stored, try again later": lambda scene:
+        scene.client(disk_floor_bytes=2**62).create(a_resume()),
+}
+"""The request that is answered so."""
+# fmt: on
+
+Symptom = Callable[[Scene], str]
+SHOWN: Final[dict[str, Symptom]] = {}
+
+
+def shows(title: str) -> Callable[[Symptom], Symptom]:
+    """The function brings about what the page has under this title."""
+
+    def remember(symptom: Symptom) -> Symptom:
+        SHOWN[title] = symptom
+        return symptom
+
+    return remember
+
+
+OF_PROCESSES = ("`resumes up` runs", "Open the address", "Port ", "Listening beyond", "The store ")
+"""How those begin that take more than one process for a moment."""
+
+
+@pytest.mark.parametrize(
+    "title",
+    [
+        pytest.param(one, marks=pytest.mark.slow if one.startswith(OF_PROCESSES) else ())
+        for one in TITLES
+    ],
+)
+def test_what_is_seen_is_what_the_page_says(title: str, scene: Scene) -> None:
+    if title in TYPED:
+        seen = [scene.says(line) for line in TYPED[title]][-1]
+    elif title in ANSWERED:
+        seen = ANSWERED[title](scene).text
+    else:
+        seen = SHOWN[title](scene)
+    assert agrees(seen, f"…{title}…"), seen
+
+
+def test_every_symptom_is_brought_about_and_another_one_would_be_noticed(scene: Scene) -> None:
+    assert sorted([*TYPED, *ANSWERED, *SHOWN]) == sorted(TITLES)
+    seen = scene.client().page().text
+    assert RESUMES not in seen
+    assert not agrees(seen, "…Invalid API key…")
+
+
+@shows("make: Python 3.11 or newer with the venv module is needed")
+def _(scene: Scene) -> str:
+    folder = scene.home.parent
+    shutil.copy(REPOSITORY / "Makefile", folder)
+    words = ["make", "--directory", str(folder), "PYTHON=", ".venv/bin/python"]
+    return subprocess.run(words, capture_output=True, text=True, check=False, timeout=60).stderr
+
+
+@shows("`resumes up` runs on … already (process …). Stop it first")
+def _(scene: Scene) -> str:
+    with running(scene.home, "up", "--json", "--port", "0") as up:
+        assert up.stdout is not None
+        assert up.stdout.readline()
+        return run(scene.home, "up").stderr
+
+
+@shows("Port … on … is in use; choose another with --port")
+def _(scene: Scene) -> str:
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        return run(scene.home, "serve", "--port", str(other.getsockname()[1])).stderr
+
+
+@shows("Unknown setting … in the environment. …")
+def _(scene: Scene) -> str:
+    scene.monkeypatch.setenv("RESUMES_RATE_LIMITS", "true")
+    return scene.says("list")
+
+
+@shows('Invalid … "…" in …: …')
+def _(scene: Scene) -> str:
+    scene.home.mkdir()
+    (scene.home / "config.toml").write_text("port = 80000\n", encoding="ascii")
+    return scene.says("list")
+
+
+@shows("Invalid configuration …: …")
+def _(scene: Scene) -> str:
+    scene.home.mkdir()
+    (scene.home / "config.toml").write_text("port 8000\n", encoding="ascii")
+    return scene.says("list")
+
+
+@shows("Listening beyond this machine without TLS: …")
+def _(scene: Scene) -> str:
+    words = ["serve", "--host", "0.0.0.0", "--port", "0", "--json", "--until-stdin-ends"]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command(scene.home, *words), stdin=pipe, stdout=pipe, stderr=pipe) as one:
+        assert one.stdout is not None
+        assert one.stdout.readline()
+        return one.communicate(timeout=60)[1].decode()
+
+
+@shows('the folder "…" names no account, so its files wait')
+def _(scene: Scene) -> str:
+    scene.has_account()
+    (scene.home / "inbox" / "anna").mkdir()
+    return scene.says("doctor")
+
+
+@shows("Cannot retry …: it is …")
+def _(scene: Scene) -> str:
+    scene.has_account()
+    scene.says(f"drop {GOOD}")
+    (file,) = json.loads(scene.says("imports list --json"))["files"]
+    return scene.says(f"imports retry {file['id']}")
+
+
+@shows("Idempotency-Key was already used with a different body")
+def _(scene: Scene) -> str:
+    client = scene.client()
+    first, second = (json.dumps(a_resume(name)).encode() for name in ("Ada Example", "Ben Example"))
+    client.post(first, Idempotency_Key="one")
+    return client.post(second, Idempotency_Key="one").text
+
+
+@shows("Rate limit exceeded. Please try again later.")
+def _(scene: Scene) -> str:
+    client = scene.client(rate_limit=True, rate_per_minute=1)
+    client.page()
+    return client.page().text
+
+
+@shows("Service unavailable; nothing was done, try again later")
+def _(scene: Scene) -> str:
+    client = scene.client()
+    scene.says("db copy sqlite:///{home}/resumes.db sqlite:///{home}/new.db")
+    return client.create(a_resume()).text
+
+
+@shows("Internal error …")
+def _(scene: Scene) -> str:
+    client = scene.client()
+    resume_id = client.create(a_resume()).json()["id"]
+    scene.alters("UPDATE documents SET document = 'what nobody foresaw'")
+    return client.get(resume_id).text
+
+
+@shows("The store … is damaged or no SQLite database (…). …")
+def _(scene: Scene) -> str:
+    scene.home.mkdir()
+    scene.database.write_bytes(b"SQLite? no. " * 100)
+    return scene.says("list")
+
+
+@shows("The store … was made by a newer version (…). Update resume-service")
+def _(scene: Scene) -> str:
+    scene.has_account()
+    scene.alters("UPDATE alembic_version SET version_num = '9999'")
+    return scene.says("list")
+
+
+@shows("The store … is older than this program. Run `resumes db upgrade`")
+def _(scene: Scene) -> str:
+    scene.has_account()
+    scene.alters("UPDATE alembic_version SET version_num = '0001'")
+    return scene.says("list")
+
+
+@shows("The store … is in use by process …. Stop it, then restore")
+def _(scene: Scene) -> str:
+    scene.client()
+    scene.says("db backup {home}/backup.db")
+    return run(scene.home, "db", "restore", str(scene.home / "backup.db")).stderr
+
+
+@shows(
+    "… was removed or renamed while the store is in use, so nothing is read or written any more. …"
+)
+def _(scene: Scene) -> str:
+    scene.has_account()
+    with open_store(f"sqlite:///{scene.database}") as store:
+        scene.database.rename(scene.home / "elsewhere.db")
+        with pytest.raises(StoreUnavailable) as refused:
+            accounts.create_account(store, "ben")
+    return refused.value.message
+
+
+@shows("The database … has another name…")
+def _(scene: Scene) -> str:
+    scene.has_account()
+    os.link(scene.database, scene.home / "snapshot.db")
+    return scene.says("list")
+
+
+@shows("The database … is mounted by itself, so its log lies elsewhere and commits can be lost. …")
+def _(scene: Scene) -> str:
+    scene.has_account()
+    mounts = scene.home / "mountinfo"
+    mounts.write_text(mountinfo(a_mount(str(scene.database), "ext4")))
+    scene.monkeypatch.setattr("resumes.mounts.MOUNTINFO", mounts)
+    return scene.says("list")
+
+
+@shows("The database … cannot be used now: …")
+def _(scene: Scene) -> str:
+    with socket.create_server(("127.0.0.1", 0)) as closed_soon:
+        port = closed_soon.getsockname()[1]
+    return scene.says(f"--database postgresql://ana@127.0.0.1:{port}/none list")
+
+
+@shows('The terminal UI cannot draw on a terminal of the kind TERM="…". …')
+def _(scene: Scene) -> str:
+    scene.has_account()
+    ours, theirs = pty.openpty()
+    try:
+        subprocess.run(
+            command(scene.home, "tui"), stdin=theirs, stdout=theirs, stderr=theirs, timeout=60,
+            env={**os.environ, "TERM": "dumb"}, check=False,
+        )  # fmt: skip
+        return os.read(ours, 4096).decode()
+    finally:
+        os.close(ours)
+        os.close(theirs)
+
+
+@shows("Open the address that `resumes tui --web` printed, which works once; …")
+def _(scene: Scene) -> str:
+    scene.has_account()
+    with running(scene.home, "tui", "--web", "0") as web:
+        assert web.stdout is not None
+        address = web.stdout.readline().partition("?")[0]
+        with pytest.raises(urllib.error.HTTPError) as refused:
+            urllib.request.urlopen(address, timeout=60)
+        with refused.value as answer:
+            return answer.read().decode()

@@ -1,0 +1,250 @@
+"""The five minutes of the tutorial, and the program at their end when things go wrong."""
+
+import contextlib
+import re
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Final
+from urllib.request import urlopen
+
+import pytest
+
+from resumes.store import accounts, keys
+from tests.support.pages import blocks, steps
+from tests.support.programs import call, running, serving, succeed, wait_until, walk
+from tests.support.reading import make_world, play
+from tests.support.stores import open_home
+
+pytestmark = pytest.mark.docs
+
+REPOSITORY: Final = Path(__file__).parents[2]
+PAGE: Final = "docs/tutorial.md"
+PROGRAM: Final = REPOSITORY / "docs" / "examples" / "integration.py"
+FILE: Final = REPOSITORY / "sample_data" / "nurse-double-column-en.json"
+PER_MINUTE: Final = 12
+"""Few, so that the program is there before the next request is allowed."""
+
+
+@pytest.mark.slow
+def test_every_command_of_the_tutorial_works_and_prints_what_it_says(tmp_path: Path) -> None:
+    world = make_world(tmp_path, REPOSITORY)
+    # The environment that `make install` makes is the one that the tests run in.
+    typed = [step for step in steps(REPOSITORY, PAGE) if step.command != "make install"]
+
+    play(world, typed, fails=["resumes validate analyzed"], says_all=True)
+
+
+def test_the_program_that_the_tutorial_shows_is_the_one_that_lies_there() -> None:
+    ((_, lines),) = blocks((REPOSITORY / PAGE).read_text(encoding="utf-8"), "python")
+
+    assert "\n".join(lines) in PROGRAM.read_text(encoding="utf-8")
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    home = tmp_path / "home"
+    with open_home(home) as store:
+        accounts.create_account(store, "ana", plan="business")
+    return home
+
+
+@pytest.fixture
+def key(home: Path) -> str:
+    with open_home(home) as store:
+        return keys.create_key(store, "ana").secret
+
+
+@pytest.fixture
+def url(home: Path) -> Iterator[str]:
+    with serving(home) as url:
+        yield url
+
+
+def integrate(url: str, key: str, *files: Path) -> "subprocess.Popen[str]":
+    """The program, running."""
+    return begin({"API": f"{url}/api/v1/resumes", "KEY": key}, *files)
+
+
+def begin(variables: dict[str, str], *files: Path) -> "subprocess.Popen[str]":
+    """The program, running with this environment."""
+    words = [sys.executable, str(PROGRAM), *map(str, files)]
+    pipe = subprocess.PIPE
+    return subprocess.Popen(words, env=variables, stdout=pipe, stderr=pipe, text=True)
+
+
+def finish(program: "subprocess.Popen[str]") -> tuple[int, list[str], str]:
+    """Its exit code, and what it printed on either stream."""
+    out, err = program.communicate(timeout=60)
+    return program.returncode, out.splitlines(), err
+
+
+def count(url: str, operation: str, status: int) -> float:
+    """How many requests of this kind were answered so."""
+    with urlopen(f"{url}/metrics", timeout=60) as answer:
+        text = answer.read().decode()
+    name = f'resumes_requests_total{{operation="{operation}",status="{status}"}}'
+    found = re.search(rf"^{re.escape(name)} (\S+)$", text, re.MULTILINE)
+    return float(found[1]) if found else 0
+
+
+def test_a_file_that_is_sent_twice_is_one_resume(url: str, key: str) -> None:
+    first, second = (finish(integrate(url, key, FILE)) for _ in range(2))
+
+    assert first == second
+    assert first[0] == 0
+    assert len(walk(url, key, limit=100)) == 1
+
+
+@pytest.mark.slow
+def test_all_pages_are_listed(url: str, key: str, home: Path) -> None:
+    many = home / "many.ndjson"
+    lines = [f'{{"header": {{"name": "Person {n}"}}, "sections": {{}}}}' for n in range(250)]
+    many.write_text("\n".join(lines), encoding="utf-8")
+    succeed(home, "import", str(many))
+
+    code, printed, _ = finish(integrate(url, key))
+
+    assert code == 0
+    assert [line.partition("  ")[2] for line in printed] == [
+        f"Person {n} Resume" for n in range(250)
+    ]
+
+
+@pytest.mark.slow
+def test_who_asked_too_often_waits_and_has_an_answer(
+    home: Path, key: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("RESUMES_RATE_PER_MINUTE", str(PER_MINUTE))
+    with serving(home, "--rate-limit") as url:
+        while call(f"{url}/api/v1/resumes", key)[0] != 429:
+            pass
+        before = count(url, "create", 429) + count(url, "list", 429)
+
+        code, printed, told = finish(integrate(url, key, FILE))
+
+        assert (code, told) == (0, "")
+        assert len(printed) == 2
+        assert count(url, "create", 429) + count(url, "list", 429) > before
+
+
+@pytest.mark.slow
+def test_a_create_is_sent_again_until_the_store_takes_it(home: Path, url: str, key: str) -> None:
+    succeed(home, "db", "copy", f"sqlite:///{home}/resumes.db", f"sqlite:///{home}/copy.db")
+    program = integrate(url, key, FILE)
+    wait_until(lambda: count(url, "create", 503) > 0)
+    assert program.poll() is None
+
+    succeed(home, "db", "reopen")
+
+    code, printed, told = finish(program)
+    assert (code, told) == (0, "")
+    assert len(printed) == 2
+    assert len(walk(url, key, limit=100)) == 1
+
+
+@pytest.mark.slow
+def test_a_service_that_is_not_there_yet_is_waited_for(home: Path, key: str) -> None:
+    with serving(home) as url:
+        port = url.rpartition(":")[2]
+    program = integrate(url, key, FILE)
+
+    with running(home, "serve", "--json", "--port", port) as again:
+        assert again.stdout is not None
+        assert again.stdout.readline()
+        code, printed, _ = finish(program)
+
+    assert code == 0
+    assert len(printed) == 2
+
+
+@pytest.mark.slow
+def test_what_is_refused_is_told_and_not_sent_again(url: str, key: str) -> None:
+    bad = REPOSITORY / "sample_data" / "bad" / "year-as-text.json"
+
+    code, _, told = finish(integrate(url, key, bad))
+
+    assert code == 1
+    assert told.startswith('400: Invalid section "experiences": items[1]')
+    assert count(url, "create", 400) == 1
+
+
+@contextlib.contextmanager
+def answering(*answers: tuple[int, bytes]) -> Iterator[str]:
+    """The address of a proxy that gives these answers, one after another, the last for good."""
+    left = list(answers)
+
+    class Proxy(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            status, body = left.pop(0) if left[1:] else left[0]
+            self.send_response(status)
+            self.send_header(
+                "Retry-After", "0" if status == 502 else "Wed, 21 Oct 2015 07:28:00 GMT"
+            )
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_: object) -> None:
+            """Nothing."""
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Proxy) as proxy:
+        thread = threading.Thread(target=proxy.serve_forever)
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{proxy.server_address[1]}"
+        finally:
+            proxy.shutdown()
+            thread.join()
+
+
+PAGE_OF_ONE: Final = b'{"resumes": [{"id": "1", "title": "One"}], "pagination": {"cursor": null}}'
+
+
+@pytest.mark.slow
+def test_a_proxy_whose_service_is_away_is_asked_again() -> None:
+    sorry = b"<html>Bad Gateway</html>"
+    with answering((502, sorry), (504, sorry), (200, PAGE_OF_ONE)) as url:
+        code, printed, told = finish(integrate(url, "any"))
+
+    assert (code, printed, told) == (0, ["1  One"], "")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("status", "body", "told"),
+    [
+        (404, b"<html>Not here</html>", "404: Not Found\n"),
+        (200, b"<html>Welcome</html>", "is no resume service: its answer is not JSON\n"),
+    ],
+)
+def test_an_answer_that_is_not_json_is_told_in_a_line(status: int, body: bytes, told: str) -> None:
+    with answering((status, body)) as url:
+        code, _, said = finish(integrate(url, "any"))
+
+    assert code == 1
+    assert said.endswith(told)
+    assert said.count("\n") == 1
+
+
+def test_what_is_missing_is_told_in_a_line_and_exit_2() -> None:
+    told = "Set API to the address of the service, and KEY to an API key.\n"
+    for variables in ({}, {"API": "http://127.0.0.1:9"}, {"KEY": "any"}):
+        assert finish(begin(variables)) == (2, [], told)
+    program = integrate("http://127.0.0.1:9", "any", Path("nowhere.json"))
+    assert finish(program) == (2, [], "Cannot read nowhere.json: No such file or directory\n")
+
+
+@pytest.mark.slow
+def test_installing_again_says_where_the_program_is() -> None:
+    words = ["make", "--directory", str(REPOSITORY), "--no-print-directory"]
+    made = ["--assume-old=.venv/runtime", "install"]
+
+    done = subprocess.run([*words, *made], capture_output=True, text=True, check=True, timeout=60)
+
+    assert done.stdout == (
+        'The program is .venv/bin/resumes. In this terminal: export PATH="$PWD/.venv/bin:$PATH"\n'
+    )

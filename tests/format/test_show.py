@@ -1,0 +1,294 @@
+"""What of a stored resume is seen, by clients and by people, and what it is called."""
+
+import json
+import unicodedata
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from resumes.analyzer import (
+    date_range,
+    filename,
+    is_filename,
+    iter_sections,
+    list_title,
+    plain_number,
+    public_view,
+)
+from tests.support.documents import (
+    DOCUMENTS,
+    HEADINGS,
+    SECTIONS,
+    a_document,
+    admitting,
+    parsed,
+    view_of,
+    whole,
+    with_section,
+)
+
+HOBBIES = admitting("hobbies")
+TO = " \N{EN DASH} "
+
+
+def test_the_public_view_leaves_out_hidden_unknown_and_service_fields() -> None:
+    document = {
+        "extra": 1,
+        "title": "Engineer",
+        "sections": {
+            "experiences": {
+                "unknown": 1,
+                "column": 1,
+                "order": None,
+                "name": "",
+                "items": [
+                    {
+                        "position": "Dev",
+                        "link": "",
+                        "salary": 1,
+                        "location": None,
+                        "bullets": ["a", "", None],
+                        "dateRange": {"fromYear": 2020, "toYear": None, "day": 3},
+                    },
+                    {"workplace": "", "dateRange": {"toYear": None}, "bullets": [""]},
+                ],
+            },
+            "mytime": {
+                "column": 0,
+                "order": 2,
+                "items": [{"data": [{"title": "a", "x": 1}, None, {"title": ""}]}],
+            },
+            "hobbies": {"column": 0, "items": [{"record": 1}, 5], "unknown": 1},
+            "skills": {"column": 0, "layoutMode": "tags", "showBulletMarker": False},
+        },
+        "header": {"name": "Ada", "email": "", "phone": None, "fax": "1"},
+        "style": {"layout": "double", "fontBody": "", "colors": [], "hideBranding": False, "x": 1},
+    }
+    expected = {
+        "header": {"name": "Ada"},
+        "sections": {
+            "experiences": {
+                "column": 1,
+                "items": [
+                    {
+                        "position": "Dev",
+                        "bullets": ["a", "", None],
+                        "dateRange": {"fromYear": 2020},
+                    },
+                    {},
+                ],
+            },
+            "mytime": {
+                "column": 0,
+                "order": 2,
+                "items": [{"data": [{"title": "a"}, None, {"title": ""}]}],
+            },
+            "hobbies": {"column": 0, "items": [{"record": 1}, 5]},
+            "skills": {
+                "column": 0,
+                "layoutMode": "tags",
+                "showBulletMarker": False,
+                "items": [],
+            },
+        },
+        "title": "Engineer",
+        "style": {"layout": "double", "hideBranding": False},
+    }
+    assert json.dumps(view_of(document, HOBBIES)) == json.dumps(expected)
+    assert public_view(parsed(document, HOBBIES).document.decode(), HOBBIES) == expected
+    del expected["sections"]["hobbies"]  # type: ignore[attr-defined]
+    assert public_view(parsed(document, HOBBIES).document) == expected
+
+
+@pytest.mark.parametrize(
+    "hidden", [{}, {"title": None, "style": None}, {"title": " ", "style": {}}]
+)
+def test_the_public_view_has_no_blank_title_and_no_empty_style(hidden: dict[str, Any]) -> None:
+    assert view_of(a_document(**hidden)) == {"header": {"name": "Ada Lovelace"}, "sections": {}}
+
+
+def test_sections_come_in_ascending_order_then_those_without_as_sent() -> None:
+    orders = {"skills": None, "awards": 2, "books": -1.5, "quotes": 2, "courses": "absent",
+              "interests": 0, "customs": 1}  # fmt: skip
+    sections = {
+        name: {"column": 0} if order == "absent" else {"column": 0, "order": order}
+        for name, order in orders.items()
+    }
+    document = json.loads(parsed(a_document(sections=sections)).document)
+    expected = ["books", "interests", "customs", "awards", "quotes", "skills", "courses"]
+    assert [section.type for section in iter_sections(document)] == expected
+    assert [section.type for section in iter_sections(view_of(document))] == expected
+
+
+@pytest.mark.parametrize("name", SECTIONS)
+def test_a_section_without_a_name_is_shown_under_the_heading_of_its_type(name: str) -> None:
+    for fields in ({}, {"name": ""}, {"name": " "}, {"name": None}):
+        (section,) = iter_sections(with_section(name, column=1.0, **fields))
+        assert (section.type, section.heading, section.column) == (name, HEADINGS[name], 1)
+    (section,) = iter_sections(with_section(name, column=2, name="Jobs"))
+    assert (section.heading, section.column) == ("Jobs", 2)
+
+
+def test_people_see_shown_fields_in_table_order_without_blanks() -> None:
+    document = with_section(
+        "skills",
+        {"tags": ["a", "", None], "title": "T", "unknown": 1, "description": ""},
+        {"title": ""},
+    )
+    for each in (document, json.loads(parsed(document).document)):
+        (section,) = iter_sections(each)
+        assert [list(item.items()) for item in section.items] == [[("title", "T"), ("tags", ["a"])]]
+
+
+def test_people_see_the_items_of_admitted_section_types_without_what_is_empty() -> None:
+    document = with_section(
+        "hobbies",
+        {"title": "Chess", "note": ""},
+        "Go",
+        None,
+        {"a": [], "b": {}, "c": [None, ""], "d": {"e": [{}]}, "f": 0},
+        {"g": False, "h": ["", {"i": [1]}]},
+    )
+    (section,) = iter_sections(document, HOBBIES)
+    assert section.heading == "hobbies"
+    assert section.items == (
+        {"title": "Chess"}, {"": "Go"}, {"f": 0}, {"g": False, "h": [{"i": [1]}]},
+    )  # fmt: skip
+    assert list(iter_sections(document)) == []
+    (empty,) = iter_sections(a_document(sections={"skills": {"column": 0}}))
+    assert empty.items == ()
+
+
+@settings(max_examples=60, derandomize=True, deadline=None)
+@given(document=DOCUMENTS)
+def test_the_view_has_what_flags_show_and_created_again_it_gives_the_same_view(
+    document: Any,
+) -> None:
+    view = view_of(document, HOBBIES)
+    assert set(view) <= {"header", "sections", "title", "style"}
+    assert list(view["sections"]) == list(document["sections"])
+    for name, section in whole(document, HOBBIES)["sections"].items():
+        for item, seen in zip(
+            section.get("items") or (), view["sections"][name]["items"], strict=True
+        ):
+            for field in SECTIONS[name]:
+                assert item[f"show{field[0].upper()}{field[1:]}"] is (field in seen)
+    again = parsed(view, HOBBIES)
+    assert public_view(again.document, HOBBIES) == view
+    assert not any("not a known field" in warning.message for warning in again.warnings)
+
+
+@pytest.mark.parametrize(
+    ("fields", "expected"),
+    [
+        ({"fromYear": 2015, "fromMonth": 0, "isOngoing": True}, f"Jan 2015{TO}present"),
+        ({"fromYear": 2013, "fromMonth": 3, "toYear": 2018, "toMonth": 11, "isOngoing": False},
+         f"Apr 2013{TO}Dec 2018"),
+        ({"fromYear": 1961, "toYear": 1968}, f"1961{TO}1968"),
+        ({"fromYear": 1969, "toYear": 1969}, "1969"),
+        ({"fromYear": 2015}, "2015"),
+        ({"fromYear": 2015.0, "fromMonth": 1.0}, "Feb 2015"),
+        ({"toYear": 2019, "toMonth": 5}, "until Jun 2019"),
+        ({"isOngoing": True}, "present"),
+        ({"fromMonth": 12, "fromYear": 2015}, "month 12 2015"),
+        ({"fromMonth": 0.5, "fromYear": 2015}, "month 0.5 2015"),
+        ({"fromMonth": None, "fromYear": 2015}, "2015"),
+        ({"fromMonth": 3}, "Apr"),
+        ({"isOngoing": False}, ""),
+        ({}, ""),
+    ],
+)  # fmt: skip
+def test_a_date_range_reads_as_people_write_it(fields: dict[str, Any], expected: str) -> None:
+    assert date_range(fields) == expected
+
+
+def test_months_count_from_0_and_have_three_letters() -> None:
+    assert " ".join(date_range({"fromMonth": month}) for month in range(12)) == (
+        "Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec"
+    )
+
+
+@pytest.mark.parametrize(
+    ("number", "expected"), [(2015, "2015"), (2015.0, "2015"), (4.5, "4.5"), (-0.0, "0")]
+)
+def test_a_whole_number_is_written_without_a_fraction(number: float, expected: str) -> None:
+    assert plain_number(number) == expected
+
+
+@pytest.mark.parametrize(
+    ("title", "name", "shown"),
+    [
+        ("Engineer", "Ada", "Engineer"),
+        (None, "Ada Lovelace", "Ada Lovelace Resume"),
+        ("", "Ada", "Ada Resume"),
+        (" \t", "Ada", "Ada Resume"),
+        (None, None, "New Resume"),
+        (None, "  ", "New Resume"),
+    ],
+)
+def test_title_absent_or_blank_lists_as_the_name_or_new_resume(
+    title: str | None, name: str | None, shown: str
+) -> None:
+    assert list_title(title, name) == shown
+
+
+@pytest.mark.parametrize(
+    ("title", "name", "expected"),
+    [
+        ("Engineer", "Mira Hoffmann", "MiraHoffmannResume.pdf"),
+        ("Senior  Engineer", None, "Senior Engineer.pdf"),
+        (None, None, "Resume.pdf"),
+        ("a/b", " / ", "ab.pdf"),
+        ("...", "\u202e", "Resume.pdf"),
+        (None, "..Ada", "AdaResume.pdf"),
+        (None, "../../etc/passwd", "etcpasswdResume.pdf"),
+        (None, "Ada\u202e\u2066\u200b\x00\x1b\n\x7f", "AdaResume.pdf"),
+        (None, 'A<d>a:"/\\|?*', "AdaResume.pdf"),
+        (None, "Zoe\u0308", "Zo\u00ebResume.pdf"),
+        (None, "e\u200b\u0301", "\u00e9Resume.pdf"),
+        (None, "李 小龍", "李小龍Resume.pdf"),
+        (None, "Xavier X", "XavierXResume.pdf"),
+        ("Xerox X", None, "Xerox X.pdf"),
+        # Cut to 120 bytes, between characters, and not with a blank at the end.
+        (None, "é" * 200, "é" * 55 + "Resume.pdf"),
+        (None, "a" + "é" * 100, "a" + "é" * 54 + "Resume.pdf"),
+        ("X" * 200, None, "X" * 116 + ".pdf"),
+        ("x" * 115 + " yyyy", None, "x" * 115 + ".pdf"),
+    ],
+)
+def test_a_file_name_is_made_of_the_name_else_the_title(
+    title: str | None, name: str | None, expected: str
+) -> None:
+    assert filename(title, name) == expected
+
+
+@settings(max_examples=150, derandomize=True, deadline=None)
+@given(title=st.none() | st.text(), name=st.none() | st.text())
+def test_a_file_name_is_safe_whatever_the_name_and_title(
+    title: str | None, name: str | None
+) -> None:
+    made = filename(title, name)
+    assert is_filename(made)
+    assert made.endswith(".pdf")
+    assert not made.startswith((".", " "))
+    assert len(made.encode()) <= 120
+    assert unicodedata.is_normalized("NFC", made)
+    assert not set(made) & set('<>:"/\\|?*')
+    assert not any(unicodedata.category(char) in {"Cc", "Zl", "Zp"} for char in made)
+    assert not any(
+        unicodedata.bidirectional(char) in {"LRE", "RLE", "LRO", "RLO", "PDF", "LRI", "RLI", "PDI"}
+        for char in made
+    )
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "", ".pdf", "..pdf", "Ada", "Ada.PDF", "../Ada.pdf", "/Ada.pdf", "a\\b.pdf", " Ada.pdf",
+        "a\0.pdf", "a\n.pdf", "a\u202e.pdf", "x" * 117 + ".pdf", "\u00e9" * 59 + ".pdf",
+    ],
+)  # fmt: skip
+def test_what_is_not_safe_everywhere_is_no_file_name(text: str) -> None:
+    assert not is_filename(text)

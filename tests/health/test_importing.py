@@ -1,0 +1,291 @@
+"""What the doctor finds of the watched folder, its files and its importers."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from resumes.health.findings import Finding, State
+from resumes.health.installation import Installation
+from resumes.health.passed_over import UNDER_WAY_S, PassedOver, find_passed_over
+from resumes.health.permissions import remedy_for
+from resumes.store import Store, asking, importers
+from resumes.store.accounts import AccountInfo
+from resumes.store.importers import State as ImporterState
+from resumes.store.ledger import FileOutcome
+from resumes.store.requests import Action
+from tests.health.conftest import find
+from tests.support.clocks import SteppingClock
+from tests.support.store.builders import a_file, an_importer
+
+# The inbox
+
+
+def test_folders_of_accounts_and_of_the_importer_are_well(
+    installation: Installation, account: AccountInfo, inbox: Path
+) -> None:
+    for name in ("acme", "_failed", ".work"):
+        (inbox / name).mkdir()
+
+    [finding] = find(installation, "inbox")
+
+    assert (finding.state, finding.text) == (State.WELL, f"{inbox}, 4 folders, all writable")
+
+
+@pytest.mark.parametrize(
+    ("name", "remedy", "command"),
+    [
+        ("bob", "resumes accounts create bob, or rename the folder", "resumes accounts create bob"),
+        ("$(reboot)", "Rename the folder: accounts have names of a-z, 0-9 and dashes", None),
+        ("Zoe", "Rename the folder: accounts have names of a-z, 0-9 and dashes", None),
+        ("Acme", 'Rename the folder to "acme", or move its files there', None),
+    ],
+)
+def test_folders_without_an_account_are_named(
+    installation: Installation,
+    account: AccountInfo,
+    inbox: Path,
+    name: str,
+    remedy: str,
+    command: str | None,
+) -> None:
+    (inbox / name).mkdir()
+
+    [finding] = find(installation, "inbox")
+
+    assert finding.text == f'the folder "{name}" names no account, so its files wait'
+    assert finding.command == command
+    assert (finding.remedy or "").startswith(remedy)
+
+
+def test_folders_that_cannot_be_written_or_read_are_named(
+    installation: Installation, inbox: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(_: Path) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "access", lambda path, _: path != inbox)
+        [closed] = find(installation, "inbox")
+    monkeypatch.setattr(Path, "iterdir", refuse)
+    [unread] = find(installation, "inbox")
+
+    assert closed.text == f"{inbox} cannot be written"
+    assert unread.text == f"{inbox} cannot be read: Permission denied"
+    assert unread.remedy == remedy_for(inbox)
+
+
+def test_files_that_nobody_takes_are_named_for_each_folder(
+    installation: Installation, account: AccountInfo, inbox: Path
+) -> None:
+    (inbox / "acme").mkdir()
+    for name in ("cv.json", "a.pdf", "b.txt", "c", "d"):
+        (inbox / "acme" / name).touch()
+    (inbox / "x\x1b.txt").touch()
+
+    well, *notices = find(installation, "inbox")
+
+    assert well.state is State.WELL
+    assert [(one.state, one.text) for one in notices] == [
+        (State.NOTICE, f'no importer takes 1 file in {inbox}: "x\\x1b.txt" (its ending)'),
+        (
+            State.NOTICE,
+            f'no importer takes 4 files in {inbox}/acme: "a.pdf" (its ending), '
+            '"b.txt" (its ending), "c" (its ending), and 1 more',
+        ),
+    ]
+    assert notices[0].about != notices[1].about
+
+
+def test_each_file_that_is_passed_over_has_its_reason(inbox: Path, tmp_path: Path) -> None:
+    now_s = 1_800_000_000.0
+    for folder in ("ana/deep", "zoe/old", "ana/x.json", "_failed", ".work", "@eaDir", "../away"):
+        (inbox / folder).mkdir(parents=True)
+    for name in (
+        *("ana/a.json", "ana/b.NDJSON", "ana/deep/c.json.gz"),  # taken
+        *("_failed/a.txt", ".work/a.txt", "@eaDir/a.txt", "ana/.hidden"),  # never meant to be
+        *("../away/a.txt", "ana/x.json/y.txt"),  # where nobody looks
+        *("zoe/2.txt", "zoe/old/1.txt", "zoe/old/2.txt", "zoe/old/3.txt", "a.json", "ana/a.pdf"),
+    ):
+        (inbox / name).touch()
+    (inbox / "ana/l.json").symlink_to("/etc/hosts")
+    (inbox / "ana/away").symlink_to(tmp_path / "away")
+    os.mkfifo(inbox / "ana/f.json")
+    for name, age_s in (("new", UNDER_WAY_S), ("old", UNDER_WAY_S + 1)):
+        path = inbox / "zoe" / f"{name}.json.part"
+        path.touch()
+        os.utime(path, (now_s, now_s - age_s))
+
+    found = find_passed_over(inbox, now_s=lambda: now_s, examples=9)
+
+    ending = "its ending"
+    assert found == [
+        PassedOver("", 1, [("a.json", "in no account's folder")]),
+        PassedOver(
+            "ana",
+            5,
+            [
+                ("a.pdf", ending),
+                ("away", "a link"),
+                ("f.json", "no file"),
+                ("l.json", "a link"),
+                ("x.json", "no file"),
+            ],
+        ),
+        PassedOver(
+            "zoe",
+            5,
+            [
+                ("2.txt", ending),
+                ("old.json.part", "a temporary name"),
+                *((f"old/{number}.txt", ending) for number in (1, 2, 3)),
+            ],
+        ),
+    ]
+    assert sum(one.files for one in find_passed_over(inbox, most_names=2)) <= 2
+
+
+# Files and requests
+
+
+def test_failed_and_held_files_want_a_look(
+    installation: Installation, store: Store, account: AccountInfo, inbox: Path
+) -> None:
+    importers.announce(store, an_importer(root=str(inbox.resolve())))
+    a_file(store, account, "1" * 24, FileOutcome.DUPLICATE, reason="duplicate")
+    assert [one.state for one in find(installation, "files")] == [State.WELL]
+    a_file(store, account, "2" * 24)
+    a_file(store, account, "3" * 24, FileOutcome.HELD, reason="quota_reached")
+    a_file(store, account, "4" * 24, FileOutcome.HELD, reason="account_closed")
+
+    findings = find(installation, "files")
+
+    listing = "resumes imports list --outcome"
+    assert [(one.state, one.text, one.command) for one in findings] == [
+        (State.NOTICE, "1 file failed and waits to be mended", f"{listing} failed"),
+        (State.NOTICE, "2 files are held until the plan has room", f"{listing} held"),
+    ]
+
+
+def test_requests_that_wait_for_long_are_told(
+    installation: Installation, store: Store, account: AccountInfo, clock: SteppingClock
+) -> None:
+    assert [one.state for one in find(installation, "requests")] == [State.WELL]
+    asking.ask(store, [a_file(store, account, "1" * 24)], Action.RETRY)
+    clock.advance(30)
+    assert [one.state for one in find(installation, "requests")] == [State.WELL]
+    clock.advance(270)
+    asking.ask(store, [a_file(store, account, "2" * 24)], Action.RETRY)
+
+    [finding] = find(installation, "requests")
+
+    assert (finding.state, finding.text) == (State.NOTICE, "the oldest waits for 5 minutes")
+
+
+# Importers
+
+
+def test_none_is_fine_while_nothing_waits_for_one(installation: Installation) -> None:
+    [finding] = find(installation, "importer")
+
+    assert (finding.state, finding.text) == (
+        State.WELL,
+        "none is running; `resumes up` starts one",
+    )
+
+
+@pytest.mark.parametrize(
+    ("state", "sentences", "waiting", "said", "remedy"),
+    [
+        (ImporterState.OK, [], 3, ", 3 files waiting", None),
+        (ImporterState.OK, [], None, "", None),
+        (ImporterState.POLLING, ["It looks."], 0, ". It looks", None),
+        (ImporterState.DEGRADED, ["Chown it.", "It looks."], 0, "", "Chown it. It looks"),
+        (ImporterState.DEGRADED, [], 0, "", "It is not well; its log says more"),
+    ],
+)
+def test_one_that_lives_says_how_it_is(
+    installation: Installation,
+    store: Store,
+    state: ImporterState,
+    sentences: list[str],
+    waiting: int | None,
+    said: str,
+    remedy: str | None,
+) -> None:
+    findings = tuple(importers.Finding("x", state, sentence) for sentence in sentences)
+    importers.announce(store, an_importer(state=state, findings=findings, waiting=waiting))
+
+    assert find(installation, "importer") == [
+        Finding(
+            "importer",
+            f"watches /srv/inbox (process 4711 on host){said}",
+            remedy,
+            about="1" * 24,
+        )
+    ]
+
+
+def test_one_of_the_home_that_has_gone_silent_is_wrong_unless_another_one_watches(
+    installation: Installation, store: Store, clock: SteppingClock, inbox: Path
+) -> None:
+    importers.announce(store, an_importer(root=str(inbox.resolve())))
+    clock.advance(300)
+
+    [finding] = find(installation, "importer")
+
+    assert finding.state is State.WRONG
+    assert finding.text == (
+        f"process 4711 on host, which watched {inbox}, has said nothing for 5 minutes"
+    )
+    assert (finding.remedy, finding.command) == ("If it has ended: resumes up", "resumes up")
+    importers.announce(store, an_importer("2" * 24, root=str(inbox.resolve())))
+    first, second = find(installation, "importer")
+    assert (first.remedy, second.remedy) == (None, None)
+    assert second.text.endswith("for 5 minutes; another one watches it")
+
+
+def test_one_of_another_folder_that_has_gone_silent_is_told_without_a_command(
+    installation: Installation, store: Store, clock: SteppingClock
+) -> None:
+    importers.announce(store, an_importer(root="/srv/original/inbox"))
+    clock.advance(300)
+
+    [finding] = find(installation, "importer")
+
+    assert finding.state is State.NOTICE
+    assert "watched /srv/original/inbox, has said nothing for 5 minutes" in finding.text
+    assert "is forgotten after 24 hours" in (finding.remedy or "")
+    assert finding.command is None
+    assert "watch" not in (finding.remedy or "")
+
+
+def test_files_that_wait_while_no_importer_runs_are_told(
+    installation: Installation, store: Store, account: AccountInfo, inbox: Path
+) -> None:
+    root = str(inbox.resolve())
+    for number, where in enumerate((root, None, "/srv/moved"), 1):
+        asking.ask(store, [a_file(store, account, f"{number:024}", root=where)], Action.RETRY)
+    a_file(store, account, "4" * 24, FileOutcome.HELD, reason="quota_reached", root="/srv/moved")
+
+    missing = find(installation, "importer")
+
+    asked = "were asked for again, and no importer takes them up"
+    assert {one.text: one.command for one in missing} == {
+        f"files {asked}": "resumes up",
+        f"files of {root} {asked}": "resumes up",
+        f"files of /srv/moved {asked}": None,
+        "files are held, and no importer is running to let them in": None,
+    }
+    for one in missing:
+        if one.command is not None:
+            assert (one.state, one.remedy) == (State.WRONG, "Start one: resumes up")
+        else:
+            assert one.state is State.NOTICE
+            assert "tart the one of /srv/moved again, or `resumes up`" in (one.remedy or "")
+    a_file(store, account, "5" * 24, FileOutcome.HELD, reason="quota_reached", root=root)
+    assert find(installation, "importer")[-1].command == "resumes up"
+    importers.announce(store, an_importer(root=root))
+    assert {one.about for one in find(installation, "importer") if one.state is State.NOTICE} == {
+        f"files of /srv/moved {asked}"
+    }

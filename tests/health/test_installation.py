@@ -1,0 +1,247 @@
+"""What `resumes doctor` and the Health screen find in a home, each with its remedy."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from cli.session import Session
+from resumes.health import checks
+from resumes.health.ages import span
+from resumes.health.findings import Finding, State, as_json
+from resumes.health.installation import Installation, installation_of
+from resumes.health.permissions import find_owner, remedy_for
+from resumes.health.sizes import in_bytes
+from resumes.settings import Settings, load_settings
+from resumes.store import Store, accounts, keys, plans
+from resumes.store.accounts import AccountInfo
+from resumes.store.creating import create
+from resumes.store.plans import PlanChange
+from tests.health.conftest import MY_NAME, command_line, find
+from tests.support.clocks import SteppingClock
+from tests.support.resumes import a_mount, a_resume, mountinfo
+
+
+def test_everything_is_looked_at_and_an_empty_store_is_well(installation: Installation) -> None:
+    found = list(checks.iter_findings(installation))
+
+    assert [one for one in found if one.state is not State.WELL] == []
+    assert [one.subject for one in found] == [
+        "settings", "home", "disk", "SQLite", "store", "size", "counters", "quota", "keys",
+        "inbox", "files", "requests", "importer",
+    ]  # fmt: skip
+
+
+def test_programs_are_told_what_is_well_what_wants_a_look_and_what_is_wrong() -> None:
+    well = Finding("home", "/srv/home")
+    look = Finding("files", "3 files failed", "See why", is_notice=True)
+    wrong = Finding("disk", "full", "Make room")
+
+    assert as_json(well) == {"subject": "home", "ok": True, "text": "/srv/home", "remedy": None}
+    assert [as_json(one)["ok"] for one in (well, look, wrong)] == [True, True, False]
+    assert [one.state for one in (well, look, wrong)] == [State.WELL, State.NOTICE, State.WRONG]
+
+
+# Settings, home, disk, SQLite
+
+
+def test_bad_settings_are_a_finding(installation: Installation, tmp_path: Path) -> None:
+    (tmp_path / "config.toml").write_text("port = 'x'", encoding="ascii")
+    bad = Installation(lambda: load_settings(home=tmp_path), installation.store, command_line)
+
+    [finding] = checks.iter_findings(bad)
+
+    assert (finding.subject, finding.state) == ("settings", State.WRONG)
+
+
+def test_a_home_must_be_there_and_ours_alone(installation: Installation, tmp_path: Path) -> None:
+    missing = checks.check_home(installation, tmp_path / "no")
+    assert (missing.remedy, missing.command) == ("`resumes up` makes it", "resumes up")
+    home = tmp_path / "my home"
+    home.mkdir(mode=0o755)
+    assert checks.check_home(installation, home).command == f"chmod o-rwx '{home}'"
+    home.chmod(0o700)
+    assert checks.check_home(installation, home).state is State.WELL
+
+
+def test_a_home_that_may_not_be_seen_is_a_finding(
+    installation: Installation, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(_: Path) -> bool:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(Path, "is_dir", refuse)
+    monkeypatch.setattr(Path, "exists", lambda path: path == Path("/") or refuse(path))
+
+    finding = checks.check_home(installation, tmp_path / "home")
+
+    assert finding.text == f"{tmp_path / 'home'} cannot be seen by this user"
+    assert checks.check_disk(tmp_path / "home").text.endswith(" GiB free")
+
+
+def test_a_full_disk_is_told(
+    installation: Installation, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert checks.check_disk(tmp_path / "not" / "there").state is State.WELL
+    usage = shutil.disk_usage(tmp_path)._replace(free=400 * 2**20)
+    monkeypatch.setattr(shutil, "disk_usage", lambda path: usage)
+
+    [finding] = find(installation, "disk")
+
+    assert finding.text == "0.4 GiB free"
+    assert "Make room" in (finding.remedy or "")
+
+
+def test_an_old_sqlite_is_told(installation: Installation, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("sqlite3", "pysqlite3.dbapi2"):
+        monkeypatch.setattr(f"{name}.sqlite_version_info", (3, 40, 0), raising=False)
+
+    [finding] = find(installation, "SQLite")
+
+    assert finding.state is State.WRONG
+    assert "pysqlite3" in (finding.remedy or "")
+
+
+def test_a_file_that_a_host_shares_wants_a_look(tmp_path: Path) -> None:
+    mounts = mountinfo(a_mount(str(tmp_path), "9p"))
+
+    finding = checks.check_sqlite(tmp_path / "resumes.db", mountinfo=mounts)
+
+    assert finding.state is State.NOTICE
+    assert "lies on 9p, a folder that a host shares" in finding.text
+
+
+# Plans and keys
+
+
+def test_full_accounts_are_led_to_the_smallest_plan_with_room(
+    installation: Installation, store: Store
+) -> None:
+    for name, most in (("tiny", 1), ("middle", 3), ("free", 5), ("business", 5)):
+        plans.set_plan_limits(store, PlanChange(name, max_resumes=most))
+    for name, held in (("full", 1), ("over", 3), ("room", 0)):
+        one = accounts.create_account(store, name, plan="free")
+        create(store, one.id, [a_resume(str(number)) for number in range(held)])
+        accounts.set_plan(store, name, "tiny")
+
+    full, over = find(installation, "quota")
+
+    assert full.state is State.NOTICE
+    assert full.text.startswith("full holds 1 of the 1 resumes of its plan tiny")
+    assert full.command == "resumes accounts set-plan full middle"
+    assert over.command in {
+        f"resumes accounts set-plan over {name}" for name in ("free", "business")
+    }
+    for plan in plans.list_plans(store):
+        plans.set_plan_limits(store, PlanChange(plan.name, max_resumes=1))
+    full, over = find(installation, "quota")
+    assert full.command == over.command == "resumes plans list"
+    assert "make its plan larger" in (full.remedy or "")
+
+
+def test_many_full_accounts_and_many_keys_that_were_never_shown_are_counted(
+    installation: Installation, store: Store, clock: SteppingClock
+) -> None:
+    plans.set_plan_limits(store, PlanChange("free", max_resumes=0))
+    for number in range(12):
+        accounts.create_account(store, f"a{number}", plan="free")
+        keys.create_key(store, f"a{number}")
+    clock.advance(601)
+
+    full, unseen = find(installation, "quota"), find(installation, "keys")
+
+    assert (len(full), full[-1].text) == (11, "2 further accounts can take no more resumes")
+    assert (len(unseen), unseen[-1].text) == (11, "2 further keys never shown")
+
+
+def test_a_key_that_was_never_shown_is_told_until_it_is_revoked(
+    installation: Installation, store: Store, account: AccountInfo, clock: SteppingClock
+) -> None:
+    shown = keys.create_key(store, account.name)
+    keys.mark_shown(store, shown.id)
+    new = keys.create_key(store, account.name)
+    clock.advance(600)
+    [being_shown] = find(installation, "keys")
+    assert (being_shown.state, being_shown.text) == (State.WELL, "2 keys in use or ready to be")
+    clock.advance(1)
+
+    [finding] = find(installation, "keys")
+
+    assert finding.state is State.NOTICE
+    assert finding.text == f"{new.id} of acme was never shown, so nobody can use it"
+    assert finding.command == f"resumes keys revoke {new.id}"
+    keys.revoke_key(store, new.id)
+    assert [one.text for one in find(installation, "keys")] == ["1 key in use or ready to be"]
+
+
+# What commands are called, whom a file belongs to, and words
+
+
+def test_all_commands_lead_to_the_installation(settings: Settings, tmp_path: Path) -> None:
+    home = tmp_path / "none"
+    session = Session(home=home)
+    away = settings.model_copy(update={"home": home})
+
+    found = list(
+        checks.iter_findings(Installation(lambda: away, session.store, session.command_line))
+    )
+
+    told = [f"{one.text} {one.remedy}" for one in found]
+    assert len([one for one in told if f"--home {home} up`" in one]) == 2
+    assert [one for one in told if "`resumes " in one and "--home" not in one] == []
+
+
+def test_commands_in_messages_begin_as_the_program_was_called(store: Store, tmp_path: Path) -> None:
+    called = "resumes --home '/srv/a b'"
+    installation = installation_of(store, Settings(home=tmp_path), called)
+
+    told = installation.typeable("No store. `resumes up` makes one, `make demo` too")
+
+    assert told == f"No store. `{called} up` makes one, `make demo` too"
+    assert installation.typeable(told) == told
+    assert installation.command_line("accounts", "create", "$x") == f"{called} accounts create '$x'"
+    with installation.store():
+        pass
+    assert accounts.list_accounts(store) == []  # it stays open
+
+
+def test_a_remedy_for_a_file_goes_by_who_asks(tmp_path: Path) -> None:
+    other = 4_000_000_000
+    path = tmp_path / "my file"
+    path.touch(mode=0o000)
+
+    assert remedy_for(path) == f"chmod u+rwX '{path}'"
+    assert remedy_for(path, user_id=other) == f"Run this as its owner, {MY_NAME}"
+    as_owner = f"Run this as its owner, {MY_NAME}, or chown it to {other}"
+    assert remedy_for(tmp_path, user_id=other) == as_owner
+    assert remedy_for(tmp_path).startswith("See why its file system takes no writes")
+    assert remedy_for(tmp_path / "no") == f"Give user {MY_NAME} the right to look into its folder"
+    assert [find_owner(tmp_path), find_owner(tmp_path / "no")] == [MY_NAME, None]
+
+
+@pytest.mark.parametrize(
+    ("seconds", "said"),
+    [
+        (1, "1 second"),
+        (119, "119 seconds"),
+        (120, "2 minutes"),
+        (7_199, "119 minutes"),
+        (86_400, "24 hours"),
+    ],
+)
+def test_how_long_ago_in_words(seconds: float, said: str) -> None:
+    assert span(seconds) == said
+
+
+@pytest.mark.parametrize(
+    ("count", "said"),
+    [
+        (0, "0 B"),
+        (1_023, "1023 B"),
+        (1_536, "1.5 KiB"),
+        (12 * 2**20, "12 MiB"),
+        (2**40, "1,024 GiB"),
+    ],
+)
+def test_bytes_in_words(count: int, said: str) -> None:
+    assert in_bytes(count) == said

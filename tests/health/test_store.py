@@ -1,0 +1,381 @@
+"""What the doctor finds of a store, in a file and on a server."""
+
+import os
+import shutil
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sqlalchemy import Connection, text, update
+
+from resumes.errors import StoreUnavailable
+from resumes.health import checks
+from resumes.health.findings import State
+from resumes.health.gauges import read_gauges
+from resumes.health.importers import iter_importer_findings
+from resumes.health.installation import Installation, installation_of
+from resumes.health.postgresql import (
+    CONNECTIONS_OF_A_WORKER,
+    ServerFacts,
+    iter_server_findings,
+    read_facts,
+)
+from resumes.health.sizes import LARGE_LOG_BYTES, check_size, in_bytes
+from resumes.health.slow import Kept, SlowAnswers
+from resumes.health.store_files import find_strays
+from resumes.settings import Settings
+from resumes.store import Store, accounts, asking, importers, open_store
+from resumes.store.accounts import AccountInfo
+from resumes.store.creating import create
+from resumes.store.database import Size
+from resumes.store.ledger import FileOutcome
+from resumes.store.moving.marking import Move, depart, reopen, set_marks
+from resumes.store.postgresql.lanes import WRITERS
+from resumes.store.requests import Action
+from resumes.store.schema import account_usage
+from server.readers import READERS
+from tests.health.conftest import MY_NAME, command_line, find, opening, write
+from tests.support import postgres
+from tests.support.clocks import SteppingClock
+from tests.support.resumes import a_resume
+from tests.support.store.builders import a_file, an_importer
+
+# The store
+
+
+def test_a_store_that_breaks_off_is_a_finding(installation: Installation, store: Store) -> None:
+    write(store, text("DROP TABLE plans"))
+
+    *_, last = checks.iter_findings(installation)
+
+    assert (last.subject, last.state) == ("store", State.WRONG)
+    assert "cannot be used now" in last.text
+
+
+def test_a_store_that_was_copied_elsewhere_is_wrong_until_it_is_reopened(
+    settings: Settings, store: Store
+) -> None:
+    installation = installation_of(store, settings, "resumes --home moved")
+    depart(store, Move(store.label, "postgresql://db/resumes", "move", "a" * 16))
+
+    [closed] = find(installation, "store")
+
+    assert closed.state is State.WRONG
+    assert "is being moved to postgresql://db/resumes, or was, and takes no writes" in closed.text
+    assert (closed.remedy or "").endswith("`resumes --home moved db reopen`")
+    reopen(store)
+    assert [one.state for one in find(installation, "store")] == [State.WELL]
+
+
+def test_a_store_that_is_being_filled_is_wrong(installation: Installation, store: Store) -> None:
+    def mark(connection: Connection, requests: Sequence[None]) -> list[None]:
+        set_marks(connection, filled_from="sqlite:////srv/old.db")
+        return [None]
+
+    store.write(mark, None)
+
+    [finding] = find(installation, "store")
+
+    assert finding.state is State.WRONG
+    assert "is still being filled from sqlite:////srv/old.db" in finding.text
+
+
+def test_a_store_of_somebody_else_is_a_finding(tmp_path: Path) -> None:
+    (tmp_path / "resumes.db").write_bytes(b"no database, but a text of some length" * 30)
+
+    *_, last = checks.iter_findings(opening(Settings(home=tmp_path)))
+
+    assert last.subject == "store"
+    assert "is damaged or no SQLite database" in last.text
+    assert last.remedy == "Restore a backup, or name another file with --database"
+
+
+@pytest.mark.parametrize("name", ["resumes.db", "resumes.db-wal"])
+def test_a_store_that_may_not_be_opened_leads_to_its_owner(
+    settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    for one in {"resumes.db", name}:
+        (tmp_path / one).touch()
+    (tmp_path / name).chmod(0o000)
+    # Root, as whom tests may run, is refused nothing.
+    monkeypatch.setattr(os, "access", lambda path, _: path != tmp_path / name)
+
+    def refuse() -> AbstractContextManager[Store]:
+        raise StoreUnavailable("The store cannot be used now: unable to open database file")
+
+    *_, last = checks.iter_findings(Installation(lambda: settings, refuse, command_line))
+
+    assert last.text == f"{tmp_path / name} of {MY_NAME} may not be opened"
+    assert last.remedy == f"chmod u+rwX {tmp_path / name}"
+
+
+def test_an_address_that_is_none_has_a_remedy(settings: Settings) -> None:
+    *_, last = checks.iter_findings(opening(settings.model_copy(update={"database": "mysql://h"})))
+
+    assert last.text.startswith('Invalid database "mysql://h"')
+    assert (last.remedy or "").startswith("Correct the address")
+
+
+def test_a_store_that_is_open_and_has_another_name_is_wrong(
+    installation: Installation, settings: Settings
+) -> None:
+    path, other = settings.home / "resumes.db", settings.home / "other.db"
+    os.link(path, other)
+    *_, finding = checks.iter_findings(installation)
+    assert (finding.subject, finding.state) == ("store", State.WRONG)
+    assert finding.text.startswith(f"The database {path} has another name, {other}: ")
+    assert (finding.remedy or "").startswith("Stop those that use the other one and remove it")
+    other.unlink()
+    assert not any("another name" in one.text for one in checks.iter_findings(installation))
+
+
+def replace_file(path: Path) -> None:
+    shutil.copy(path, path.with_name("copy"))
+    path.with_name("copy").replace(path)
+
+
+def remove_with_side_files(path: Path) -> None:
+    for one in path.parent.glob(f"{path.name}*"):
+        one.unlink()
+
+
+@pytest.mark.parametrize(
+    ("happen", "what"),
+    [
+        (replace_file, "replaced"),
+        (Path.unlink, "removed"),
+        (lambda path: path.rename(path.with_name("gone.db")), "removed"),
+        (remove_with_side_files, "removed"),
+    ],
+    ids=["replaced", "removed", "renamed", "removed with its side files"],
+)
+def test_who_has_a_file_open_that_is_not_the_store_any_more_is_named(
+    settings: Settings, store: Store, happen: Callable[[Path], None], what: str
+) -> None:
+    path = settings.home / "resumes.db"
+    happen(path)
+
+    found = [one for one in checks.iter_findings(opening(settings)) if one.subject == "store"]
+
+    assert found[0].state is State.WRONG
+    assert f"{path} was {what} while process {os.getpid()}" in found[0].text
+    assert path.exists() is (what == "replaced")  # the doctor makes none
+
+
+def test_who_uses_the_store_or_another_one_or_is_gone_is_no_stray(
+    store: Store, tmp_path: Path
+) -> None:
+    path, other = tmp_path / "resumes.db", tmp_path / "other.db"
+    other.touch()
+
+    assert find_strays(path) is None
+    assert find_strays(other, [os.getpid()]) is None
+    path.unlink()
+    assert find_strays(path, [2**22 + 1]) is None
+
+
+def test_a_log_that_is_not_cut_is_told(installation: Installation, store: Store) -> None:
+    assert store.path is not None
+    size = store.database.measure()
+    assert (size.data_bytes, size.log_bytes) == (store.path.stat().st_size, size.log_bytes or 0)
+    [measured] = find(installation, "size")
+    assert (
+        measured.text == f"{in_bytes(size.data_bytes)}, and {in_bytes(size.log_bytes or 0)} of log"
+    )
+    assert check_size(Size(2**40, LARGE_LOG_BYTES - 1)).state is State.WELL
+
+    finding = check_size(Size(2**20, LARGE_LOG_BYTES))
+
+    assert (finding.state, finding.text) == (State.NOTICE, "1.0 MiB, and 256 MiB of log")
+
+
+def test_counters_that_lie_are_found(
+    installation: Installation, store: Store, account: AccountInfo
+) -> None:
+    write(store, update(account_usage).values(resume_count=7))
+
+    [finding] = find(installation, "counters")
+
+    assert finding.text == f"wrong in {account.name} (7 for 0)"
+
+
+# A PostgreSQL server
+
+
+def facts(**changes: Any) -> ServerFacts:
+    sound = {
+        "version": "18.4",
+        **dict.fromkeys(("synchronous_commit", "fsync", "full_page_writes"), "on"),
+        "connections": "100",
+        "reserved_for_superusers": "3",
+        "reserved": "0",
+    }
+    return ServerFacts(**sound | changes)
+
+
+@pytest.mark.parametrize(
+    ("said", "workers", "texts", "remedy"),
+    [
+        (facts(), 5, ["version 18.4"], None),
+        (ServerFacts(None, None, None, None, None), 64, ["version unknown"], None),
+        *(
+            (facts(**{name: "off"}), 1, ["version 18.4", f"{name} is off: "], f"Set {name} to on")
+            for name in ("synchronous_commit", "fsync", "full_page_writes")
+        ),
+        (facts(is_standby=True), 1, ["version", "is a standby"], "target_session_attrs=read-write"),
+        (
+            facts(),
+            6,
+            ["version", "takes 97 connections, and this machine alone may want 104"],
+            "Set max_connections to 124",
+        ),
+    ],
+)
+def test_a_server_that_may_forget_or_has_no_room_is_told(
+    said: ServerFacts, workers: int, texts: list[str], remedy: str | None
+) -> None:
+    found = list(iter_server_findings(said, workers=workers))
+
+    assert [one.text.startswith(text) for one, text in zip(found, texts, strict=True)]
+    assert (remedy or "") in (found[-1].remedy or "")
+    wrong = State.WRONG if said.is_standby else State.NOTICE
+    assert found[-1].state is (State.WELL if remedy is None else wrong)
+
+
+def test_a_worker_has_as_many_connections_as_it_is_counted_for() -> None:
+    readiness = figures = 1
+    assert WRITERS + READERS + readiness + figures == CONNECTIONS_OF_A_WORKER
+
+
+def test_the_doctor_looks_at_the_server_in_place_of_sqlite(settings: Settings) -> None:
+    with postgres.running("18", settings={"max_connections": "30"}) as server:
+        url = server.url(server.make_database())
+        with open_store(url) as store:
+            facts = read_facts(store)
+            installation = opening(settings.model_copy(update={"database": url}))
+            found = list(checks.iter_findings(installation))
+
+    assert (facts.version or "").startswith("18.")
+    assert (facts.fsync, facts.room, facts.is_standby) == ("off", 27, False)
+    # The servers of tests do not last, and are small.
+    assert [one.about for one in found if one.state is State.NOTICE] == [
+        "fsync",
+        "full_page_writes",
+        "max_connections",
+    ]
+    assert [one for one in found if one.state is State.WRONG] == []
+    assert "SQLite" not in {one.subject for one in found}
+    assert [one for one in found if one.subject == "size" and "log" in one.text] == []
+
+
+def test_a_server_that_is_not_there_has_a_remedy(settings: Settings) -> None:
+    url = "postgresql://ada:secret@127.0.0.1:1/resumes"
+
+    *_, last = checks.iter_findings(opening(settings.model_copy(update={"database": url})))
+
+    assert (last.subject, last.state) == ("store", State.WRONG)
+    assert "postgresql://127.0.0.1:1/resumes cannot be used now" in last.text
+    assert "Connection refused" in last.text
+    assert "secret" not in f"{last}"
+    assert (last.remedy or "").startswith("See that the server runs")
+
+
+def test_an_importer_of_another_machine_is_not_started_here(
+    settings: Settings, clock: SteppingClock, inbox: Path, shared_postgres: postgres.Server
+) -> None:
+    url = shared_postgres.url(shared_postgres.make_database())
+    with open_store(url, clock=clock) as store:
+        installation = Installation(lambda: settings, lambda: nullcontext(store), command_line)
+        importers.announce(store, an_importer(root=str(inbox.resolve())))
+        clock.advance(300)
+
+        [elsewhere] = iter_importer_findings(installation, store, host="other")
+        [here] = iter_importer_findings(installation, store, host="host")
+
+    assert (elsewhere.state, elsewhere.command) == (State.NOTICE, None)
+    assert here.command == "resumes up"
+
+
+# Figures, and answers that cost much
+
+
+def test_the_gauges_count_everything_once(
+    store: Store, account: AccountInfo, clock: SteppingClock
+) -> None:
+    empty = read_gauges(store, SlowAnswers())
+    zoe = accounts.create_account(store, "zoe")
+    create(store, account.id, [a_resume()])
+    create(store, zoe.id, [a_resume(), a_resume(name="Grace")])
+    asking.ask(store, [a_file(store, account)], Action.RETRY)
+    importers.announce(store, an_importer("1" * 24, root="/srv/old", waiting=9))
+    clock.advance(300)
+    importers.announce(store, an_importer("2" * 24, waiting=4))
+    importers.announce(store, an_importer("3" * 24, waiting=4))  # stands by
+    importers.announce(store, an_importer("4" * 24, root="/srv/other", waiting=None))
+
+    gauges = read_gauges(store, SlowAnswers())
+
+    assert (empty.accounts, empty.resumes, empty.live_importers) == (1, 0, 0)
+    assert (set(empty.files.values()), empty.oldest_request_s) == ({0}, None)
+    assert empty.size.data_bytes > 0
+    assert empty.free_bytes
+    assert (gauges.accounts, gauges.resumes) == (2, 3)
+    assert (gauges.live_importers, gauges.waiting_files) == (3, 4)
+    assert (gauges.files[FileOutcome.FAILED], gauges.oldest_request_s) == (1, 300)
+
+
+def test_a_disk_that_cannot_be_looked_at_is_no_failure(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(_: Path) -> None:
+        raise FileNotFoundError
+
+    monkeypatch.setattr(shutil, "disk_usage", refuse)
+
+    assert read_gauges(store, SlowAnswers()).free_bytes is None
+
+
+def test_an_answer_counts_for_fifty_times_as_long_as_it_took(store: Store) -> None:
+    now_s, answers = 0.0, iter([1, 0, 2, 3])
+
+    def ask(_: Store) -> int:
+        nonlocal now_s
+        now_s += 1
+        answer = next(answers)
+        if not answer:
+            raise StoreUnavailable("busy")
+        return answer
+
+    kept = Kept(ask, lambda: now_s)
+
+    assert kept.get(store) == 1
+    now_s += 49.9
+    assert kept.get(store) == 1
+    now_s += 0.2
+    with pytest.raises(StoreUnavailable):
+        kept.get(store)
+    assert kept.get(store) == 2
+    kept.forget()
+    assert kept.get(store) == 3
+
+
+def test_what_takes_long_is_asked_again_when_it_is_forgotten(
+    installation: Installation, store: Store, account: AccountInfo
+) -> None:
+    times = iter(float(second) for second in range(1_000))
+    slow = SlowAnswers(lambda: next(times))
+    list(checks.iter_findings(installation, slow))
+    write(store, update(account_usage).values(resume_count=7))
+    a_file(store, account)
+
+    def states() -> dict[str, State]:
+        return {one.subject: one.state for one in checks.iter_findings(installation, slow)}
+
+    kept = states()
+    slow.forget()
+    anew = states()
+
+    assert (kept["counters"], kept["files"]) == (State.WELL, State.WELL)
+    assert (anew["counters"], anew["files"]) == (State.WRONG, State.NOTICE)

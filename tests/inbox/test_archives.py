@@ -1,0 +1,305 @@
+"""Files of several resumes that are compressed: gzip and zip."""
+
+import io
+import itertools
+import struct
+import time
+import tracemalloc
+import zipfile
+from collections.abc import Iterator
+
+import pytest
+
+from importer.archives import iter_inflated, open_archive
+from importer.inflating import CHUNK_BYTES, collect, iter_gunzipped
+from importer.parts import Bytes, CannotUnpack
+from resumes.reasons import Reason
+from resumes.text import is_harmless
+from tests.support.inbox.packing import LIMITS, WIDE, bomb, gzipped, zipped
+
+# Zip
+
+
+CENTRAL = "<4s6H3L5H2L"
+"""An entry of the central directory, as APPNOTE.TXT 4.3.12 has it."""
+
+
+def contents(body: bytes) -> dict[str, bytes]:
+    """What each member holds, by its name as it is shown."""
+    archive, members = open_archive(body, WIDE)
+    return {member.name: b"".join(iter_inflated(archive, member.info)) for member in members}
+
+
+def refused(body: bytes) -> dict[str, str]:
+    """Why members are refused, by name; empty for those that are not."""
+    _, members = open_archive(body, WIDE)
+    return {member.name: member.refusal.message if member.refusal else "" for member in members}
+
+
+def refusal(body: bytes) -> str:
+    with pytest.raises(CannotUnpack) as caught:
+        open_archive(body, LIMITS)
+    return caught.value.refusal.message
+
+
+def edited(body: bytes, **fields: int) -> bytes:
+    """The zip with other numbers in the entry of its first member, in the central directory."""
+    names = ("crc", "compress_size", "file_size", "header_offset", "method", "flags")
+    assert set(fields) <= set(names)
+    at = body.index(b"PK\x01\x02")
+    values = list(struct.unpack_from(CENTRAL, body, at))
+    places = dict(zip(names, (7, 8, 9, 16, 4, 3), strict=True))
+    for name, value in fields.items():
+        values[places[name]] = value
+    return body[:at] + struct.pack(CENTRAL, *values) + body[at + struct.calcsize(CENTRAL) :]
+
+
+def renamed(body: bytes, old: bytes, new: bytes) -> bytes:
+    assert len(old) == len(new)
+    return body.replace(old, new)
+
+
+@pytest.mark.parametrize("method", [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED])
+def test_members_are_inflated_in_the_order_of_the_archive(method: int) -> None:
+    members = {"z.json": b"{}" * 100_000, "good/a.JSON": b"[]", "m.ndjson": b"", "b.jsonl": b"x"}
+    assert list(contents(zipped(members, method)).items()) == list(members.items())
+
+
+def test_what_is_not_to_be_imported_is_passed_over() -> None:
+    body = zipped({
+        "good/": b"",
+        "folder.json/": b"",
+        "notes.txt": b"x",
+        ".hidden.json": b"x",
+        ".git/a.json": b"x",
+        "a.json.tmp": b"x",
+        "__MACOSX/good/._a.json": b"x",
+        "old~/a.json": b"x",
+        "back\\.hidden\\a.json": b"x",
+        "./good/a.json": b"{}",
+        "back\\b.json": b"{}",
+    })  # fmt: skip
+    assert list(contents(body)) == ["./good/a.json", "back\\\\b.json"]
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "../a.json",
+        "a/../../b.json",
+        "/etc/a.json",
+        "\\a.json",
+        "..\\a.json",
+        "C:\\a.json",
+        "c:a.json",
+    ],
+)
+def test_a_name_that_leads_out_is_refused(name: str) -> None:
+    (message,) = refused(zipped({name: b"{}"})).values()
+    assert "unsafe" in message
+
+
+def test_a_name_with_a_nul_is_refused_and_shown_whole() -> None:
+    body = renamed(zipped({"evil.exe_.json": b"{}"}), b"evil.exe_", b"evil.exe\0")
+    assert list(refused(body)) == ["evil.exe\\x00.json"]
+    assert "unsafe" in str(refused(body))
+
+
+def test_names_are_shown_escaped_and_not_without_end() -> None:
+    body = zipped({"\x1b[31m\n\u202egpj.json": b"{}", "n" * 60_000 + ".json": b"{}"})
+    hostile, long = contents(body)
+    assert hostile == "\\x1b[31m\\x0a\\u202egpj.json"
+    assert is_harmless(hostile)
+    assert len(long) <= 4_096
+
+
+@pytest.mark.parametrize("name", ["a.zip", "a.json.gz", "a.gz", "x/b.ndjson.GZ"])
+def test_archives_within_are_refused(name: str) -> None:
+    (message,) = refused(zipped({name: b"x"})).values()
+    assert message == "It is an archive within an archive, which is not opened"
+
+
+def test_encrypted_and_oddly_compressed_members_are_refused() -> None:
+    body = zipped({"a.json": b"{}"})
+    assert refused(edited(body, flags=1)) == {"a.json": "It is encrypted"}
+    for method in (zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA):
+        (message,) = refused(zipped({"a.json": b"{}"}, method)).values()
+        assert message == f"It is compressed by method {method}, not by deflate"
+    (message,) = refused(edited(body, method=99)).values()
+    assert "method 99" in message
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"crc": 1},
+        {"file_size": 10},
+        {"file_size": 5_000},
+        {"compress_size": 3},
+        {"compress_size": 0},
+        {"header_offset": 5},
+        {"header_offset": 2**31},
+        {"header_offset": 2**32 - 1},
+        {"flags": 0x20},
+        {"flags": 0x40},
+    ],
+)
+def test_a_member_that_is_not_what_the_archive_says_is_damaged(fields: dict[str, int]) -> None:
+    body = edited(zipped({"a.json": b'{"a":1}' * 100, "b.json": b"{}" * 500}), **fields)
+    with pytest.raises(CannotUnpack, match="damaged"):
+        contents(body)
+
+
+@pytest.mark.parametrize("body", [b"", b"{}", b"PK", b"\x1f\x8b\x08"])
+def test_what_is_no_zip_is_told_so(body: bytes) -> None:
+    assert refusal(body) == "It is not a zip archive, though its name says so"
+
+
+def test_a_zip_that_is_cut_short_anywhere_is_refused() -> None:
+    body = zipped({"a.json": b"{}", "b.json": b"[]"})
+    for size in range(4, len(body)):
+        assert refusal(body[:size]) == "The zip archive is damaged or cut short"
+
+
+@pytest.mark.parametrize("members", [{}, {"a.txt": b"x", "folder/": b"", ".a.json": b"x"}])
+def test_a_zip_without_a_file_to_import_says_so(members: dict[str, bytes]) -> None:
+    assert refusal(zipped(members)).startswith("The zip archive holds no file that ends in .json")
+
+
+def test_members_in_front_of_which_something_else_stands_are_found() -> None:
+    assert contents(b"#!/bin/sh\n" + zipped({"a.json": b"{}"})) == {"a.json": b"{}"}
+
+
+@pytest.mark.timing
+def test_more_members_than_are_opened_are_refused_before_they_are_listed() -> None:
+    names = [f"{number}.json" for number in range(LIMITS.max_members + 1)]
+    assert "more than 40 members" in refusal(zipped(dict.fromkeys(names, b"{}")))
+    assert open_archive(zipped(dict.fromkeys(names[1:], b"{}")), LIMITS)
+    entry = struct.pack(CENTRAL, b"PK\x01\x02", *[0] * 16)
+    end = struct.pack("<4s4H2LH", b"PK\x05\x06", 0, 0, 1, 1, len(entry) * 1_000_000, 0, 0)
+    started = time.monotonic()
+    with pytest.raises(CannotUnpack, match="more than 10,000 members"):
+        open_archive(entry * 1_000_000 + end, WIDE)
+    assert time.monotonic() - started < 10
+
+
+def test_members_that_are_too_large_together_are_refused_unopened() -> None:
+    half = b"{}" * (LIMITS.max_file_bytes // 4)
+    assert open_archive(zipped({"a.json": half, "b.json": half}), LIMITS)
+    assert "File too large" in refusal(zipped({"a.json": half, "b.json": half, "c.json": b"{}"}))
+    open_archive(zipped({"a.json": half, "b.json": half, "c.txt": half}), LIMITS)
+
+
+def test_members_that_overlap_are_refused() -> None:
+    body = zipped({f"{number}.json": b"{}" * 400 for number in range(5)}, zipfile.ZIP_STORED)
+    overlapping = edited(body, compress_size=len(body) - 2_000)
+    assert refusal(overlapping) == "The zip archive is damaged: its members overlap"
+
+
+def test_a_name_that_occurs_twice_is_two_members() -> None:
+    buffer = io.BytesIO(renamed(zipped({"a.json": b"1", "b.json": b"2"}), b"b.json", b"a.json"))
+    archive, members = open_archive(buffer.getvalue(), WIDE)
+    held = [b"".join(iter_inflated(archive, member.info)) for member in members]
+    assert held == [b"1", b"2"]
+
+
+def test_a_damaged_member_is_an_invalid_archive() -> None:
+    archive, members = open_archive(edited(zipped({"a.json": b"{}"}), crc=1), WIDE)
+    with pytest.raises(CannotUnpack) as caught:
+        b"".join(iter_inflated(archive, members[0].info))
+    assert caught.value.refusal.reason is Reason.INVALID_ARCHIVE
+
+
+# Gzip
+
+
+CONTENT = bytes(range(256)) * 2_000
+
+
+def gunzipped(body: bytes) -> bytes:
+    return b"".join(iter_gunzipped(body, WIDE))
+
+
+def ignore(_: Bytes) -> None:
+    """Looks at nothing."""
+
+
+def test_a_stream_is_inflated_in_pieces() -> None:
+    pieces = list(iter_gunzipped(gzipped(CONTENT), WIDE))
+    assert b"".join(pieces) == CONTENT
+    assert max(map(len, pieces)) <= CHUNK_BYTES
+
+
+def test_streams_one_after_the_other_are_one_content_and_zeros_may_follow() -> None:
+    body = gzipped(b"a") + gzipped(b"") + gzipped(CONTENT) + b"\0" * 1_000
+    assert gunzipped(body) == b"a" + CONTENT
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        (b"", "not a gzip file"),
+        (b'{"a":1}', "not a gzip file"),
+        (gzipped(CONTENT)[:-1], "cut short"),
+        (gzipped(CONTENT)[:100], "cut short"),
+        (b"\x1f\x8b", "cut short"),
+        (gzipped(CONTENT) + b"\0\0x", "damaged"),
+        (gzipped(b"a") + b"\x1f\x8b", "cut short"),
+        (gzipped(CONTENT)[:-8] + b"\0" * 8, "damaged"),
+        (gzipped(CONTENT)[:10] + b"\xff" * 100, "damaged"),
+    ],
+)
+def test_what_is_damaged_or_cut_short_is_refused(body: bytes, message: str) -> None:
+    with pytest.raises(CannotUnpack, match=message) as caught:
+        gunzipped(body)
+    assert caught.value.refusal.reason is Reason.INVALID_ARCHIVE
+
+
+def test_any_shorter_beginning_of_a_stream_is_refused() -> None:
+    body = gzipped(CONTENT[:300])
+    for size in range(len(body)):
+        with pytest.raises(CannotUnpack):
+            gunzipped(body[:size])
+
+
+@pytest.mark.timing
+def test_streams_without_number_are_refused() -> None:
+    streams = gzipped(b"")
+    assert gunzipped(streams * WIDE.max_members) == b""
+    started = time.monotonic()
+    with pytest.raises(CannotUnpack, match="more than 10,000 streams"):
+        gunzipped(streams * 1_000_000)
+    assert time.monotonic() - started < 60
+
+
+def test_no_more_is_inflated_than_a_file_may_hold() -> None:
+    taken: list[bytes] = []
+
+    def endless() -> Iterator[bytes]:
+        for chunk in itertools.repeat(b" " * 1_000):
+            taken.append(chunk)
+            yield chunk
+
+    with pytest.raises(CannotUnpack, match="inflated, the limit is 20000 bytes"):
+        collect(endless(), LIMITS, ignore)
+    assert len(taken) == 21
+    assert collect([b" " * 20_000], LIMITS, ignore) == b" " * 20_000
+
+
+def test_the_beginning_is_shown_once_as_soon_as_it_is_longer_than_a_resume() -> None:
+    shown: list[bytes] = []
+    content = collect([b"x" * 1_000] * 5, LIMITS, lambda beginning: shown.append(bytes(beginning)))
+    assert content == b"x" * 5_000
+    assert shown == [b"x" * 3_000]
+    collect([b"x" * 1_000] * 2, LIMITS, lambda beginning: pytest.fail("not longer"))
+
+
+def test_a_gigabyte_in_a_megabyte_costs_no_more_than_the_limit() -> None:
+    body = bomb(b"")
+    assert len(body) < 2 * 1024 * 1024
+    tracemalloc.start()
+    with pytest.raises(CannotUnpack, match="File too large"):
+        collect(iter_gunzipped(body, WIDE), WIDE, ignore)
+    _, peak_bytes = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak_bytes < 1.5 * WIDE.max_file_bytes

@@ -1,0 +1,362 @@
+"""Files that are held for want of a place, and what people ask of held and failed ones."""
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from resumes.store import Store, accounts, asking, counters, importers, ledger, requests
+from resumes.store.accounts import AccountInfo
+from resumes.store.ledger import FileOutcome
+from resumes.store.requests import Action
+from tests.store.conftest import SteppingClock
+from tests.support.inbox.builders import (
+    MakeAccount,
+    MakeImporter,
+    Moment,
+    Told,
+    an_account_with_room_for,
+    counts,
+    die,
+    drop,
+    drop_aged,
+    filed,
+    killing_at,
+    names_below,
+    report_beside,
+    resume_names,
+    set_limit,
+    the_report,
+)
+from tests.support.inbox.packing import gzipped, zipped
+from tests.support.resumes import a_document
+from tests.support.store.builders import an_importer as a_row
+
+
+@pytest.fixture
+def account(store: Store, root: Path, an_importer: MakeImporter) -> AccountInfo:
+    """An account that holds three files and has no place."""
+    account = an_account_with_room_for(store, 0)
+    importer = an_importer(settle_s=0)
+    drop_aged(root, *"012")
+    importer.round()
+    importer.close()
+    assert len(filed(root, "_held")) == 3
+    return account
+
+
+# Order and release
+
+
+def test_what_does_not_fit_is_held_and_released_in_the_order_of_arrival(
+    store: Store, root: Path, an_importer: MakeImporter
+) -> None:
+    account = an_account_with_room_for(store, 2)
+    importer = an_importer()
+    for number in range(5):
+        path = drop(root, f"ana/{9 - number}.json", a_document(str(number)))
+        os.utime(path, ns=(number, number))
+    importer.round()
+    assert resume_names(store, account.id) == ["0", "1"]
+    reports = [path.read_text() for path in (root / "_held").rglob("*.report.json")]
+    assert ['"reason": "quota_reached"' in report for report in reports] == [True] * 3
+    assert importer.summary().held == 3
+    drop(root, "ana/late.json", a_document("late"))
+    set_limit(store, "ana", 4)
+    importer.round()
+    assert resume_names(store, account.id) == ["0", "1", "2", "3"]
+    assert len(filed(root, "_held")) == 2
+    set_limit(store, "ana", None)
+    importer.round()
+    assert resume_names(store, account.id) == ["0", "1", "2", "3", "4", "late"]
+    assert names_below(root / "_held") == []
+    summary = importer.summary()
+    assert (summary.done, summary.held, summary.waiting) == (6, 0, 0)
+    assert counters.list_wrong(store) == []
+    assert {row.outcome for row in ledger.list_files(store)} == {FileOutcome.DONE}
+
+
+def test_the_order_of_arrival_outlives_a_clock_that_is_set_back(
+    store: Store, root: Path, clock: SteppingClock, account: AccountInfo, an_importer: MakeImporter
+) -> None:
+    clock.advance(-6 * 24 * 3_600)
+    drop(root, "ana/late.json", a_document("late"))
+    an_importer(settle_s=0).round()
+    set_limit(store, "ana", None)
+    importer = an_importer(settle_s=0)
+    importer.round()
+    assert resume_names(store, account.id) == ["0", "1", "2", "late"]
+
+
+def test_a_number_that_no_clock_can_have_given_does_not_set_the_order_of_others(
+    store: Store, root: Path, account: AccountInfo, an_importer: MakeImporter
+) -> None:
+    (first, *_) = sorted(filed(root, "_held"))
+    report_beside(first).unlink()
+    first.rename(first.with_name("f" * 24 + first.name[24:]))
+    drop(root, "ana/late.json", a_document("late"))
+    importer = an_importer(settle_s=0)
+    importer.round()
+    names = sorted(path.name for path in filed(root, "_held"))
+    assert [name.startswith("f" * 24) for name in names] == [False, False, False, True]
+    assert [len(name.partition("-")[0]) for name in names] == [24] * 4
+
+
+def test_held_files_of_one_account_are_one_queue_wherever_they_lie(
+    store: Store, root: Path, account: AccountInfo, an_importer: MakeImporter
+) -> None:
+    for path in sorted(filed(root, "_held"))[::2]:
+        for one in (path, report_beside(path)):
+            target = root / "_held" / "her-later-name" / one.name
+            target.parent.mkdir(exist_ok=True)
+            one.rename(target)
+    for name in ("_held/ana/by-hand.json", "_held/ana/notes.txt", "_held/stray.json"):
+        drop(root, name)
+    set_limit(store, "ana", 10)
+    an_importer(settle_s=0).round()
+    assert resume_names(store, account.id) == ["0", "1", "2"]
+    assert names_below(root / "_held") == ["ana/by-hand.json", "ana/notes.txt", "stray.json"]
+
+
+def test_files_held_by_another_importer_meanwhile_are_seen(
+    store: Store, root: Path, account: AccountInfo, an_importer: MakeImporter
+) -> None:
+    importer, other = an_importer(settle_s=0), an_importer(settle_s=0)
+    importer.round()
+    drop(root, "ana/late.json", a_document("late"))
+    other.round()
+    other.close()
+    set_limit(store, "ana", 10)
+    for _ in range(3):
+        importer.round()
+    assert resume_names(store, account.id) == ["0", "1", "2", "late"]
+
+
+def test_without_its_report_a_held_file_is_released_all_the_same(
+    store: Store, root: Path, account: AccountInfo, an_importer: MakeImporter
+) -> None:
+    first, second, _ = sorted(filed(root, "_held"))
+    report_beside(first).unlink()
+    edited = report_beside(second).read_text().replace("ana/1.json", "\\ud800\\u001b[2J.json")
+    report_beside(second).write_text(edited)
+    set_limit(store, "ana", 10)
+    an_importer(settle_s=0).round()
+    assert resume_names(store, account.id) == ["0", "1", "2"]
+    assert all(row.name.isprintable() for row in ledger.list_files(store))
+
+
+def test_a_held_file_under_the_number_of_another_is_a_file_of_its_own(
+    store: Store, root: Path, an_importer: MakeImporter
+) -> None:
+    account = an_account_with_room_for(store, 0)
+    drop(root, "ana/2.json", a_document("first"))
+    importer = an_importer(settle_s=0)
+    importer.round()
+    (held,) = filed(root, "_held")
+    held.with_name(held.name.replace("2.json", "2-copy.json")).write_bytes(a_document("copy"))
+    set_limit(store, "ana", 10)
+    for _ in range(3):
+        importer.round()
+    assert sorted(resume_names(store, account.id)) == ["copy", "first"]
+    assert counts(root, "done") == [2]
+
+
+@pytest.mark.parametrize("name", ["cv.ndjson", "cv.json.gz", "cv.ZIP"])
+def test_files_of_every_kind_are_held_and_released(
+    store: Store, root: Path, an_importer: MakeImporter, name: str
+) -> None:
+    account = an_account_with_room_for(store, 0)
+    body = a_document("1")
+    content = {"cv.json.gz": gzipped(body), "cv.ZIP": zipped({"a.json": body})}.get(name, body)
+    drop(root, f"ana/{name}", content)
+    importer = an_importer(settle_s=0)
+    importer.round()
+    assert counts(root, "held") == [1]
+    set_limit(store, "ana", 1)
+    importer.round()
+    assert resume_names(store, account.id) == ["1"]
+    assert counts(root, "done", "held") == [1, 0]
+
+
+def test_files_of_an_account_that_is_gone_are_not_held_on(
+    store: Store, root: Path, account: AccountInfo, an_importer: MakeImporter
+) -> None:
+    accounts.delete_account(store, "ana")
+    an_importer().round()
+    assert names_below(root / "_held") == []
+    assert len(filed(root, "_failed/account_deleted")) == 3
+
+
+def test_a_held_file_that_somebody_has_open_is_released(
+    store: Store, root: Path, account: AccountInfo, an_importer: MakeImporter
+) -> None:
+    set_limit(store, "ana", 1)
+    with sorted(filed(root, "_held"))[0].open("ab"):
+        importer = an_importer()
+        for _ in range(2):
+            importer.round()
+    assert resume_names(store, account.id) == ["0"]
+
+
+# What people ask for
+
+
+@pytest.fixture
+def failed(root: Path, an_account: MakeAccount, an_importer: MakeImporter) -> Path:
+    """A file of ana's that failed."""
+    an_account()
+    drop(root, "ana/cv.json", b"{}")
+    importer = an_importer(settle_s=0)
+    importer.round()
+    importer.close()
+    (path,) = filed(root, "_failed")
+    return path
+
+
+def ask_for_all(store: Store, action: Action) -> Sequence[ledger.FileRow]:
+    rows = ledger.list_files(store)
+    asking.ask(store, rows, action)
+    return rows
+
+
+def test_a_failed_file_is_tried_again_when_somebody_asks(
+    store: Store, root: Path, told: Told, failed: Path, an_importer: MakeImporter
+) -> None:
+    (row,) = ask_for_all(store, Action.RETRY)
+    importer = an_importer(settle_s=0)
+    drop(root, "ana/other.json", b"{}")
+    failed.write_bytes(a_document("corrected"))
+    importer.round()
+    assert told.outcomes() == {"ana/cv.json": "done", "ana/other.json": "failed"}
+    again = ledger.get_file(store, row.claim_id)
+    assert (again.outcome, again.reason) == (FileOutcome.DONE, None)
+    assert requests.list_requests(store) == []
+    assert the_report(root, "_failed")["file"] == "ana/other.json"
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [("cv.ndjson", b"{}\n{}\n"), ("cv.json.gz", gzipped(b"{}")), ("cv.zip", zipped({}))],
+)
+def test_failed_files_of_every_kind_are_tried_again(
+    store: Store,
+    root: Path,
+    told: Told,
+    ana: AccountInfo,
+    an_importer: MakeImporter,
+    name: str,
+    content: bytes,
+) -> None:
+    drop(root, f"ana/{name}", content)
+    importer = an_importer(settle_s=0)
+    importer.round()
+    before = names_below(root / "_failed")
+    ask_for_all(store, Action.RETRY)
+    importer.round()
+    assert [file.outcome for file in told.files] == [FileOutcome.FAILED] * 2
+    assert names_below(root / "_failed") == before
+    assert requests.list_requests(store) == []
+
+
+def test_a_request_outlives_an_importer_that_was_killed_before_it_took_the_file(
+    store: Store, told: Told, failed: Path, an_importer: MakeImporter
+) -> None:
+    ask_for_all(store, Action.RETRY)
+    die(an_importer(observe=killing_at(Moment.NOTED)))
+    told.files.clear()
+    an_importer().round()
+    assert told.outcomes() == {"ana/cv.json": "failed"}
+    assert requests.list_requests(store) == []
+
+
+@pytest.mark.parametrize("what", ["the file", "its report"])
+def test_a_request_for_a_file_that_is_not_there_says_so(
+    store: Store, failed: Path, an_importer: MakeImporter, what: str
+) -> None:
+    (failed if what == "the file" else report_beside(failed)).unlink()
+    ask_for_all(store, Action.RETRY)
+    an_importer(settle_s=0).round()
+    (row,) = ledger.list_files(store)
+    assert row.outcome is FileOutcome.FAILED
+    assert row.message is not None
+    assert row.message.startswith("Could not retry it: the file is no longer in")
+    assert requests.list_requests(store) == []
+
+
+def test_nothing_is_followed_out_of_the_folder(
+    store: Store, root: Path, tmp_path: Path, told: Told, failed: Path, an_importer: MakeImporter
+) -> None:
+    away = failed.parent.rename(tmp_path / "away")
+    (root / "_failed" / "invalid_resume").symlink_to(away)
+    ask_for_all(store, Action.RETRY)
+    told.files.clear()
+    an_importer(settle_s=0).round()
+    assert told.files == []
+    assert (away / failed.name).exists()
+
+
+def test_a_held_file_that_is_released_too_early_is_held_on(
+    store: Store, root: Path, account: AccountInfo, an_importer: MakeImporter
+) -> None:
+    before = names_below(root / "_held")
+    ask_for_all(store, Action.RELEASE)
+    importer = an_importer()
+    importer.round()
+    assert names_below(root / "_held") == before
+    assert requests.list_requests(store) == []
+    set_limit(store, "ana", 3)
+    importer.round()
+    assert resume_names(store, account.id) == ["0", "1", "2"]
+
+
+def test_a_held_file_that_is_gone_is_answered(
+    store: Store, root: Path, account: AccountInfo, an_importer: MakeImporter
+) -> None:
+    rows = ask_for_all(store, Action.RELEASE)
+    for path in filed(root, "_held"):
+        path.unlink()
+    an_importer().round()
+    assert requests.list_requests(store) == []
+    assert "no longer in" in (ledger.get_file(store, rows[0].claim_id).message or "")
+
+
+# A folder that was moved
+
+
+def test_a_request_is_answered_where_the_folder_was_moved_to(
+    store: Store, root: Path, failed: Path, an_importer: MakeImporter
+) -> None:
+    (row,) = ask_for_all(store, Action.RETRY)
+    moved = root.rename(root.with_name("moved"))
+    (moved / failed.relative_to(root)).write_bytes(a_document("Ada"))
+    an_importer(settle_s=0, at=moved).round()
+    again = ledger.get_file(store, row.claim_id)
+    assert (again.outcome, again.root) == (FileOutcome.DONE, str(moved))
+    assert requests.list_requests(store) == []
+
+
+def test_what_is_not_in_this_folder_is_left_to_the_importer_of_the_other(
+    store: Store, root: Path, account: AccountInfo, an_importer: MakeImporter
+) -> None:
+    rows = ask_for_all(store, Action.RELEASE)
+    other = root.with_name("other")
+    other.mkdir()
+    importer = an_importer(at=other)
+    for _ in range(2):
+        importer.round()
+    assert len(requests.list_requests(store)) == len(rows)
+    assert ledger.list_files(store) == rows
+
+
+def test_a_file_whose_folder_somebody_watches_is_left_to_that_one(
+    store: Store, root: Path, account: AccountInfo, an_importer: MakeImporter
+) -> None:
+    set_limit(store, "ana", None)
+    rows = ask_for_all(store, Action.RELEASE)
+    importers.announce(store, a_row(root=str(root)))
+    moved = root.rename(root.with_name("moved"))
+    for path in filed(moved, "_held"):
+        path.rename(path.with_name(f"x{path.name}"))
+    an_importer(at=moved).round()
+    assert len(requests.list_requests(store)) == len(rows)

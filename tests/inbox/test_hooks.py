@@ -1,0 +1,443 @@
+"""The command that runs after each batch of files, and what it is told."""
+
+import json
+import logging
+import os
+import signal
+import stat
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from importer import hook_batches, hooks, shell
+from importer.hook_batches import HookBatch, listed
+from importer.hooks import Hook
+from importer.shell import KEPT_BYTES, Ending
+from importer.telling import FileReport
+from resumes.store.ledger import FileOutcome
+from tests.support.inbox.builders import wait_until
+
+# Running it
+
+
+def a_report(name: str = "ana/cv.json", **fields: Any) -> FileReport:
+    """A file that is done, unless told otherwise."""
+    values: dict[str, Any] = {
+        "account": "ana",
+        "outcome": FileOutcome.DONE,
+        "reason": None,
+        "message": None,
+        "filed_as": Path("/drop/_done/2026-01-01/cv-0123abcd.json"),
+        "resume_id": "2" * 24,
+        "warnings": 0,
+    }
+    return FileReport(name=name, **(values | fields))
+
+
+MakeHook = Callable[..., Hook]
+
+
+@pytest.fixture
+def told() -> list[str]:
+    """What a hook told."""
+    return []
+
+
+@pytest.fixture
+def a_hook(root: Path, told: list[str]) -> Iterator[MakeHook]:
+    """Makes hooks that do not wait long, for files or at the end: `a_hook("echo", timeout_s=1)`."""
+    made = []
+
+    def make(command: str, **options: Any) -> Hook:
+        hook = Hook(
+            command, root, tell=told.append, **({"quiet_s": 0.05, "stop_wait_s": 0.3} | options)
+        )
+        made.append(hook)
+        return hook
+
+    yield make
+    for hook in made:
+        hook.finish(is_set())
+
+
+def is_set() -> threading.Event:
+    """An event that is set."""
+    stop = threading.Event()
+    stop.set()
+    return stop
+
+
+def lines(path: Path) -> list[str]:
+    """The lines of a file, which may not be there yet."""
+    return path.read_text().splitlines() if path.exists() else []
+
+
+def test_it_runs_once_for_a_batch_with_its_counts(
+    a_hook: MakeHook, root: Path, tmp_path: Path, told: list[str]
+) -> None:
+    out = tmp_path / "out"
+    hook = a_hook(
+        'echo "$RESUMES_IMPORT_DONE $RESUMES_IMPORT_FAILED $RESUMES_IMPORT_ROOT '
+        f'$(wc -l < "$RESUMES_IMPORT_BATCH")" >> {out}'
+    )
+    hook.note(a_report())
+    hook.note(a_report(outcome=FileOutcome.FAILED))
+
+    wait_until(lambda: bool(lines(out)))
+    hook.note(a_report())
+    wait_until(lambda: len(lines(out)) == 2)
+    hook.finish(threading.Event())
+
+    assert lines(out) == [f"1 1 {root} 2", f"1 0 {root} 1"]
+    assert told == []
+
+
+def test_it_runs_while_files_keep_coming(a_hook: MakeHook, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    hook = a_hook(f"echo run >> {out}", quiet_s=3_600, longest_s=0.1)
+    hook.note(a_report())
+    wait_until(lambda: bool(lines(out)))
+
+
+def test_what_comes_during_a_run_is_in_the_next_and_no_two_run_at_once(
+    a_hook: MakeHook, tmp_path: Path
+) -> None:
+    out, go = tmp_path / "out", tmp_path / "go"
+    hook = a_hook(
+        f'echo "begin $RESUMES_IMPORT_DONE" >> {out}; while [ ! -e {go} ]; do sleep 0.02; done; '
+        f"echo end >> {out}"
+    )
+    hook.note(a_report())
+    wait_until(lambda: lines(out) == ["begin 1"])
+    for _ in range(3):
+        hook.note(a_report())
+    go.touch()
+    wait_until(lambda: len(lines(out)) == 4)
+
+    assert lines(out) == ["begin 1", "end", "begin 3", "end"]
+
+
+def test_without_files_it_never_runs(a_hook: MakeHook, tmp_path: Path) -> None:
+    a_hook(f"touch {tmp_path}/ran").finish(threading.Event())
+    assert not (tmp_path / "ran").exists()
+
+
+def test_the_last_batch_is_run_before_the_end(a_hook: MakeHook, tmp_path: Path) -> None:
+    hook = a_hook(f"sleep 0.2; touch {tmp_path}/ran", quiet_s=3_600)
+    hook.note(a_report())
+    hook.finish(threading.Event())
+    assert (tmp_path / "ran").exists()
+
+
+@pytest.mark.timing
+def test_when_stopped_it_has_a_moment_and_is_then_ended(
+    a_hook: MakeHook, tmp_path: Path, told: list[str]
+) -> None:
+    hook = a_hook(f"touch {tmp_path}/began; trap '' TERM; sleep 60; touch {tmp_path}/ended")
+    hook.note(a_report())
+    wait_until((tmp_path / "began").exists)
+    hook.note(a_report())
+    began = time.monotonic()
+
+    hook.finish(is_set())
+
+    assert time.monotonic() - began < 3
+    assert not (tmp_path / "ended").exists()
+    wait_until(lambda: bool(told))
+    assert told == [
+        "The command of --on-import was ended with the importer, before it was done. "
+        "Imports are not affected"
+    ]
+    assert not [one for one in threading.enumerate() if one.name == "on-import"]
+
+
+def test_a_stop_during_the_last_run_ends_that_too(a_hook: MakeHook, tmp_path: Path) -> None:
+    hook = a_hook(f"touch {tmp_path}/began; sleep 60")
+    hook.note(a_report())
+    wait_until((tmp_path / "began").exists)
+    stop = threading.Event()
+    finishing = threading.Thread(target=hook.finish, args=[stop])
+    finishing.start()
+    assert finishing.is_alive()
+
+    stop.set()
+
+    finishing.join(60)
+    assert not finishing.is_alive()
+
+
+def test_a_failure_is_told_once_and_again_when_it_changes(
+    a_hook: MakeHook, tmp_path: Path, told: list[str]
+) -> None:
+    status, runs = tmp_path / "status", tmp_path / "runs"
+    hook = a_hook(
+        f"code=$(cat {status}); echo run >> {runs}; echo >&2; "
+        "printf 'no \\033[31mway\\n' >&2; exit $code"
+    )
+    for count, code in enumerate(["3", "3", "4", "0", "0", "4"], start=1):
+        status.write_text(code)
+        hook.note(a_report())
+        wait_until(lambda: len(lines(runs)) == count)  # noqa: B023  (asked for at once)
+    hook.finish(threading.Event())
+
+    assert told == [
+        'The command of --on-import failed with exit code 3: "no \\x1b[31mway". '
+        "Imports are not affected. Mend the command; the log has what it printed",
+        'The command of --on-import failed with exit code 4: "no \\x1b[31mway". '
+        "Imports are not affected. Mend the command; the log has what it printed",
+        "The command of --on-import works again",
+        'The command of --on-import failed with exit code 4: "no \\x1b[31mway". '
+        "Imports are not affected. Mend the command; the log has what it printed",
+    ]
+
+
+def test_one_that_hangs_is_killed_and_the_next_batch_has_its_run(
+    a_hook: MakeHook, tmp_path: Path, told: list[str]
+) -> None:
+    hook = a_hook(
+        f"[ -e {tmp_path}/began ] && exit 0; touch {tmp_path}/began; sleep 60", timeout_s=0.2
+    )
+    hook.note(a_report())
+    wait_until(lambda: len(told) == 1)
+    hook.note(a_report())
+    wait_until(lambda: len(told) == 2)
+
+    assert told == [
+        "The command of --on-import did not end within 0.2 s and was killed. Imports are not "
+        "affected. Let it start in the background what takes long",
+        "The command of --on-import works again",
+    ]
+
+
+def test_a_signal_and_a_command_that_cannot_start_are_told(
+    a_hook: MakeHook, told: list[str]
+) -> None:
+    for command in ("kill -9 $$", "x" * 10_000_000, "echo \0"):
+        hook = a_hook(command)
+        hook.note(a_report())
+        hook.finish(threading.Event())
+
+    begin = "The command of --on-import"
+    assert told[0].startswith(f"{begin} was killed by signal 9. ")
+    assert told[1].startswith(f"{begin} could not be run: Argument list too long. ")
+    assert told[2].startswith(f"{begin} could not be run: embedded null byte. ")
+
+
+def test_what_it_prints_is_logged_within_bounds(
+    a_hook: MakeHook, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, "resumes.importer")
+    hook = a_hook(
+        "echo complaint >&2; i=0; while [ $i -lt 150 ]; do echo line $i; i=$((i+1)); done"
+    )
+    hook.note(a_report())
+    hook.finish(threading.Event())
+
+    logged = [record.getMessage() for record in caplog.records]
+    assert logged[0] == "on-import: line 0"
+    assert len(logged) == hooks.MAX_LOGGED_LINES + 1
+    assert logged[-1] == "on-import: … and 51 more lines"
+
+
+@pytest.mark.timing
+def test_noting_never_waits_for_the_command(a_hook: MakeHook, tmp_path: Path) -> None:
+    hook = a_hook(f"touch {tmp_path}/began; sleep 60")
+    hook.note(a_report())
+    wait_until((tmp_path / "began").exists)
+
+    began = time.monotonic()
+    for _ in range(1_000):
+        hook.note(a_report())
+
+    assert time.monotonic() - began < 5
+
+
+# What it is told
+
+
+def a_batch(*reports: FileReport) -> HookBatch:
+    """A batch of files that came at the same moment."""
+    batch = HookBatch()
+    for report in reports:
+        batch.add(report, 100.0)
+    return batch
+
+
+def test_it_is_due_when_it_was_quiet_or_has_lasted_long_enough() -> None:
+    batch = HookBatch()
+    batch.add(a_report(), 100.0)
+    assert batch.due_at(2, 30) == 102
+    batch.add(a_report(), 101.5)
+    assert batch.due_at(2, 30) == 103.5
+    batch.add(a_report(), 129.0)
+    assert batch.due_at(2, 30) == 130
+
+
+def test_counts_accounts_and_places_are_in_the_environment(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("RESUMES_HOME", "/srv/resumes")
+    batch = a_batch(
+        a_report(account="bo"),
+        a_report(),
+        a_report(outcome=FileOutcome.FAILED),
+        a_report(outcome=FileOutcome.HELD),
+    )
+
+    environment = batch.environment(Path("/drop"), "/tmp/list")
+
+    assert {name: value for name, value in environment.items() if "_IMPORT_" in name} == {
+        "RESUMES_IMPORT_DONE": "2",
+        "RESUMES_IMPORT_FAILED": "1",
+        "RESUMES_IMPORT_DUPLICATE": "0",
+        "RESUMES_IMPORT_HELD": "1",
+        "RESUMES_IMPORT_ROOT": "/drop",
+        "RESUMES_IMPORT_ACCOUNTS": "ana,bo",
+        "RESUMES_IMPORT_BATCH": "/tmp/list",
+    }
+    assert environment["RESUMES_HOME"] == "/srv/resumes"
+    assert environment["PATH"] == os.environ["PATH"]
+
+
+def test_an_account_that_no_account_can_be_is_not_named() -> None:
+    # A journal in `.work` may have been edited to name anything.
+    batch = a_batch(a_report(account="$(id)"), a_report(account=""), a_report(account="a,b"))
+    assert batch.environment(Path("/"), "")["RESUMES_IMPORT_ACCOUNTS"] == ""
+
+
+def test_the_list_has_a_line_for_each_file_and_its_owner_alone_may_read_it() -> None:
+    failed = a_report(
+        "ana/\\x1b\u202e.json",
+        outcome=FileOutcome.FAILED,
+        reason="invalid_json",
+        message='Invalid "JSON"\n',
+        filed_as=Path(os.fsdecode(b"/drop/\xff/x.json")),
+        resume_id=None,
+        warnings=2,
+    )
+    with listed(a_batch(a_report(), failed)) as path:
+        content = Path(path).read_text(encoding="ascii")
+        assert stat.S_IMODE(Path(path).stat().st_mode) == 0o600
+    assert not Path(path).exists()
+
+    first, second = map(json.loads, content.splitlines())
+    assert first == {
+        "account": "ana",
+        "name": "ana/cv.json",
+        "outcome": "done",
+        "reason": None,
+        "message": None,
+        "filed_as": "/drop/_done/2026-01-01/cv-0123abcd.json",
+        "resume_id": "2" * 24,
+        "warnings": 0,
+    }
+    assert second["message"] == 'Invalid "JSON"\n'
+    assert os.fsencode(second["filed_as"]) == b"/drop/\xff/x.json"
+
+
+def test_a_list_that_would_be_too_long_ends_with_how_many_more_there_were() -> None:
+    for reports, kept in (
+        ([a_report()] * (hook_batches.MAX_FILES + 2), hook_batches.MAX_FILES),
+        ([a_report("n" * (hook_batches.MAX_CHARS // 2))] * 5, 2),
+    ):
+        batch = a_batch(*reports)
+        listed_lines = list(batch.iter_lines())
+        assert len(listed_lines) == kept + 1
+        assert json.loads(listed_lines[-1]) == {"omitted": len(reports) - kept}
+        environment = batch.environment(Path("/"), "")
+        assert environment["RESUMES_IMPORT_DONE"] == str(len(reports))
+
+
+def test_names_of_accounts_are_bounded() -> None:
+    many = hook_batches.MAX_ACCOUNTS + 2
+    batch = a_batch(*(a_report(account=f"a{number}") for number in range(many)))
+    names = batch.environment(Path("/"), "")["RESUMES_IMPORT_ACCOUNTS"].split(",")
+    assert len(names) == hook_batches.MAX_ACCOUNTS
+
+
+# As a process
+
+
+def run(
+    command: str,
+    *,
+    timeout_s: float = 10,
+    kill_after_s: float = 5,
+    cut_off: threading.Event | None = None,
+) -> Ending:
+    """How the command ended, in our own environment."""
+    return shell.run(
+        command,
+        os.environ,
+        timeout_s=timeout_s,
+        kill_after_s=kill_after_s,
+        cut_off=cut_off or threading.Event(),
+    )
+
+
+def is_alive(pid_file: Path) -> bool:
+    """Whether the process with the number in the file runs, and is no mere entry of a dead one."""
+    state = Path(f"/proc/{pid_file.read_text().strip()}/stat")
+    try:
+        return state.read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def test_it_gets_the_environment_it_is_given_and_nothing_to_read() -> None:
+    ending = shell.run('cat; echo "$WHO"', {"WHO": "Ada"}, timeout_s=10, cut_off=threading.Event())
+    assert ending == Ending(0, b"Ada\n", b"")
+
+
+def test_it_has_a_session_of_its_own() -> None:
+    session = int(run('cut -d" " -f6 /proc/$$/stat').output)
+    assert session != os.getsid(0)
+
+
+def test_only_the_beginning_of_what_it_prints_is_kept_and_it_never_blocks() -> None:
+    ending = run("head -c 1000000 /dev/zero; head -c 1000000 /dev/zero >&2; exit 7")
+    assert ending.exit_status == 7
+    assert (len(ending.output), len(ending.errors)) == (KEPT_BYTES, KEPT_BYTES)
+
+
+def test_one_that_does_not_end_is_killed_with_all_that_it_started(tmp_path: Path) -> None:
+    pids = [tmp_path / "shell", tmp_path / "child"]
+    ending = run(f"echo $$ > {pids[0]}; sleep 600 & echo $! > {pids[1]}; wait", timeout_s=0.3)
+
+    assert ending.exit_status is None
+    wait_until(lambda: not any(map(is_alive, pids)))
+
+
+def test_one_that_does_not_listen_is_killed_too(tmp_path: Path) -> None:
+    pid = tmp_path / "pid"
+    command = f"trap 'echo no' TERM; echo $$ > {pid}; while :; do sleep 0.05; done"
+
+    ending = run(command, timeout_s=0.3, kill_after_s=0.2)
+
+    assert (ending.exit_status, ending.output) == (None, b"no\n")
+    assert not is_alive(pid)
+
+
+def test_what_it_leaves_in_the_background_is_not_waited_for(tmp_path: Path) -> None:
+    pid = tmp_path / "pid"
+
+    ending = run(f"sleep 600 & echo $! > {pid}; echo done")
+
+    assert (ending.exit_status, ending.output) == (0, b"done\n")
+    assert is_alive(pid)
+    os.kill(int(pid.read_text()), signal.SIGKILL)
+
+
+def test_a_command_may_close_its_streams() -> None:
+    assert run("exec >&- 2>&-; sleep 0.1; exit 4") == Ending(4, b"", b"")
+
+
+def test_none_of_our_files_is_open_in_it(tmp_path: Path) -> None:
+    with (tmp_path / "lease").open("w") as lease:
+        os.set_inheritable(lease.fileno(), True)
+        listing = run("ls -l /proc/$$/fd").output
+    assert b"lease" not in listing

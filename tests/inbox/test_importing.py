@@ -1,0 +1,397 @@
+"""Files of one resume: what is imported, what is left, and what is told of it."""
+
+import os
+import socket
+from pathlib import Path
+
+import pytest
+
+from importer.changes import Changes
+from importer.rounds import Importer
+from resumes.analyzer import Format
+from resumes.store import Store, accounts, ledger, listing
+from resumes.store.accounts import AccountInfo
+from resumes.store.ledger import FileOutcome
+from tests.inbox.conftest import Drain
+from tests.support.inbox.builders import (
+    FakeMonotonic,
+    MakeAccount,
+    MakeImporter,
+    Moment,
+    Told,
+    an_account_with_room_for,
+    drop,
+    drop_aged,
+    during,
+    filed,
+    is_tidy,
+    names_below,
+    resume_names,
+    the_report,
+)
+from tests.support.resumes import a_document
+
+
+def mark(importer: Importer, *names: str) -> None:
+    """Events came from these parts of ROOT."""
+    changes = Changes()
+    for name in names:
+        changes.mark(name)
+    importer.mark(changes.take())
+
+
+# One file
+
+
+def test_a_whole_resume_is_imported_at_once(
+    store: Store, root: Path, told: Told, ana: AccountInfo, an_importer: MakeImporter
+) -> None:
+    drop(root, "ana/sub/cv.json", a_document("Ada"))
+    assert an_importer().round() == 1
+    (file,) = told.files
+    assert (file.account, file.name, file.outcome) == ("ana", "ana/sub/cv.json", FileOutcome.DONE)
+    (entry,) = listing.list_page(store, ana.id).entries
+    assert (entry.name, file.resume_id) == ("Ada", entry.id)
+    assert Path(file.filed_as).read_bytes() == a_document("Ada")
+    assert names_below(root / "ana") == []
+    (row,) = ledger.list_files(store)
+    assert (row.name, row.outcome) == ("ana/sub/cv.json", FileOutcome.DONE)
+    assert (row.claim_id, row.root) == (file.claim_id, str(root))
+
+
+def test_a_json_resume_is_one_too(
+    store: Store, root: Path, ana: AccountInfo, an_importer: MakeImporter
+) -> None:
+    drop(root, "ana/cv.json", b'{"basics": {"name": "Ada"}, "work": []}')
+    an_importer().round()
+    assert resume_names(store, ana.id) == ["Ada"]
+
+
+def test_a_refused_file_gets_a_report_and_a_row(
+    store: Store, root: Path, told: Told, ana: AccountInfo, an_importer: MakeImporter
+) -> None:
+    drop(root, "ana/cv.json", b'{"header": {}, "sections": 5}')
+    an_importer(settle_s=0).round()
+    report = the_report(root, "_failed/invalid_resume")
+    (row,) = ledger.list_files(store)
+    told_in_report = (report["reason"], report["message"], report["path"])
+    assert (row.reason, row.message, row.path) == told_in_report
+    assert report["file"] == "ana/cv.json"
+    assert told.files[0].reason == "invalid_resume"
+
+
+def test_a_file_over_the_limit_is_refused_after_settling(
+    root: Path, told: Told, monotonic: FakeMonotonic, ana: AccountInfo, an_importer: MakeImporter
+) -> None:
+    os.truncate(drop(root, "ana/large.json", a_document()), 50_000_000)
+    importer = an_importer(settle_s=5, format=Format(max_bytes=1_000_000), max_file_bytes=2_000_000)
+    importer.round()
+    assert told.files == []
+    monotonic.advance(5)
+    importer.round()
+    report = the_report(root, "_failed/too_large")
+    assert "2000000 bytes" in report["message"]
+    assert report["size_bytes"] == 50_000_000
+
+
+def test_one_resume_that_is_too_large_is_refused_in_the_words_of_the_api(
+    root: Path, ana: AccountInfo, an_importer: MakeImporter
+) -> None:
+    drop(root, "ana/large.json", a_document(filler="x" * 500))
+    an_importer(settle_s=0, format=Format(max_bytes=300)).round()
+    report = the_report(root, "_failed/too_large")
+    assert report["message"] == "Resume too large: the limit is 300 bytes"
+
+
+def test_a_fault_of_ours_is_an_internal_error_of_that_file_alone(
+    store: Store,
+    root: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    an_account: MakeAccount,
+    an_importer: MakeImporter,
+) -> None:
+    def broken(body: bytes, *_: object) -> object:
+        if b"broken" in body:
+            raise RuntimeError("a fault")
+        return parse(body)
+
+    from resumes import analyzer
+
+    parse = analyzer.parse_imported
+    account = an_account()
+    for name in ("1", "broken", "2"):
+        drop(root, f"ana/{name}.json", a_document(name))
+    with monkeypatch.context() as patch:
+        patch.setattr("resumes.analyzer.parse_imported", broken)
+        an_importer(settle_s=0).round()
+    assert sorted(resume_names(store, account.id)) == ["1", "2"]
+    report = the_report(root, "_failed/internal_error")
+    assert report["message"].split()[2].rstrip(";") in caplog.text
+    assert "RuntimeError: a fault" in caplog.text
+
+
+def test_one_file_that_the_store_cannot_take_does_not_fail_its_batch(
+    store: Store,
+    root: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    an_account: MakeAccount,
+    an_importer: MakeImporter,
+) -> None:
+    from resumes import analyzer
+
+    def strange(body: bytes, *_: object) -> object:
+        resume = parse(body)
+        return resume._replace(title="\ud800") if resume.name == "strange" else resume
+
+    parse = analyzer.parse_imported
+    account = an_account()
+    drop_aged(root, "1", "strange", "2")
+    with monkeypatch.context() as patch:
+        patch.setattr("resumes.analyzer.parse_imported", strange)
+        an_importer().round()
+    assert resume_names(store, account.id) == ["1", "2"]
+    rows = {row.name: row.reason for row in ledger.list_files(store)}
+    assert rows["ana/strange.json"] == the_report(root, "_failed")["reason"] == "internal_error"
+
+
+# Names, and what is no file to import
+
+
+IMPORTED = ["1.JSON", "deep/er/2.Json", "_done/3.json", "_4.json"]
+IGNORED = [
+    *(".a.json", "._a.json", "a.json.part", "a.json.tmp", "a.json~", "a.json.crdownload"),
+    *("a.json.FILEPART", "a.txt", "json", "a.csv.zip~"),
+]
+NOT_LOOKED_INTO = [".hidden/a.json", "@eaDir/a.json", "x/__MACOSX/a.json", "poses.json/a.json"]
+
+
+def test_names_decide_what_is_imported(
+    root: Path, told: Told, ana: AccountInfo, an_importer: MakeImporter
+) -> None:
+    for name in (*IMPORTED, *IGNORED, *NOT_LOOKED_INTO):
+        drop(root, f"ana/{name}")
+    importer = an_importer(settle_s=0)
+    importer.round()
+    assert sorted(told.outcomes()) == sorted(f"ana/{name}" for name in IMPORTED)
+    assert importer.summary().ignored == len(IGNORED) + len(NOT_LOOKED_INTO)
+    assert names_below(root / "ana") == sorted([*IGNORED, *NOT_LOOKED_INTO])
+
+
+def test_what_is_no_file_is_left_untouched_and_links_are_not_followed(
+    root: Path, told: Told, ana: AccountInfo, an_importer: MakeImporter
+) -> None:
+    target = drop(root.parent, "outside/secret.json")
+    (root / "ana").mkdir()
+    (root / "ana/link.json").symlink_to(target)
+    (root / "ana/folder").symlink_to(target.parent)
+    (root / "ana/dangling.json").symlink_to("nowhere")
+    (root / "bo").symlink_to(target.parent)
+    os.mkfifo(root / "ana/pipe.json")
+    with socket.socket(socket.AF_UNIX) as unix:
+        unix.bind(str(root / "ana/s.json"))
+        importer = an_importer(settle_s=0)
+        importer.round()
+    assert told.files == []
+    assert importer.summary().ignored == 6
+    assert target.exists()
+
+
+@pytest.mark.parametrize("kind", ["a link", "below a link", "a file"])
+def test_what_took_a_folders_place_after_the_look_is_not_followed(
+    store: Store, root: Path, tmp_path: Path, ana: AccountInfo, an_importer: MakeImporter, kind: str
+) -> None:
+    drop(root, "ana/sub/cv.json", a_document("inside"))
+    theirs = drop(tmp_path / "elsewhere", "sub/cv.json", a_document("outside"))
+    top = root / "ana" if kind == "below a link" else root / "ana/sub"
+
+    def replace() -> None:
+        if top.is_symlink() or not top.is_dir():
+            return
+        top.rename(tmp_path / "gone")
+        if kind == "a file":
+            top.touch()
+        else:
+            top.symlink_to(tmp_path / "elsewhere" / ("" if kind == "below a link" else "sub"))
+
+    importer = an_importer(settle_s=0, observe=during(Moment.NOTED, replace))
+    for _ in range(2):
+        importer.round()
+    assert resume_names(store, ana.id) == []
+    assert theirs.read_bytes() == a_document("outside")
+
+
+def test_files_that_lie_under_names_of_ours_are_nobody_s(
+    root: Path, told: Told, ana: AccountInfo, an_importer: MakeImporter
+) -> None:
+    for name in ("_done/2027-01-15/3.json", "_later.json", "_failed/x/4.json", "_other/5.json"):
+        drop(root, name)
+    importer = an_importer(account="ana", settle_s=0)
+    importer.round()
+    assert told.files == []
+
+
+# Whose files they are
+
+
+def test_files_that_nobody_owns_are_told_of_once_and_imported_as_soon_as_somebody_does(
+    root: Path, told: Told, an_account: MakeAccount, an_importer: MakeImporter
+) -> None:
+    drop(root, "bo/1.json")
+    drop(root, "2.json")
+    (root / "empty").mkdir()
+    importer = an_importer(settle_s=0)
+    for _ in range(2):
+        importer.round()
+    assert told.files == []
+    assert len(told.notices) == 2
+    assert "--account" in told.notices[0]
+    assert '"bo" names no account' in told.notices[1]
+    assert importer.summary().waiting == 2
+    an_account("bo")
+    importer.round()
+    assert told.outcomes() == {"bo/1.json": "done"}
+    assert (root / "2.json").exists()
+
+
+def test_files_in_root_wait_for_the_chosen_account(
+    root: Path, told: Told, an_account: MakeAccount, an_importer: MakeImporter
+) -> None:
+    drop(root, "1.json")
+    importer = an_importer(account="bo")
+    importer.round()
+    assert 'no account "bo"' in told.notices[0]
+    an_account("bo")
+    importer.round()
+    assert [(file.account, file.name) for file in told.files] == [("bo", "1.json")]
+
+
+def test_an_account_that_goes_leaves_its_folder_untouched(
+    store: Store, root: Path, told: Told, ana: AccountInfo, an_importer: MakeImporter
+) -> None:
+    importer = an_importer()
+    drop(root, "ana/1.json")
+    importer.round()
+    accounts.delete_account(store, "ana", with_resumes=True)
+    drop(root, "ana/2.json")
+    importer.round()
+    assert (root / "ana/2.json").exists()
+    assert '"ana" names no account' in told.notices[0]
+
+
+# Order, batches and what it comes to
+
+
+def test_the_oldest_file_comes_first(
+    store: Store, root: Path, ana: AccountInfo, an_importer: MakeImporter
+) -> None:
+    drop_aged(root, *"30214")
+    an_importer(batch_files=2).round()
+    assert resume_names(store, ana.id) == list("30214")
+
+
+def test_accounts_take_turns_within_a_batch(
+    root: Path, told: Told, an_account: MakeAccount, an_importer: MakeImporter
+) -> None:
+    for name in ("ana", "bo"):
+        an_account(name)
+    for number in range(5):
+        drop(root, f"ana/{number}.json")
+    drop(root, "bo/0.json")
+    an_importer(batch_files=4).turn()
+    assert "bo/0.json" in told.outcomes()
+    assert len(told.files) == 4
+
+
+@pytest.mark.parametrize("full", [{"batch_files": 3}, {"batch_bytes": 1}])
+def test_a_batch_is_full_with_files_or_with_bytes(
+    root: Path, ana: AccountInfo, an_importer: MakeImporter, full: dict[str, int]
+) -> None:
+    commits: list[int] = []
+    for number in range(7):
+        drop(root, f"ana/{number}.json")
+    an_importer(observe=during(Moment.COMMITTED, lambda: commits.append(1)), **full).round()
+    assert len(commits) == (3 if "batch_files" in full else 7)
+    assert len(filed(root, "_done")) == 7
+
+
+def test_the_summary_accounts_for_every_file(store: Store, root: Path, drain: Drain) -> None:
+    an_account_with_room_for(store, 5)
+    for number in range(7):
+        drop(root, f"ana/{number}.json")
+    drop(root, "ana/again.json", (root / "ana/6.json").read_bytes())
+    drop(root, "ana/bad.json", b"{}")
+    drop(root, "ana/notes.txt")
+    drop(root, "nobody/1.json")
+    summary = drain()
+    assert (summary.done, summary.failed) == (5, 1)
+    assert summary.duplicate + summary.held == 3
+    assert (summary.ignored, summary.waiting) == (1, 1)
+
+
+def test_the_progress_counts_what_is_left(
+    root: Path, ana: AccountInfo, an_importer: MakeImporter
+) -> None:
+    sizes_bytes = [len(drop(root, f"ana/{n}.json").read_bytes()) for n in range(5)]
+    drop(root, "ana/cut.json", b"{")
+    os.utime(root / "ana/cut.json", ns=(0, 0))
+    importer = an_importer(batch_files=3)
+    assert importer.progress().waiting == 0
+    importer.turn()
+    progress = importer.progress()
+    assert (progress.done, progress.waiting, progress.is_complete) == (2, 4, True)
+    assert progress.waiting_bytes == sum(sizes_bytes[2:]) + 1
+    importer.turn()
+    progress = importer.progress()
+    assert (progress.done, progress.waiting, progress.waiting_bytes) == (5, 1, 1)
+
+
+# When folders are looked through
+
+
+def test_a_folder_is_looked_through_again_after_the_interval(
+    root: Path, told: Told, monotonic: FakeMonotonic, ana: AccountInfo, an_importer: MakeImporter
+) -> None:
+    (root / "ana").mkdir()
+    importer = an_importer(scan_s=2)
+    importer.turn()
+    drop(root, "ana/1.json")
+    importer.turn()
+    assert told.files == []
+    assert 0 < importer.wait_s() <= 2
+    monotonic.advance(2)
+    importer.turn()
+    assert told.outcomes() == {"ana/1.json": "done"}
+
+
+def test_a_folder_that_is_heard_of_is_looked_for_at_once(
+    root: Path, told: Told, ana: AccountInfo, an_importer: MakeImporter
+) -> None:
+    importer = an_importer(scan_s=600)
+    importer.turn()
+    assert importer.folders == []
+    drop(root, "ana/1.json")
+    mark(importer, "ana")
+    assert importer.wait_s() == 0
+    importer.turn()
+    importer.turn()
+    assert importer.folders == ["ana"]
+    assert told.outcomes() == {"ana/1.json": "done"}
+    assert importer.wait_s() > 0
+
+
+def test_an_importer_whose_folder_was_emptied_goes_on(
+    root: Path, told: Told, ana: AccountInfo, an_importer: MakeImporter
+) -> None:
+    importer = an_importer()
+    importer.round()
+    with drop(root, "ana/0.json").open("r+b"):
+        importer.round()
+        for path in sorted(root.rglob("*"), reverse=True):
+            path.rmdir() if path.is_dir() else path.unlink()
+    drop(root, "ana/1.json")
+    importer.round()
+    assert told.outcomes() == {"ana/1.json": "done"}
+    assert importer.summary().waiting == 0
+    importer.close()
+    assert is_tidy(root)

@@ -1,0 +1,342 @@
+"""Files of several resumes that are JSON: arrays, and a value a line."""
+
+import json
+import time
+from typing import Any
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from importer.arrays import MAX_DEPTH, is_value, iter_items
+from importer.contents import check_beginning, unpack_content
+from importer.lines import looks_like_lines, unpack_lines
+from importer.outcomes import Refusal
+from importer.parts import Bytes, CannotUnpack, Part
+from resumes.errors import InvalidJson
+from resumes.reasons import Reason
+from tests.support.inbox.packing import LIMITS, WIDE, gzipped
+
+# Arrays
+
+
+MIB = 1024 * 1024
+LONG = 64 * MIB
+ARRAY_LIMIT_S = 120.0
+"""For texts of 64 MiB; what is not linear takes hours."""
+
+TOKENS = [
+    *("[", "]", "{", "}", ",", ":", '"', "\\", '"a"', '"\\n"', '"\\u00e9"', '"\\ud800"', '"\\x"'),
+    *(
+        "1",
+        "-0.5e+3",
+        "0",
+        "01",
+        "1.",
+        "-",
+        "true",
+        "null",
+        "nul",
+        "NaN",
+        " ",
+        "\n",
+        "\x00",
+        "\xa0",
+    ),
+    *("[]", "{}", "[1]", '{"a":1}', '"k":', '"k":[', '{"k":{"a":[1]}}'),
+]
+
+
+def is_json(text: bytes) -> bool:
+    """What the standard library says, for text that is ASCII or Latin-1 in strings."""
+
+    def refuse(constant: str) -> None:
+        raise ValueError(constant)
+
+    try:
+        json.loads(text.decode("latin-1"), parse_constant=refuse)
+    except ValueError:
+        return False
+    return True
+
+
+def items(text: bytes) -> list[bytes]:
+    return [text[begin:end] for begin, end in iter_items(text)]
+
+
+def fault_of(text: bytes) -> InvalidJson:
+    with pytest.raises(InvalidJson) as fault:
+        items(text)
+    return fault.value
+
+
+VALUES = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(),
+    lambda inner: st.lists(inner, max_size=5) | st.dictionaries(st.text(), inner, max_size=5),
+)
+
+
+@given(
+    st.lists(VALUES, max_size=6),
+    st.booleans(),
+    st.sampled_from([None, 1]),
+    st.sampled_from(["", " \r\n\t"]),
+)
+def test_each_item_is_found_byte_for_byte(
+    values: list[Any], is_ascii: bool, indent: int | None, space: str
+) -> None:
+    texts = [json.dumps(value, ensure_ascii=is_ascii, indent=indent) for value in values]
+    text = f"{space}[{space}{f'{space},{space}'.join(texts)}{space}]{space}"
+    encoded = text.encode("utf-8", "surrogatepass")
+    assert items(encoded) == [one.encode("utf-8", "surrogatepass") for one in texts]
+
+
+@given(st.lists(st.sampled_from(TOKENS), max_size=12).map("".join))
+@example('{"":{"":""}}')
+@example('{"k": [ "x" ] , "l" : "\\\\" }')
+def test_what_is_taken_for_json_is_json_and_nothing_else(text: str) -> None:
+    encoded = text.strip(" \t\r\n").encode("latin-1")
+    assert is_value(encoded) == is_json(encoded)
+    array = b"[" + encoded + b"]"
+    if is_json(array):
+        assert len(items(array)) == len(json.loads(array.decode("latin-1")))
+    else:
+        assert 0 <= (fault_of(array).offset or 0) <= len(array)
+
+
+@given(
+    st.lists(VALUES, min_size=1, max_size=4).map(lambda values: json.dumps(values).encode()),
+    st.data(),
+)
+def test_an_array_that_is_cut_short_anywhere_is_none(text: bytes, data: st.DataObject) -> None:
+    cut = text[: data.draw(st.integers(1, len(text) - 1))]
+    fault = fault_of(cut)
+    assert fault.offset == len(cut)
+    assert "the text ends in the middle of the array" in fault.message
+
+
+@pytest.mark.parametrize(
+    ("text", "offset"),
+    [
+        (b"[1 2]", 3),
+        (b"[1,]", 2),
+        (b"[,1]", 1),
+        (b'[{"a" 1}]', 6),
+        (b'[{"a":1,}]', 7),
+        (b'[{"a":}]', 6),
+        (b"[{1:2}]", 3),
+        (b'[{"a":{"b":[1 x]}}]', 14),
+        (b'[{"a":[{}]]]', 10),
+        (b"[01]", 2),
+        (b"[NaN]", 1),
+        (b"[1] x", 4),
+        (b"[1][2]", 3),
+        (b'["a\nb"]', 1),
+    ],
+)
+def test_the_place_is_told_where_it_stops_being_json(text: bytes, offset: int) -> None:
+    fault = fault_of(text)
+    assert fault.offset == offset
+    assert fault.message.startswith(f"Invalid JSON at byte {offset}: ")
+
+
+def test_what_the_analyzer_refuses_is_an_item_all_the_same() -> None:
+    wrong = [
+        b'{"a":1,"a":2}',
+        b"1" * 5_000,
+        b"1e999",
+        b'"\\ud800"',
+        b'"\xff"',
+        b"[" * 40 + b"]" * 40,
+    ]
+    assert items(b"[" + b",".join(wrong) + b"]") == wrong
+
+
+def test_nesting_without_end_is_refused_and_not_followed() -> None:
+    assert items(b"[" + b"[" * MAX_DEPTH + b"]" * MAX_DEPTH + b"]")
+    assert "nested deeper than" in fault_of(b"[" * 1_000_000).message
+    assert "nested deeper than" in fault_of(b'[{"a":' * 1_000_000).message
+
+
+@pytest.mark.timing
+@pytest.mark.parametrize(
+    ("beginning", "unit"),
+    [
+        (b"", b"["),
+        (b"[", b"{"),
+        (b"[", b'{"'),
+        (b"[", b'{"":'),
+        (b"[", b'"'),
+        (b'["', b"\\"),
+        (b'["', b"\xff"),
+        (b"[", b" "),
+        (b"[", b"1"),
+        (b"[[", b"[],"),
+        (b'[{"":', b'"","":'),
+    ],
+)
+def test_an_array_of_64_mib_of_anything_takes_time_in_proportion(
+    beginning: bytes, unit: bytes
+) -> None:
+    text = beginning + unit * (LONG // len(unit))
+    started = time.monotonic()
+    fault_of(text)
+    assert time.monotonic() - started < ARRAY_LIMIT_S
+
+
+@pytest.mark.timing
+def test_100_000_tiny_items_take_time_in_proportion() -> None:
+    started = time.monotonic()
+    assert len(items(b"[" + b",".join([b'{"a":{}}'] * 100_000) + b"]")) == 100_000
+    assert time.monotonic() - started < ARRAY_LIMIT_S
+
+
+# Lines
+
+
+LIMIT_S = 60.0
+
+
+def test_each_line_is_a_part_and_blank_ones_are_counted_only() -> None:
+    content = b'\n{"a":1}\r\n \t\r\n  {"b":2}  \n\n{"c":3}'
+    parts = list(unpack_lines(content, WIDE))
+    assert [(part.number, part.place, part.byte_offset, part.body) for part in parts] == [
+        (1, "line 2", 1, b'{"a":1}'),
+        (2, "line 4", 16, b'{"b":2}'),
+        (3, "line 6", 27, b'{"c":3}'),
+    ]
+
+
+def test_a_line_that_is_no_json_is_a_part_like_the_others() -> None:
+    parts = list(unpack_lines(b'{"a":1}\n}{\n\x00\xff\n{"b":2}\n', WIDE))
+    assert [part.body for part in parts] == [b'{"a":1}', b"}{", b"\x00\xff", b'{"b":2}']
+
+
+def test_a_line_over_the_limit_is_refused_and_the_others_are_not() -> None:
+    largest = b"x" * LIMITS.max_bytes
+    content = b"a\r\n" + largest + b"x\r\n" + largest + b"\r\n" + largest + b"xx\r\nb"
+    parts = list(unpack_lines(content, LIMITS))
+    assert [part.number for part in parts] == [1, 2, 3, 4, 5]
+    assert [part.body for part in parts] == [b"a", b"", largest, b"", b"b"]
+    reasons = [part.refusal and part.refusal.reason for part in parts]
+    assert reasons == [None, Reason.TOO_LARGE, None, Reason.TOO_LARGE, None]
+
+
+def test_more_lines_than_are_taken_are_refused_before_the_first() -> None:
+    assert len(list(unpack_lines(b"1\n\n" * LIMITS.max_parts, LIMITS))) == LIMITS.max_parts
+    with pytest.raises(CannotUnpack, match="more than 50 resumes"):
+        unpack_lines(b"1\n" * (LIMITS.max_parts + 1), LIMITS)
+
+
+@pytest.mark.parametrize(
+    ("content", "is_several"),
+    [
+        (b'{"a":1}\n{"b":2}\n', True),
+        (b'\n{"a":1} \r\n\r\n {"b":', True),
+        (b'{"a":1}', False),
+        (b'{"a":1}\n', False),
+        (b'{"a":1}{"b":2}\n', False),
+        (b'{\n"a":1\n}\n{\n"b":2\n}', False),
+        (b'{"a":\n{"b":2}}', False),
+        (b'{"a":1\n{"b":2}\n', False),
+        (b'{"a":1}\n\x00\x00\x00\x00', False),
+        (b'{"a":1}\n]', False),
+        (b'"a"\n"b"\n', False),
+        (b"", False),
+    ],
+)
+def test_lines_are_known_by_the_first_being_whole_and_another_following(
+    content: bytes, is_several: bool
+) -> None:
+    assert looks_like_lines(content) == is_several
+
+
+@pytest.mark.timing
+@pytest.mark.parametrize("unit", [b"\n", b"\r\n", b" ", b"[", b'"', b"{", b"\\", b"{}"])
+def test_lines_of_64_mib_of_anything_takes_time_in_proportion(unit: bytes) -> None:
+    content = unit * (LONG // len(unit))
+    started = time.monotonic()
+    looks_like_lines(content)
+    if content.strip():
+        (part,) = unpack_lines(content, WIDE)
+        assert part.refusal is not None
+    else:
+        with pytest.raises(CannotUnpack):
+            unpack_lines(content, WIDE)
+    assert time.monotonic() - started < LIMIT_S
+
+
+# Whichever
+
+
+def parts_of(content: Bytes, *, is_by_line: bool = False) -> list[Part]:
+    return list(unpack_content(content, LIMITS, is_by_line=is_by_line))
+
+
+def refusal_of(content: Bytes, *, is_by_line: bool = False) -> Refusal:
+    with pytest.raises(CannotUnpack) as caught:
+        unpack_content(content, LIMITS, is_by_line=is_by_line)
+    return caught.value.refusal
+
+
+def test_the_items_of_an_array_are_parts_whatever_they_are() -> None:
+    parts = parts_of(b' [ {"a":1}, [] ,\n7,{"a":1,"a":2}]\n')
+    assert [(part.number, part.place, part.byte_offset, part.body) for part in parts] == [
+        (1, "item 1", 3, b'{"a":1}'),
+        (2, "item 2", 12, b"[]"),
+        (3, "item 3", 17, b"7"),
+        (4, "item 4", 19, b'{"a":1,"a":2}'),
+    ]
+
+
+def test_an_item_over_the_limit_is_refused_and_the_others_are_not() -> None:
+    largest = json.dumps("x" * (LIMITS.max_bytes - 2)).encode()
+    assert len(largest) == LIMITS.max_bytes
+    parts = parts_of(b"[" + largest + b"," + largest.replace(b"x", b"xx", 1) + b",{}]")
+    assert [part.body for part in parts] == [largest, b"", b"{}"]
+    assert parts[1].refusal is not None
+    assert parts[1].refusal.reason is Reason.TOO_LARGE
+    assert parts[1].byte_offset == LIMITS.max_bytes + 2
+
+
+@pytest.mark.parametrize(
+    ("content", "offset"),
+    [(b'[{"a":1}', 8), (b'[{"a":1}] x', 10), (b'[{"a":1}][]', 9), (b'[{"a":1},{"b" 2}]', 14)],
+)
+def test_of_an_array_that_is_no_json_as_a_whole_nothing_is_given(
+    content: bytes, offset: int
+) -> None:
+    refusal = refusal_of(content)
+    assert refusal.reason is Reason.INVALID_JSON
+    assert refusal.byte_offset == offset
+
+
+def test_lines_are_told_by_name_or_by_look() -> None:
+    assert [part.place for part in parts_of(b'{"a":1}\n{"b":2}')] == ["line 1", "line 2"]
+    assert [part.place for part in parts_of(b'{"a":1}\nx')] == [""]
+    assert [part.place for part in parts_of(b'{"a":1}\nx', is_by_line=True)] == ["line 1", "line 2"]
+    assert [part.body for part in parts_of(b"[1,\n2]", is_by_line=True)] == [b"[1,", b"2]"]
+
+
+@pytest.mark.parametrize("is_by_line", [True, False])
+@pytest.mark.parametrize("mark", [b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff"])
+def test_other_encodings_are_refused_as_a_whole(mark: bytes, is_by_line: bool) -> None:
+    refusal = refusal_of(mark + b'{"a":1}\n{"b":2}\n', is_by_line=is_by_line)
+    assert refusal.reason is Reason.INVALID_JSON
+    assert refusal.byte_offset == 0
+
+
+def test_what_is_longer_than_a_resume_may_be_several_or_is_refused() -> None:
+    line = json.dumps({"a": "x" * (LIMITS.max_bytes // 2)}).encode() + b"\n"
+    for beginning in (b'["' + b"x" * LIMITS.max_bytes, line * 3, line + b"\n" * LIMITS.max_bytes):
+        check_beginning(beginning, LIMITS, is_by_line=False)
+    check_beginning(b"x" * LIMITS.max_bytes, LIMITS, is_by_line=True)
+    for beginning in (b'{"a":"' + b"x" * LIMITS.max_bytes, b"{\n" * LIMITS.max_bytes):
+        with pytest.raises(CannotUnpack, match="Resume too large"):
+            check_beginning(beginning, LIMITS, is_by_line=False)
+    with pytest.raises(CannotUnpack, match="archive"):
+        check_beginning(gzipped(b"{}"), LIMITS, is_by_line=True)

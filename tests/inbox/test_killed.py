@@ -1,0 +1,243 @@
+"""An importer killed at every step, and killed again while it recovers, loses and doubles nothing."""
+
+import contextlib
+import os
+import signal
+from pathlib import Path
+
+import pytest
+
+from resumes.analyzer import Format
+from resumes.store import Store, accounts, counters, listing, open_store
+from resumes.store.accounts import AccountInfo
+from resumes.store.locks import FileLock
+from tests.support.inbox.builders import (
+    MakeImporter,
+    Moment,
+    Told,
+    an_account_with_room_for,
+    counts,
+    die,
+    drop,
+    is_tidy,
+    killing_at,
+    names_below,
+    resume_names,
+    wait_until,
+)
+from tests.support.inbox.homes import Drain, Fresh, check, drain, fresh, kill_at_every_step
+from tests.support.inbox.killed_importer import Task, Victim
+from tests.support.resumes import a_document
+
+__all__ = ["drain", "fresh"]  # fixtures
+
+
+def test_left_alone_every_file_comes_to_its_end(drain: Drain, fresh: Fresh) -> None:
+    home = fresh()
+    assert drain(Task(str(home))) == 0
+    check(home)
+
+
+@pytest.mark.parametrize(
+    ("kills", "stride"),
+    [
+        (1, 8),
+        (2, 27),
+        pytest.param(1, 2, marks=pytest.mark.slow),
+        pytest.param(2, 9, marks=pytest.mark.slow),
+    ],
+)
+def test_killed_at_every_step_each_file_is_imported_exactly_once(
+    drain: Drain, fresh: Fresh, kills: int, stride: int
+) -> None:
+    kill_at_every_step(drain, fresh, kills=kills, stride=stride)
+
+
+@pytest.mark.campaign
+@pytest.mark.parametrize(("kills", "stride"), [(1, 1), (2, 1), (3, 1)])
+def test_killed_at_every_single_step_and_again_and_again(
+    drain: Drain, fresh: Fresh, kills: int, stride: int
+) -> None:
+    kill_at_every_step(drain, fresh, kills=kills, stride=stride)
+
+
+# Processes that help
+
+
+BACKLOG = 100
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    """A store, and a backlog that an importer gets help with."""
+    with open_store(f"sqlite:///{tmp_path / 'resumes.db'}") as store:
+        an_account_with_room_for(store, None)
+    for number in range(BACKLOG):
+        content = a_document(str(number), nickname="w") if number % 3 else a_document(str(number))
+        drop(tmp_path / "inbox", f"ana/{number}.json", content)
+    return tmp_path
+
+
+def check_backlog(home: Path) -> None:
+    root = home / "inbox"
+    assert counts(root, "done", "failed", "duplicate", "held") == [BACKLOG, 0, 0, 0]
+    assert names_below(root / "ana") == []
+    assert is_tidy(root)
+    with open_store(f"sqlite:///{home / 'resumes.db'}") as store:
+        account = accounts.get_account(store, "ana")
+        page = listing.list_page(store, account.id, limit=listing.MAX_LIMIT)
+        assert sorted(int(entry.name or "") for entry in page.entries) == list(range(BACKLOG))
+        assert counters.list_wrong(store) == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kill_at", range(3, 11))
+def test_i8_of_a_worker_that_is_killed_its_importer_goes_on_with_everything(
+    drain: Drain, home: Path, kill_at: int
+) -> None:
+    assert drain(Task(str(home), kill_at, Victim.WORKER)) == 0
+    assert (home / "killed").exists()
+    check_backlog(home)
+
+
+@pytest.mark.slow
+def test_i8_of_a_worker_that_outlives_its_importer_nothing_is_doubled(
+    drain: Drain, home: Path
+) -> None:
+    assert drain(Task(str(home), 5, Victim.WORKERS_IMPORTER)) == signal.SIGKILL
+    killed = home / "killed"
+    worker = int(killed.read_text())
+    try:
+        stop_between_writes(worker, home)
+        assert drain(Task(str(home))) == 0
+    finally:
+        killed.unlink()
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(worker, signal.SIGCONT)
+    wait_until(lambda: state(worker) in ("Z", ""))
+    assert drain(Task(str(home))) == 0
+    check_backlog(home)
+
+
+def stop_between_writes(pid: int, home: Path) -> None:
+    """Stop a process of the store, whose threads may write, while it does not: stopped in a
+    write it would keep everybody from writing (pitfalls S9)."""
+    with contextlib.closing(FileLock(home / "resumes.db.lane")) as lane, lane.held(wait_s=10):
+        os.kill(pid, signal.SIGSTOP)
+        wait_until(lambda: state(pid) == "T")
+
+
+def state(pid: int) -> str:
+    """The process's state as `ps` shows it; empty once it is gone."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except OSError:
+        return ""
+
+
+# What lies there of one that was killed
+
+
+@pytest.mark.parametrize("moment", Moment)
+@pytest.mark.parametrize(
+    ("content", "end"),
+    [(a_document("Ada"), "done"), (a_document("Ada", nickname="w"), "done"), (b"{}", "failed")],
+    ids=["done", "warned", "failed"],
+)
+def test_a_file_cut_off_anywhere_comes_to_the_same_end(
+    store: Store,
+    root: Path,
+    ana: AccountInfo,
+    an_importer: MakeImporter,
+    moment: Moment,
+    content: bytes,
+    end: str,
+) -> None:
+    drop(root, "ana/cv.json", content)
+    dying = an_importer(settle_s=0, observe=killing_at(moment))
+    if moment is Moment.REPORTED and content == a_document("Ada"):
+        dying.round()  # of which there is no report
+        dying.close()
+    else:
+        die(dying)
+    importer = an_importer(settle_s=0)
+    importer.round()
+    importer.close()
+    assert counts(root, "done", "failed", "duplicate") == [end == "done", end == "failed", 0]
+    reports = [name for name in names_below(root) if name.endswith(".report.json")]
+    assert len(reports) == (content != a_document("Ada"))
+    assert resume_names(store, ana.id) == (["Ada"] if end == "done" else [])
+    assert is_tidy(root)
+
+
+def test_a_file_that_comes_to_another_end_after_all_has_one_report(
+    store: Store, root: Path, told: Told, ana: AccountInfo, an_importer: MakeImporter
+) -> None:
+    drop(root, "ana/cv.json", b"{")
+    die(an_importer(settle_s=0, observe=killing_at(Moment.READ)))
+    importer = an_importer(settle_s=0)
+    for path in root.rglob("*"):
+        if path.is_file() and path.read_bytes() == b"{":
+            path.write_bytes(a_document("Ada", nickname="w"))
+    for _ in range(2):
+        importer.round()
+    assert resume_names(store, ana.id) == ["Ada"]
+    assert counts(root, "done", "failed") == [1, 0]
+    assert len([name for name in names_below(root) if name.endswith(".report.json")]) == 1
+
+
+def test_what_was_committed_is_filed_as_done_whatever_is_thought_of_it_now(
+    store: Store, root: Path, told: Told, ana: AccountInfo, an_importer: MakeImporter
+) -> None:
+    drop(root, "ana/1.json", a_document("1"))
+    die(an_importer(observe=killing_at(Moment.COMMITTED)))
+    an_importer(settle_s=0, format=Format(max_bytes=5)).round()
+    assert resume_names(store, ana.id) == ["1"]
+    assert told.outcomes() == {"ana/1.json": "done"}
+
+
+def test_a_file_that_was_replaced_while_nobody_was_there_is_a_file_of_its_own(
+    store: Store, root: Path, ana: AccountInfo, an_importer: MakeImporter
+) -> None:
+    drop(root, "ana/cv.json", a_document("First"))
+    die(an_importer(observe=killing_at(Moment.COMMITTED)))
+    drop(root, ".new/cv.json", a_document("Second")).rename(root / "ana/cv.json")
+    importer = an_importer(settle_s=0)
+    for _ in range(3):
+        importer.round()
+    assert resume_names(store, ana.id) == ["First", "Second"]
+    contents = {path.read_bytes() for path in filed_anywhere(root)}
+    assert a_document("Second") in contents
+
+
+def filed_anywhere(root: Path) -> list[Path]:
+    return [path for path in root.glob("_*/**/*.json") if not path.name.endswith(".report.json")]
+
+
+def test_what_a_dead_importer_had_is_gone_on_with_by_one_that_runs(
+    store: Store, root: Path, told: Told, ana: AccountInfo, an_importer: MakeImporter
+) -> None:
+    drop(root, "ana/1.json", a_document("1"))
+    dying = an_importer(observe=killing_at(Moment.READ))
+    survivor = an_importer(scan_s=600)
+    die(dying)
+    for _ in range(3):
+        survivor.round()
+    assert resume_names(store, ana.id) == ["1"]
+    assert told.outcomes() == {"ana/1.json": "done"}
+    survivor.close()
+    assert is_tidy(root)
+
+
+def test_what_lies_about_of_an_importer_s_own_and_says_nothing_is_in_nobody_s_way(
+    store: Store, root: Path, ana: AccountInfo, an_importer: MakeImporter
+) -> None:
+    for content in (b"", b"[]\n5\nnull\n", b"\xff\xfe\x00", b"[" * 100_000, b'{"id": "../../x"}'):
+        drop(root, "ana/1.json", a_document(f"{content[:9]!r}"))
+        die(an_importer(observe=killing_at(Moment.NOTED)))
+        for path in root.glob(".work/**/*"):
+            if path.is_file():
+                path.write_bytes(content)
+        an_importer().round()
+    assert len(resume_names(store, ana.id)) == 5
+    assert counts(root, "done", "failed", "duplicate") == [5, 0, 0]

@@ -1,0 +1,275 @@
+"""Where files are put away, and the reports beside them."""
+
+import hashlib
+import json
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+
+from importer import reports
+from importer.outcomes import TREATMENTS, treat
+from resumes.errors import ErrorCode
+from resumes.store import Store, ledger
+from resumes.store.accounts import AccountInfo
+from tests.support.inbox.builders import (
+    MakeAccount,
+    MakeImporter,
+    Moment,
+    an_account_with_room_for,
+    counts,
+    drop,
+    during,
+    filed,
+    is_tidy,
+    report_beside,
+    the_report,
+)
+from tests.support.resumes import a_document
+
+
+def put_away(root: Path, importer_of: MakeImporter, content: bytes, name: str = "cv.json") -> Path:
+    """The file after it came to its end."""
+    before = set(root.glob("_*/**/*"))
+    drop(root, f"ana/{name}", content)
+    importer = importer_of(settle_s=0)
+    importer.round()
+    importer.close()
+    (path,) = [
+        path
+        for path in set(root.glob("_*/**/*")) - before
+        if path.is_file() and not path.name.endswith(".report.json")
+    ]
+    return path
+
+
+ENDS = {"done": a_document("Ada"), "failed": b"nonsense", "duplicate": a_document("twice")}
+
+
+@pytest.mark.parametrize(
+    ("end", "folder"),
+    [
+        ("done", "_done/2027-01-15/ana"),
+        ("failed", "_failed/invalid_json"),
+        ("duplicate", "_duplicate"),
+    ],
+)
+def test_each_outcome_has_its_folder(
+    store: Store, root: Path, ana: AccountInfo, an_importer: MakeImporter, end: str, folder: str
+) -> None:
+    put_away(root, an_importer, a_document("twice"), "before.json")
+    path = put_away(root, an_importer, ENDS[end])
+    (row,) = [row for row in ledger.list_files(store) if row.name == "ana/cv.json"]
+    assert path == root / folder / f"cv-{row.claim_id[16:]}.json"
+    assert path.read_bytes() == ENDS[end]
+    assert report_beside(path).exists() == (end != "done")
+    assert is_tidy(root)
+
+
+def test_held_files_bear_their_number_and_their_account(
+    store: Store, root: Path, an_importer: MakeImporter
+) -> None:
+    account = an_account_with_room_for(store, 0)
+    path = put_away(root, an_importer, a_document())
+    (row,) = ledger.list_files(store)
+    assert path == root / "_held/ana" / f"{row.claim_id}-{account.id}-cv.json"
+    assert report_beside(path).exists()
+
+
+@pytest.mark.parametrize("extension", [".json.gz", ".ndjson", ".zip", ".gz"])
+def test_a_file_keeps_its_extension_and_has_its_report_under_the_same_name(
+    root: Path, ana: AccountInfo, an_importer: MakeImporter, extension: str
+) -> None:
+    path = put_away(root, an_importer, b"nonsense", f"cv{extension.upper()}")
+    stem = path.name.removesuffix(extension)
+    assert path.name == f"{stem}{extension}"
+    assert path.with_name(f"{stem}.report.json").exists()
+    assert the_report(root, "_failed")["file"] == f"ana/cv{extension.upper()}"
+
+
+# Reports
+
+
+def test_a_report_says_what_it_was_and_what_to_do(
+    store: Store, root: Path, ana: AccountInfo, an_importer: MakeImporter
+) -> None:
+    os.utime(drop(root, "ana/cv.json", b"[7"), (0, 1_700_000_000))
+    an_importer(settle_s=0).round()
+    report = the_report(root, "_failed")
+    (row,) = ledger.list_files(store)
+    assert report.pop("hint")
+    assert report.pop("message").startswith("Invalid JSON at byte ")
+    for field in ("claimed_at", "finished_at"):
+        assert report.pop(field).startswith("2027-01-15T")
+    assert report == {
+        "resumes_import_report": 1,
+        "file": "ana/cv.json",
+        "account": "ana",
+        "account_id": ana.id,
+        "claim_id": row.claim_id,
+        "outcome": "failed",
+        "reason": "invalid_json",
+        "path": None,
+        "byte_offset": 2,
+        "issues": [],
+        "warnings": [],
+        "items": [],
+        "resume_id": None,
+        "duplicate_of": None,
+        "size_bytes": 2,
+        "sha256": hashlib.sha256(b"[7").hexdigest(),
+        "modified_at": "2023-11-14T22:13:20.000Z",
+    }
+
+
+def test_all_issues_and_warnings_are_listed(
+    root: Path, ana: AccountInfo, an_importer: MakeImporter
+) -> None:
+    put_away(root, an_importer, a_document(title=7, style=5))
+    refused = the_report(root, "_failed")
+    assert refused["path"] == "title"
+    assert sorted(issue["path"] for issue in refused["issues"]) == ["style", "title"]
+    put_away(root, an_importer, a_document(nickname="a", motto="b"))
+    warned = the_report(root, "_done")
+    assert warned["message"] == "Imported, with 2 warnings"
+    assert warned["hint"].startswith("The resume is stored")
+    assert sorted(one["path"] for one in warned["warnings"]) == ["motto", "nickname"]
+
+
+def test_no_control_character_and_no_surrogate_gets_into_a_report(
+    root: Path, ana: AccountInfo, an_importer: MakeImporter
+) -> None:
+    body = b'{"header": {"name": "a"}, "x\\ud800\\u001b\\n": 1, "sections": {"\\u202e": 5}}'
+    put_away(root, an_importer, body)
+    (path,) = root.rglob("*.report.json")
+    text = path.read_bytes().decode()
+    assert not {"\x1b", "\u202e"} & set(text)
+    assert not {"\x1b", "\n", "\u202e", "\ud800"} & set(str(json.loads(text)["message"]))
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        a_document(),
+        b'{"resumes_import_report": 1',
+        b'["resumes_import_report"]',
+        b'{"resumes_import_report": 2}',
+        b'{"resumes_import_report": 1, "a": ' + b"[" * 100_000,
+        b" " * 300 + b'{"resumes_import_report": 1}',
+    ],
+)
+def test_what_only_looks_like_a_report_is_none(body: bytes) -> None:
+    assert not reports.is_report(body)
+
+
+# What lies in the way
+
+
+def test_a_file_that_lies_under_the_name_of_a_report_stays(
+    store: Store, root: Path, ana: AccountInfo, an_importer: MakeImporter
+) -> None:
+    mine: list[Path] = []
+
+    def be_quicker() -> None:
+        if not mine:
+            for claim in root.glob(".work/*/*/*"):
+                name = f"cv-{claim.name[16:24]}"
+                for ending in (".report.json", ".json"):
+                    mine.append(drop(root, f"_failed/invalid_json/{name}{ending}", b"mine"))
+
+    drop(root, "ana/cv.json", b"nonsense")
+    an_importer(settle_s=0, observe=during(Moment.COMMITTED, be_quicker)).round()
+    assert [path.read_bytes() for path in mine] == [b"mine"] * len(mine)
+    (row,) = ledger.list_files(store)
+    (path,) = [path for path in filed(root, "_failed") if path.read_bytes() == b"nonsense"]
+    assert row.claim_id in path.name or not mine
+    assert json.loads(report_beside(path).read_bytes())["claim_id"] == row.claim_id
+
+
+@pytest.mark.parametrize("end", ["done", "failed"])
+def test_a_folder_of_outcomes_that_somebody_removed_is_made_again(
+    root: Path, ana: AccountInfo, an_importer: MakeImporter, end: str
+) -> None:
+    importer = an_importer(settle_s=0)
+    for number in range(2):
+        content = a_document(str(number)) if end == "done" else b"nonsense"
+        drop(root, f"ana/{number}.json", content)
+        importer.round()
+        importer.round()
+        assert counts(root, end) == [1]
+        shutil.rmtree(root / f"_{end}")
+
+
+@pytest.mark.parametrize("content", [a_document("Ada"), b"nonsense"], ids=["done", "failed"])
+def test_outcomes_may_lie_on_another_disk(
+    root: Path,
+    tmp_path: Path,
+    an_account: MakeAccount,
+    an_importer: MakeImporter,
+    content: bytes,
+) -> None:
+    other = Path("/dev/shm")
+    if not other.is_dir() or other.stat().st_dev == tmp_path.stat().st_dev:
+        pytest.skip("there is no other disk")
+    folder = other / f"{tmp_path.parent.name}-{tmp_path.name}"
+    folder.mkdir()
+    try:
+        for name in ("_done", "_failed"):
+            (folder / name).mkdir()
+            (root / name).symlink_to(folder / name)
+        an_account()
+        drop(root, "ana/cv.json", content)
+        importer = an_importer(settle_s=0)
+        importer.round()
+        importer.close()
+        (path,) = [path for path in folder.rglob("cv-*.json") if ".report" not in path.name]
+        assert path.read_bytes() == content
+        assert report_beside(path).exists() == (content == b"nonsense")
+        assert list(folder.rglob(".*")) == []
+        assert is_tidy(root)
+    finally:
+        shutil.rmtree(folder)
+
+
+def test_a_report_goes_when_its_file_comes_to_another_end(
+    root: Path, ana: AccountInfo, an_importer: MakeImporter
+) -> None:
+    failed = put_away(root, an_importer, b"nonsense")
+    other = drop(root, "_failed/invalid_json/other.report.json", b"somebody's own")
+    report_beside(failed).rename(root / "ana" / report_beside(failed).name)
+    failed.rename(root / "ana" / failed.name).write_bytes(a_document("corrected"))
+    importer = an_importer(settle_s=0)
+    for _ in range(2):
+        importer.round()
+    assert counts(root, "done", "failed") == [1, 0]
+    assert other.exists()
+
+
+# What becomes of each error
+
+
+@pytest.mark.parametrize("code", ErrorCode)
+def test_every_error_code_has_a_treatment(code: ErrorCode) -> None:
+    treatment = treat(code)
+    assert (treatment.outcome is None) == (treatment.reason is None)
+
+
+def test_only_what_concerns_the_store_is_asked_again() -> None:
+    assert {code for code, treatment in TREATMENTS.items() if treatment.outcome is None} == {
+        ErrorCode.STORE_UNAVAILABLE,
+        ErrorCode.OUTCOME_UNKNOWN,
+        ErrorCode.STORE_INCOMPATIBLE,
+    }
+
+
+def test_a_file_from_beyond_the_calendar_is_put_away_like_any_other(
+    root: Path, ana: AccountInfo, an_importer: MakeImporter
+) -> None:
+    for name in ("good", "bad"):
+        path = drop(root, f"ana/{name}.json", b"" if name == "good" else b"{")
+        os.utime(path, (0, 2**40))
+    if path.stat().st_mtime < 2**40:
+        pytest.skip("this file system keeps no such times")
+    an_importer(settle_s=0).round()
+    assert counts(root, "done", "failed") == [1, 1]

@@ -1,0 +1,219 @@
+"""Done files go after a while, and nothing else does."""
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from importer import pruning
+from importer.filing import DONE
+from importer.telling import Remarks
+from resumes.store.accounts import AccountInfo
+from tests.store.conftest import SteppingClock
+from tests.support.inbox.builders import (
+    MakeImporter,
+    bound_by_permissions,
+    drop,
+    filed,
+    names_below,
+)
+
+DAY_US = 24 * 3_600 * 1_000_000
+NOW_US = 1_767_225_600_000_000
+"""2026-01-01T00:00:00Z, the first microsecond of the day."""
+
+
+def put(root: Path, *places: str) -> None:
+    """Empty files below `_done`."""
+    for place in places:
+        path = root / DONE / place
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(b"")
+
+
+def prune(root: Path, keep_days: int, at_most: int = 1_000) -> tuple[int, list[str]]:
+    """How many files went, and what was told."""
+    notices: list[str] = []
+    removed = pruning.prune(root, keep_days, NOW_US, at_most, remark=Remarks(notices.append))
+    return removed, notices
+
+
+@pytest.mark.parametrize(
+    ("keep_days", "kept"),
+    [
+        (0, ["2026-01-01", "2026-01-02"]),
+        (1, ["2025-12-31", "2026-01-01", "2026-01-02"]),
+        (2, ["2025-12-30", "2025-12-31", "2026-01-01", "2026-01-02"]),
+        (36_500, ["2025-12-30", "2025-12-31", "2026-01-01", "2026-01-02"]),
+    ],
+)
+def test_days_before_those_to_keep_are_gone(root: Path, keep_days: int, kept: list[str]) -> None:
+    days = ["2025-12-30", "2025-12-31", "2026-01-01", "2026-01-02"]
+    put(root, *(f"{day}/cv-0123abcd.json" for day in days))
+
+    removed, notices = prune(root, keep_days)
+
+    assert removed == len(days) - len(kept)
+    assert sorted(path.name for path in (root / DONE).iterdir()) == kept
+    assert notices == []
+
+
+def test_what_the_importer_puts_away_is_ours(
+    an_importer: MakeImporter,
+    an_account: Callable[..., AccountInfo],
+    root: Path,
+    clock: SteppingClock,
+) -> None:
+    an_account("ana")
+    drop(root, "ana/cv.json")
+    drop(root, "ana/Ünicode 1.JSON")
+    drop(root, "ana/warned.json", b'{"header":{"name":"W"},"sections":{},"unheardOf":1}')
+    an_importer(settle_s=0).round()
+    assert len(filed(root, DONE)) == 3
+
+    def remark(key: str, sentence: str) -> None:
+        raise AssertionError(sentence)
+
+    assert pruning.prune(root, 0, clock(), remark=remark) == 0
+    put_away = len(names_below(root / DONE))
+    assert pruning.prune(root, 0, clock() + DAY_US, remark=remark) == put_away
+    assert names_below(root / DONE) == []
+
+
+OURS = [
+    "cv-0123abcd.json",
+    "cv-0123abcd.report.json",
+    "cv-000641f5e2a3b4c5d6e7f809.ndjson",
+    "cv-0123abcd.json.gz",
+    "cv-0123abcd.zip",
+    "über 1-0123abcd.jsonl.gz",
+]
+STRANGERS = [
+    "cv.json",
+    "cv-0123abc.json",
+    "cv-0123ABCD.json",
+    "cv-0123abcd.json.part",
+    "cv-0123abcd.report.txt",
+    "cv-0123abcd.pdf",
+    "cv-0123abcd",
+    "-0123abcd.json",
+    "notes.txt",
+    ".hidden",
+]
+
+
+def test_each_accounts_folder_goes_with_its_files_and_those_of_others_stay(root: Path) -> None:
+    put(root, "2025-01-01/ana/cv-0123abcd.json", "2025-01-01/bo/cv-0123abcd.json")
+    put(root, "2025-01-01/bo/notes.txt", "2025-01-01/No account/cv-0123abcd.json")
+    put(root, "2025-01-02/ana/cv-0123abcd.json", "2025-01-02/cv-0123abcd.json")
+    (root / DONE / "2025-01-02" / "ana" / "deeper").mkdir()
+
+    assert prune(root, 0) == (4, [])
+
+    assert names_below(root / DONE) == [
+        "2025-01-01/No account/cv-0123abcd.json",
+        "2025-01-01/bo/notes.txt",
+    ]
+    assert (root / DONE / "2025-01-02" / "ana" / "deeper").is_dir()
+
+
+def test_a_strangers_file_stays_and_keeps_its_folder(root: Path) -> None:
+    put(root, *(f"2025-01-01/{name}" for name in [*OURS, *STRANGERS]))
+
+    removed, notices = prune(root, 0)
+
+    assert (removed, notices) == (len(OURS), [])
+    assert names_below(root / DONE / "2025-01-01") == sorted(STRANGERS)
+
+
+def test_only_folders_named_after_a_day_are_looked_into(root: Path) -> None:
+    places = [
+        f"{folder}/cv-0123abcd.json"
+        for folder in ["2025-02-30", "20250101", "2025-1-1", "old", "2025-01-01.bak", "2025-W01-1"]
+    ]
+    put(root, *places, "cv-0123abcd.json")
+    below = names_below(root / DONE)
+
+    assert prune(root, 0) == (0, [])
+
+    assert names_below(root / DONE) == below
+
+
+def test_the_other_outcomes_are_not_touched(root: Path) -> None:
+    for place in ["_failed/invalid_json", "_duplicate", "_held/ana", "ana", "2025-01-01"]:
+        drop(root, f"{place}/cv-0123abcd.json")
+        drop(root, f"{place}/2025-01-01/cv-0123abcd.json")
+
+    assert prune(root, 0) == (0, [])
+
+    assert len(names_below(root)) == 10
+
+
+def test_nothing_is_reached_through_a_link(root: Path, tmp_path: Path) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    (elsewhere / "cv-0123abcd.json").write_bytes(b"precious")
+    day = root / DONE / "2025-01-01"
+    day.mkdir(parents=True)
+    (day / "link-0123abcd.json").symlink_to(elsewhere / "cv-0123abcd.json")
+    (root / DONE / "2025-01-02").symlink_to(elsewhere, target_is_directory=True)
+    (day / "folder-0123abcd.json").mkdir()
+    os.mkfifo(day / "pipe-0123abcd.json")
+
+    assert prune(root, 0) == (0, [])
+
+    assert (elsewhere / "cv-0123abcd.json").read_bytes() == b"precious"
+    assert len(list(day.iterdir())) == 3
+
+
+def test_a_linked_folder_of_done_files_is_left_alone_and_told_once(
+    root: Path, tmp_path: Path
+) -> None:
+    put(tmp_path, "2025-01-01/cv-0123abcd.json")
+    (root / DONE).symlink_to(tmp_path / DONE, target_is_directory=True)
+
+    removed, [notice] = prune(root, 0)
+
+    assert removed == 0
+    assert notice.startswith("Cannot remove old done files in _done: ")
+    assert (tmp_path / DONE / "2025-01-01" / "cv-0123abcd.json").exists()
+
+
+def test_a_call_does_a_bounded_part_and_the_next_goes_on(root: Path) -> None:
+    put(root, *(f"2025-01-01/cv-{number:08x}.json" for number in range(5)))
+    put(root, *(f"2025-01-02/ana/cv-{number:08x}.json" for number in range(5)))
+
+    assert [prune(root, 0, at_most=4)[0] for _ in range(4)] == [4, 4, 2, 0]
+
+    assert list((root / DONE).iterdir()) == []
+
+
+def test_strangers_do_not_use_up_the_bound(root: Path) -> None:
+    put(root, *(f"2025-01-01/{number}.txt" for number in range(20)))
+    put(root, "2025-01-01/cv-0123abcd.json", "2025-01-02/cv-0123abcd.json")
+
+    assert prune(root, 0, at_most=2)[0] == 2
+
+
+def test_without_done_files_nothing_happens(root: Path) -> None:
+    assert prune(root, 0) == (0, [])
+    (root / DONE).mkdir()
+    assert prune(root, 0) == (0, [])
+
+
+def test_what_may_not_be_removed_stays_and_is_told_once(root: Path) -> None:
+    put(root, "2025-01-01/a-0123abcd.json", "2025-01-01/b-0123abcd.json")
+    put(root, "2025-01-02/c-0123abcd.json")
+    (root / DONE / "2025-01-01").chmod(0o555)
+
+    with bound_by_permissions():
+        removed, notices = prune(root, 0)
+
+    (root / DONE / "2025-01-01").chmod(0o755)
+    assert removed == 1
+    assert notices == [
+        "Cannot remove old done files in _done/2025-01-01: Permission denied. They stay and are "
+        "tried again; let the user that runs the importer write there"
+    ]
+    assert len(names_below(root / DONE)) == 2

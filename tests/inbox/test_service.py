@@ -1,0 +1,236 @@
+"""What `resumes watch` runs."""
+
+import os
+import socket
+import tarfile
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from sqlalchemy import func, select
+
+from importer.options import Options
+from importer.service import Progress, Summary
+from resumes.errors import InvalidArgument
+from resumes.settings import load_settings
+from resumes.store import Store, asking, importers, ledger
+from resumes.store.accounts import AccountInfo
+from resumes.store.importers import State
+from resumes.store.requests import Action
+from resumes.store.schema import resumes
+from tests.inbox.conftest import Drain, Watched
+from tests.support.inbox.builders import (
+    MakeAccount,
+    Told,
+    an_account_with_room_for,
+    drop,
+    filed,
+    is_tidy,
+    resume_names,
+    set_limit,
+    wait_until,
+)
+from tests.support.resumes import a_document
+from tests.support.store.builders import Busy
+
+
+def test_the_defaults_are_those_of_the_settings() -> None:
+    settings, options = load_settings(), Options()
+    for name in (
+        *("settle_s", "scan_s", "poll", "done_keep_days", "on_import", "format"),
+        "max_file_bytes",
+    ):
+        assert getattr(options, name) == getattr(settings, name)
+
+
+def test_once_drains_also_what_has_to_settle(
+    store: Store, root: Path, told: Told, ana: AccountInfo, drain: Drain, watched: Watched
+) -> None:
+    drop(root, "ana/1.json")
+    drop(root, "ana/2.json", b"{}")
+    assert drain(settle_s=0.05) == Summary(done=1, failed=1)
+    assert is_tidy(root)
+
+
+def test_an_empty_folder_is_drained_at_once(drain: Drain) -> None:
+    assert drain(settle_s=60) == Summary()
+
+
+@pytest.mark.parametrize(
+    "make",
+    [lambda path: None, lambda path: path.touch(), lambda path: path.symlink_to(path)],
+    ids=["missing", "a file", "a loop of links"],
+)
+def test_a_root_that_cannot_be_used_is_refused(
+    tmp_path: Path, drain: Drain, make: Callable[[Path], None]
+) -> None:
+    root = tmp_path / "elsewhere"
+    make(root)
+    with pytest.raises(InvalidArgument, match="elsewhere"):
+        drain(root)
+
+
+def test_a_root_without_room_for_work_is_refused(root: Path, drain: Drain) -> None:
+    (root / ".work").touch()
+    with pytest.raises(InvalidArgument, match="Cannot write in"):
+        drain(settle_s=0.05)
+
+
+def test_files_are_imported_as_they_come_until_it_is_stopped(
+    store: Store, root: Path, told: Told, ana: AccountInfo, drain: Drain, watched: Watched
+) -> None:
+    with watched() as summaries:
+        drop(root, "ana/1.json", a_document("1"))
+        wait_until(lambda: resume_names(store, ana.id) == ["1"])
+        drop(root, "ana/new/folder/2.json", a_document("2"))
+        drop(root, "ana/bad.json", b"{")
+        wait_until(lambda: len(told.files) == 3)
+    assert summaries == [Summary(done=2, failed=1)]
+    assert is_tidy(root)
+
+
+@pytest.mark.parametrize("poll", [False, True], ids=["by events", "by scans"])
+def test_a_file_is_found_by_its_event_or_by_the_next_scan(
+    store: Store,
+    root: Path,
+    told: Told,
+    ana: AccountInfo,
+    drain: Drain,
+    watched: Watched,
+    poll: bool,
+) -> None:
+    (root / "ana").mkdir()
+    with watched(scan_s=0.2 if poll else 600, poll=poll):
+        drop(root, "ana/1.json", a_document("1"))
+        wait_until(lambda: resume_names(store, ana.id) == ["1"])
+        drop(root, "ana/deep/2.json", a_document("2"))
+        wait_until(lambda: resume_names(store, ana.id) == ["1", "2"])
+    assert any("polling was asked for" in notice for notice in told.notices) is poll
+
+
+def test_held_files_are_released_without_a_restart(
+    store: Store,
+    root: Path,
+    told: Told,
+    an_account: MakeAccount,
+    drain: Drain,
+    watched: Watched,
+) -> None:
+    account = an_account_with_room_for(store, 0)
+    drop(root, "ana/1.json", a_document("1"))
+    with watched(scan_s=600):
+        wait_until(lambda: len(filed(root, "_held")) == 1)
+        set_limit(store, "ana", 1)
+        wait_until(lambda: resume_names(store, account.id) == ["1"])
+
+
+def test_what_somebody_asks_for_is_done_without_a_restart(
+    store: Store, root: Path, told: Told, ana: AccountInfo, drain: Drain, watched: Watched
+) -> None:
+    drop(root, "ana/1.json", b"{}")
+    with watched(scan_s=600):
+        wait_until(lambda: len(told.files) == 1)
+        (path,) = filed(root, "_failed")
+        path.write_bytes(a_document("1"))
+        asking.ask(store, ledger.list_files(store), Action.RETRY)
+        wait_until(lambda: resume_names(store, ana.id) == ["1"])
+
+
+def test_an_importer_is_announced_while_it_runs(
+    store: Store, root: Path, ana: AccountInfo, watched: Watched
+) -> None:
+    drop(root, "ana/cut.json", b"{")
+    with watched(settle_s=60):
+        wait_until(lambda: len(importers.list_importers(store)) == 1)
+        row = importers.list_importers(store)[0].importer
+        assert (row.root, row.host, row.pid) == (str(root), socket.gethostname(), os.getpid())
+        assert (row.state, row.findings) == (State.OK, ())
+    assert importers.list_importers(store) == []
+
+
+def test_a_finding_is_announced_at_once_and_goes_when_it_is_over(
+    store: Store, root: Path, watched: Watched
+) -> None:
+    with watched(poll=True):
+        wait_until(lambda: any(one.importer.findings for one in importers.list_importers(store)))
+        row = importers.list_importers(store)[0].importer
+        assert row.state is State.POLLING
+        assert "polling was asked for" in row.findings[0].sentence
+
+
+def test_an_importer_that_cannot_be_announced_imports_all_the_same(
+    store: Store, root: Path, told: Told, busy: Busy, ana: AccountInfo, watched: Watched
+) -> None:
+    busy.acquire()
+    with watched():
+        wait_until(lambda: bool(told.notices) or not (root / "ana").exists())
+        busy.release()
+        drop(root, "ana/1.json")
+        wait_until(lambda: told.outcomes() == {"ana/1.json": "done"})
+
+
+@pytest.mark.parametrize("once", [True, False])
+def test_done_files_are_pruned_if_that_was_chosen(
+    store: Store,
+    root: Path,
+    told: Told,
+    ana: AccountInfo,
+    drain: Drain,
+    watched: Watched,
+    once: bool,
+) -> None:
+    drop(root, "ana/1.json", a_document("1"))
+    old = drop(root, "_done/2020-01-01/cv-0123abcd.json")
+    if once:
+        drain(done_keep_days=1)
+    else:
+        with watched(done_keep_days=1):
+            wait_until(lambda: len(told.files) == 1 and not old.exists())
+    assert not old.exists()
+    assert resume_names(store, ana.id) == ["1"]
+    assert len(filed(root, "_done")) == 1
+
+
+def test_the_command_runs_after_a_batch(
+    root: Path, tmp_path: Path, ana: AccountInfo, drain: Drain
+) -> None:
+    drop(root, "ana/1.json")
+    drop(root, "ana/2.json", b"{}")
+    out = tmp_path / "out"
+    command = f'echo "$RESUMES_IMPORT_DONE $RESUMES_IMPORT_FAILED" >> {out}'
+    drain(on_import=command)
+    assert out.read_text() == "1 1\n"
+
+
+def test_the_progress_is_told(
+    store: Store, root: Path, told: Told, ana: AccountInfo, drain: Drain, watched: Watched
+) -> None:
+    drop(root, "ana/1.json")
+    seen: list[Progress] = []
+    drain(on_progress=seen.append)
+    assert (seen[-1].done, seen[-1].waiting) == (1, 0)
+
+
+def test_the_corpus_is_imported_through_the_inbox(
+    store: Store,
+    root: Path,
+    told: Told,
+    an_account: MakeAccount,
+    drain: Drain,
+    watched: Watched,
+    repository: Path,
+) -> None:
+    corpus = repository.parent / "shared" / "corpus" / "analyzer-fake.tar.gz"
+    if not corpus.exists():
+        pytest.skip("the corpus beside the repository is not there")
+    account = an_account_with_room_for(store, None)
+    with tarfile.open(corpus) as archive:
+        for member in filter(tarfile.TarInfo.isfile, archive):
+            content = archive.extractfile(member)
+            assert content is not None
+            drop(root, f"ana/{Path(member.name).name}", content.read())
+    summary = drain(settle_s=0.05)
+    assert (summary.done + summary.duplicate, summary.failed) == (337, 0)
+    with store.read() as connection:
+        count = connection.execute(select(func.count()).where(resumes.c.account_id == account.id))
+        assert count.scalar_one() == summary.done

@@ -1,0 +1,325 @@
+"""Files of several resumes."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from resumes.errors import StoreUnavailable
+from resumes.store import Store, accounts, counters, ledger, listing
+from resumes.store.accounts import AccountInfo
+from resumes.store.items import MOST_PROBLEMS
+from resumes.store.ledger import FileOutcome
+from tests.support.inbox.builders import (
+    FakeMonotonic,
+    MakeAccount,
+    MakeImporter,
+    Told,
+    an_account_with_room_for,
+    counts,
+    drop,
+    filed,
+    lines,
+    names_below,
+    resume_names,
+    set_limit,
+    the_report,
+)
+from tests.support.inbox.packing import gzipped, zipped
+from tests.support.resumes import a_document
+from tests.support.store.builders import Busy
+
+
+def test_each_resume_has_an_outcome_of_its_own(
+    store: Store,
+    root: Path,
+    told: Told,
+    monotonic: FakeMonotonic,
+    ana: AccountInfo,
+    an_importer: MakeImporter,
+) -> None:
+    drop(root, "ana/many.ndjson", lines("1", "", "2", "1"))
+    importer = an_importer(settle_s=5)
+    importer.round()
+    assert told.files == []
+    monotonic.advance(5)
+    importer.round()
+    assert resume_names(store, ana.id) == ["1", "2"]
+    report = the_report(root, "_failed/invalid_json")
+    assert [(item["place"], item["outcome"]) for item in report["items"]] == [
+        ("line 1", "done"),
+        ("line 2", "failed"),
+        ("line 3", "done"),
+        ("line 4", "duplicate"),
+    ]
+    failed, duplicate = report["items"][1], report["items"][3]
+    assert (failed["reason"], failed["byte_offset"]) == ("invalid_json", 1)
+    assert duplicate["duplicate_of"] == report["items"][0]["resume_id"]
+    (row,) = ledger.list_files(store)
+    assert row.outcome is FileOutcome.FAILED
+    assert row.items is not None
+    assert (row.items.total, row.items.done, row.items.failed) == (4, 2, 1)
+    assert [problem.place for problem in row.items.problems] == ["line 2", "line 4"]
+    assert told.outcomes() == {"ana/many.ndjson": "failed"}
+
+
+D, F, U, H = "done", "failed", "duplicate", "held"
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "end", "message"),
+    [
+        ([D], D, "Imported: 1 done"),
+        ([U, U], U, "2 duplicate. line 1: "),
+        ([U, D], D, "Imported: 1 done, 1 duplicate"),
+        ([D, F, U], F, "1 done, 1 duplicate, 1 failed. line 2: Invalid JSON"),
+        ([U, F], F, "1 duplicate, 1 failed. line 2: Invalid JSON"),
+        ([D, F, H], H, "1 done, 1 held, 1 failed. line 3: Maximum resume limit"),
+    ],
+)
+def test_the_file_comes_to_the_worst_end_and_is_a_duplicate_only_when_all_are(
+    store: Store,
+    root: Path,
+    told: Told,
+    an_importer: MakeImporter,
+    outcomes: list[str],
+    end: str,
+    message: str,
+) -> None:
+    an_account_with_room_for(store, 1 + outcomes.count(D))
+    importer = an_importer(settle_s=0)
+    drop(root, "ana/before.json", a_document("twice"))
+    importer.round()
+    body = {D: a_document("new"), F: b"nonsense", U: a_document("twice"), H: a_document("held")}
+    drop(root, "ana/many.ndjson", b"\n".join(body[outcome] for outcome in outcomes) + b"\n")
+    importer.round()
+    assert told.outcomes()["ana/many.ndjson"] == end
+    report = the_report(root, f"_{end}")
+    assert [item["outcome"] for item in report["items"]] == outcomes
+    assert report["message"].startswith(message)
+    assert (report["reason"] is None) == (end == D)
+
+
+def test_the_ledger_tells_of_the_first_that_are_not_done(
+    store: Store, root: Path, ana: AccountInfo, an_importer: MakeImporter
+) -> None:
+    drop(root, "ana/many.ndjson", b"nonsense\n" * (MOST_PROBLEMS + 20))
+    an_importer(settle_s=0).round()
+    (row,) = ledger.list_files(store)
+    assert row.items is not None
+    assert row.items.failed == MOST_PROBLEMS + 20
+    assert len(row.items.problems) == MOST_PROBLEMS
+
+
+def test_a_file_of_one_has_no_items(
+    store: Store, root: Path, ana: AccountInfo, an_importer: MakeImporter
+) -> None:
+    drop(root, "ana/cv.json")
+    an_importer().round()
+    assert ledger.list_files(store)[0].items is None
+
+
+@pytest.mark.parametrize("name", ["cv.json", "cv.ndjson", "cv.json.gz", "cv.ZIP", "cv.jsonl"])
+def test_files_of_several_wait_until_they_were_quiet(
+    store: Store,
+    root: Path,
+    monotonic: FakeMonotonic,
+    ana: AccountInfo,
+    an_importer: MakeImporter,
+    name: str,
+) -> None:
+    body = a_document("1")
+    content = {"cv.json": b"[" + body + b"]", "cv.json.gz": gzipped(body)}
+    content["cv.ZIP"] = zipped({"a.json": body})
+    drop(root, f"ana/{name}", content.get(name, body))
+    importer = an_importer(settle_s=5)
+    importer.round()
+    monotonic.advance(4.9)
+    importer.round()
+    assert resume_names(store, ana.id) == []
+    monotonic.advance(0.1)
+    importer.round()
+    assert resume_names(store, ana.id) == ["1"]
+
+
+def test_one_value_after_all_is_judged_as_one(
+    root: Path, ana: AccountInfo, an_importer: MakeImporter
+) -> None:
+    drop(root, "ana/cv.json", b'{"header": 5}')
+    drop(root, "ana/cv.json.gz", gzipped(b'{"header": 5}'))
+    an_importer(settle_s=0).round()
+    messages = {
+        path.read_text().split('"message":')[1].split(",")[0]
+        for path in (root / "_failed").rglob("*.report.json")
+    }
+    assert len(messages) == 1
+
+
+def test_a_file_that_cannot_be_unpacked_is_refused_whole(
+    store: Store, root: Path, ana: AccountInfo, an_importer: MakeImporter
+) -> None:
+    drop(root, "ana/cut.zip", zipped({"a.json": a_document("a")})[:-10])
+    an_importer(settle_s=0).round()
+    assert resume_names(store, ana.id) == []
+    (row,) = ledger.list_files(store)
+    assert row.reason == the_report(root, "_failed")["reason"] == "invalid_archive"
+
+
+def test_a_member_that_cannot_be_had_is_refused_and_the_others_are_not(
+    store: Store, root: Path, ana: AccountInfo, an_importer: MakeImporter
+) -> None:
+    drop(root, "ana/cv.zip", zipped({"a.json": a_document("a"), "b.zip": b"PK\x03\x04"}))
+    an_importer(settle_s=0).round()
+    assert resume_names(store, ana.id) == ["a"]
+    assert the_report(root, "_failed/invalid_archive")["items"][1]["place"] == "member b.zip"
+
+
+def test_a_file_larger_than_may_be_unpacked_is_told_the_limit(
+    root: Path, ana: AccountInfo, an_importer: MakeImporter
+) -> None:
+    drop(root, "ana/large.ndjson", lines("1", "2"))
+    an_importer(settle_s=0, max_file_bytes=20).round()
+    assert "max_file_bytes" in the_report(root, "_failed/too_large")["message"]
+
+
+# Slices
+
+
+def test_a_large_file_is_imported_in_slices_and_others_get_their_turn(
+    store: Store, root: Path, told: Told, an_account: MakeAccount, an_importer: MakeImporter
+) -> None:
+    ana, bo = an_account("ana"), an_account("bo")
+    drop(root, "ana/many.ndjson", lines(*"12345"))
+    importer = an_importer(settle_s=0, slice_items=2)
+    while not resume_names(store, ana.id):
+        importer.turn()
+    assert resume_names(store, ana.id) == ["1", "2"]
+    drop(root, "bo/quick.json", a_document("quick"))
+    importer.round()
+    assert resume_names(store, ana.id) == list("12345")
+    assert resume_names(store, bo.id) == ["quick"]
+    assert [file.name for file in told.files] == ["bo/quick.json", "ana/many.ndjson"]
+
+
+def test_a_slice_of_large_resumes_has_fewer(
+    store: Store, root: Path, ana: AccountInfo, an_importer: MakeImporter
+) -> None:
+    drop(root, "ana/many.ndjson", lines(*"12345"))
+    importer = an_importer(settle_s=0, slice_bytes=1)
+    while not resume_names(store, ana.id):
+        importer.turn()
+    assert resume_names(store, ana.id) == ["1"]
+    importer.round()
+    assert resume_names(store, ana.id) == list("12345")
+
+
+def test_it_is_gone_on_with_when_the_store_is_back(
+    store: Store, root: Path, busy: Busy, ana: AccountInfo, an_importer: MakeImporter
+) -> None:
+    drop(root, "ana/many.ndjson", lines(*"12345"))
+    importer = an_importer(settle_s=0, slice_items=2, write_timeout_s=0.5)
+    while not resume_names(store, ana.id):
+        importer.turn()
+    with busy.held(), pytest.raises(StoreUnavailable):
+        importer.round()
+    assert resume_names(store, ana.id) == ["1", "2"]
+    importer.round()
+    assert resume_names(store, ana.id) == list("12345")
+    assert the_report(root, "_done")["message"] == "Imported: 5 done"
+
+
+def test_one_that_was_cut_off_is_gone_on_with_and_remembers_what_was_imported(
+    store: Store, root: Path, ana: AccountInfo, an_importer: MakeImporter
+) -> None:
+    drop(root, "ana/many.ndjson", lines(*"12345"))
+    dying = an_importer(settle_s=0, slice_items=2)
+    while not resume_names(store, ana.id):
+        dying.turn()
+    (_, second) = listing.list_page(store, ana.id).entries
+    listing.delete_resume(store, ana.id, second.id)
+    dying.close()
+    an_importer(settle_s=0).round()
+    assert resume_names(store, ana.id) == ["1", "3", "4", "5"]
+    assert the_report(root, "_done")["message"] == "Imported: 5 done"
+
+
+def test_one_whose_account_goes_meanwhile_says_so(
+    store: Store, root: Path, ana: AccountInfo, an_importer: MakeImporter
+) -> None:
+    drop(root, "ana/many.ndjson", lines(*"12345"))
+    importer = an_importer(settle_s=0, slice_items=2)
+    while not resume_names(store, ana.id):
+        importer.turn()
+    accounts.delete_account(store, "ana", with_resumes=True)
+    importer.round()
+    assert the_report(root, "_failed")["reason"] == "account_deleted"
+    assert names_below(root / "ana") == []
+
+
+def test_one_that_changes_after_it_was_quiet_waits_once_more(
+    store: Store, root: Path, monotonic: FakeMonotonic, ana: AccountInfo, an_importer: MakeImporter
+) -> None:
+    alias = root.parent / "alias"
+    os.link(drop(root, "ana/many.ndjson", lines("1", "2")), alias)
+    importer = an_importer(settle_s=5)
+    importer.round()
+    monotonic.advance(4)
+    with alias.open("ab") as file:
+        file.write(lines("3"))
+    for _ in range(2):
+        importer.round()
+        monotonic.advance(2)
+    assert resume_names(store, ana.id) == []
+    assert importer.summary().waiting == 1
+    monotonic.advance(3)
+    importer.round()
+    assert resume_names(store, ana.id) == ["1", "2", "3"]
+
+
+# More than the plan allows
+
+
+def test_what_does_not_fit_is_imported_when_there_is_room(
+    store: Store, root: Path, told: Told, an_importer: MakeImporter
+) -> None:
+    account = an_account_with_room_for(store, 2)
+    drop(root, "ana/many.ndjson", lines("1", "2", "3", ""))
+    importer = an_importer(settle_s=0)
+    importer.round()
+    assert resume_names(store, account.id) == ["1", "2"]
+    assert the_report(root, "_held")["message"].startswith("2 done, 1 held, 1 failed")
+    set_limit(store, "ana", 4)
+    importer.round()
+    assert resume_names(store, account.id) == ["1", "2", "3"]
+    assert told.outcomes() == {"ana/many.ndjson": "failed"}
+    assert counts(root, "failed", "held") == [1, 0]
+    assert counters.list_wrong(store) == []
+
+
+def test_one_queues_behind_held_files_and_those_behind_it_are_told_of_the_plan(
+    store: Store, root: Path, an_importer: MakeImporter
+) -> None:
+    account = an_account_with_room_for(store, 0)
+    importer = an_importer(settle_s=0)
+    for name, body in (("2.ndjson", lines("2", "3")), ("4.json", a_document("4"))):
+        drop(root, f"ana/{name}", body)
+        importer.round()
+    reports = [path.read_text() for path in (root / "_held").rglob("*.report.json")]
+    assert all("Maximum resume limit reached. Your plan allows 0" in one for one in reports)
+    set_limit(store, "ana", None)
+    importer.round()
+    assert resume_names(store, account.id) == ["2", "3", "4"]
+
+
+def test_a_held_array_is_gone_on_with_although_it_bears_the_name_of_one_resume(
+    store: Store, root: Path, an_importer: MakeImporter
+) -> None:
+    account = an_account_with_room_for(store, 1)
+    drop(root, "ana/three.json", b"[" + b",".join(map(a_document, "123")) + b"]")
+    importer = an_importer(settle_s=0)
+    importer.round()
+    importer.close()
+    set_limit(store, "ana", 10)
+    an_importer(settle_s=5).round()
+    assert resume_names(store, account.id) == ["1", "2", "3"]
+    assert len(filed(root, "_done")) == 1

@@ -1,0 +1,327 @@
+"""Stores, disks and folders that cannot be used for a while."""
+
+import os
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from importer.changes import Changes
+from importer.options import Tuning
+from importer.rounds import Importer
+from importer.running import Runner
+from importer.telling import Remarks
+from resumes.errors import OutcomeUnknown, StoreUnavailable
+from resumes.store import Store
+from resumes.store.accounts import AccountInfo
+from tests.inbox.conftest import QUICK, Drain, Watched
+from tests.support.inbox.builders import (
+    FakeMonotonic,
+    MakeAccount,
+    MakeImporter,
+    Moment,
+    Told,
+    a_full_disk,
+    bound_by_permissions,
+    counts,
+    drop,
+    during,
+    is_tidy,
+    lines,
+    resume_names,
+    wait_until,
+)
+from tests.support.resumes import a_document
+from tests.support.store.builders import Busy
+
+NOTHING_NEW = "Nothing new is taken until that is over"
+
+
+# The store
+
+
+def test_while_the_store_is_out_of_reach_nothing_new_is_taken(
+    store: Store, root: Path, told: Told, busy: Busy, ana: AccountInfo, an_importer: MakeImporter
+) -> None:
+    importer = an_importer(write_timeout_s=0.5)
+    drop(root, "ana/1.json", a_document("1"))
+    drop(root, "ana/2.ndjson", lines("2a", "2b"))
+    with busy.held():
+        for _ in range(2):
+            with pytest.raises(StoreUnavailable):
+                importer.round()
+            drop(root, "ana/3.json", a_document("3"))
+        assert (root / "ana/3.json").exists()
+        assert told.files == []
+    importer.round()
+    assert resume_names(store, ana.id) == ["1", "3"]
+    assert importer.summary().waiting == 1
+
+
+def test_after_an_unknown_outcome_the_ledger_decides(
+    store: Store,
+    root: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    an_account: MakeAccount,
+    an_importer: MakeImporter,
+) -> None:
+    from resumes.store import creating
+
+    account = an_account()
+    create_files = creating.create_files
+
+    def unknown(store: Store, creations: Sequence[Any], **rest: Any) -> None:
+        create_files(store, creations, **rest)
+        raise OutcomeUnknown
+
+    importer = an_importer()
+    drop(root, "ana/1.json", a_document("1"))
+    with monkeypatch.context() as patch:
+        patch.setattr("importer.committing.create_files", unknown)
+        with pytest.raises(OutcomeUnknown):
+            importer.round()
+    importer.round()
+    assert resume_names(store, account.id) == ["1"]
+    assert counts(root, "done", "duplicate") == [1, 0]
+
+
+def test_a_drain_gives_up_when_the_store_stays_out_of_reach(
+    root: Path, told: Told, busy: Busy, ana: AccountInfo, drain: Drain
+) -> None:
+    drop(root, "ana/1.json")
+    with busy.held(), pytest.raises(StoreUnavailable):
+        drain(write_timeout_s=0.05)
+    (notice,) = told.notices
+    assert notice.startswith("The store is busy")
+    assert notice.endswith(NOTHING_NEW)
+
+
+def test_a_store_out_of_reach_is_told_once_and_again_when_it_is_over(
+    root: Path, told: Told, busy: Busy, ana: AccountInfo, an_importer: MakeImporter
+) -> None:
+    drop(root, "ana/1.json")
+    beats: list[int] = []
+    busy.acquire()  # before the first turn, which would import the file
+    with run(an_importer(write_timeout_s=0.5), told, lambda: beats.append(len(told.notices))):
+        wait_until(lambda: beats.count(1) > 3)
+        busy.release()
+        wait_until(lambda: len(told.notices) == 2)
+    assert told.notices == [
+        f"The store is busy; nothing was done, try again. {NOTHING_NEW}",
+        "Importing goes on",
+    ]
+    assert told.outcomes() == {"ana/1.json": "done"}
+
+
+@contextmanager
+def run(importer: Importer, told: Told, *beats: Any) -> Iterator[None]:
+    """The importer runs during the block, and has ended after it."""
+    runner = Runner(importer, Changes(), Remarks(told.notices.append), beats=beats, tuning=QUICK)
+    stop = threading.Event()
+    thread = threading.Thread(target=runner.run, args=(stop,))
+    thread.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        thread.join(60)
+    assert not thread.is_alive()
+
+
+@pytest.mark.parametrize("tuning", [Tuning()])
+def test_failures_back_off_longer_each_time_up_to_a_limit(
+    monotonic: FakeMonotonic, tuning: Tuning
+) -> None:
+    from importer.rhythm import BackOff
+
+    back_off = BackOff(monotonic=monotonic, random=lambda: 1.0, tuning=tuning)
+    assert back_off.left_s() == 0
+    pauses_s = []
+    for _ in range(10):
+        back_off.failed()
+        pauses_s.append(back_off.left_s())
+    assert pauses_s[:4] == [0.5, 1, 2, 4]
+    assert pauses_s[-1] == 30
+    back_off.succeeded()
+    assert back_off.left_s() == 0
+    others = BackOff(monotonic=monotonic, random=lambda: 0.0, tuning=tuning)
+    others.failed()
+    assert others.left_s() == 0.25  # importers do not come back all at once
+
+
+# Disks
+
+
+def test_a_full_disk_stops_the_round_and_changes_nothing(
+    root: Path, told: Told, ana: AccountInfo, an_importer: MakeImporter
+) -> None:
+    drop(root, "ana/1.json")
+    importer = an_importer()
+    with a_full_disk(), pytest.raises((OSError, StoreUnavailable)):
+        importer.round()
+    assert told.files == []
+    importer.round()
+    assert counts(root, "done", "duplicate") == [1, 0]
+
+
+def test_what_changed_after_its_commit_while_the_disk_is_full_is_imported_later(
+    store: Store,
+    root: Path,
+    told: Told,
+    monotonic: FakeMonotonic,
+    ana: AccountInfo,
+    an_importer: MakeImporter,
+) -> None:
+    alias = root.parent / "alias"
+    os.link(drop(root, "ana/cv.json", a_document("First")), alias)
+    full: list[Any] = []
+
+    def write_on() -> None:
+        if "First" in alias.read_text():
+            alias.write_bytes(a_document("Second"))
+            full.append(a_full_disk())
+            full[0].__enter__()
+
+    importer = an_importer(observe=during(Moment.COMMITTED, write_on))
+    importer.round()
+    full[0].__exit__(None, None, None)
+    for _ in range(4):
+        importer.round()
+        monotonic.advance(5)
+    assert resume_names(store, ana.id) == ["First", "Second"]
+    assert not importer.is_stuck
+    importer.close()
+    assert is_tidy(root)
+
+
+# What may not be read, taken, looked into or put away
+
+
+def test_a_file_that_may_not_be_read_fails_after_twelve_settling_times(
+    root: Path, told: Told, monotonic: FakeMonotonic, ana: AccountInfo, an_importer: MakeImporter
+) -> None:
+    drop(root, "ana/1.json").chmod(0)
+    importer = an_importer(settle_s=5)
+    with bound_by_permissions():
+        for _ in range(11):
+            importer.round()
+            monotonic.advance(5)
+        assert told.files == []
+        monotonic.advance(5)
+        importer.round()
+    assert (told.files[0].reason, told.files[0].message) == (
+        "unreadable",
+        "Cannot read it: Permission denied",
+    )
+
+
+def test_a_file_that_cannot_be_taken_stays_and_is_told_of_once(
+    root: Path,
+    told: Told,
+    monotonic: FakeMonotonic,
+    an_account: MakeAccount,
+    an_importer: MakeImporter,
+) -> None:
+    for name in ("ana", "bo"):
+        an_account(name)
+    path = drop(root, "ana/1.json")
+    path.parent.chmod(0o555)
+    importer = an_importer()
+    with bound_by_permissions():
+        for _ in range(2):
+            importer.round()
+            monotonic.advance(10)
+        drop(root, "bo/1.json")
+        importer.round()
+    assert path.exists()
+    assert [notice.split(".")[0] for notice in told.notices] == ["Cannot take ana/1"]
+    assert "Permission denied" in told.notices[0]
+    assert told.outcomes() == {"bo/1.json": "done"}
+    assert importer.summary().stuck == 1
+    path.parent.chmod(0o755)
+    monotonic.advance(10)
+    importer.round()
+    assert told.outcomes()["ana/1.json"] == "done"
+
+
+def test_a_drain_does_not_wait_for_what_cannot_be_taken_or_looked_into(
+    root: Path, told: Told, an_account: MakeAccount, drain: Drain
+) -> None:
+    for name in ("ana", "bo"):
+        an_account(name)
+    paths = [drop(root, f"{name}/1.json") for name in ("ana", "bo", "nobody")]
+    for path, mode in zip(paths, (0o555, 0, 0), strict=True):
+        path.parent.chmod(mode)
+    with bound_by_permissions():
+        summary = drain()
+    for path in paths:
+        path.parent.chmod(0o755)
+    assert all(path.exists() for path in paths)
+    assert (summary.done, summary.stuck) == (0, 2)
+    assert any("Cannot look into bo: Permission denied" in notice for notice in told.notices)
+
+
+def test_a_drain_gives_up_on_what_cannot_be_filed(
+    root: Path, ana: AccountInfo, drain: Drain
+) -> None:
+    (root / "_done").touch()
+    drop(root, "ana/1.json")
+    summary = drain()
+    assert (summary.waiting, summary.stuck) == (1, 1)
+
+
+def test_a_drain_waits_for_what_settles_and_not_when_it_is_stopped(
+    root: Path, told: Told, ana: AccountInfo, drain: Drain
+) -> None:
+    drop(root, "ana/cut.json", b"{")
+    stopped = threading.Event()
+    stopped.set()
+    drain(stop=stopped)
+    assert told.files == []
+    drain(settle_s=0.05)
+    assert told.outcomes() == {"ana/cut.json": "failed"}
+    assert told.notices == []
+
+
+def test_a_drain_that_waits_for_long_says_for_what(
+    store: Store, root: Path, told: Told, ana: AccountInfo, an_importer: MakeImporter
+) -> None:
+    drop(root, "ana/\x1b.json", b"{")
+    stop = threading.Event()
+
+    def tell(notice: str) -> None:
+        told.notices.append(notice)
+        stop.set()
+
+    remarks = Remarks(tell)
+    importer = an_importer(settle_s=3_600)
+    Runner(importer, Changes(), remarks, monotonic=FakeMonotonic(), tuning=QUICK).drain(stop)
+    assert told.notices == [
+        "Waiting for ana/\\x1b.json: not whole yet, not readable, or still open for writing"
+    ]
+
+
+# The watched folder itself
+
+
+def test_an_inbox_that_vanishes_and_is_back_needs_no_restart(
+    store: Store, root: Path, told: Told, an_account: MakeAccount, watched: Watched
+) -> None:
+    from resumes.store import importers
+
+    account = an_account()
+    with watched():
+        wait_until(lambda: len(importers.list_importers(store)) == 1)
+        root.rename(root.with_name("away"))
+        wait_until(lambda: any("Nothing new is taken" in notice for notice in told.notices))
+        wait_until(lambda: any(one.importer.findings for one in importers.list_importers(store)))
+        root.mkdir()
+        drop(root, "ana/1.json", a_document("1"))
+        wait_until(lambda: resume_names(store, account.id) == ["1"])
+        wait_until(lambda: "Importing goes on" in told.notices)
+        wait_until(
+            lambda: not any(one.importer.findings for one in importers.list_importers(store))
+        )

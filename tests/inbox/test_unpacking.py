@@ -1,0 +1,338 @@
+import json
+import time
+import tracemalloc
+import zipfile
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from importer.reading import digest
+from importer.unpacking import CannotUnpack, Limits, Part, is_bundle, unpack
+from resumes import analyzer
+from resumes.errors import ResumesError
+from resumes.reasons import Reason
+from tests.support.inbox.packing import (
+    LIMITS,
+    WIDE,
+    bodies,
+    bomb,
+    gzipped,
+    refusal_of,
+    refused_parts,
+    unpacked,
+    zipped,
+)
+from tests.support.resumes import a_document
+
+ADA, BO, EVE = a_document("Ada"), a_document("Bo"), a_document("Eve")
+NAMES = [
+    *("a.json", "a.JSON", "a.ndjson", "a.jsonl", "a.gz", "a.json.gz", "a.ndjson.gz", "a.zip"),
+    *("standard input", ""),
+]
+
+
+def in_array(documents: list[bytes]) -> bytes:
+    return b" [\n" + b" ,\r\n".join(documents) + b"\t]\n"
+
+
+def in_lines(documents: list[bytes]) -> bytes:
+    return b"\r\n\n".join(documents)
+
+
+def in_members(documents: list[bytes]) -> bytes:
+    return zipped({f"{number}.json": body for number, body in enumerate(documents)})
+
+
+PACKERS: dict[str, tuple[str, Callable[[list[bytes]], bytes]]] = {
+    "array": ("a.json", in_array),
+    "lines": ("a.ndjson", in_lines),
+    "gzipped array": ("a.json.gz", lambda documents: gzipped(in_array(documents))),
+    "gzipped array of no name": ("a.gz", lambda documents: gzipped(in_array(documents))),
+    "gzipped lines": ("a.jsonl.gz", lambda documents: gzipped(in_lines(documents))),
+    "members": ("a.zip", in_members),
+    "array in a zip": ("a.zip", lambda documents: zipped({"a.json": in_array(documents)})),
+    "lines in a zip": ("a.zip", lambda documents: zipped({"a.jsonl": in_lines(documents)})),
+}
+
+FIELDS = st.dictionaries(st.text(max_size=5), st.text(max_size=8) | st.integers() | st.none())
+DOCUMENTS = st.lists(
+    st.builds(
+        lambda fields, is_ascii: json.dumps(fields, ensure_ascii=is_ascii).encode(
+            "utf-8", "surrogatepass"
+        ),
+        FIELDS,
+        st.booleans(),
+    ),
+    min_size=1,
+    max_size=6,
+)
+
+
+@pytest.mark.parametrize("kind", PACKERS)
+@given(documents=DOCUMENTS)
+def test_what_was_packed_comes_back_byte_for_byte(kind: str, documents: list[bytes]) -> None:
+    name, pack = PACKERS[kind]
+    packed = pack(documents)
+    assert is_bundle(name, packed)
+    assert bodies(name, packed) == documents
+    if kind != "lines":
+        # Without a name the content says what it is.
+        assert bodies("", packed) == documents
+
+
+def values_of(name: str, body: bytes) -> list[Any]:
+    """The objects that the file would give to the analyzer."""
+    found = []
+    try:
+        for part in unpack(name, body, WIDE):
+            try:
+                value = json.loads(part.body)
+            except ValueError:
+                continue
+            if isinstance(value, dict):
+                found.append(value)
+    except CannotUnpack:
+        assert not found
+    return found
+
+
+@pytest.mark.parametrize("kind", PACKERS)
+@given(documents=DOCUMENTS, data=st.data())
+def test_a_file_that_is_cut_short_gives_nothing_else(
+    kind: str, documents: list[bytes], data: st.DataObject
+) -> None:
+    name, pack = PACKERS[kind]
+    packed = pack(documents)
+    cut = packed[: data.draw(st.integers(0, len(packed) - 1))]
+    whole, found = values_of(name, packed), values_of(name, cut)
+    assert found == whole[: len(found)]
+    if kind != "lines":
+        assert found == [] or cut.strip() == packed.strip()
+
+
+def parts_or_refusal(name: str, body: bytes, limits: Limits) -> list[Part]:
+    """The parts; none when the file cannot be unpacked. Any other exception fails the test."""
+    is_bundle(name, body)
+    try:
+        parts = unpack(name, body, limits)
+    except CannotUnpack:
+        return []
+    return list(parts)
+
+
+@given(name=st.sampled_from(NAMES), body=st.binary(max_size=300))
+@example(name="a.zip", body=b"PK\x05\x06" + b"\xff" * 18)
+@example(name="", body=b"\x1f\x8b\x08\xff")
+def test_any_bytes_give_parts_or_a_reason(name: str, body: bytes) -> None:
+    for part in parts_or_refusal(name, body, LIMITS):
+        assert bool(part.body) != bool(part.refusal)
+
+
+@given(
+    packed=st.sampled_from([zipped({"a.json": ADA, "x/b.ndjson": in_lines([BO, EVE])})])
+    | st.sampled_from([gzipped(in_array([ADA, BO])), zipped({"a.json": ADA}, zipfile.ZIP_STORED)]),
+    edits=st.lists(
+        st.tuples(st.integers(0, 10_000), st.binary(min_size=1, max_size=4)), min_size=1, max_size=4
+    ),
+)
+def test_an_archive_that_was_damaged_anywhere_gives_parts_or_a_reason(
+    packed: bytes, edits: list[tuple[int, bytes]]
+) -> None:
+    body = bytearray(packed)
+    for at, written in edits:
+        begin = at % len(body)
+        body[begin : begin + len(written)] = written
+    for number, part in enumerate(parts_or_refusal("", bytes(body), WIDE), 1):
+        assert part.number == number
+
+
+@given(
+    name=st.sampled_from(NAMES),
+    body=st.lists(
+        st.sampled_from(
+            [b"[", b"]", b"{", b"}", b'"', b"\\", b",", b":", b"\n", b"1", b'{"a":1}\n']
+        )
+    ).map(b"".join),
+)
+def test_what_looks_like_json_gives_parts_within_the_limits(name: str, body: bytes) -> None:
+    parts = parts_or_refusal(name, body, LIMITS)
+    assert len(parts) <= LIMITS.max_parts
+    for part in parts:
+        assert part.body.strip(b" \t\r\n") == part.body
+        if not part.refusal:
+            assert part.byte_offset is not None
+            assert body[part.byte_offset :].startswith(part.body)
+
+
+@pytest.mark.parametrize(
+    ("name", "body", "is_several"),
+    [
+        ("a.json", ADA, False),
+        ("a.json", json.dumps(json.loads(ADA), indent=2).encode(), False),
+        ("a.json", ADA + b"\n", False),
+        ("a.json", b"", False),
+        ("a.json", b"{", False),
+        ("a.json", in_array([ADA]), True),
+        ("a.json", b"[", True),
+        ("a.json", ADA + b"\n" + BO, True),
+        ("a.json", gzipped(ADA), False),
+        ("a.ndjson", b"", True),
+        ("A.JSONL", ADA, True),
+        ("a.gz", b"", True),
+        ("a.Json.Gz", ADA, True),
+        ("a.zip", ADA, True),
+        ("standard input", ADA, False),
+        ("standard input", ADA + b"\n" + BO, True),
+        ("standard input", gzipped(ADA), True),
+        ("standard input", zipped({}), True),
+    ],
+)
+def test_a_bundle_is_known_by_its_name_or_by_its_content(
+    name: str, body: bytes, is_several: bool
+) -> None:
+    assert is_bundle(name, body) == is_several
+
+
+def test_the_same_resume_in_any_kind_has_the_same_digest() -> None:
+    files = {"a.json": ADA + b"\n", "a.json.gz": gzipped(ADA), "a.zip": zipped({"b.json": ADA})}
+    digests = {digest(body) for name, packed in files.items() for body in bodies(name, packed)}
+    assert digests == {digest(ADA)}
+
+
+def test_i3_ndjson_under_a_json_name_is_not_its_first_line() -> None:
+    assert bodies("a.json", ADA + b"\n" + BO + b"\n") == [ADA, BO]
+
+
+def test_places_say_where_a_part_is() -> None:
+    archive = zipped({"a.json": ADA, "m/n.ndjson": b"\n" + BO, "e.json": in_array([EVE, ADA])})
+    assert [(part.number, part.place) for part in unpacked("a.zip", archive)] == [
+        (1, "member a.json"),
+        (2, "member m/n.ndjson, line 2"),
+        (3, "member e.json, item 1"),
+        (4, "member e.json, item 2"),
+    ]
+    assert [part.place for part in unpacked("a.json", in_array([ADA, BO]))] == ["item 1", "item 2"]
+    assert [part.place for part in unpacked("a.jsonl.gz", gzipped(ADA))] == ["line 1"]
+    assert [part.place for part in unpacked("a.json.gz", gzipped(ADA))] == [""]
+
+
+def test_a_member_that_cannot_be_had_is_a_part_and_the_others_go_on() -> None:
+    archive = zipped({
+        "a.json": ADA,
+        "b.zip": zipped({}),
+        "../c.json": BO,
+        "d.json": b"",
+        "e.json": in_array([ADA])[:-5],
+        "f.ndjson": b"\n",
+        "g.json": gzipped(BO),
+        "h.json": b"[]",
+        "i.json": b'{"a":"' + b"x" * LIMITS.max_bytes + b'"}',
+        "j.json": EVE,
+    })  # fmt: skip
+    parts = unpacked("a.zip", archive, LIMITS)
+    assert [part.number for part in parts] == list(range(1, 11))
+    assert [part.body for part in parts if not part.refusal] == [ADA, EVE]
+    reasons = [part.refusal.reason for part in parts if part.refusal]
+    assert reasons == [
+        Reason.INVALID_ARCHIVE,
+        Reason.INVALID_ARCHIVE,
+        Reason.INVALID_JSON,
+        Reason.INVALID_JSON,
+        Reason.INVALID_JSON,
+        Reason.INVALID_ARCHIVE,
+        Reason.INVALID_RESUME,
+        Reason.TOO_LARGE,
+    ]
+    assert refused_parts(parts)["member i.json"].startswith("Resume too large")
+
+
+def test_a_bad_line_is_left_to_the_analyzer() -> None:
+    parts = unpacked("a.ndjson", ADA + b"\nnonsense\n" + BO)
+    assert [part.place for part in parts] == ["line 1", "line 2", "line 3"]
+    with pytest.raises(ResumesError, match="Invalid JSON at byte"):
+        analyzer.parse(parts[1].body)
+
+
+@pytest.mark.parametrize(
+    ("name", "body", "reason"),
+    [
+        ("a.json", b"[]", Reason.INVALID_RESUME),
+        ("a.ndjson", b"", Reason.INVALID_JSON),
+        ("a.json.gz", gzipped(b""), Reason.INVALID_JSON),
+        ("a.gz", gzipped(b" \n"), Reason.INVALID_JSON),
+        ("a.gz", ADA, Reason.INVALID_ARCHIVE),
+        ("a.json.gz", gzipped(gzipped(ADA)), Reason.INVALID_ARCHIVE),
+        ("a.gz", gzipped(zipped({"a.json": ADA})), Reason.INVALID_ARCHIVE),
+        ("a.zip", gzipped(ADA), Reason.INVALID_ARCHIVE),
+        ("a.zip", ADA, Reason.INVALID_ARCHIVE),
+        ("a.ndjson", gzipped(ADA), Reason.INVALID_ARCHIVE),
+        ("a.json", in_array([ADA])[:-2], Reason.INVALID_JSON),
+    ],
+)
+def test_a_file_of_which_nothing_can_be_had_is_refused_as_a_whole(
+    name: str, body: bytes, reason: Reason
+) -> None:
+    assert refusal_of(name, body).reason is reason
+
+
+def test_a_zip_of_too_many_resumes_gives_as_many_as_are_taken_and_says_so() -> None:
+    lines = b"{}\n" * (LIMITS.max_parts - 1)
+    parts = unpacked("a.zip", zipped({"a.ndjson": lines, "b.ndjson": lines}), LIMITS)
+    assert len(parts) == LIMITS.max_parts + 1
+    assert not any(part.refusal for part in parts[:-1])
+    assert parts[-1].refusal is not None
+    assert "more than 50 resumes" in parts[-1].refusal.message
+
+
+def peak_of(name: str, body: bytes) -> tuple[str, int]:
+    tracemalloc.start()
+    try:
+        message = refusal_of(name, body).message
+        return message, tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+def test_a_gigabyte_in_a_megabyte_is_refused_as_soon_as_it_is_known_to_be_one_resume() -> None:
+    message, peak_bytes = peak_of("a.json.gz", bomb(b'{"a":"'))
+    assert message.startswith("Resume too large")
+    assert peak_bytes < 4 * WIDE.max_bytes
+    message, peak_bytes = peak_of("a.json.gz", bomb(b'["'))
+    assert message.startswith("File too large")
+    assert peak_bytes < 1.5 * WIDE.max_file_bytes
+
+
+def test_a_member_over_the_limit_of_a_resume_is_not_inflated_further() -> None:
+    archive = zipped({"a.json": b'{"a":"' + b"x" * (WIDE.max_file_bytes // 2), "b.json": ADA})
+    tracemalloc.start()
+    large, ada = unpacked("a.zip", archive)
+    _, peak_bytes = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert large.refusal is not None
+    assert large.refusal.reason is Reason.TOO_LARGE
+    assert ada.body == ADA
+    assert peak_bytes < 4 * WIDE.max_bytes
+
+
+@pytest.mark.timing
+@pytest.mark.parametrize("name", ["a.json", "a.ndjson", "a.json.gz"])
+@pytest.mark.parametrize("unit", [b"[", b'{"a":', b'[{"a":'])
+def test_depth_without_end_ends_in_a_refusal(name: str, unit: bytes) -> None:
+    body = unit * 300_000
+    started = time.monotonic()
+    packed = gzipped(body) if name.endswith(".gz") else body
+    for part in parts_or_refusal(name, packed, WIDE):
+        assert not part.refusal
+        with pytest.raises(ResumesError, match=r"nested deeper|more than 50,000 fields"):
+            analyzer.parse(part.body)
+    assert time.monotonic() - started < 60
+
+
+def test_no_file_is_opened(monkeypatch: pytest.MonkeyPatch) -> None:
+    archive = zipped({"../a.json": ADA, "/b.json": BO, "c/d.json": EVE})
+    for function in ("builtins.open", "os.open"):
+        monkeypatch.setattr(function, lambda *_: pytest.fail("a file was opened"))
+    assert [part.body for part in unpacked("a.zip", archive)] == [b"", b"", EVE]

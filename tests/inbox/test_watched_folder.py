@@ -1,0 +1,207 @@
+"""The watched folder: whose it is, what waits in it, which names are passed over, where it lies."""
+
+from pathlib import Path
+
+import pytest
+
+from resumes import watched_folder
+from resumes.errors import InvalidArgument
+from resumes.file_names import EXTENSIONS, find_extension, is_hidden, is_outcome, is_passed_over
+from resumes.mounts import MOUNTINFO, find_kind, find_mount, is_mount_point, iter_mounts
+from resumes.watched_folder import Owner
+from tests.support.resumes import a_mount, mountinfo
+
+MINE = Owner("a" * 16, "sqlite:////srv/resumes.db")
+MOVED = Owner(MINE.store_id, "postgresql://db/resumes")
+OTHER = Owner("b" * 16, "sqlite:////other\x1b.db")
+
+
+def mark(root: Path, content: bytes) -> None:
+    (root / ".importer").mkdir()
+    (root / ".importer" / "store").write_bytes(content)
+
+
+def test_a_folder_is_its_first_store_s_wherever_that_store_moves(tmp_path: Path) -> None:
+    watched_folder.check_owner(tmp_path, OTHER)
+    assert watched_folder.find_owner(tmp_path) is None
+
+    watched_folder.set_owner(tmp_path, MINE)
+    watched_folder.set_owner(tmp_path, MOVED)
+
+    assert watched_folder.find_owner(tmp_path) == MOVED
+    assert [path.name for path in (tmp_path / ".importer").iterdir()] == ["store"]
+
+
+def test_another_store_takes_it_only_on_purpose(tmp_path: Path) -> None:
+    watched_folder.set_owner(tmp_path, OTHER)
+
+    with pytest.raises(InvalidArgument, match=r"another store, known as sqlite:////other\\x1b\.db"):
+        watched_folder.set_owner(tmp_path, MINE)
+    assert watched_folder.find_owner(tmp_path) == OTHER
+
+    watched_folder.set_owner(tmp_path, MINE, adopts=True)
+    assert watched_folder.find_owner(tmp_path) == MINE
+
+
+def test_a_store_in_the_place_of_another_gets_its_folder_and_no_one_else_s(tmp_path: Path) -> None:
+    watched_folder.replace_owner(tmp_path, OTHER.store_id, MINE)
+    assert watched_folder.find_owner(tmp_path) is None
+
+    watched_folder.set_owner(tmp_path, OTHER)
+    watched_folder.replace_owner(tmp_path, "c" * 16, MINE)
+    assert watched_folder.find_owner(tmp_path) == OTHER
+
+    watched_folder.replace_owner(tmp_path, OTHER.store_id, MINE)
+    assert watched_folder.find_owner(tmp_path) == MINE
+
+
+@pytest.mark.parametrize("content", [b"", b"[]", b'{"store": "a"}', b"\xff", b"[" * 4_000])
+def test_a_mark_that_says_nothing_is_none(tmp_path: Path, content: bytes) -> None:
+    mark(tmp_path, content)
+    watched_folder.set_owner(tmp_path, MINE)
+    assert watched_folder.find_owner(tmp_path) == MINE
+
+
+def test_no_link_is_followed(tmp_path: Path) -> None:
+    elsewhere, root = tmp_path / "elsewhere", tmp_path / "root"
+    for folder in (elsewhere, root):
+        folder.mkdir()
+    (root / ".importer").symlink_to(elsewhere)
+
+    with pytest.raises(OSError, match=r"symbolic link|Not a directory"):
+        watched_folder.set_owner(root, MINE)
+
+    assert list(elsewhere.iterdir()) == []
+
+
+def test_files_that_wait_are_counted_by_folder_and_account(tmp_path: Path) -> None:
+    mine, other, claim = "a" * 16, "b" * 16, "0" * 24
+    names = [
+        f"_held/ana/{claim}-{mine}-cv.json",
+        f"_held/ana/{claim}-{mine}-cv.report.json",
+        f"_held/ana/{claim}-{other}-cv.json",
+        "_held/ana/notes.txt",
+        f".work/i/{other}/{claim}",
+        f".work/i/{other}/{claim}.tmp",
+        ".work/i/lease",
+        f".work/i/strange/{claim}",
+    ]
+    for name in names:
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).touch()
+
+    waiting = watched_folder.count_waiting(tmp_path)
+
+    assert waiting == {
+        ("_held/ana", mine): 1,
+        ("_held/ana", other): 1,
+        (f".work/i/{other}", other): 1,
+    }
+    assert watched_folder.describe_unknown(waiting, {other}) == (
+        f"2 files in .work/i/{other}, _held/ana wait for accounts that this store does not know"
+    )
+    assert watched_folder.describe_unknown(waiting, {mine}) == (
+        "1 file in _held/ana waits for an account that this store does not know"
+    )
+    assert watched_folder.describe_unknown(waiting, set()) is None
+
+
+# Names
+
+
+@pytest.mark.parametrize("extension", EXTENSIONS)
+def test_every_ending_is_found_whole_and_in_any_case(extension: str) -> None:
+    assert find_extension(f"cv{extension}") == extension
+    assert find_extension(f"CV{extension.upper()}") == extension
+
+
+def test_hidden_temporary_and_outcome_names_are_recognised() -> None:
+    assert [find_extension(name) for name in ("cv.pdf", "cv", "json", "cv.json.part")] == [None] * 4
+    hidden = [".cv.json", "@eaDir"]
+    temporary = ["cv.json.PART", "cv.json~"]
+    names = [*hidden, *temporary, "cv.json"]
+    assert [name for name in names if is_hidden(name)] == hidden
+    assert [name for name in names if is_passed_over(name)] == hidden + temporary
+    outcomes = ["_done", ".work", ".importer"]
+    assert [name for name in [*outcomes, "ana"] if is_outcome(name)] == outcomes
+
+
+# Mounts
+
+
+def kind_of(path: str, *lines: str) -> str | None:
+    return find_kind(Path(path), mountinfo(*lines), platform="linux")
+
+
+NFS = a_mount("/srv", "nfs4")
+INSIDE = [
+    NFS,
+    a_mount("/srv/local", "xfs", id=51, parent=50),
+    a_mount("/srv/local/far", "cifs", id=52, parent=51),
+]
+XFS = a_mount("/srv", "xfs", id=51)
+
+
+@pytest.mark.parametrize(
+    ("path", "lines", "kind"),
+    [
+        ("/srv/x", INSIDE, "nfs4"),
+        ("/srv/local/x", INSIDE, "xfs"),
+        ("/srv/local/far/x", INSIDE, "cifs"),
+        ("/srv/localhost", INSIDE, "nfs4"),
+        ("/srvs", INSIDE, "ext4"),
+        ("/", INSIDE, "ext4"),
+        # The later of two mounts on one point, and one that hides another.
+        ("/srv/x", [NFS, a_mount("/srv", "xfs", id=51, parent=50)], "xfs"),
+        ("/srv/x", [NFS, XFS], "xfs"),
+        ("/srv/x", [XFS, a_mount("/srv", "nfs4", id=52)], "nfs4"),
+        ("/srv/in/x", [a_mount("/srv/in", "nfs4")], "nfs4"),
+        ("/srv/in/x", [a_mount("/srv/in", "nfs4"), XFS], "xfs"),
+        # Blanks and backslashes.
+        ("/srv/my in/x", [a_mount(r"/srv/my\040in", "cifs")], "cifs"),
+        ("/srv/a\tb\\c", [a_mount(r"/srv/a\011b\134c", "cifs")], "cifs"),
+    ],
+)
+def test_the_mount_that_a_path_lies_on_decides(path: str, lines: list[str], kind: str) -> None:
+    assert kind_of(path, *lines) == kind
+
+
+def test_lines_that_are_none_are_passed_over() -> None:
+    text = mountinfo("", "nonsense", "1 2 - nfs", "9 27 0:1 / /srv rw")
+    (mount,) = iter_mounts(text)
+    assert mount.point == "/"
+    assert find_mount("/srv", []) is None
+    assert find_kind(Path("/srv"), "", platform="linux") is None
+
+
+def test_mounts_that_name_each_other_come_to_an_end() -> None:
+    lines = "\n".join(
+        ["27 27 0:1 / / rw - ext4 x rw", a_mount("/", "nfs4", id=28), a_mount("/", "xfs", id=28)]
+    )
+    assert find_mount("/srv", list(iter_mounts(lines))) is not None
+
+
+def test_links_are_followed_to_where_the_path_lies(tmp_path: Path) -> None:
+    link = tmp_path / "inbox"
+    link.symlink_to("/srv/in")
+    assert kind_of(str(link), a_mount("/srv/in", "nfs4")) == "nfs4"
+
+
+def test_other_systems_are_not_asked() -> None:
+    lines = mountinfo(a_mount("/srv", "nfs4"))
+    assert find_kind(Path("/srv"), lines, platform="darwin") is None
+
+
+@pytest.mark.skipif(not MOUNTINFO.exists(), reason="no mountinfo on this system")
+def test_this_systems_own_mounts_are_read() -> None:
+    assert find_kind(Path("/proc/self")) == "proc"
+
+
+def test_a_mount_point_is_distinguished_from_paths_beside_it() -> None:
+    lines = mountinfo(a_mount("/srv/resumes.db", "ext4"))
+    answers = [
+        is_mount_point(Path(path), lines, platform="linux")
+        for path in ("/srv/resumes.db", "/srv", "/srv/resumes.db-wal")
+    ]
+    assert answers == [True, False, False]
+    assert not is_mount_point(Path("/srv/resumes.db"), lines, platform="darwin")

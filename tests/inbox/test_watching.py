@@ -1,0 +1,382 @@
+"""Watching a folder by the system's events, and where that cannot be, by scans."""
+
+import errno
+import os
+import shutil
+import threading
+import time
+from collections.abc import Callable, Collection, Iterator, Sequence
+from pathlib import Path
+
+import pytest
+
+from importer.changes import Changes
+from importer.health import Finding, Health, HealthState
+from importer.keeping import ANEW_S, PROVEN_S
+from importer.listening import Change, Ending
+from importer.mounts import polling_reason
+from importer.scanning import is_outcome
+from importer.watching import Watcher, watching
+from tests.support.inbox.builders import FakeMonotonic, drop, wait_until
+from tests.support.resumes import a_mount, mountinfo
+
+
+class Bench:
+    """A watched ROOT, and the importer's loop in so far as it takes part in watching."""
+
+    def __init__(self, root: Path, monotonic: FakeMonotonic) -> None:
+        self.root = root
+        self.monotonic = monotonic
+        self.changes = Changes()
+        self.told: list[Finding] = []
+        self.health = Health(self.told.append)
+        self.heard: set[str] = set()
+        self.marked_all = 0
+
+    def scan(self, watcher: Watcher) -> None:
+        """What the loop does for each look: take, list ROOT, follow."""
+        marked = self.changes.take()
+        self.heard |= marked.names
+        self.marked_all += marked.is_all
+        try:
+            names = [entry.name for entry in os.scandir(self.root) if entry.is_dir()]
+        except OSError:
+            names = []
+        watcher.follow(name for name in names if not is_outcome(name))
+
+    def scan_until(
+        self, watcher: Watcher, is_true: Callable[[], bool], *, step_s: float = ANEW_S
+    ) -> None:
+        def look() -> bool:
+            self.monotonic.advance(step_s)
+            self.scan(watcher)
+            return is_true()
+
+        wait_until(look)
+
+    def hear(self, watcher: Watcher, *names: str) -> None:
+        """These were marked, as well as what was before."""
+        self.scan_until(watcher, lambda: self.heard >= set(names))
+        self.heard.clear()
+
+    def tune(self, watcher: Watcher, *names: str) -> None:
+        """Both watchers hear: a file that is touched on and on in each folder is heard of."""
+        files = [drop(self.root, f"{name}/tuning.json".lstrip("/")) for name in names]
+
+        def is_heard() -> bool:
+            for file in files:
+                os.utime(file)
+            return self.heard >= {name.partition("/")[0] for name in names}
+
+        self.scan_until(watcher, is_heard)
+        while self.changes.wait(0.15):
+            self.changes.take()
+        self.heard.clear()
+
+    @property
+    def states(self) -> list[tuple[str, HealthState]]:
+        return [(finding.key, finding.state) for finding in self.told]
+
+
+@pytest.fixture
+def bench(root: Path, monotonic: FakeMonotonic) -> Bench:
+    return Bench(root, monotonic)
+
+
+@pytest.fixture
+def watcher(bench: Bench) -> Iterator[Watcher]:
+    """Watches with the system's own events; `ana` is there."""
+    (bench.root / "ana").mkdir()
+    with watching(bench.root, bench.changes, bench.health, monotonic=bench.monotonic) as watcher:
+        bench.tune(watcher, "ana", "")
+        yield watcher
+
+
+class FakeSource:
+    """Fails with each of the errors in turn, then hears nothing."""
+
+    def __init__(self, *errors: Exception) -> None:
+        self.errors = list(errors)
+        self.made: list[tuple[list[str], bool]] = []
+
+    def __call__(
+        self, paths: Sequence[str], *, is_recursive: bool, ending: Ending
+    ) -> Iterator[Collection[Change]]:
+        self.made.append(([Path(path).name for path in paths], is_recursive))
+        if self.errors:
+            raise self.errors.pop(0)
+        pause = threading.Event()
+        while not ending.is_set():
+            pause.wait(0.01)
+        yield from ()
+
+
+def watcher_threads() -> list[threading.Thread]:
+    return [thread for thread in threading.enumerate() if thread.name == "watcher"]
+
+
+def test_a_dropped_file_marks_its_folder_alone(bench: Bench, watcher: Watcher) -> None:
+    (bench.root / "bob").mkdir()
+    bench.tune(watcher, "bob")
+    drop(bench.root, "ana/1.json")
+    assert bench.changes.wait(60)
+    assert bench.changes.take().names == {"ana"}
+    drop(bench.root, "1.json")
+    assert bench.changes.wait(60)
+    assert bench.changes.take().names == {""}
+
+
+def test_a_folder_moved_in_with_files_is_heard_of(
+    bench: Bench, watcher: Watcher, tmp_path: Path
+) -> None:
+    drop(tmp_path, "elsewhere/1.json")
+    (tmp_path / "elsewhere").rename(bench.root / "ana" / "batch")
+    bench.hear(watcher, "ana")
+    drop(bench.root, "ana/batch/2.json")
+    bench.hear(watcher, "ana")
+
+
+def test_folders_made_together_with_a_file_are_heard_of(bench: Bench, watcher: Watcher) -> None:
+    drop(bench.root, "ana/a/b/1.json")
+    bench.hear(watcher, "ana")
+    drop(bench.root, "bob/a/b/1.json")
+    bench.hear(watcher, "bob")
+    bench.tune(watcher, "bob/a/b")
+
+
+def test_our_own_moves_are_not_heard(bench: Bench, watcher: Watcher) -> None:
+    claimed = drop(bench.root, "ana/1.json")
+    bench.hear(watcher, "ana")
+    for outcome in (".work", "_done"):
+        (bench.root / outcome).mkdir()
+        claimed = claimed.rename(bench.root / outcome / "1.json")
+    drop(bench.root, "_done/1.report.json")
+    (bench.root / "bob").mkdir()
+    bench.tune(watcher, "bob")
+    marked_all = bench.marked_all
+    drop(bench.root, "1.json").rename(bench.root / "_done" / "2.json")
+    drop(bench.root, "bob/1.json")
+    bench.scan_until(watcher, lambda: bench.heard >= {"bob"})
+    assert bench.heard <= {"bob", ""}
+    assert bench.marked_all == marked_all
+
+
+def test_a_name_that_is_not_utf8_is_got_over(bench: Bench, watcher: Watcher) -> None:
+    drop(bench.root, "ana/" + os.fsdecode(b"\xff.json"))
+    bench.scan_until(watcher, lambda: bool(bench.told))
+    assert bench.marked_all
+    assert bench.health.state is HealthState.DEGRADED
+    assert "not UTF-8" in bench.told[0].sentence
+    bench.tune(watcher, "ana")
+    bench.monotonic.advance(PROVEN_S)
+    bench.scan_until(watcher, lambda: bench.health.state is HealthState.OK)
+    assert bench.states == [
+        ("watcher", HealthState.DEGRADED),
+        ("watcher", HealthState.OK),
+    ]
+
+
+def test_an_inbox_removed_and_made_again_is_watched_again(bench: Bench, watcher: Watcher) -> None:
+    shutil.rmtree(bench.root)
+    bench.scan_until(watcher, lambda: bool(bench.told))
+    assert bench.health.state is HealthState.DEGRADED
+    (finding,) = bench.told
+    assert f'The watched folder "{bench.root}" cannot be reached' in finding.sentence
+    assert "until it is there again" in finding.sentence
+    bench.marked_all = 0
+    bench.root.mkdir()
+    bench.scan_until(watcher, lambda: bench.marked_all > 0)
+    bench.tune(watcher, "ana", "")
+    assert bench.states == [("root", HealthState.DEGRADED), ("root", HealthState.OK)]
+
+
+def test_an_inbox_made_again_between_two_looks_is_watched_again(
+    bench: Bench, watcher: Watcher
+) -> None:
+    shutil.rmtree(bench.root)
+    (bench.root / "ana").mkdir(parents=True)
+    bench.tune(watcher, "ana", "")
+    assert bench.told == []
+
+
+def test_an_inbox_that_was_moved_away_is_watched_at_its_place(
+    bench: Bench, watcher: Watcher, tmp_path: Path
+) -> None:
+    bench.root.rename(tmp_path / "old")
+    (bench.root / "bob").mkdir(parents=True)
+    bench.tune(watcher, "bob", "")
+    drop(tmp_path, "old/ana/late.json")
+    drop(bench.root, "bob/1.json")
+    bench.scan_until(watcher, lambda: "bob" in bench.heard)
+    assert bench.heard == {"bob"}
+
+
+def test_a_replaced_account_folder_is_watched_again(
+    bench: Bench, watcher: Watcher, tmp_path: Path
+) -> None:
+    (bench.root / "ana").rename(tmp_path / "old")
+    (bench.root / "ana").mkdir()
+    bench.tune(watcher, "ana")
+    shutil.rmtree(bench.root / "ana")
+    (bench.root / "ana").mkdir()
+    bench.tune(watcher, "ana")
+    assert bench.told == []
+
+
+def test_an_inbox_that_is_a_link_is_watched_where_it_leads(bench: Bench, tmp_path: Path) -> None:
+    link = tmp_path / "link"
+    link.symlink_to(bench.root)
+    bench.root = link
+    with watching(link, bench.changes, bench.health, monotonic=bench.monotonic) as watcher:
+        bench.tune(watcher, "ana", "")
+        (tmp_path / "other").mkdir()
+        link.unlink()
+        link.symlink_to(tmp_path / "other")
+        bench.tune(watcher, "ana", "")
+
+
+def test_a_folder_with_links_is_left_to_scans(
+    bench: Bench, watcher: Watcher, tmp_path: Path
+) -> None:
+    drop(bench.root, "bob/1.json")
+    (bench.root / "bob" / "all").symlink_to(tmp_path)
+    bench.tune(watcher, "ana")
+    assert watcher.is_polling
+    assert bench.health.state is HealthState.POLLING
+    (finding,) = bench.health.findings()
+    assert f'"{bench.root}/bob" (it has links in it)' in finding.sentence
+    drop(bench.root, "bob/2.json")
+    drop(bench.root, "ana/2.json")
+    bench.scan_until(watcher, lambda: "ana" in bench.heard)
+    assert bench.heard == {"ana"}
+
+
+@pytest.mark.parametrize(
+    ("number", "limit"),
+    [(errno.ENOSPC, "max_user_watches"), (errno.EMFILE, "max_user_instances")],
+)
+def test_at_a_limit_of_the_system_it_polls_until_the_limit_is_raised(
+    bench: Bench, number: int, limit: str
+) -> None:
+    (bench.root / "ana").mkdir()
+    source = FakeSource(OSError(number, "a limit"), OSError(number, "a limit"))
+    with watching(
+        bench.root, bench.changes, bench.health, source=source, monotonic=bench.monotonic
+    ) as watcher:
+        bench.scan_until(watcher, lambda: bool(bench.told))
+        assert watcher.is_polling
+        assert f"fs.inotify.{limit}" in bench.told[0].sentence
+        bench.scan_until(watcher, lambda: not watcher.is_polling, step_s=PROVEN_S)
+    assert bench.states == [("watcher", HealthState.POLLING), ("watcher", HealthState.OK)]
+
+
+def test_a_watcher_that_always_fails_is_told_of_once(bench: Bench) -> None:
+    source = FakeSource(*(RuntimeError("whatever") for _ in range(1000)))
+    with watching(
+        bench.root, bench.changes, bench.health, source=source, monotonic=bench.monotonic
+    ) as watcher:
+        bench.scan_until(watcher, lambda: len(source.made) == 8, step_s=5.0)
+    assert bench.states == [("watcher", HealthState.DEGRADED)]
+    assert bench.marked_all >= 7
+    assert not watcher.is_polling
+
+
+def test_polling_is_chosen_by_the_file_system(bench: Bench) -> None:
+    (bench.root / "ana").mkdir()
+    source = FakeSource()
+    with watching(
+        bench.root,
+        bench.changes,
+        bench.health,
+        source=source,
+        why_polled=lambda path: f"it lies on nfs4 at {path.name}",
+    ) as watcher:
+        bench.scan(watcher)
+        assert watcher.is_polling
+    assert source.made == []
+    assert "it lies on nfs4 at inbox" in bench.told[0].sentence
+
+
+def test_a_root_whose_name_is_not_utf8_is_left_to_scans(bench: Bench) -> None:
+    bench.root = bench.root.rename(bench.root.with_name(os.fsdecode(b"\xff")))
+    (bench.root / "ana").mkdir()
+    with watching(bench.root, bench.changes, bench.health) as watcher:
+        bench.scan(watcher)
+        assert watcher.is_polling
+    assert "its name is not UTF-8" in bench.told[0].sentence
+    assert "\udcff" not in bench.told[0].sentence
+
+
+def test_a_root_that_is_no_folder_is_told(bench: Bench) -> None:
+    bench.root.rmdir()
+    bench.root.touch()
+    with watching(bench.root, bench.changes, bench.health):
+        pass
+    assert "(Not a directory)" in bench.told[0].sentence
+
+
+def test_stopping_leaves_no_thread(bench: Bench, watcher: Watcher) -> None:
+    assert len(watcher_threads()) == 2
+    watcher.end()
+    assert watcher_threads() == []
+
+
+@pytest.mark.timing
+def test_a_source_that_does_not_end_delays_the_stop_by_a_second_at_most(bench: Bench) -> None:
+    (bench.root / "ana").mkdir()
+    may_end = threading.Event()
+
+    def stuck(
+        paths: Sequence[str], *, is_recursive: bool, ending: Ending
+    ) -> Iterator[Collection[Change]]:
+        may_end.wait(60)
+        yield from ()
+
+    with watching(bench.root, bench.changes, bench.health, source=stuck) as watcher:
+        bench.scan(watcher)
+        threads = watcher_threads()
+        assert len(threads) == 2
+        began = time.monotonic()
+    assert time.monotonic() - began < 2.0
+    may_end.set()
+    for thread in threads:
+        thread.join(60)
+
+
+# Where events cannot be relied on
+
+
+SHARED = (
+    "nfs nfs4 cifs smb3 smbfs 9p virtiofs vboxsf vmhgfs drvfs fakeowner ceph glusterfs lustre afs "
+    "fuse.sshfs fuse.grpcfuse"
+)
+LOCAL = "ext4 xfs btrfs zfs tmpfs overlay fuseblk ecryptfs fuse.fuse-overlayfs fuse.ntfs-3g"
+
+
+def reason(kind: str) -> str | None:
+    lines = mountinfo(a_mount("/srv/in", kind))
+    return polling_reason(Path("/srv/in/box"), lines, platform="linux")
+
+
+@pytest.mark.parametrize("kind", SHARED.split())
+def test_a_shared_file_system_is_polled(kind: str) -> None:
+    found = reason(kind)
+    assert found is not None
+    assert kind in found
+    assert "not announced" in found
+
+
+@pytest.mark.parametrize("kind", LOCAL.split())
+def test_a_local_file_system_is_not(kind: str) -> None:
+    assert reason(kind) is None
+
+
+@pytest.mark.parametrize("kind", ["fuse", "fuse.somebodys"])
+def test_an_unknown_file_system_in_user_space_is_polled(kind: str) -> None:
+    assert "user space" in (reason(kind) or "")
+
+
+def test_what_may_not_be_shown_of_a_kind_is_escaped() -> None:
+    found = reason("fuse.\x1b[31m")
+    assert found is not None
+    assert "\x1b" not in found

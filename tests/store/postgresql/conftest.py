@@ -1,0 +1,37 @@
+from collections.abc import Iterator
+
+import pytest
+
+from resumes.store import Store, open_store
+from resumes.store.postgresql.database import PostgresDatabase
+from tests.store.conftest import SteppingClock
+from tests.support import postgres
+
+VERSIONS = [pytest.param("16", marks=pytest.mark.campaign), "18"]
+
+
+@pytest.fixture(scope="package", params=VERSIONS, ids=lambda version: f"PostgreSQL {version}")
+def server(request: pytest.FixtureRequest) -> Iterator[postgres.Server]:
+    """A server that tests of this package may stop, freeze and configure; they leave it well."""
+    with postgres.running(request.param) as server:
+        yield server
+
+
+@pytest.fixture
+def url(server: postgres.Server) -> Iterator[str]:
+    """An empty database."""
+    name = server.make_database()
+    yield server.url(name)
+    server.drop_database(name)
+
+
+@pytest.fixture
+def store(url: str, clock: SteppingClock) -> Iterator[Store]:
+    with open_store(url, clock=clock) as store:
+        yield store
+
+
+@pytest.fixture
+def database(store: Store) -> PostgresDatabase:
+    assert isinstance(store.database, PostgresDatabase)
+    return store.database

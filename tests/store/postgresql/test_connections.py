@@ -1,0 +1,323 @@
+"""Connections to a server: one for each thread, that give up, end, and leave nothing behind."""
+
+import os
+import signal
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+
+import psycopg
+import pytest
+from sqlalchemy import text
+from sqlalchemy.exc import DBAPIError
+
+from resumes.errors import InvalidArgument, StoreUnavailable
+from resumes.store import (
+    Store,
+    accounts,
+    counters,
+    creating,
+    keys,
+    listing,
+    open_store,
+    plans,
+    search,
+    search_filler,
+)
+from resumes.store.accounts import AccountInfo
+from resumes.store.addresses import PostgresAddress
+from resumes.store.moving.proving import digest_tables
+from resumes.store.postgresql.database import BEGIN
+from resumes.store.postgresql.driver import ServerSilent, is_usable, postgres_engine
+from resumes.store.postgresql.planner import RANDOM_PAGE_COST
+from resumes.store.postgresql.snapshots import snapshot_of
+from resumes.store.postgresql.troubles import Trouble, explain, trouble_of
+from resumes.store.statements import driver
+from tests.support.postgres import Server, free_port
+from tests.support.resumes import a_resume
+from tests.support.store.builders import fill_store, held_by, made_ids
+from tests.support.store.pooler import PGBOUNCER, pooled
+from tests.support.waiting import wait_until
+
+__all__ = ["pooled"]  # a fixture
+
+
+def backend_id(store: Store) -> int:
+    with store.read() as connection:
+        return int(driver(connection).info.backend_pid)
+
+
+def test_a_thread_keeps_its_connection_and_each_has_its_own(store: Store) -> None:
+    mine = backend_id(store)
+    with ThreadPoolExecutor(1) as pool:
+        assert pool.submit(backend_id, store).result() != mine
+    with pytest.raises(StoreUnavailable, match="division by zero"), store.read() as connection:
+        connection.execute(text("SELECT 1 / 0"))
+    assert backend_id(store) == mine  # an error of a statement ends none
+
+
+def test_a_connection_that_was_ended_is_opened_again(store: Store, server: Server) -> None:
+    first = backend_id(store)
+    server.execute(f"SELECT pg_terminate_backend({first})")
+    wait_until(lambda: not server.execute(f"SELECT 1 FROM pg_stat_activity WHERE pid = {first}"))
+    assert backend_id(store) != first
+    with (
+        pytest.raises(StoreUnavailable, match="cannot be used now: terminating connection"),
+        store.read() as connection,
+    ):
+        connection.execute(text("SELECT pg_terminate_backend(pg_backend_pid())"))
+    assert plans.list_plans(store)
+
+
+def test_a_connection_that_ends_by_another_name_is_opened_again(
+    store: Store, server: Server
+) -> None:
+    if server.version == "16":
+        pytest.skip("transaction_timeout came with PostgreSQL 17")
+    with store.read() as connection:
+        connection.execute(text("SET transaction_timeout = '50ms'"))
+    with pytest.raises(StoreUnavailable), store.read() as connection:
+        connection.execute(text("SELECT pg_sleep(5)"))
+    for _ in range(2):
+        assert accounts.list_accounts(store) == []
+
+
+def test_each_statement_sees_what_is_committed_when_it_starts_and_a_snapshot_does_not(
+    store: Store, url: str
+) -> None:
+    fill_store(store)
+    before = held_by(store)
+    with snapshot_of(url) as snapshot, store.read() as connection:
+        assert digest_tables(snapshot, lambda table, rows: None) == before
+        accounts.create_account(store, "late")
+        assert connection.execute(text("SELECT count(*) FROM accounts")).scalar() == 3
+        assert digest_tables(snapshot, lambda table, rows: None) == before
+    assert held_by(store) != before
+
+
+def test_a_server_tells_its_size_and_no_password_is_shown(store: Store) -> None:
+    size = store.database.measure()
+    assert size.data_bytes > 1_000_000
+    assert size.log_bytes is None
+    assert "@" not in store.label
+    assert "@" in store.url
+    with pytest.raises(InvalidArgument, match="Not UTF-8 text"):
+        accounts.find_account(store, "\udcff")
+
+
+def test_any_form_of_the_address_opens_it(url: str, server: Server) -> None:
+    rest = url.partition("://")[2]
+    name = url.rpartition("/")[2]
+    hosts = f"127.0.0.1:{free_port()},127.0.0.1:{server.port}"
+    for address in (
+        *(f"{one}://{rest}" for one in ("postgres", "postgresql+psycopg", "postgresql+asyncpg")),
+        f"postgresql://resumes@{hosts}/{name}?target_session_attrs=read-write",
+    ):
+        with open_store(address) as store:
+            assert [plan.name for plan in plans.list_plans(store)] == ["free", "pro", "business"]
+
+
+def test_a_server_or_a_database_that_is_not_there_is_told_without_the_password(
+    server: Server,
+) -> None:
+    port = free_port()
+    for address, why in (
+        (f"ana:hidden@127.0.0.1:{port}/db", rf"postgresql://127.0.0.1:{port}/db .*refused"),
+        (f"resumes:hidden@127.0.0.1:{server.port}/missing", '"missing" does not exist'),
+    ):
+        with pytest.raises(StoreUnavailable, match=why) as told:
+            open_store(f"postgresql://{address}")
+        assert "hidden" not in told.value.message
+
+
+@pytest.mark.timing
+def test_who_only_looks_does_not_wait_for_ever(url: str) -> None:
+    open_store(url).close()
+    with psycopg.connect(url) as other:
+        other.execute("LOCK TABLE alembic_version IN ACCESS EXCLUSIVE MODE")
+        began_s = time.monotonic()
+        with pytest.raises(StoreUnavailable, match="did not answer"):
+            open_store(url)
+        assert time.monotonic() - began_s < 30
+
+
+@contextmanager
+def frozen(server: Server) -> Iterator[None]:
+    """All processes of the server stand still; the system answers for them all the same."""
+    assert server.process is not None
+    parent = server.process.pid
+    listed = Path(f"/proc/{parent}/task/{parent}/children").read_text(encoding="ascii")
+    processes = [parent, *map(int, listed.split())]
+    for process in processes:
+        os.kill(process, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        for process in processes:
+            os.kill(process, signal.SIGCONT)
+
+
+def test_s17_a_silent_server_is_waited_for_by_one_connection_only(url: str) -> None:
+    engine = postgres_engine(PostgresAddress(url), patience_s=0.3)
+    with engine.connect() as first, engine.connect() as idle:
+        with pytest.raises(ServerSilent, match=r"did not answer within 0\.3 seconds"):
+            driver(first).execute("SELECT pg_sleep(30)")
+        for given_up in (first, idle):
+            assert not is_usable(driver(given_up))
+        with engine.connect() as anew:
+            assert is_usable(driver(anew))
+        first.invalidate()
+
+
+@pytest.mark.timing
+def test_s17_a_frozen_server_hangs_nobody(url: str, server: Server, ana: AccountInfo) -> None:
+    with open_store(url, read_patience_s=0.5) as store:
+        listing.list_page(store, ana.id)
+        creating.create(store, ana.id, [a_resume()])
+        with frozen(server):
+            began_s = time.monotonic()
+            with pytest.raises(StoreUnavailable, match="did not answer"):
+                listing.list_page(store, ana.id)
+            with pytest.raises(StoreUnavailable):
+                creating.create(store, ana.id, [a_resume()], deadline_s=1)
+            # A statement of a write is given six seconds, and connecting anew three.
+            assert time.monotonic() - began_s < 20
+        creating.create(store, ana.id, [a_resume()])
+        assert len(listing.list_page(store, ana.id).entries) == 2
+
+
+def test_s18_a_session_is_left_as_it_was_found(store: Store, url: str) -> None:
+    with psycopg.connect(url, application_name="resumes", client_encoding="UTF8") as other:
+        before = other.execute("SELECT name, setting FROM pg_settings").fetchall()
+    engine = postgres_engine(PostgresAddress(url), patience_s=5, begin=BEGIN)
+    with engine.connect() as connection:
+        raw = driver(connection)
+        with connection.begin():
+            for _ in range(20):
+                raw.execute("SELECT count(*) FROM plans WHERE name = %s", ["free"])
+            assert connection.execute(text("SHOW lock_timeout")).scalar() == "2s"
+        assert raw.execute("SELECT name, setting FROM pg_settings").fetchall() == before
+        assert raw.execute("SELECT count(*) FROM pg_prepared_statements").fetchone() == (0,)
+        locks = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory'"
+        assert raw.execute(locks).fetchone() == (0,)
+
+
+@pytest.mark.skipif(PGBOUNCER is None, reason="pgbouncer is not installed")
+def test_s18_everything_works_when_each_transaction_has_another_session(pooled: str) -> None:
+    with open_store(pooled) as store, ThreadPoolExecutor(8) as pool:
+        account = accounts.create_account(store, "ana", plan="business")
+        key = keys.create_key(store, "ana")
+
+        def create_and_read(number: int) -> str:
+            new = [a_resume(f"Ada {number}")]
+            (made,) = made_ids(creating.create(store, account.id, new))
+            assert keys.authenticate(store, key.secret)[0].account_id == account.id
+            assert listing.get_resume(store, account.id, made)
+            return made
+
+        created = sorted(pool.map(create_and_read, range(100)))
+        search_filler.fill(store)
+        for page in (
+            search.find_page(store, account.id, "ada").page,
+            listing.list_page(store, account.id, limit=100),
+        ):
+            assert [entry.id for entry in page.entries] == created
+        assert counters.list_wrong(store) == []
+
+
+@pytest.mark.parametrize(
+    ("states", "trouble"),
+    [
+        ("0A000 25006 57P01 57P03 08006 53300", Trouble.GONE),
+        ("40001 40P01 23505", Trouble.RACE),
+        ("55P03 57014", Trouble.BUSY),
+        ("53100", Trouble.FULL),
+        ("22012 42601", Trouble.OTHER),
+    ],
+)
+def test_what_the_server_says_is_sorted(server: Server, states: str, trouble: Trouble) -> None:
+    for state in states.split():
+        with psycopg.connect(server.url()) as connection, pytest.raises(psycopg.Error) as caught:
+            connection.execute(
+                f"DO $$ BEGIN RAISE EXCEPTION 'no' USING ERRCODE = '{state}'; END $$"
+            )
+        assert trouble_of(caught.value) is trouble, state
+
+
+def test_an_error_is_told_in_its_first_line_and_holds_nothing_of_what_was_to_be_written(
+    url: str,
+) -> None:
+    with pytest.raises(psycopg.OperationalError) as lost:
+        psycopg.connect("postgresql://ana@127.0.0.1:1/db", connect_timeout=2)
+    assert trouble_of(lost.value) is Trouble.GONE
+    assert trouble_of(ValueError("x")) is Trouble.OTHER
+    told = explain(psycopg.OperationalError("connection refused"), "postgresql://host/db")
+    assert isinstance(told, StoreUnavailable)
+    assert told.message == (
+        "The database postgresql://host/db cannot be used now: connection refused"
+    )
+    engine = postgres_engine(PostgresAddress(url), patience_s=5)
+    with engine.connect() as connection, pytest.raises(DBAPIError) as caught:
+        connection.execute(text("SELECT 1 / 0, CAST(:secret AS text)"), {"secret": "planted"})
+    assert "planted" not in str(caught.value)
+
+
+RESUMES = """
+    INSERT INTO resumes (account_id, id, filename, created_at, updated_at)
+    SELECT %s, 'res_' || lpad(number::text, 22, '0'), 'resume.json', '2027-01-15', '2027-01-15'
+    FROM generate_series(1, 5000) AS number
+"""
+
+PAGE = """
+    SELECT id, title, name, filename, created_at, updated_at FROM resumes
+    WHERE account_id = %s AND id > %s ORDER BY id LIMIT 21
+"""
+
+COST = "SELECT setting FROM pg_settings WHERE name = 'random_page_cost'"
+
+
+def cost(url: str) -> str:
+    with psycopg.connect(url) as connection:
+        (setting,) = connection.execute(COST).fetchone() or ("",)
+    return str(setting)
+
+
+def test_a_page_of_an_account_that_has_just_grown_walks_the_key(url: str) -> None:
+    with open_store(url) as store:
+        account = accounts.create_account(store, "ana")
+        with psycopg.connect(url, autocommit=True) as connection:
+            connection.execute("ALTER TABLE resumes SET (autovacuum_enabled = off)")
+            connection.execute(RESUMES, [account.id])
+        with psycopg.connect(url) as connection:
+            lines = connection.execute(f"EXPLAIN {PAGE}".encode(), [account.id, ""])
+            plan = "\n".join(line for (line,) in lines)
+    assert "Index Scan using resumes_pkey" in plan
+    assert "Sort" not in plan
+
+
+def test_what_somebody_chose_is_left(server: Server) -> None:
+    name = server.make_database()
+    server.execute(f"ALTER DATABASE {name} SET random_page_cost = 3")
+    open_store(server.url(name)).close()
+    assert cost(server.url(name)) == "3"
+    server.drop_database(name)
+
+
+@pytest.mark.parametrize("owns", [True, False], ids=["its own database", "somebody's database"])
+def test_a_role_without_rights_sets_its_own(server: Server, owns: bool) -> None:
+    name = server.make_database()
+    role = f"role_{name}"
+    server.execute(f"CREATE ROLE {role} LOGIN")
+    server.execute(
+        f"ALTER DATABASE {name} OWNER TO {role}"
+        if owns
+        else f"GRANT ALL ON SCHEMA public TO {role}",
+        database=name,
+    )
+    url = server.url(name).replace("resumes@", f"{role}@")
+    open_store(url).close()
+    assert cost(url) == RANDOM_PAGE_COST
+    assert cost(server.url(name)) != RANDOM_PAGE_COST
+    server.drop_database(name)

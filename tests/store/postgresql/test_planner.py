@@ -1,0 +1,91 @@
+"""The plans that come of statements before the planner has statistics of an account."""
+
+from collections.abc import Callable, Iterator
+
+import pytest
+from sqlalchemy import text
+
+from resumes.store import (
+    Store,
+    account_checking,
+    account_export,
+    accounts,
+    creating,
+    open_store,
+    search,
+    search_filler,
+)
+from resumes.store.accounts import AccountInfo
+from tests.support.postgres import Server
+from tests.support.store.builders import a_person
+
+GROWN = 600
+"""Resumes of an account that the statistics do not know."""
+
+TABLES = ("resumes", "documents", "search_entries", "search_pieces")
+READ = text(
+    "SELECT sum(idx_tup_fetch + seq_tup_read) FROM pg_stat_user_tables WHERE relname = ANY(:of)"
+)
+
+
+def _rows_read(store: Store) -> int:
+    """How many rows of resumes were read so far, by this thread and by whoever says so at once."""
+    with store.read() as connection:
+        connection.execute(text("SELECT pg_stat_force_next_flush()"))
+        return int(connection.execute(READ, {"of": list(TABLES)}).scalar_one())
+
+
+@pytest.fixture(scope="module", params=["one of 300", "sixty of 1"])
+def grown(server: Server, request: pytest.FixtureRequest) -> Iterator[tuple[Store, AccountInfo]]:
+    """A store with an account that grew after the statistics of the others were made."""
+    name = server.make_database()
+    sizes = [300] if request.param == "one of 300" else [1] * 60
+    with open_store(server.url(name)) as store:
+        for number, size in enumerate(sizes):
+            other = accounts.create_account(store, f"other-{number}", plan="business")
+            creating.create(store, other.id, [a_person(f"Other {one}") for one in range(size)])
+        search_filler.fill(store)
+        for table in TABLES:
+            server.execute(f"ALTER TABLE {table} SET (autovacuum_enabled = off)", name)
+        server.execute("ANALYZE", name)
+        account = accounts.create_account(store, "ana", plan="business")
+        creating.create(store, account.id, [a_person(f"Common {one}") for one in range(GROWN)])
+        yield store, accounts.get_account(store, "ana")
+    server.drop_database(name)
+
+
+def _search(store: Store, account: AccountInfo) -> None:
+    found = search.find_page(store, account.id, "common", patience_s=60)
+    assert len(found.page.entries) == 100
+
+
+def _export(store: Store, account: AccountInfo) -> None:
+    assert sum(1 for _ in account_export.iter_lines(store, account)) > GROWN
+
+
+def _check(store: Store, account: AccountInfo) -> None:
+    checked = [one for one in account_checking.iter_accounts(store) if one.account == account.name]
+    assert [(one.resumes, one.flaws) for one in checked] == [(GROWN, [])]
+
+
+@pytest.mark.parametrize(
+    ("is_indexed", "act"),
+    [
+        pytest.param(False, _search, id="searching what is not indexed"),
+        pytest.param(False, lambda store, account: search_filler.fill(store), id="indexing"),
+        pytest.param(True, _search, id="searching"),
+        pytest.param(True, _export, id="exporting"),
+        pytest.param(True, _check, id="checking"),
+    ],
+)
+def test_s24_no_row_of_an_account_that_statistics_lack_is_found_by_walking_the_account(
+    grown: tuple[Store, AccountInfo],
+    is_indexed: bool,
+    act: Callable[[Store, AccountInfo], None],
+) -> None:
+    store, account = grown
+    if is_indexed:
+        search_filler.fill(store)
+    before = _rows_read(store)
+    act(store, account)
+    assert _rows_read(store) - before < 20 * GROWN

@@ -1,0 +1,160 @@
+"""Making a store in PostgreSQL, and bringing it up to date, with others who want the same."""
+
+import shutil
+import subprocess
+import sys
+import textwrap
+from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import TimeoutError as FuturesTimeoutError
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from resumes.errors import StoreIncompatible
+from resumes.store import accounts, creating, migrations, open_store
+from resumes.store.addresses import PostgresAddress
+from resumes.store.postgresql import upgrading
+from resumes.store.postgresql.driver import postgres_engine
+from tests.support.resumes import a_resume
+
+LAST = migrations.revisions()[-1]
+NEXT = f"{int(LAST) + 1:04}"
+NODES = 6
+
+ADD_COLUMN = """
+    import sqlalchemy as sa
+    from alembic import op
+    revision = "NEXT"
+    down_revision = "LAST"
+    SAYS
+    def upgrade():
+        op.add_column("accounts", sa.Column("note", sa.Text))
+"""
+
+OPEN_TOGETHER = """
+    import sys
+    from resumes.store import accounts, open_store
+    sys.stdin.readline()
+    with open_store(sys.argv[1]) as store:
+        accounts.create_account(store, sys.argv[2])
+"""
+
+
+def a_folder_with(tmp_path: Path, *, says: str = "") -> Path:
+    """Migrations with one more, which says this of older programs."""
+    folder = tmp_path / "migrations"
+    shutil.copytree(migrations.FOLDER, folder)
+    code = textwrap.dedent(ADD_COLUMN)
+    for word, by in (("NEXT", NEXT), ("LAST", LAST), ("SAYS", says)):
+        code = code.replace(word, by)
+    (folder / "versions" / f"{NEXT}_next.py").write_text(code)
+    return folder
+
+
+def upgrade(url: str, folder: Path) -> None:
+    address = PostgresAddress(url)
+    plain = postgres_engine(address, patience_s=60)
+    transactional = postgres_engine(address, patience_s=60, begin="BEGIN")
+    upgrading.upgrade(plain, transactional, address.label, folder=folder)
+
+
+def rows(url: str, query: str) -> list[tuple[object, ...]]:
+    with psycopg.connect(url) as connection:
+        return connection.execute(query.encode()).fetchall()
+
+
+@pytest.mark.slow
+def test_nodes_that_start_at_once_on_an_empty_database_all_come_up(url: str) -> None:
+    nodes = [
+        subprocess.Popen(
+            [sys.executable, "-c", textwrap.dedent(OPEN_TOGETHER), url, f"node-{number}"],
+            stdin=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for number in range(NODES)
+    ]
+    for node in nodes:
+        assert node.stdin is not None
+        node.stdin.write("\n")
+        node.stdin.flush()
+    errors = [node.communicate(timeout=60)[1] for node in nodes]
+    assert [node.returncode for node in nodes] == [0] * NODES, errors
+    with open_store(url, upgrade=False) as store:
+        assert len(accounts.list_accounts(store)) == NODES
+    assert rows(url, "SELECT version_num FROM alembic_version") == [(LAST,)]
+
+
+def test_a_table_that_somebody_is_making_at_the_same_moment_is_waited_for(url: str) -> None:
+    # A table's row type comes first, so of two who make it one may be told of that.
+    with psycopg.connect(url, autocommit=True) as other:
+        other.execute("CREATE DOMAIN schema_lock AS integer")
+        with ThreadPoolExecutor(1) as pool:
+            opened = pool.submit(open_store, url)
+            with pytest.raises(FuturesTimeoutError):
+                opened.result(timeout=0.5)
+            other.execute("DROP DOMAIN schema_lock")
+            with opened.result(timeout=30) as store:
+                assert accounts.list_accounts(store) == []
+
+
+def test_an_older_store_is_upgraded_with_what_it_holds(url: str, tmp_path: Path) -> None:
+    with open_store(url) as store:
+        account = accounts.create_account(store, "ana")
+        creating.create(store, account.id, [a_resume()])
+    upgrade(url, a_folder_with(tmp_path))
+    assert rows(url, "SELECT name, note FROM accounts") == [("ana", None)]
+    assert rows(url, "SELECT count(*) FROM documents") == [(1,)]
+
+
+def test_a_migration_that_fails_leaves_the_store_as_it_was(url: str, tmp_path: Path) -> None:
+    with open_store(url) as store:
+        accounts.create_account(store, "ana")
+    folder = a_folder_with(tmp_path, says="import resumes.does_not_exist")
+    with pytest.raises(ImportError):
+        upgrade(url, folder)
+    with open_store(url, upgrade=False) as store:
+        assert [one.name for one in accounts.list_accounts(store)] == ["ana"]
+
+
+def test_a_newer_store_is_refused_by_name(url: str, tmp_path: Path) -> None:
+    open_store(url).close()
+    upgrade(url, a_folder_with(tmp_path))
+    with pytest.raises(StoreIncompatible, match=rf"newer version \(schema {NEXT}.* {LAST}\)"):
+        open_store(url)
+
+
+def test_nodes_of_two_versions_use_a_store_together_when_the_newer_one_allows_it(
+    url: str, tmp_path: Path
+) -> None:
+    with open_store(url) as running:
+        folder = a_folder_with(tmp_path, says=f'oldest_program = "{LAST}"')
+        upgrade(url, folder)
+        account = accounts.create_account(running, "ana")
+        creating.create(running, account.id, [a_resume()])
+        with open_store(url) as started_later:
+            assert accounts.get_account(started_later, "ana").resume_count == 1
+    assert rows(url, "SELECT version_num FROM alembic_version") == [(NEXT,)]
+
+
+def test_a_store_that_is_not_to_be_upgraded_is_left_alone(url: str) -> None:
+    with pytest.raises(StoreIncompatible, match=r"is empty\. Run `resumes db upgrade`"):
+        open_store(url, upgrade=False)
+    assert rows(url, "SELECT count(*) FROM pg_tables WHERE schemaname = 'public'") == [(0,)]
+
+
+def test_a_database_of_another_program_is_refused_and_left_alone(url: str) -> None:
+    with psycopg.connect(url) as connection:
+        connection.execute("CREATE TABLE accounts (id integer)")
+    with pytest.raises(StoreIncompatible, match=r"database of another program.*table accounts"):
+        open_store(url)
+    assert rows(url, "SELECT tablename FROM pg_tables WHERE schemaname = 'public'") == [
+        ("accounts",)
+    ]
+
+
+def test_s18_the_rows_that_every_create_rewrites_have_room_for_it(url: str) -> None:
+    open_store(url).close()
+    options = rows(url, "SELECT reloptions FROM pg_class WHERE relname = 'account_usage'")
+    assert options == [(["fillfactor=50"],)]

@@ -1,0 +1,339 @@
+"""How a process writes to PostgreSQL: account by account, again after a race, and never twice."""
+
+import contextlib
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import psycopg
+import pytest
+from sqlalchemy import Connection, text
+
+from resumes.errors import NotFound, OutcomeUnknown, QuotaReached, StoreUnavailable
+from resumes.store import Store, accounts, counters, creating, keys, listing, open_store, plans
+from resumes.store.accounts import AccountInfo
+from resumes.store.creating import Created, Creation
+from resumes.store.engine import each
+from resumes.store.plans import PlanChange
+from resumes.store.postgresql import writer
+from resumes.store.writes import proved_by
+from tests.support.postgres import Server
+from tests.support.resumes import a_claim, a_resume
+from tests.support.store.builders import MakeAccount, Of, Seen, ids_of, listed_ids, made_ids
+from tests.support.waiting import wait_until
+
+# Accounts beside one another
+
+
+@contextlib.contextmanager
+def held(url: str, account: AccountInfo) -> Iterator[None]:
+    """Somebody else has the account's row."""
+    with psycopg.connect(url) as connection:
+        connection.execute(
+            "SELECT 1 FROM account_usage WHERE account_id = %s FOR UPDATE", [account.id]
+        )
+        yield
+        connection.rollback()
+
+
+def waiting_count(url: str) -> int:
+    """How many wait for a row that somebody has."""
+    with psycopg.connect(url) as connection:
+        row = connection.execute(
+            "SELECT count(*) FROM pg_stat_activity"
+            " WHERE wait_event_type = 'Lock' AND datname = current_database()"
+        ).fetchone()
+    assert row is not None
+    return int(row[0])
+
+
+def test_s8_a_transaction_holds_one_account(store: Store) -> None:
+    seen = Seen()
+    requests = [Of(account, number) for number in range(50) for account in "abc"]
+    assert store.write_all(seen, requests) == requests
+    assert all(len({one.account_id for one in batch}) == 1 for batch in seen.batches)
+    assert sum(seen.sizes) == len(requests)
+
+
+@pytest.mark.timing
+def test_s8_who_waits_for_a_busy_account_is_told_so_and_the_others_go_on(
+    store: Store, url: str, an_account: MakeAccount
+) -> None:
+    busy, calm = an_account("busy"), an_account("calm")
+    with held(url, busy), ThreadPoolExecutor(1) as pool:
+        waiting = pool.submit(creating.create, store, busy.id, [a_resume()])
+        began_s = time.monotonic()
+        for _ in range(20):
+            creating.create(store, calm.id, [a_resume()])
+        assert not waiting.done()
+        assert time.monotonic() - began_s < 2
+        with pytest.raises(StoreUnavailable, match="busy; nothing was done"):
+            waiting.result()
+    creating.create(store, busy.id, [a_resume()])
+    assert counters.list_wrong(store) == []
+
+
+# Processes beside one another
+
+
+def test_a_quota_holds_between_processes(store: Store, url: str, an_account: MakeAccount) -> None:
+    plans.set_plan_limits(store, PlanChange("free", 10))
+    account = an_account(plan="free")
+    with open_store(url) as other, ThreadPoolExecutor(16) as pool:
+        calls = [
+            pool.submit(creating.create, one, account.id, [a_resume()])
+            for one in (store, other) * 20
+        ]
+        outcomes = [outcome for call in calls for outcome in call.result()]
+    assert sum(isinstance(outcome, QuotaReached) for outcome in outcomes) == 30
+    assert listed_ids(store, account) == sorted(made_ids(outcomes))
+    assert len(made_ids(outcomes)) == 10
+
+
+def test_who_goes_on_with_the_last_id_misses_nothing_that_several_processes_write(
+    store: Store, url: str, ana: AccountInfo
+) -> None:
+    seen: list[str] = []
+    is_over = threading.Event()
+
+    def follow() -> None:
+        while True:
+            is_last_look = is_over.is_set()
+            page = listing.list_page(store, ana.id, cursor=seen[-1] if seen else "", limit=100)
+            seen.extend(entry.id for entry in page.entries)
+            if is_last_look and not page.entries:
+                return
+
+    def create(one: Store) -> list[str]:
+        return [made_ids(creating.create(one, ana.id, [a_resume()]))[0] for _ in range(60)]
+
+    with open_store(url) as second, open_store(url) as third, ThreadPoolExecutor(7) as pool:
+        reader = pool.submit(follow)
+        created = list(pool.map(create, (store, second, third) * 2))
+        is_over.set()
+        reader.result(60)
+    assert seen == sorted(id_ for ids in created for id_ in ids)
+    assert len(seen) == 360
+
+
+def test_two_who_take_one_name_at_once_are_told_apart(store: Store, url: str) -> None:
+    with open_store(url) as other, ThreadPoolExecutor(2) as pool:
+        for number in range(10):
+            name = f"ana-{number}"
+            calls = [pool.submit(accounts.create_account, one, name) for one in (store, other)]
+            errors = [call.exception() for call in calls]
+            assert sorted(type(error).__name__ for error in errors) == ["Conflict", "NoneType"]
+
+
+def test_s20_what_waited_while_its_account_was_closed_does_not_enter_it(
+    store: Store, url: str, ana: AccountInfo
+) -> None:
+    with psycopg.connect(url) as closing, ThreadPoolExecutor(2) as pool:
+        closing.execute("SELECT 1 FROM account_usage WHERE account_id = %s FOR UPDATE", [ana.id])
+        closing.execute("UPDATE accounts SET closed_at = 'now' WHERE id = %s", [ana.id])
+        create = pool.submit(creating.create, store, ana.id, [a_resume()])
+        key = pool.submit(keys.create_key, store, "ana")
+        wait_until(lambda: waiting_count(url) == 2)
+        closing.commit()
+        for call in (create, key):
+            with pytest.raises(NotFound):
+                call.result()
+    assert listed_ids(store, ana) == []
+    assert counters.list_wrong(store) == []
+
+
+@pytest.mark.parametrize(("allowed", "stored"), [(3, 3), (1, 2)])
+def test_s20_what_waited_while_its_plan_was_lowered_has_the_room_that_is_left(
+    store: Store, url: str, an_account: MakeAccount, allowed: int, stored: int
+) -> None:
+    account = an_account(plan="pro")
+    creating.create(store, account.id, [a_resume(), a_resume()])
+    with ThreadPoolExecutor(1) as pool:
+        with held(url, account):
+            create = pool.submit(creating.create, store, account.id, [a_resume()] * 4)
+            wait_until(lambda: waiting_count(url) == 1)
+            plans.set_plan_limits(store, PlanChange("pro", allowed))
+        outcomes = create.result()
+    told = [outcome.max_resumes for outcome in outcomes if isinstance(outcome, QuotaReached)]
+    assert told == [allowed] * (4 + 2 - stored)
+    assert len(listed_ids(store, account)) == stored
+    assert counters.list_wrong(store) == []
+
+
+def test_an_account_changes_its_plan_when_what_is_being_created_is_committed(
+    store: Store, url: str, an_account: MakeAccount
+) -> None:
+    account = an_account(plan="pro")
+    with ThreadPoolExecutor(1) as pool:
+        with held(url, account):
+            change = pool.submit(accounts.set_plan, store, "ana", "free")
+            wait_until(lambda: waiting_count(url) == 1)
+            assert accounts.get_account(store, "ana").plan == "pro"
+        change.result()
+    assert accounts.get_account(store, "ana").plan == "free"
+
+
+# What the server refuses
+
+
+def raised(state: str, times: int) -> Callable[[Connection, Sequence[Any]], Sequence[Any]]:
+    """A write that the server refuses so often with this state."""
+    left = iter(range(times))
+
+    def apply(connection: Connection, requests: Sequence[Any]) -> Sequence[Any]:
+        if next(left, None) is not None:
+            connection.execute(
+                text(f"DO $$ BEGIN RAISE EXCEPTION 'no' USING ERRCODE = '{state}'; END $$")
+            )
+        return requests
+
+    return apply
+
+
+@pytest.mark.parametrize("state", ["40001", "40P01", "23505"])
+def test_a_lost_race_is_tried_again_and_seen_by_nobody_unless_it_is_lost_for_ever(
+    store: Store, state: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert store.write(raised(state, 3), Of("a", 7)) == Of("a", 7)
+    monkeypatch.setattr(writer, "PAUSES_S", (0.001,))
+    with pytest.raises(StoreUnavailable, match="cannot be used now: no"):
+        store.write(raised(state, 10_000), Of("a"))
+
+
+@pytest.mark.parametrize(
+    ("state", "message"),
+    [("55P03", "busy; nothing was done"), ("57014", "busy"), ("53100", "full; nothing was done")],
+)
+def test_what_waiting_does_not_mend_soon_is_told_at_once(
+    store: Store, state: str, message: str
+) -> None:
+    with pytest.raises(StoreUnavailable, match=message):
+        store.write(raised(state, 1), Of("a"))
+
+
+def test_a_server_that_is_lost_before_the_commit_is_asked_again(store: Store) -> None:
+    tries: list[int] = []
+
+    def end_my_connection(connection: Connection, requests: Sequence[Of]) -> Sequence[Of]:
+        tries.append(1)
+        if len(tries) < 3:
+            connection.execute(text("SELECT pg_terminate_backend(pg_backend_pid())"))
+        return requests
+
+    assert store.write(end_my_connection, Of("a", 1)) == Of("a", 1)
+    assert len(tries) == 3
+
+
+# Commits without an answer
+
+
+@contextlib.contextmanager
+def a_standby_that_never_answers(server: Server) -> Iterator[Callable[[], None]]:
+    """COMMIT waits for it, until the call."""
+
+    def give_up() -> None:
+        server.execute("ALTER SYSTEM RESET synchronous_standby_names")
+        server.execute("SELECT pg_reload_conf()")
+
+    server.execute("ALTER SYSTEM SET synchronous_standby_names = 'nobody'")
+    server.execute("SELECT pg_reload_conf()")
+    wait_until(lambda: server.execute("SHOW synchronous_standby_names") == [("nobody",)])
+    try:
+        yield give_up
+    finally:
+        give_up()
+
+
+def is_committing(server: Server) -> bool:
+    return bool(server.execute("SELECT 1 FROM pg_stat_activity WHERE wait_event = 'SyncRep'"))
+
+
+def waiting_for_a_lock(server: Server) -> str:
+    rows = server.execute("SELECT query FROM pg_stat_activity WHERE wait_event_type = 'Lock'")
+    return " ".join(str(row[0]) for row in rows)
+
+
+@pytest.fixture
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A server that does not answer a write is soon taken for frozen."""
+    monkeypatch.setattr("resumes.store.postgresql.database.WRITE_PATIENCE_S", 1.0)
+
+
+@pytest.mark.parametrize("is_of_files", [False, True])
+def test_s2_a_commit_without_an_answer_is_found_out_and_done_once(
+    impatient: None, store: Store, server: Server, ana: AccountInfo, is_of_files: bool
+) -> None:
+    def create() -> list[str]:
+        if not is_of_files:
+            return made_ids(creating.create(store, ana.id, [a_resume()], deadline_s=8))
+        files = [
+            Creation(ana.id, [a_resume()], store.clock(), a_claim(digit * 24)) for digit in "12"
+        ]
+        outcomes = creating.create_files(store, files, deadline_s=8)
+        return [id_ for some in outcomes if isinstance(some, list) for id_ in made_ids(some)]
+
+    with a_standby_that_never_answers(server) as give_up, ThreadPoolExecutor(1) as pool:
+        call = pool.submit(create)
+        wait_until(lambda: is_committing(server))
+        # The thread takes its server for frozen, asks another connection, and waits for the row.
+        wait_until(lambda: "FOR UPDATE" in waiting_for_a_lock(server))
+        give_up()
+        made = call.result()
+    assert len(made) == (2 if is_of_files else 1)
+    assert listed_ids(store, ana) == made
+    assert counters.list_wrong(store) == []
+
+
+def test_s2_what_cannot_be_found_out_is_unknown(
+    impatient: None,
+    store: Store,
+    server: Server,
+    ana: AccountInfo,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(writer, "FIND_OUT_S", 1.0)
+    with a_standby_that_never_answers(server) as give_up:
+        with pytest.raises(OutcomeUnknown):
+            creating.create(store, ana.id, [a_resume()], deadline_s=1)
+        give_up()
+        wait_until(lambda: not is_committing(server))
+    # It was stored after all, as the answer allowed for; counter and rows are equal.
+    assert accounts.get_account(store, "ana").resume_count == 1
+    assert counters.list_wrong(store) == []
+
+
+ENDS_AT_COMMIT = """
+    CREATE TABLE ends_at_commit (one integer);
+    CREATE FUNCTION end_it() RETURNS trigger LANGUAGE plpgsql AS $$
+        BEGIN PERFORM pg_terminate_backend(pg_backend_pid()); PERFORM pg_sleep(5);
+        RETURN NULL; END $$;
+    CREATE CONSTRAINT TRIGGER ends AFTER INSERT ON ends_at_commit
+        DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION end_it();
+"""
+
+
+def test_s2_a_commit_that_was_lost_is_done_again(store: Store, url: str, ana: AccountInfo) -> None:
+    ended: list[int] = []
+
+    @each
+    def end_at_commit(connection: Connection, request: Of) -> None:
+        if not ended:
+            ended.append(1)
+            # The constraint is looked at by COMMIT, and its function ends the connection there.
+            connection.execute(text("INSERT INTO ends_at_commit VALUES (1)"))
+
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute(ENDS_AT_COMMIT.encode())
+
+    def create_and_end(connection: Connection, requests: Sequence[Any]) -> Sequence[Any]:
+        end_at_commit(connection, [Of(ana.id)])
+        return creating.apply_creations(connection, requests)
+
+    proved_by(creating.were_stored)(create_and_end)
+    (outcome,) = store.write(create_and_end, Creation(ana.id, [a_resume()], store.clock()))
+    assert ended == [1]
+    assert isinstance(outcome, Created)
+    assert ids_of(store, "ana") == [outcome.id]
+    assert counters.list_wrong(store) == []

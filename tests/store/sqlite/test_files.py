@@ -1,0 +1,397 @@
+"""A store's files: where they may lie, whose they are, what is no store, and what becomes of them."""
+
+import logging
+import os
+import shutil
+import socket
+import stat
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from resumes import mounts
+from resumes.errors import OutcomeUnknown, StoreIncompatible, StoreUnavailable
+from resumes.store import Store, accounts, open_store
+from resumes.store.moving import backups, restoring
+from resumes.store.sqlite import files
+from resumes.store.sqlite.database import sqlite_engine
+from resumes.store.sqlite.driver import dbapi
+from tests.support.resumes import a_mount, mountinfo
+from tests.support.store.builders import at_commit, names_in, path_of
+from tests.support.waiting import wait_until
+
+pytestmark = pytest.mark.sqlite("its files")
+
+
+@pytest.mark.parametrize("is_there", [False, True])  # empty, and for all to read
+def test_the_files_of_a_store_are_its_owners_alone_whatever_the_umask(
+    place: str, tmp_path: Path, is_there: bool
+) -> None:
+    before = os.umask(0)
+    try:
+        if is_there:
+            (tmp_path / "resumes.db").touch(mode=0o644)
+        with open_store(place) as store:
+            accounts.create_account(store, "ana")
+            modes = [file.stat().st_mode & 0o777 for file in tmp_path.glob("resumes.db*")]
+    finally:
+        os.umask(before)
+    assert modes == [0o600] * 5
+
+
+def bind(path: Path) -> None:
+    with socket.socket(socket.AF_UNIX) as one:
+        one.bind(os.path.relpath(path))  # an absolute one may be too long for a socket
+
+
+@pytest.mark.parametrize(
+    ("ending", "what", "make"),
+    [
+        ("-journal", "a pipe", os.mkfifo),
+        ("-wal", "a pipe", os.mkfifo),
+        ("-shm", "a pipe", os.mkfifo),
+        ("-wal", "a folder", os.mkdir),
+        ("-shm", "a folder", os.mkdir),
+        ("-journal", "a socket", bind),
+    ],
+)
+def test_what_is_no_file_under_the_name_of_a_part_of_the_store_is_refused_and_left(
+    place: str, tmp_path: Path, ending: str, what: str, make: Callable[[Path], None]
+) -> None:
+    open_store(place).close()
+    part = tmp_path / f"resumes.db{ending}"
+    part.unlink(missing_ok=True)
+    make(part)
+    kind = stat.S_IFMT(part.stat().st_mode)
+
+    with pytest.raises(StoreUnavailable, match=f"{part} is {what}, .*. Move it away, or name ano"):
+        open_store(place)
+
+    assert stat.S_IFMT(part.stat().st_mode) == kind
+
+
+def test_a_place_where_no_store_can_be_is_named_and_left_as_it_is(tmp_path: Path) -> None:
+    for path, why in (
+        (tmp_path / "absent" / "resumes.db", r"Folder not found: .*/absent"),
+        (tmp_path, "is a folder"),
+    ):
+        with pytest.raises(StoreUnavailable, match=why):
+            open_store(f"sqlite:///{path}")
+    with pytest.raises(StoreUnavailable, match="Database not found"):
+        open_store(f"sqlite:///{tmp_path}/resumes.db", upgrade=False)
+    assert names_in(tmp_path) == []
+
+
+def test_a_name_with_the_signs_of_an_address_is_opened_as_it_is(tmp_path: Path) -> None:
+    path = tmp_path / "50% ?mode=memory#1 ü.db"
+    with open_store(f"sqlite:///{path}") as store:
+        accounts.create_account(store, "ana")
+    assert path.stat().st_size > 0
+    assert all(name.startswith(path.name) for name in names_in(tmp_path))
+
+
+def test_those_who_come_by_a_link_share_the_locks_of_the_others(tmp_path: Path) -> None:
+    (tmp_path / "store").mkdir()
+    (tmp_path / "home").mkdir()
+    link = tmp_path / "home" / "resumes.db"
+    link.symlink_to("../store/resumes.db")  # to what is not there yet
+    with open_store(f"sqlite:///{link}") as first:
+        accounts.create_account(first, "ana")
+        with open_store(f"sqlite:///{tmp_path}/store/resumes.db") as second:
+            assert first.url == second.url
+            assert accounts.get_account(second, "ana").name == "ana"
+            assert names_in(tmp_path / "home") == ["resumes.db"]
+    assert link.is_symlink()
+
+
+def lie_on(kind: str, place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "mountinfo").write_text(mountinfo(a_mount(str(place), kind)))
+    monkeypatch.setattr(mounts, "MOUNTINFO", tmp_path / "mountinfo")
+
+
+@pytest.mark.parametrize("kind", ["nfs4", "cifs", "ceph", "lustre", "fuse.sshfs"])
+def test_a_file_that_other_machines_can_open_is_refused(
+    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lie_on(kind, tmp_path, tmp_path, monkeypatch)
+    with pytest.raises(StoreUnavailable, match=f"lies on {kind}, a .*PostgreSQL"):
+        open_store(f"sqlite:///{tmp_path}/resumes.db")
+    assert names_in(tmp_path) == ["mountinfo"]
+
+
+@pytest.mark.parametrize("kind", ["ext4", "9p", "fuse.unknown"])
+def test_a_file_that_this_system_alone_opens_is_not(
+    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lie_on(kind, tmp_path, tmp_path, monkeypatch)
+    open_store(f"sqlite:///{tmp_path}/resumes.db").close()
+
+
+def test_a_link_to_such_a_file_a_mount_of_its_own_and_a_backup_are_refused_too(
+    source: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    backup = backups.back_up(source, tmp_path / "backup.db").path
+    share, home = tmp_path / "share", tmp_path / "home"
+    share.mkdir()
+    home.mkdir()
+    (home / "linked.db").symlink_to(share / "resumes.db")
+    lie_on("nfs4", share, tmp_path, monkeypatch)
+    with pytest.raises(StoreUnavailable, match=f"{share}/resumes.db lies on nfs4"):
+        open_store(f"sqlite:///{home}/linked.db")
+    with pytest.raises(StoreUnavailable, match=rf"^The database {share}/new\.db lies on nfs4"):
+        restoring.restore(backup, f"sqlite:///{share / 'new.db'}")
+    assert names_in(home) == ["linked.db"]
+    assert names_in(share) == []
+    (home / "resumes.db").touch()
+    lie_on("nfs4", home / "resumes.db", tmp_path, monkeypatch)
+    with pytest.raises(StoreUnavailable, match="lies on nfs4"):
+        open_store(f"sqlite:///{home}/resumes.db")
+
+
+def test_what_is_no_store_is_refused_and_left_as_it_is(tmp_path: Path) -> None:
+    notes, other = tmp_path / "notes.txt", tmp_path / "other.db"
+    notes.write_text("not a database, " * 200)
+    connection = dbapi.connect(other)
+    connection.execute("CREATE TABLE theirs (x)")
+    connection.close()
+    for path, why in ((notes, "no SQLite database"), (other, "another program")):
+        with pytest.raises(StoreIncompatible, match=why):
+            open_store(f"sqlite:///{path}")
+    assert notes.read_text() == "not a database, " * 200
+    assert names_in(tmp_path) == ["notes.txt", "other.db"]
+
+
+def test_a_damaged_store_is_named_when_it_is_read(url: str, tmp_path: Path) -> None:
+    with open_store(url) as store:
+        accounts.create_account(store, "ana")
+    path = tmp_path / "resumes.db"
+    size = path.stat().st_size
+    with path.open("r+b") as file:
+        file.seek(4096)
+        file.write(os.urandom(size - 4096))
+    with pytest.raises(StoreIncompatible, match="damaged"), open_store(url) as store:
+        accounts.list_accounts(store)
+
+
+def write_prose(path: Path) -> None:
+    path.write_bytes(b"no database at all, but long enough to be looked at" * 40)
+
+
+def empty(path: Path) -> None:
+    path.write_bytes(b"")
+
+
+def zero_pages(path: Path) -> None:
+    content = bytearray(path.read_bytes())
+    for page in range(2, len(content) // 4096, 3):
+        content[page * 4096 : page * 4096 + 1_000] = bytes(1_000)
+    path.write_bytes(content)
+
+
+def swap_indexes(path: Path) -> None:
+    """One index has the pages of another: each page by itself is as it should be."""
+    with sqlite_engine(path, transactions=False).connect() as connection:
+        connection.exec_driver_sql("PRAGMA writable_schema=ON")
+        first, second = connection.exec_driver_sql(
+            "SELECT name, rootpage FROM sqlite_schema"
+            " WHERE type = 'index' AND sql IS NOT NULL ORDER BY name LIMIT 2"
+        ).all()
+        connection.exec_driver_sql(
+            "UPDATE sqlite_schema SET rootpage = ? WHERE name = ?", (second.rootpage, first.name)
+        )
+
+
+def lose_an_account(path: Path) -> None:
+    with sqlite_engine(path, transactions=False).connect() as connection:
+        connection.exec_driver_sql("PRAGMA foreign_keys=OFF")
+        connection.exec_driver_sql("DELETE FROM accounts WHERE name = 'ana'")
+
+
+def test_what_is_damaged_is_told_from_what_is_no_store(source: Store, tmp_path: Path) -> None:
+    for number, (harm, why) in enumerate(
+        (
+            (write_prose, "not a database"),
+            (empty, "no store"),
+            (zero_pages, "damaged"),
+            (swap_indexes, r"/shown\.db is damaged: .*Use another backup"),
+            (lose_an_account, r"/shown\.db is damaged: rows refer to others"),
+        )
+    ):
+        copy = tmp_path / f"{number}.db"
+        files.vacuum_into(path_of(source), copy, lambda _: None)
+        files.examine(copy, copy)
+        assert files.is_database(copy)
+        assert files.is_closed(copy)
+        with sqlite_engine(copy, transactions=False).connect() as connection:
+            assert connection.exec_driver_sql("PRAGMA journal_mode").scalar_one() == "wal"
+        harm(copy)
+        assert files.is_database(copy) is (number > 1)
+        with pytest.raises(StoreIncompatible, match=why) as refused:
+            files.examine(copy, Path("/shown.db"))
+        assert "/shown.db" in refused.value.message
+
+
+def test_a_disk_without_room_is_refused_with_both_figures(tmp_path: Path) -> None:
+    files.check_room(tmp_path, 0)
+    with pytest.raises(StoreUnavailable, match="free space, and 1,000,000,"):
+        files.check_room(tmp_path, 10**18)
+
+
+def test_a_log_without_its_store_is_not_taken_for_the_new_ones(tmp_path: Path) -> None:
+    new, path, kept = tmp_path / "new", tmp_path / "r.db", tmp_path / "kept"
+    new.write_text("new")
+    (tmp_path / "r.db-wal").write_text("left alone")
+    assert not files.exchange(new, path, kept)
+    assert names_in(tmp_path) == ["kept-wal", "r.db"]
+
+
+def test_scratch_is_private_and_gone_afterwards(tmp_path: Path) -> None:
+    with files.scratch_in(tmp_path) as folder:
+        assert folder.stat().st_mode & 0o777 == 0o700
+        (folder / "half").touch()
+    assert names_in(tmp_path) == []
+
+
+def remove(path: Path) -> None:
+    """As `rm resumes.db*` does."""
+    for file in path.parent.glob(f"{path.name}*"):
+        file.unlink()
+
+
+def move_away(path: Path) -> None:
+    path.rename(path.with_name("gone.db"))
+
+
+def replace(path: Path) -> None:
+    new = path.with_name("new.db")
+    shutil.copy(path, new)
+    new.rename(path)
+
+
+def in_another_thread(action: Callable[[], object]) -> None:
+    """With a connection of its own."""
+    thread = threading.Thread(target=action)
+    thread.start()
+    thread.join()
+
+
+def refusal_of_a_write(store: Store) -> str:
+    """What a write is refused with, as soon as the store has looked at its files."""
+    refused: list[str] = []
+
+    def write() -> bool:
+        try:
+            accounts.set_plan(store, "ana", "free")
+        except StoreUnavailable as error:
+            refused.append(error.message)
+        return bool(refused)
+
+    wait_until(write)
+    return refused[0]
+
+
+@pytest.mark.parametrize(
+    ("lose", "how"),
+    [
+        (remove, "removed or renamed"),
+        (move_away, "removed or renamed"),
+        (replace, "replaced by another"),
+    ],
+)
+def test_nothing_is_answered_as_stored_in_a_file_that_is_not_the_stores_any_more(
+    lose: Callable[[Path], None], how: str, store: Store, caplog: pytest.LogCaptureFixture
+) -> None:
+    accounts.create_account(store, "ana")
+    path = path_of(store)
+    lose(path)
+    for _ in range(3):
+        with pytest.raises(StoreUnavailable, match=f"{path} was {how}.*nothing is read"):
+            accounts.create_account(store, "bo")
+    with pytest.raises(StoreUnavailable, match="Stop every program that uses it, put it back or"):
+        accounts.list_accounts(store)
+    (record,) = caplog.records
+    assert record.levelno == logging.ERROR
+    assert how in record.getMessage()
+
+
+def test_a_file_that_is_put_back_counts_when_it_is_opened_again_without_what_was_refused(
+    store: Store, url: str, tmp_path: Path
+) -> None:
+    accounts.create_account(store, "ana")
+    path = path_of(store)
+    move_away(path)
+    errors: list[str] = []
+
+    def read() -> None:
+        try:
+            accounts.list_accounts(store)
+        except StoreUnavailable as error:
+            errors.append(error.message)
+
+    in_another_thread(read)
+    assert "removed or renamed" in errors[0]
+    assert "resumes.db" not in names_in(tmp_path)  # nor is it made anew
+    for _ in range(2):
+        with pytest.raises(StoreUnavailable):
+            accounts.create_account(store, "bo")
+        if not path.exists():
+            path.with_name("gone.db").rename(path)
+    store.close()
+    with open_store(url) as again:
+        accounts.create_account(again, "cy")
+        assert [account.name for account in accounts.list_accounts(again)] == ["ana", "cy"]
+
+
+def test_a_commit_whose_file_went_meanwhile_is_unknown(store: Store) -> None:
+    with at_commit(lambda: move_away(path_of(store))), pytest.raises(OutcomeUnknown):
+        accounts.create_account(store, "ana")
+
+
+@pytest.mark.parametrize("suffix", ["-wal", "-shm"])
+def test_a_log_that_was_removed_is_noticed_and_nothing_in_it_is_lost(
+    suffix: str, store: Store, url: str
+) -> None:
+    accounts.create_account(store, "ana")
+    path = path_of(store)
+    path.with_name(path.name + suffix).unlink()
+    assert f"{suffix} was removed" in refusal_of_a_write(store)
+    store.close()
+    with open_store(url) as again:
+        assert [account.name for account in accounts.list_accounts(again)] == ["ana"]
+
+
+@pytest.mark.parametrize("suffix", ["", "-wal", "-shm"])
+def test_s19_nothing_is_written_while_a_file_has_another_name(
+    suffix: str, store: Store, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = path_of(store)
+    accounts.create_account(store, "ana")
+    other = path.with_name("other")
+    os.link(path.with_name(path.name + suffix), other)
+    assert f"{path}{suffix} has another name, {other}: " in refusal_of_a_write(store)
+    for _ in range(3):
+        with pytest.raises(StoreUnavailable, match="has another name"):
+            accounts.create_account(store, "bo")
+    found: list[str] = []
+    in_another_thread(lambda: found.extend(one.name for one in accounts.list_accounts(store)))
+    assert found == ["ana"]  # who begins to read meanwhile reads
+    other.unlink()
+    accounts.create_account(store, "bo")
+    noticed, over = caplog.messages
+    assert "has another name" in noticed
+    assert "have one name each again" in over
+
+
+def test_what_cannot_be_looked_at_is_refused_and_may_pass(
+    store: Store, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = path_of(store)
+    gone = path.rename(path.with_name("gone.db"))
+    path.symlink_to(path.name)  # a link to itself: the system gives up
+    with pytest.raises(StoreUnavailable, match=r"cannot be looked at .*nothing was done"):
+        accounts.create_account(store, "ana")
+    gone.replace(path)
+    assert accounts.create_account(store, "ana").name == "ana"
+    assert caplog.records == []

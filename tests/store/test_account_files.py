@@ -1,0 +1,349 @@
+"""Accounts as files: what an export holds, and what is refused as one."""
+
+import hashlib
+import io
+import json
+from dataclasses import asdict, replace
+from typing import Any
+
+import pytest
+
+from resumes.analyzer import parse
+from resumes.errors import Conflict, InvalidJson
+from resumes.store import Store, account_fields, accounts, creating, identifiers, keys, listing
+from resumes.store.account_export import iter_lines
+from resumes.store.account_file import COLUMNS, Header, Kind, Row, json_name
+from resumes.store.account_file_reader import Reader
+from resumes.store.accounts import AccountInfo
+from tests.support.resumes import a_claim, a_document, a_resume
+from tests.support.store.builders import (
+    HEADER,
+    NOW,
+    MakeAccount,
+    a_file,
+    a_row,
+    an_export,
+    damage,
+    exported,
+    import_resumes,
+)
+
+ID = "0" * 23 + "1"
+DOCUMENT = parse(a_document("Ada")).document
+ITEMS = '{"total":1,"done":0,"duplicate":0,"held":1,"failed":0,"problems":[%s]}'
+PROBLEM = '{"item":0,"place":"line 1","outcome":"held"}'
+
+WHOLE: dict[Kind, dict[str, Any]] = {
+    Kind.RESUME: {
+        "id": ID, "title": None, "name": "Ada", "filename": "AdaResume.pdf",
+        "created_at": NOW, "updated_at": NOW,
+    },
+    Kind.FILE: {
+        "claim_id": ID, "name": "ana/a.json", "outcome": "failed", "reason": "invalid_json",
+        "message": "why", "path": None, "byte_offset": 5, "size_bytes": 4, "claimed_at": NOW,
+        "finished_at": NOW, "source": b"{", "root": "/srv/inbox", "items": ITEMS % PROBLEM,
+    },
+    Kind.ITEM: {"claim_id": ID, "item": 0, "outcome": "done", "resume_id": ID},
+    Kind.DIGEST: {"digest": b"\x00\xff" * 16, "resume_id": ID},
+    Kind.KEY: {
+        "id": "key_0123456789ab", "name": "one", "masked": keys.mask(keys.new_secret()),
+        "created_at": NOW, "shown_at": None, "last_used_at": NOW, "expires_at": NOW,
+        "revoked_at": None, "key_hash": b"h" * 32,
+    },
+}  # fmt: skip
+
+
+def read(export: bytes, *, are_documents_known: bool = False) -> list[Row]:
+    return list(Reader(io.BytesIO(export), are_documents_known=are_documents_known))
+
+
+def read_back(kind: Kind, **values: Any) -> Row:
+    """The row with these values, after it went through a file."""
+    document = DOCUMENT if kind is Kind.RESUME else b""
+    (back,) = read(an_export(Row(kind, WHOLE[kind] | values, document)))
+    return back
+
+
+# Lines
+
+
+def test_what_was_written_is_read_byte_for_byte() -> None:
+    rows = [a_row(), *(Row(kind, WHOLE[kind]) for kind in (Kind.ITEM, Kind.DIGEST))]
+    reader = Reader(io.BytesIO(an_export(*rows)))
+    assert reader.header == HEADER
+    assert list(reader) == rows
+    assert reader.counts == {"resume": 1, "file": 0, "item": 1, "digest": 1, "key": 0}
+
+
+def test_each_line_is_json_with_the_names_of_the_api_and_the_last_one_proves_the_others() -> None:
+    *before, last = an_export(a_row()).splitlines(keepends=True)
+    header, resume, end = map(json.loads, (*before, last))
+    assert (header["format"], header["createdAt"]) == ("resumes-account", HEADER.created_at)
+    assert (resume["createdAt"], resume["document"]["z"]) == (NOW, 100.0)
+    assert end["counts"]["resume"] == 1
+    assert end["sha256"] == hashlib.sha256(b"".join(before)).hexdigest()
+
+
+def test_an_export_that_was_cut_off_or_changed_anywhere_is_refused() -> None:
+    whole = an_export(a_row())
+    for at in range(len(whole)):
+        with pytest.raises(InvalidJson, match="no whole export"):
+            read(whole[:at])
+    for at in range(len(whole) - 1):
+        with pytest.raises(InvalidJson):
+            read(whole[:at] + bytes([whole[at] ^ 1]) + whole[at + 1 :])
+
+
+@pytest.mark.parametrize(
+    ("rows", "why"),
+    [
+        ([a_row("0" * 23 + "2"), a_row()], "not in order"),
+        ([a_row(), a_row()], "comes twice"),
+        ([a_row(title=7)], r'"title" is 7, and has to be'),
+        ([a_row(title=[{}])], r'"title" is a list, and has to be'),
+        ([a_row(title="Other")], r'"title" is \'Other\', its document says otherwise'),
+        ([a_row(name="Ada")], r'"name" is \'Ada\', its document says otherwise'),
+        ([a_row(filename=None)], '"filename" is missing'),
+        ([a_row("0" * 14 + "99" + "0" * 8)], r'newer than "lastIdUs"'),
+        ([a_row(document=b"[1]")], "must be a JSON object"),
+        ([a_row(document=b'{"a":NaN}')], "not a JSON number"),
+        ([a_row(document=b'"\xff"')], "not UTF-8"),
+        ([a_row(document=b"")], "the end of each resume's line"),
+        ([a_row(document=b'{"a":1},"b":{}')], "trailing"),
+        (
+            [a_row(), a_row("0" * 23 + "2", created_at="\x1b[31mred")],
+            r"\"createdAt\" is '\\x1b\[31mred'.*\(line 3, at byte",
+        ),
+    ],
+)
+def test_rows_that_no_store_wrote_are_refused(rows: list[Row], why: str) -> None:
+    with pytest.raises(InvalidJson, match=why):
+        read(an_export(*rows))
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        b'{"kind":[]}', b'{"kind":{}}', b'{"kind":null}', b'{"kind":"plan"}', b"7", b"[" * 5_000,
+        b'{"kind":"item","item":' + b"9" * 5_000 + b"}", b'{"kind":"\xff"}',
+        b'{"kind":"item","claimId":"\\ud800"}',
+    ],
+)  # fmt: skip
+def test_whatever_a_line_holds_it_is_refused_by_its_number(line: bytes) -> None:
+    header, end = an_export().splitlines(keepends=True)
+    with pytest.raises(InvalidJson, match=r"no whole export.*line 2, at byte"):
+        read(header + line + b"\n" + end)
+
+
+def test_other_files_newer_versions_and_what_follows_the_last_line_are_refused() -> None:
+    header, end = an_export().splitlines(keepends=True)
+    for export, why in (
+        (b'{"header":{}}\n' + end, "first line"),
+        (header.replace(b'"version":1', b'"version":2') + end, "version 2, this program reads 1"),
+        (header + end + b"\n", "follows its last line"),
+    ):
+        with pytest.raises(InvalidJson, match=why):
+            read(export)
+
+
+def test_a_value_that_is_long_is_cut_in_the_message() -> None:
+    with pytest.raises(InvalidJson) as refusal:
+        read(an_export(a_row(filename="x" * 5_000)))
+    assert len(refusal.value.message) < 400
+
+
+def test_what_a_document_says_is_looked_into_unless_it_is_known() -> None:
+    empty = an_export(a_row(document=b"{}"))
+    assert [row.document for row in read(empty, are_documents_known=True)] == [b"{}"]
+    with pytest.raises(InvalidJson, match="header"):
+        read(empty)
+    with pytest.raises(InvalidJson, match='"document"'):
+        read(an_export(a_row(document=b'{"a":"\xff"}')), are_documents_known=True)
+
+
+# Fields
+
+
+def test_every_column_has_a_rule_and_what_a_store_writes_is_taken() -> None:
+    assert {kind: {one.column for one in COLUMNS[kind]} for kind in Kind} == {
+        kind: set(rules) for kind, rules in account_fields.ROWS.items()
+    }
+    assert set(account_fields.HEADER) == set(asdict(HEADER))
+    for kind in Kind:
+        assert read_back(kind).values == WHOLE[kind]
+    reason = "too_beautiful"  # of a newer version
+    assert read_back(Kind.FILE, reason=reason).values["reason"] == reason
+
+
+@pytest.mark.parametrize("kind", Kind)
+def test_what_may_be_unknown_may_be_null_and_nothing_else(kind: Kind) -> None:
+    for one in COLUMNS[kind]:
+        is_said = WHOLE[kind][one.column] is not None
+        if one.is_nullable and one.column not in ("title", "name"):
+            assert read_back(kind, **{one.column: None}).values[one.column] is None
+        elif is_said:
+            with pytest.raises(InvalidJson, match=f'"{one.name}"'):
+                read_back(kind, **{one.column: None})
+
+
+WRONG: dict[Kind, dict[str, list[Any]]] = {
+    Kind.RESUME: {
+        "id": ["../../x", "A" * 24],
+        "filename": [
+            "../escaped-to/x.pdf", "/etc/x.pdf", ".pdf", "x.sh", "a\0b.pdf", "a\u202eb.pdf",
+            "x" * 200 + ".pdf",
+        ],
+        "created_at": ["2027"],
+        "updated_at": [""],
+    },
+    Kind.FILE: {
+        "claim_id": ["\x1b[2J../.."],
+        "name": ["a\0b"],
+        "outcome": ["zz"],
+        "reason": ["\x1b[31m"],
+        "byte_offset": [-1, True],
+        "size_bytes": [2**63, 1.5],
+        "claimed_at": ["2027-02-30T08:00:00.000Z"],
+        "finished_at": ["2027-01-15T08:00:00.000+00:00"],
+        "source": [b"x" * 65_537, "zz"],
+        "items": [
+            "not json", "[1,2]", "[" * 5_000, ITEMS % "{}",
+            (ITEMS % PROBLEM).replace('"held"}', '"done"}'),
+            (ITEMS % PROBLEM).replace("line 1", "\\u0000"),
+        ],
+    },
+    Kind.ITEM: {"item": [2**31], "outcome": ["failed"], "resume_id": ["x"]},
+    Kind.DIGEST: {"digest": [b"short"]},
+    Kind.KEY: {
+        "id": ["\x1b[2J"],
+        "name": ["x" * 101],
+        "masked": ["enh_live_x"],
+        "created_at": [""],
+        "expires_at": ["zzz"],
+        "revoked_at": [NOW],
+        "key_hash": [b""],
+    },
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("kind", "column", "values"),
+    [(kind, *one) for kind, columns in WRONG.items() for one in columns.items()],
+)
+def test_what_no_store_writes_is_refused(kind: Kind, column: str, values: list[Any]) -> None:
+    for value in values:
+        with pytest.raises(InvalidJson, match=f'"{json_name(column)}" is .*line 2'):
+            read_back(kind, **{column: value})
+
+
+def header_back(**values: Any) -> Header:
+    return Reader(io.BytesIO(an_export(header=replace(HEADER, **values)))).header
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("account", "Ana~import"),
+        ("plan", "../x"),
+        ("created_at", "\x1b]0;x\x07"),
+        ("exported_at", ""),
+        ("last_id_us", 2**63 - 1),
+        ("last_id_us", -1),
+        ("resumes", "7"),
+    ],
+)
+def test_a_first_line_that_no_store_writes_is_refused(field: str, value: Any) -> None:
+    with pytest.raises(InvalidJson, match=f'"{json_name(field)}" is .*line 1'):
+        header_back(**{field: value})
+
+
+def test_after_the_latest_id_there_are_others() -> None:
+    latest_us = identifiers.LATEST_US
+    assert header_back(last_id_us=latest_us).last_id_us == latest_us
+    assert identifiers.RESUME_ID.fullmatch(identifiers.resume_id(latest_us + 2**40))
+    assert latest_us + 2**40 < 2**63
+
+
+# Exports
+
+
+def rows_of(export: bytes) -> dict[Kind, list[Row]]:
+    rows: dict[Kind, list[Row]] = {kind: [] for kind in Kind}
+    for row in read(export):
+        rows[row.kind].append(row)
+    return rows
+
+
+@pytest.mark.engines
+def test_everything_of_the_account_is_in_its_export_and_nothing_of_others(
+    store: Store, an_account: MakeAccount
+) -> None:
+    ana, bo = an_account("ana"), an_account("bo")
+    count = 1_030  # more than are read at once, of every kind
+    accounts.set_plan(store, "ana", "business")
+    damage(store, "UPDATE plans SET max_resumes = NULL WHERE name = 'business'")
+    ids = import_resumes(store, ana, count)
+    import_resumes(store, bo, 2)
+    a_file(store, ana, "9" * 24)
+    kept, revoked = keys.create_key(store, "ana"), keys.create_key(store, "ana")
+    keys.revoke_key(store, revoked.id)
+    told: list[int] = []
+
+    account = accounts.get_account(store, "ana")
+    rows = rows_of(b"".join(iter_lines(store, account, told=told.append)))
+
+    assert [row.values["id"] for row in rows[Kind.RESUME]] == ids
+    for row in rows[Kind.RESUME][:: count // 20]:
+        stored = listing.get_resume(store, ana.id, row.values["id"])
+        assert row.document == stored.document.encode()
+    assert [row.values["item"] for row in rows[Kind.ITEM]] == list(range(count))
+    assert {row.values["resume_id"] for row in rows[Kind.DIGEST]} == set(ids)
+    assert [row.values["claim_id"] for row in rows[Kind.FILE]] == ["0" * 24, "9" * 24]
+    assert rows[Kind.FILE][1].values["source"] == b"{"
+    assert rows[Kind.KEY] == []
+    assert told == list(range(1, count + 1))
+
+    with_keys = exported(store, with_keys=True)
+    (row,) = rows_of(with_keys)[Kind.KEY]  # of those that count
+    assert (row.values["id"], row.values["key_hash"]) == (kept.id, keys.hash_key(kept.secret))
+    assert kept.secret.encode() not in with_keys
+
+
+@pytest.mark.engines
+@pytest.mark.parametrize("table", ["resumes", "documents"])
+def test_a_digest_whose_resume_was_lost_is_left_out(
+    store: Store, table: str, ana: AccountInfo
+) -> None:
+    lost, kept = import_resumes(store, ana, 2)
+    damage(
+        store, f"DELETE FROM {table} WHERE account_id = :id AND id = :lost", id=ana.id, lost=lost
+    )
+    digests = rows_of(exported(store))[Kind.DIGEST]
+    assert [row.values["resume_id"] for row in digests] == [kept]
+
+
+@pytest.mark.engines
+def test_what_comes_in_meanwhile_is_left_out_whole(store: Store, ana: AccountInfo) -> None:
+    first = import_resumes(store, ana, 2)
+    lines = iter_lines(store, accounts.get_account(store, "ana"))
+    header = next(lines)
+    more = [a_resume("Later", with_digest=True)]
+    creating.create(store, ana.id, more, claim=a_claim("5" * 24))
+
+    rows = rows_of(header + b"".join(lines))
+
+    assert [row.values["id"] for row in rows[Kind.RESUME]] == first
+    for kind in (Kind.DIGEST, Kind.ITEM):
+        assert {row.values["resume_id"] for row in rows[kind]} == set(first)
+
+
+@pytest.mark.engines
+def test_an_account_that_is_deleted_meanwhile_does_not_look_whole(
+    store: Store, ana: AccountInfo
+) -> None:
+    import_resumes(store, ana, 3)
+    lines = iter_lines(store, ana)
+    next(lines)
+    accounts.delete_account(store, "ana", with_resumes=True)
+    with pytest.raises(Conflict, match="was deleted while it was exported"):
+        list(lines)

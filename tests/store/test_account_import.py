@@ -1,0 +1,424 @@
+"""An account on its way in."""
+
+import io
+import shutil
+import threading
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from resumes.errors import (
+    Conflict,
+    InvalidArgument,
+    InvalidJson,
+    InvalidKey,
+    NotFound,
+    StoreUnavailable,
+)
+from resumes.store import (
+    Store,
+    accounts,
+    counters,
+    creating,
+    identifiers,
+    keys,
+    ledger,
+    listing,
+    open_store,
+    search_filler,
+    search_index,
+)
+from resumes.store.account_file import Kind, Row
+from resumes.store.account_import import import_account
+from resumes.store.account_room import LEAST_BYTES, LOG_BYTES, check_room, check_room_for_slice
+from resumes.store.account_rows import SLICE_BYTES, iter_slices
+from resumes.store.accounts import AccountInfo
+from tests.store.conftest import SteppingClock
+from tests.support.resumes import a_claim, a_resume
+from tests.support.store.builders import (
+    HEADER,
+    NOW,
+    MakeAccount,
+    a_file,
+    a_row,
+    an_export,
+    exported,
+    import_resumes,
+)
+
+pytestmark = pytest.mark.engines
+
+
+def take(store: Store, export: bytes, **options: Any) -> AccountInfo:
+    return import_account(store, io.BytesIO(export), **options).account
+
+
+def names(store: Store) -> list[str]:
+    return [account.name for account in accounts.list_accounts(store, closed_too=True)]
+
+
+def an_exported_account(store: Store, an_account: MakeAccount, count: int) -> bytes:
+    """The export of the account `ana`, which holds so many resumes."""
+    import_resumes(store, an_account("ana"), count)
+    return exported(store)
+
+
+def test_an_account_comes_back_as_it_was(store: Store, ana: AccountInfo) -> None:
+    ids = import_resumes(store, ana, 5)
+    listing.delete_resume(store, ana.id, ids[-1])
+    a_file(store, ana, "9" * 24)
+    new = keys.create_key(store, "ana")
+    ana = accounts.get_account(store, "ana")
+    export = exported(store, with_keys=True)
+    documents = [listing.get_resume(store, ana.id, one).document for one in ids[:-1]]
+    entries = listing.list_page(store, ana.id)
+    accounts.delete_account(store, "ana", with_resumes=True)
+
+    back = take(store, export)
+
+    assert (back.name, back.plan, back.created_at) == (ana.name, ana.plan, ana.created_at)
+    assert (back.resume_count, back.last_id_us) == (4, ana.last_id_us)
+    assert back.id != ana.id
+    assert listing.list_page(store, back.id) == entries
+    assert [listing.get_resume(store, back.id, one).document for one in ids[:-1]] == documents
+    assert keys.authenticate(store, new.secret)[0].account_id == back.id
+    assert ledger.get_file(store, "9" * 24, account_id=back.id).reason == "invalid_json"
+    assert counters.list_wrong(store) == []
+
+
+def test_an_account_goes_from_one_engine_to_another(
+    store: Store, an_account: MakeAccount, tmp_path: Path
+) -> None:
+    export = an_exported_account(store, an_account, 3)
+    with open_store(f"sqlite:///{tmp_path / 'other.db'}") as other:
+        take(other, export)
+        back = exported(other)
+        take(store, back, name="again")
+    first, *rest = exported(store, "again").splitlines()
+    assert rest[:-1] == export.splitlines()[1:-1]
+    assert b'"account":"again"' in first
+
+
+def test_what_was_imported_once_is_known_after_the_move_and_the_rest_comes_after_it(
+    store: Store, ana: AccountInfo
+) -> None:
+    ids = import_resumes(store, ana, 3)
+    back = take(store, exported(store), name="again", plan="free")
+    again = [a_resume("Ada 1", item=1, with_digest=True)]
+    (same_claim,) = creating.create(store, back.id, again, claim=a_claim())
+    (same_content,) = creating.create(store, back.id, again, claim=a_claim("7" * 24))
+    assert same_claim == creating.Created(ids[1], replayed=True)
+    assert same_content == creating.Duplicate(ids[1])
+    (new,) = import_resumes(store, back, 4)[-1:]
+    assert new > ids[-1]
+    search_filler.fill(store)
+    with store.read() as connection:
+        progress = search_index.find_progress(connection, back.id)
+    assert progress is not None
+    assert progress.last_seq == 4
+
+
+def test_an_account_keeps_what_its_plan_here_does_not_allow(
+    store: Store, an_account: MakeAccount
+) -> None:
+    export = an_exported_account(store, an_account, 7)
+    back = take(store, export, name="again", plan="free")
+    assert (back.resume_count, back.is_over) == (7, True)
+
+
+def test_a_name_that_is_taken_or_none_is_refused(store: Store, ana: AccountInfo) -> None:
+    export = exported(store)
+    with pytest.raises(Conflict, match="--name"):
+        take(store, export)
+    with pytest.raises(InvalidArgument):
+        take(store, export, name="Ana~import")
+
+
+def test_a_plan_that_is_not_here_is_refused_and_another_can_be_chosen(store: Store) -> None:
+    export = an_export(header=replace(HEADER, plan="platinum"))
+    with pytest.raises(NotFound, match=r"platinum.*business, free, pro"):
+        take(store, export)
+    assert take(store, export, plan="free").plan == "free"
+
+
+def a_key(number: int, *, key_hash: bytes | None = None) -> Row:
+    values = {
+        "id": f"key_{number:012x}", "name": "", "masked": "enh_live_abc…", "created_at": NOW,
+        "shown_at": None, "last_used_at": None, "expires_at": None, "revoked_at": None,
+        "key_hash": key_hash or bytes([number]) * 32,
+    }  # fmt: skip
+    return Row(Kind.KEY, values)
+
+
+DIGEST = Row(Kind.DIGEST, {"digest": bytes(32), "resume_id": "0" * 23 + "2"})
+
+
+@pytest.mark.parametrize(
+    ("export", "why"),
+    [
+        (an_export(a_row())[:-20], "no whole export"),
+        (an_export(a_row("x" * 24)), "line 2"),
+        (an_export(a_row("f" * 24)), "line 2"),
+        (an_export(a_row(), DIGEST), f"digest of the resume {'0' * 23}2, and not the resume"),
+        (
+            an_export(a_key(1), a_key(2), a_key(3, key_hash=bytes([1]) * 32)),
+            "key_000000000003 under another id",
+        ),
+    ],
+)
+def test_a_file_that_contradicts_itself_stores_nothing(
+    store: Store, export: bytes, why: str
+) -> None:
+    with pytest.raises(InvalidJson, match=why):
+        take(store, export, slice_rows=2)
+    assert names(store) == []
+
+
+def test_a_key_that_counts_here_is_refused_before_anything_is_stored(
+    store: Store, ana: AccountInfo
+) -> None:
+    new = keys.create_key(store, "ana")
+    same_id = an_export(a_key(int(new.id.removeprefix("key_"), 16), key_hash=b"z" * 32))
+    for export in (exported(store, with_keys=True), same_id):
+        with pytest.raises(Conflict, match="--with-keys"):
+            take(store, export, name="again")
+        assert names(store) == ["ana"]
+    keys.revoke_key(store, new.id)
+    assert take(store, same_id, name="again").name == "again"
+
+
+def test_a_key_that_was_revoked_and_came_back_can_be_rotated_and_revoked(
+    store: Store, ana: AccountInfo
+) -> None:
+    new = keys.create_key(store, "ana")
+    export = exported(store, with_keys=True)
+    keys.revoke_key(store, new.id)
+
+    bo = take(store, export, name="bo")
+
+    assert keys.authenticate(store, new.secret)[0].account_id == bo.id
+    assert keys.get_key(store, new.id).account == "bo"
+    next_one = keys.rotate_key(store, new.id)
+    assert keys.authenticate(store, next_one.secret)[0].account_id == bo.id
+    keys.revoke_key(store, new.id)
+    with pytest.raises(InvalidKey):
+        keys.authenticate(store, new.secret)
+
+
+def test_resumes_can_be_created_after_the_latest_id_that_a_file_can_have(store: Store) -> None:
+    back = take(store, an_export(header=replace(HEADER, last_id_us=identifiers.LATEST_US)))
+    first, second = import_resumes(store, back, 2)
+    assert identifiers.resume_id(identifiers.LATEST_US, "f" * 8) < first < second
+    assert accounts.get_account(store, "ana").last_resume_at is not None
+
+
+# Cut off, or met by others
+
+
+def test_while_it_arrives_nobody_sees_the_account_and_nothing_enters_it(
+    store: Store, an_account: MakeAccount
+) -> None:
+    export = an_exported_account(store, an_account, 3)
+    seen: list[Any] = []
+
+    def look(step: str, rows: int) -> None:
+        if step == "stored" and not seen:
+            seen.append([one.name for one in accounts.list_accounts(store)])
+            (arriving,) = [
+                one for one in accounts.list_accounts(store, closed_too=True) if one.is_arriving
+            ]
+            with pytest.raises(NotFound):
+                creating.create(store, arriving.id, [a_resume()])
+
+    take(store, export, name="again", told=look)
+    assert seen == [["ana"]]
+
+
+class Killed(BaseException):
+    """Ends an import as the end of its process does: nothing after it runs."""
+
+
+def test_an_import_that_was_killed_anywhere_is_begun_anew_and_doubles_nothing(
+    store: Store, ana: AccountInfo
+) -> None:
+    import_resumes(store, ana, 5)
+    keys.create_key(store, "ana")
+    export = exported(store, with_keys=True)
+    accounts.delete_account(store, "ana", with_resumes=True)
+    steps = 0
+    while True:
+        left = [steps]
+
+        def told(step: str, rows: int, left: list[int] = left) -> None:
+            if step == "stored":
+                left[0] -= 1
+                if left[0] < 0:
+                    raise Killed
+
+        try:
+            back = take(store, export, told=told, slice_rows=2)
+        except Killed:
+            assert names(store) == ["ana~import"]
+            steps += 1
+        else:
+            break
+    assert steps > 5
+    assert names(store) == ["ana"]
+    assert back.resume_count == 5
+    assert exported(store, with_keys=True).splitlines()[1:][:-1] == export.splitlines()[1:-1]
+
+
+@pytest.mark.parametrize("is_begun_anew", [False, True])
+def test_what_stays_of_an_import_whose_store_went_away_is_told_with_how_to_go_on(
+    store: Store, an_account: MakeAccount, url: str, is_begun_anew: bool
+) -> None:
+    export = an_exported_account(store, an_account, 2)
+
+    def cut(step: str, rows: int) -> None:
+        if step == "stored":
+            store.lane.close()
+
+    with pytest.raises(StoreUnavailable) as failure:
+        take(store, export, name="again", told=cut)
+    assert "import it again" in failure.value.message
+    assert "`resumes accounts delete again~import --with-resumes --yes`" in failure.value.message
+    with open_store(url) as other:
+        if is_begun_anew:
+            assert take(other, export, name="again").resume_count == 2
+        else:
+            accounts.delete_account(other, "again~import", with_resumes=True)
+        assert names(other) == ["again", "ana"][not is_begun_anew :]
+
+
+def test_a_file_that_changes_while_it_is_imported_is_refused_and_leaves_nothing(
+    store: Store, an_account: MakeAccount
+) -> None:
+    export = an_exported_account(store, an_account, 2)
+    file = io.BytesIO(export)
+
+    def change(step: str, rows: int) -> None:
+        if step == "checked" and rows == export.count(b"\n") - 2:
+            file.seek(0)
+            file.truncate()
+            file.write(an_export(header=replace(HEADER, plan="free", resumes=0)))
+
+    with pytest.raises(InvalidJson):
+        import_account(store, file, name="again", told=change)
+    assert names(store) == ["ana"]
+
+
+@pytest.mark.parametrize("is_at_the_end", [False, True])
+def test_nothing_more_of_an_account_arrives_once_somebody_has_begun_to_delete_it(
+    store: Store, an_account: MakeAccount, clock: SteppingClock, is_at_the_end: bool
+) -> None:
+    export = an_exported_account(store, an_account, 6)
+    stored: list[int] = []
+    begins_at = export.count(b"\n") - 2 if is_at_the_end else 2
+
+    def begin_to_delete(step: str, rows: int) -> None:
+        if step == "stored":
+            stored.append(rows)
+        if (step, rows) == ("stored", begins_at):
+            clock.advance(1)
+            name = "again~import"
+            accounts.delete_account(store, name, with_resumes=True, goes_on=lambda gone: False)
+
+    with pytest.raises(Conflict, match="deleted while it was imported"):
+        take(store, export, name="again", told=begin_to_delete, slice_rows=2)
+    assert stored[-1] == begins_at
+    assert names(store) == ["ana"]
+
+
+def test_an_import_that_another_has_replaced_leaves_the_other_alone(
+    store: Store, an_account: MakeAccount, clock: SteppingClock
+) -> None:
+    export = an_exported_account(store, an_account, 6)
+    has_begun, go_on = threading.Event(), threading.Event()
+
+    def wait(step: str, rows: int) -> None:
+        if (step, rows) == ("stored", 2):
+            has_begun.set()
+            assert go_on.wait(30)
+
+    with ThreadPoolExecutor(1) as pool:
+        others: list[Future[AccountInfo]] = []
+
+        def be_replaced(step: str, rows: int) -> None:
+            if (step, rows) == ("stored", 2):
+                clock.advance(1)
+                other = pool.submit(take, store, export, name="again", told=wait, slice_rows=2)
+                others.append(other)
+                assert has_begun.wait(30)
+
+        with pytest.raises(Conflict, match="deleted while it was imported"):
+            take(store, export, name="again", told=be_replaced, slice_rows=2)
+        go_on.set()
+        assert others[0].result().resume_count == 6
+    assert names(store) == ["again", "ana"]
+    assert counters.list_wrong(store) == []
+
+
+def test_an_account_that_has_arrived_is_not_taken_for_what_was_left_of_it(
+    store: Store, ana: AccountInfo
+) -> None:
+    with pytest.raises(NotFound):
+        accounts.delete_by_id(store, ana.id, "ana~import", with_resumes=True)
+    assert not accounts.get_account(store, "ana").is_closed
+
+
+# Room
+
+
+class Disk(NamedTuple):
+    free: int
+
+
+@pytest.mark.sqlite("a server's disk is not known")
+def test_without_room_for_it_nothing_is_stored_and_nothing_stays(
+    store: Store, an_account: MakeAccount, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    export = an_exported_account(store, an_account, 5)
+    free = [2 * len(export) + LEAST_BYTES - 1]
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: Disk(free[0]))
+    with pytest.raises(StoreUnavailable, match=r"MB of free space, .* MB are needed"):
+        take(store, export, name="again")
+    assert names(store) == ["ana"]
+
+    def others(step: str, rows: int) -> None:
+        if step == "stored" and rows == 4:
+            free[0] = LEAST_BYTES
+
+    free[0] += 1
+    with pytest.raises(StoreUnavailable, match="of free space"):
+        take(store, export, name="again", told=others, slice_rows=2)
+    assert names(store) == ["ana"]
+    free[0] = 2 * len(export) + LEAST_BYTES
+    assert take(store, export, name="again").resume_count == 5
+
+
+@pytest.mark.sqlite("a server's disk is not known")
+def test_there_has_to_be_room_for_the_rows_and_the_log(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for check, size_bytes, needed_bytes in (
+        (check_room, 0, 0),
+        (check_room, 1_000, 2_000),
+        (check_room, LOG_BYTES, 2 * LOG_BYTES),
+        (check_room, 10 * LOG_BYTES, 11 * LOG_BYTES),
+        (check_room_for_slice, 1_000, 3_000),  # and to be deleted again
+    ):
+        free = LEAST_BYTES + needed_bytes
+        monkeypatch.setattr(shutil, "disk_usage", lambda _, free=free: Disk(free))
+        check(store, size_bytes)
+        monkeypatch.setattr(shutil, "disk_usage", lambda _, free=free: Disk(free - 1))
+        with pytest.raises(StoreUnavailable):
+            check(store, size_bytes)
+
+
+def test_a_slice_is_of_one_kind_and_bounded_in_rows_and_bytes() -> None:
+    small, large = Row(Kind.ITEM, {}), Row(Kind.RESUME, {}, b"x" * SLICE_BYTES)
+    rows = [large, large, small, small, small, small]
+    assert [len(some) for some in iter_slices(rows, 3)] == [1, 1, 3, 1]

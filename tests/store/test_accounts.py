@@ -1,0 +1,351 @@
+"""Accounts, what they hold, and the plans that limit them."""
+
+import asyncio
+from datetime import timedelta
+
+import pytest
+
+from resumes.clock import timestamp
+from resumes.errors import Conflict, InvalidArgument, InvalidKey, NotFound
+from resumes.settings import Settings
+from resumes.store import (
+    Store,
+    accounts,
+    asking,
+    counters,
+    creating,
+    foresight,
+    holdings,
+    keys,
+    listing,
+    plans,
+    requests,
+    search_filler,
+)
+from resumes.store.accounts import AccountInfo
+from resumes.store.counters import ResumeCounter
+from resumes.store.foresight import NOBODY, Affected, Effects
+from resumes.store.holdings import Holdings
+from resumes.store.ledger import FileOutcome
+from resumes.store.plans import PlanChange, PlanInfo, Requests
+from resumes.store.schema import metadata
+from tests.store.conftest import SteppingClock
+from tests.support.resumes import a_claim, a_resume
+from tests.support.store.builders import (
+    MakeAccount,
+    a_file,
+    add_resumes,
+    count_rows,
+    damage,
+    find_flaws,
+    indexed_pieces,
+)
+
+pytestmark = pytest.mark.engines
+
+
+def test_a_new_account_is_free_and_empty(store: Store) -> None:
+    account = accounts.create_account(store, "ana")
+    assert (account.plan, account.resume_count, account.max_resumes) == ("free", 0, 5)
+    assert (account.free_places, account.last_resume_at) == (5, None)
+    assert holdings.get_holdings(store, account.id) == Holdings(0, 0, None, 0, 0)
+    assert holdings.count_active_keys(store) == {}
+
+
+@pytest.mark.parametrize("name", ["", "-a", "A", "a b", "a" * 64, "ä", "a/b", "..", "a\n"])
+def test_an_account_name_that_is_no_safe_folder_name_is_refused(store: Store, name: str) -> None:
+    with pytest.raises(InvalidArgument, match="Invalid account name"):
+        accounts.create_account(store, name)
+
+
+def test_accounts_are_listed_by_name_and_a_name_is_taken_once(
+    store: Store, an_account: MakeAccount
+) -> None:
+    for name in ("cy", "ana", "bo"):
+        an_account(name)
+    assert [account.name for account in accounts.list_accounts(store)] == ["ana", "bo", "cy"]
+    with pytest.raises(Conflict, match='"ana" exists already'):
+        an_account("ana")
+
+
+def test_unknown_accounts_and_plans_are_not_found_and_the_known_plans_are_named(
+    store: Store,
+) -> None:
+    assert accounts.find_account(store, "ana") is None
+    for call in (
+        lambda: accounts.get_account(store, "ana"),
+        lambda: accounts.set_plan(store, "ana", "pro"),
+        lambda: accounts.delete_account(store, "ana"),
+    ):
+        with pytest.raises(NotFound, match='Account not found: "ana"'):
+            call()
+    with pytest.raises(NotFound, match="business, free, pro"):
+        accounts.create_account(store, "ana", plan="gold")
+    accounts.create_account(store, "ana")
+    with pytest.raises(NotFound, match="business, free, pro"):
+        accounts.set_plan(store, "ana", "gold")
+
+
+def test_a_change_of_plan_counts_at_once(store: Store, an_account: MakeAccount) -> None:
+    account = an_account(plan="free")
+    assert len(add_resumes(store, account, 6)) == 5
+    accounts.set_plan(store, "ana", "pro")
+    assert len(add_resumes(store, account, 1)) == 1
+    for plan, is_over in (("business", False), ("free", True)):
+        accounts.set_plan(store, "ana", plan)
+        assert accounts.get_account(store, "ana").is_over is is_over
+
+
+def test_an_account_tells_when_its_newest_resume_came_in(store: Store, ana: AccountInfo) -> None:
+    (made,) = add_resumes(store, ana, 1)
+    assert accounts.get_account(store, "ana").last_resume_at == timestamp(store.clock())
+    listing.delete_resume(store, ana.id, made)
+    assert accounts.get_account(store, "ana").last_resume_at == timestamp(store.clock())
+
+
+# Deleting
+
+
+def test_an_account_with_resumes_goes_only_when_that_is_said(
+    store: Store, ana: AccountInfo
+) -> None:
+    add_resumes(store, ana, 1)
+    with pytest.raises(Conflict, match="--with-resumes"):
+        accounts.delete_account(store, "ana")
+    assert accounts.get_account(store, "ana").resume_count == 1
+
+
+def test_a_deleted_account_leaves_nothing_and_its_keys_do_not_count(
+    store: Store, ana: AccountInfo
+) -> None:
+    keys.create_key(store, "ana")
+    creating.create(store, ana.id, [a_resume(idempotency="k")])
+    creating.create(store, ana.id, [a_resume(with_digest=True)], claim=a_claim())
+    a_file(store, ana)
+    asking.ask_all(store, requests.Action.RETRY)
+    search_filler.fill(store)
+    assert accounts.delete_account(store, "ana", with_resumes=True) == 2
+    rest = set(metadata.tables) - {"plans", "store_facts", "deleted_accounts"}
+    assert [name for name in sorted(rest) if count_rows(store, name)] == []
+    assert accounts.find_deleted(store, [ana.id, "0" * 16]) == {ana.id}
+    assert indexed_pieces(store) == []
+
+
+def test_s12_a_large_account_goes_in_slices_between_which_others_write(
+    store: Store, an_account: MakeAccount
+) -> None:
+    large, other = an_account("ana"), an_account("bo")
+    key = keys.create_key(store, "ana").secret
+    add_resumes(store, large, 1_000)
+    slices: list[int] = []
+
+    def between(gone: int) -> bool:
+        slices.append(gone)
+        add_resumes(store, other, 1)
+        with pytest.raises(NotFound):
+            creating.create(store, large.id, [a_resume()])
+        with pytest.raises(InvalidKey):
+            keys.authenticate(store, key)
+        return True
+
+    assert accounts.delete_account(store, "ana", with_resumes=True, goes_on=between) == 1_000
+    assert slices == [500, 1_000]
+    assert accounts.get_account(store, "bo").resume_count == 2
+
+
+def test_s14_an_account_made_anew_under_an_old_name_is_another_account(
+    store: Store, an_account: MakeAccount
+) -> None:
+    old = an_account("ana")
+    accounts.delete_account(store, "ana")
+    new = an_account("ana")
+    assert old.id != new.id
+    with pytest.raises(NotFound):
+        creating.create(store, old.id, [a_resume()])
+    assert listing.list_page(store, new.id).entries == []
+
+
+def test_a_deletion_that_was_cut_off_is_seen_and_finished_and_is_no_damage(
+    store: Store, ana: AccountInfo
+) -> None:
+    accounts.set_plan(store, "ana", "business")
+    add_resumes(store, ana, 600)
+    search_filler.fill(store)
+    told: list[int] = []
+
+    def stop(gone: int) -> bool:
+        told.append(gone)
+        return False
+
+    assert accounts.delete_account(store, "ana", with_resumes=True, goes_on=stop) == 500
+    assert told == [500]
+    assert accounts.list_accounts(store) == []
+    assert accounts.find_account(store, "ana") is None
+    (closed,) = accounts.list_accounts(store, closed_too=True)
+    assert (closed.is_closed, closed.resume_count) == (True, 100)
+    assert accounts.get_account(store, "ana", closed_too=True) == closed
+    assert find_flaws(store) == []
+    assert plans.get_plan(store, "business").accounts == 0
+    assert foresight.foresee(store, PlanChange("business", 0)).over == NOBODY
+    with pytest.raises(Conflict, match='"ana" is still being deleted'):
+        accounts.create_account(store, "ana")
+
+    assert accounts.delete_account(store, "ana", with_resumes=True) == 100
+    assert accounts.list_accounts(store, closed_too=True) == []
+
+
+# What accounts hold
+
+
+def test_a_counter_that_is_wrong_is_found(store: Store, an_account: MakeAccount) -> None:
+    dan, ana, cy = (an_account(name) for name in ("dan", "ana", "cy"))
+    add_resumes(store, ana, 2)
+    assert counters.list_wrong(store) == []
+    damage(store, "UPDATE account_usage SET resume_count = 9 WHERE account_id <> :id", id=ana.id)
+    assert counters.list_wrong(store) == [ResumeCounter("cy", 9, 0), ResumeCounter("dan", 9, 0)]
+    with store.read() as connection:
+        assert counters.find_counter(connection, ana.id) == ResumeCounter("ana", 2, 2)
+        assert counters.find_counter(connection, dan.id) == ResumeCounter("dan", 9, 0)
+        assert counters.find_counter(connection, "f" * 16) is None
+    assert cy.resume_count == 0
+
+
+def test_keys_that_no_longer_count_are_keys_but_not_active(
+    store: Store, an_account: MakeAccount, clock: SteppingClock
+) -> None:
+    ana, bo = an_account("ana"), an_account("bo")
+    secret = keys.create_key(store, "ana").secret
+    keys.create_key(store, "ana", lifetime=timedelta(hours=1))
+    keys.revoke_key(store, keys.create_key(store, "ana").id)
+    keys.create_key(store, "bo")
+    assert holdings.count_active_keys(store) == {ana.id: 2, bo.id: 1}
+
+    clock.advance(3_600)
+    asyncio.run(keys.mark_used_soon(store, keys.authenticate(store, secret)[0]))
+
+    assert holdings.count_active_keys(store) == {ana.id: 1, bo.id: 1}
+    held = holdings.get_holdings(store, ana.id)
+    assert (held.keys, held.active_keys, held.last_used_at) == (3, 1, timestamp(clock()))
+
+
+def test_files_that_are_not_done_are_counted_by_outcome(
+    store: Store, an_account: MakeAccount
+) -> None:
+    ana, bo = an_account("ana"), an_account("bo")
+    outcomes = [FileOutcome.FAILED, FileOutcome.FAILED, FileOutcome.HELD, FileOutcome.DONE]
+    for number, outcome in enumerate(outcomes):
+        a_file(store, ana, f"{number:024x}", outcome)
+    found = holdings.get_holdings(store, ana.id)
+    assert (found.files_failed, found.files_held) == (2, 1)
+    assert holdings.count_files(store, ana.id) == 4
+    assert holdings.count_files(store, bo.id) == 0
+    assert holdings.get_holdings(store, bo.id).files_failed == 0
+
+
+# Plans
+
+
+def test_plans_are_listed_smallest_first_with_their_accounts(store: Store) -> None:
+    accounts.create_account(store, "ana", plan="pro")
+    plans.set_plan_limits(store, PlanChange("campus", None, api_listing=True))
+    fast = PlanChange("fast", 60, requests={Requests.PER_MINUTE: 6_000}, is_new=True)
+    plans.set_plan_limits(store, fast)
+    assert plans.list_plans(store) == [
+        PlanInfo("free", 5, False, 0),
+        PlanInfo("pro", 50, False, 1),
+        PlanInfo("fast", 60, False, 0, 6_000),
+        PlanInfo("business", 1_000, True, 0),
+        PlanInfo("campus", None, True, 0),
+    ]
+    assert plans.find_plan(store, "none") is None
+    with pytest.raises(NotFound, match="Plans: free, pro, fast, business, campus"):
+        plans.get_plan(store, "gold")
+    with pytest.raises(Conflict, match='Plan "fast" exists already'):
+        plans.set_plan_limits(store, fast)
+
+
+def test_a_change_leaves_what_it_does_not_name(store: Store) -> None:
+    for change, expected in (
+        (PlanChange("business", 7), PlanInfo("business", 7, True, 0)),
+        (
+            PlanChange("business", 7, requests={Requests.PER_MINUTE: 600, Requests.PER_DAY: 0}),
+            PlanInfo("business", 7, True, 0, 600, None, 0),
+        ),
+        (
+            PlanChange("business", 7, requests={Requests.PER_HOUR: 1}),
+            PlanInfo("business", 7, True, 0, 600, 1, 0),
+        ),
+        (
+            PlanChange("business", 8, api_listing=False, requests={Requests.PER_MINUTE: None}),
+            PlanInfo("business", 8, False, 0, None, 1, 0),
+        ),
+    ):
+        plans.set_plan_limits(store, change)
+        assert plans.get_plan(store, "business") == expected
+
+
+def test_a_plan_may_allow_as_many_requests_as_the_settings(store: Store) -> None:
+    assert Settings(rate_per_day=plans.MOST_REQUESTS).rate_per_day == plans.MOST_REQUESTS
+    with pytest.raises(ValueError, match="rate_per_day"):
+        Settings(rate_per_day=plans.MOST_REQUESTS + 1)
+    change = PlanChange("free", 5, requests={Requests.PER_DAY: plans.MOST_REQUESTS})
+    plans.set_plan_limits(store, change)
+    assert plans.get_plan(store, "free").requests_per_day == plans.MOST_REQUESTS
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (PlanChange("free", -1), "Invalid maximum -1"),
+        (PlanChange("free", 5, requests={Requests.PER_DAY: -1}), "number of requests -1"),
+        (PlanChange("free", 5, requests={Requests.PER_DAY: 1_000_001}), "requests 1000001"),
+        (PlanChange("Gold Plan", 1), "Invalid plan name"),
+    ],
+)
+def test_bad_limits_and_names_are_refused(store: Store, change: PlanChange, message: str) -> None:
+    with pytest.raises(InvalidArgument, match=message):
+        plans.set_plan_limits(store, change)
+
+
+def test_a_plan_that_is_not_as_expected_is_not_changed(store: Store) -> None:
+    seen = plans.get_plan(store, "pro")
+    accounts.create_account(store, "ana", plan="pro")  # how many it has is no change of it
+    plans.set_plan_limits(store, PlanChange("pro", 40, expected=seen))
+
+    with pytest.raises(Conflict, match='Plan "pro" was changed by somebody else meanwhile'):
+        plans.set_plan_limits(store, PlanChange("pro", 30, expected=seen))
+
+    assert plans.get_plan(store, "pro").max_resumes == 40
+
+
+def hold(store: Store, name: str, count: int, *, plan: str = "pro") -> None:
+    """An account of this name holds that many resumes."""
+    add_resumes(store, accounts.create_account(store, name, plan=plan), count)
+
+
+def test_whom_a_lower_limit_would_hit_is_foreseen_the_fullest_first(store: Store) -> None:
+    for name, count in (("ana", 3), ("bo", 1), ("cy", 2), ("di", 4)):
+        hold(store, name, count)
+    hold(store, "else", 9, plan="business")
+    for change, over in (
+        (PlanChange("pro", 2), Affected(2, [("di", 4), ("ana", 3)])),
+        (PlanChange("pro", 4), NOBODY),
+        (PlanChange("pro", None), NOBODY),
+        (PlanChange("gold", 0), NOBODY),
+    ):
+        assert foresight.foresee(store, change) == Effects(over, NOBODY)
+    assert plans.get_plan(store, "pro").max_resumes == 50
+
+    for number in range(8):
+        hold(store, f"a{number:02}", 1)
+    most = foresight.foresee(store, PlanChange("pro", 0)).over
+    fullest = ["di", "ana", "cy", *(f"a{number:02}" for number in range(7))]
+    assert (most.count, [name for name, _ in most.fullest]) == (12, fullest)
+
+
+def test_who_would_lose_listing_is_foreseen(store: Store) -> None:
+    hold(store, "ana", 1, plan="business")
+    off = PlanChange("business", 1_000, api_listing=False)
+    assert foresight.foresee(store, off) == Effects(NOBODY, Affected(1, [("ana", 1)]))
+    assert foresight.foresee(store, PlanChange("business", 1_000)).unlisted == NOBODY
+    assert foresight.foresee(store, PlanChange("pro", 50, api_listing=False)).unlisted == NOBODY

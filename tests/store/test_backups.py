@@ -1,0 +1,440 @@
+"""Backups of one moment, and restoring them: to an empty place, or over a store, which is kept."""
+
+import signal
+import threading
+from pathlib import Path
+
+import pytest
+from sqlalchemy import text
+
+from resumes.errors import (
+    Conflict,
+    InvalidArgument,
+    ResumesError,
+    StoreIncompatible,
+    StoreUnavailable,
+)
+from resumes.store import Store, accounts, counters, importers, open_store, requests
+from resumes.store.creating import Created, create
+from resumes.store.moving import backups, filling, marking, restoring
+from resumes.store.moving.marking import Move
+from resumes.store.moving.transferring import Progress
+from resumes.store.sqlite import files
+from resumes.store.sqlite.database import sqlite_engine
+from tests.store.conftest import SteppingClock
+from tests.support.resumes import a_resume
+from tests.support.store.builders import (
+    count_rows,
+    damage,
+    fill_store,
+    held_by,
+    ids_of,
+    names_in,
+    path_of,
+    run_python,
+)
+
+pytestmark = pytest.mark.engines
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A folder for backups."""
+    made = tmp_path / "backups"
+    made.mkdir()
+    return made
+
+
+def test_a_backup_is_one_private_file_that_opens(store: Store, folder: Path) -> None:
+    fill_store(store)
+    told: list[Progress] = []
+
+    made = backups.back_up(store, folder / "today.db", watcher=told.append)
+
+    assert names_in(folder) == ["today.db"]
+    assert made.path.stat().st_mode & 0o777 == 0o600
+    assert made.size_bytes == made.path.stat().st_size
+    with open_store(f"sqlite:///{made.path}", upgrade=False) as copy:
+        assert held_by(copy) == held_by(store)
+    accounts.create_account(store, "late")  # the store goes on
+
+
+def test_s11_a_backup_ends_while_others_write_and_has_all_from_before(
+    store: Store, tmp_path: Path
+) -> None:
+    fill_store(store)
+    account = accounts.get_account(store, "ana")
+    stored: list[str] = []
+    over = threading.Event()
+
+    def write() -> None:
+        while not over.is_set():
+            (outcome,) = create(store, account.id, [a_resume()])
+            assert isinstance(outcome, Created)
+            stored.append(outcome.id)
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    try:
+        while len(stored) < 20:
+            assert writer.is_alive()
+            over.wait(0.001)
+        before = list(stored)
+        made = backups.back_up(store, tmp_path / "backup.db")
+    finally:
+        over.set()
+        writer.join(60)
+    assert len(stored) > len(before)
+
+    with open_store(f"sqlite:///{made.path}") as copy:
+        (usage,) = [one for one in accounts.list_accounts(copy) if one.name == "ana"]
+        ids = set(ids_of(copy, "ana"))
+        assert counters.list_wrong(copy) == []
+        assert usage.resume_count >= 20
+        assert set(before[:20]) <= ids
+
+
+def test_backups_in_a_folder_are_named_by_the_time_and_the_oldest_go(
+    store: Store, folder: Path, clock: SteppingClock
+) -> None:
+    (folder / "resumes-mine.db").touch()
+    for _ in range(3):
+        made = backups.back_up(store, folder, keep=2, clock=clock)
+        clock.advance(1.5)
+
+    assert names_in(folder) == [
+        "resumes-2027-01-15T08-00-01.500Z.db",
+        "resumes-2027-01-15T08-00-03.000Z.db",
+        "resumes-mine.db",
+    ]
+    assert [path.name for path in made.removed] == ["resumes-2027-01-15T08-00-00.000Z.db"]
+
+
+def test_a_backup_named_by_a_time_to_come_pushes_none_out(
+    store: Store, folder: Path, clock: SteppingClock
+) -> None:
+    first = backups.back_up(store, folder, clock=clock)
+    ahead = backups.back_up(store, folder, clock=lambda: clock() + 10**15)
+    clock.advance(60)
+
+    made = backups.back_up(store, folder, keep=2, clock=clock)
+
+    assert made.removed == []
+    assert sorted(folder.iterdir()) == [first.path, made.path, ahead.path]
+
+
+def test_what_is_no_backup_but_is_called_so_is_neither_counted_nor_removed(
+    store: Store, folder: Path, clock: SteppingClock
+) -> None:
+    (folder / "resumes-2020-01-01T00-00-00.000Z.db").touch()
+    (folder / "resumes-2020-01-02T00-00-00.000Z.db").mkdir()
+    (folder / "resumes-2020-01-03T00-00-00.000Z.db").symlink_to("/etc/hostname")
+    before = names_in(folder)
+    first = backups.back_up(store, folder, keep=2, clock=clock)
+    clock.advance(1)
+
+    second = backups.back_up(store, folder, keep=2, clock=clock)
+    clock.advance(1)
+    third = backups.back_up(store, folder, keep=1, clock=clock)
+
+    assert (second.removed, third.removed) == ([], [first.path, second.path])
+    assert names_in(folder) == [*before, third.path.name]
+
+
+def test_what_reading_a_backup_in_its_place_has_left_goes_with_it(
+    store: Store, folder: Path, clock: SteppingClock
+) -> None:
+    first = backups.back_up(store, folder, clock=clock)
+    with open_store(f"sqlite:///{first.path}", upgrade=False) as opened:
+        accounts.list_accounts(opened)
+    assert len(names_in(folder)) > 1
+    clock.advance(1)
+
+    made = backups.back_up(store, folder, keep=1, clock=clock)
+
+    assert names_in(folder) == [made.path.name]
+
+
+def test_an_older_backup_that_cannot_be_removed_is_named_with_the_new_one(
+    store: Store, folder: Path, clock: SteppingClock
+) -> None:
+    first = backups.back_up(store, folder, clock=clock)
+    first.path.with_name(f"{first.path.name}.lock").mkdir()
+    clock.advance(1)
+    with pytest.raises(Conflict, match=r"01\.000Z\.db is there and verified, but .*00\.000Z\.db"):
+        backups.back_up(store, folder, keep=1, clock=clock)
+
+
+def test_the_newest_backup_of_a_folder_is_found(
+    store: Store, folder: Path, clock: SteppingClock
+) -> None:
+    backups.back_up(store, folder, clock=lambda: clock() + 10**15)  # a clock that was ahead
+    assert backups.find_newest(folder, clock=clock) is None
+    for _ in range(2):
+        made = backups.back_up(store, folder, clock=clock)
+        clock.advance(1)
+    (folder / "resumes-mine.db").touch()
+    assert backups.find_newest(folder, clock=clock) == made.path
+
+
+@pytest.mark.slow
+def test_nothing_is_left_of_a_backup_that_failed(store: Store, folder: Path) -> None:
+    fill_store(store)
+    first = backups.back_up(store, folder, clock=lambda: 1)
+    damage(store, "DELETE FROM accounts WHERE name = 'ana'")
+    with pytest.raises(ResumesError):
+        backups.back_up(store, folder, keep=1)
+    assert names_in(folder) == [first.path.name]
+
+
+KILLED = """
+    import os, sys
+    from pathlib import Path
+    from resumes.store import open_store
+    from resumes.store.moving.backups import back_up
+
+    def die_before_it_has_its_name(event, _):
+        if event == "os.link":
+            os.kill(os.getpid(), 9)
+
+    with open_store(sys.argv[1]) as store:
+        sys.addaudithook(die_before_it_has_its_name)
+        back_up(store, Path(sys.argv[2]))
+"""
+
+
+def test_what_a_killed_backup_left_is_removed_by_the_next(
+    store: Store, url: str, folder: Path
+) -> None:
+    assert run_python(KILLED, url, str(folder)).returncode == -signal.SIGKILL
+    assert len(names_in(folder)) == 1
+
+    made = backups.back_up(store, folder)
+
+    assert names_in(folder) == [made.path.name]
+
+
+def test_what_others_have_beside_a_backup_stays(store: Store, folder: Path) -> None:
+    (folder / ".resumes-a.scratch").symlink_to(folder.parent)
+    (folder / ".resumes-b.scratch").touch()
+    (folder / "resumes-c.scratch").mkdir()
+    before = names_in(folder)
+
+    with files.scratch_in(folder) as other:  # of a backup that is under way
+        (other / "half").touch()
+        made = backups.back_up(store, folder)
+        assert (other / "half").exists()
+
+    assert names_in(folder) == sorted([*before, made.path.name])
+
+
+def test_where_a_backup_cannot_go_is_said(store: Store, tmp_path: Path) -> None:
+    taken = tmp_path / "taken.db"
+    taken.write_text("mine")
+    with pytest.raises(Conflict, match="exists already"):
+        backups.back_up(store, taken)
+    assert taken.read_text() == "mine"
+    for path, keep, why in (
+        (tmp_path / "nowhere" / "backup.db", None, "Folder not found"),
+        (Path("/proc/backup.db"), None, r"Cannot write in /proc: .*Name another folder"),
+        (tmp_path / "backup.db", 3, "no folder"),
+    ):
+        with pytest.raises(InvalidArgument, match=why):
+            backups.back_up(store, path, keep=keep)
+    filling.begin(store, Move("sqlite:////here.db", store.label, "0123", "a" * 16))
+    with pytest.raises(Conflict, match=r"filled from sqlite:////here\.db"):
+        backups.back_up(store, tmp_path / "backup.db")
+
+
+@pytest.fixture
+def backup(source: Store, tmp_path: Path) -> Path:
+    """A backup of the source."""
+    return backups.back_up(source, tmp_path / "backup.db").path
+
+
+def test_a_backup_restored_to_an_empty_place_holds_the_same(
+    backup: Path, source: Store, place: str
+) -> None:
+    assert importers.list_importers(source)
+    assert requests.list_requests(source)
+
+    restored = restoring.restore(backup, place)
+
+    assert restored.kept is None
+    assert restored.resumes == 18
+    with open_store(place, upgrade=False) as store:
+        changed = {
+            ours.name
+            for ours, theirs in zip(held_by(source), held_by(store), strict=True)
+            if ours != theirs
+        }
+        # Whose last ids were lifted; and nobody is asked for files of another store's folders.
+        assert changed == {"account_usage", "import_requests"}
+        assert [count_rows(store, name) for name in ("importers", "import_requests")] == [0, 0]
+        assert ids_of(store, "ana") == ids_of(source, "ana")
+        accounts.create_account(store, "new")
+
+
+def test_s4_ids_go_on_above_all_that_were_ever_given(
+    backup: Path, source: Store, tmp_path: Path, clock: SteppingClock
+) -> None:
+    clock.advance(-86_400)  # the machine's clock was set back
+    with open_store(f"sqlite:///{tmp_path / 'source.db'}") as replaced:
+        (given,) = create(replaced, accounts.get_account(replaced, "ana").id, [a_resume("Gone")])
+    assert isinstance(given, Created)
+    source.close()
+
+    url = f"sqlite:///{tmp_path / 'source.db'}"
+    restoring.restore(backup, url, clock=clock)
+
+    with open_store(url, clock=clock) as store:
+        assert given.id not in ids_of(store, "ana")
+        (next_one,) = create(store, accounts.get_account(store, "ana").id, [a_resume("Next")])
+        assert isinstance(next_one, Created)
+        assert next_one.id > given.id
+
+
+def test_s4_ids_go_on_above_the_clock(backup: Path, tmp_path: Path) -> None:
+    later_us = 4_000_000_000_000_000
+    restoring.restore(backup, f"sqlite:///{tmp_path / 'new.db'}", clock=lambda: later_us)
+    with open_store(f"sqlite:///{tmp_path / 'new.db'}") as store:
+        assert accounts.get_account(store, "ana").last_id_us == later_us
+
+
+def test_the_store_that_was_there_is_kept_whole(
+    backup: Path, source: Store, tmp_path: Path, clock: SteppingClock
+) -> None:
+    accounts.create_account(source, "late")
+    held = held_by(source)
+    source.close()
+
+    restored = restoring.restore(backup, source.url, clock=clock)
+
+    assert restored.kept == tmp_path / "source.db.before-restore-2027-01-15T08-00-00.000Z"
+    with open_store(f"sqlite:///{restored.kept}", upgrade=False) as kept:
+        assert held_by(kept) == held
+    with open_store(source.url) as store:
+        assert [one.name for one in accounts.list_accounts(store)] == ["ana", "bob"]
+    assert not [name for name in names_in(tmp_path) if name.startswith(".")]
+
+
+def test_s4_a_store_in_use_is_not_replaced_and_its_process_is_named(
+    backup: Path, source: Store
+) -> None:
+    before = held_by(source)
+    with pytest.raises(StoreUnavailable, match=r"in use by process (\d+|unknown)"):
+        restoring.restore(backup, source.url)
+    assert held_by(source) == before
+
+
+def test_a_store_is_one_whatever_links_lead_to_it(
+    backup: Path, source: Store, tmp_path: Path
+) -> None:
+    linked = tmp_path / "linked" / "resumes.db"
+    linked.parent.mkdir()
+    linked.symlink_to(path_of(source))
+    with pytest.raises(StoreUnavailable, match=r"source\.db is in use by process"):
+        restoring.restore(backup, f"sqlite:///{linked}")
+    accounts.create_account(source, "late")
+    source.close()
+
+    restored = restoring.restore(backup, f"sqlite:///{linked}")
+
+    assert linked.is_symlink()
+    assert restored.kept is not None
+    assert restored.kept.parent == tmp_path
+    for path, names in ((restored.kept, ["ana", "bob", "late"]), (linked, ["ana", "bob"])):
+        with open_store(f"sqlite:///{path}", upgrade=False) as store:
+            assert [one.name for one in accounts.list_accounts(store)] == names
+
+
+def test_a_store_that_is_damaged_is_replaced_all_the_same(backup: Path, tmp_path: Path) -> None:
+    path = tmp_path / "damaged.db"
+    path.write_bytes(b"this was a store once " * 1_000)
+    path.with_name("damaged.db-wal").write_bytes(b"and this its log")
+
+    restored = restoring.restore(backup, f"sqlite:///{path}")
+
+    assert not restored.is_kept_readable
+    assert restored.kept is not None
+    assert restored.kept.with_name(restored.kept.name + "-wal").read_bytes() == b"and this its log"
+    with open_store(f"sqlite:///{path}") as store:
+        assert len(ids_of(store, "ana")) == 9
+
+
+def test_what_is_no_backup_is_refused_and_the_store_stays(store: Store, tmp_path: Path) -> None:
+    accounts.create_account(store, "mine")
+    url = store.url
+    store.close()
+    wrong = tmp_path / "wrong.db"
+    wrong.write_bytes(b"something else" * 1_000)
+    with pytest.raises(StoreIncompatible, match=r"wrong\.db"):
+        restoring.restore(wrong, url)
+    with pytest.raises(InvalidArgument, match="Backup not found"):
+        restoring.restore(tmp_path / "absent.db", url)
+    with open_store(url, upgrade=False) as same:
+        assert [one.name for one in accounts.list_accounts(same)] == ["mine"]
+
+
+def test_a_backup_of_a_newer_version_is_refused(backup: Path, tmp_path: Path) -> None:
+    engine = sqlite_engine(backup, transactions=False)
+    with engine.connect() as connection:
+        connection.execute(text("UPDATE alembic_version SET version_num = '9999'"))
+    engine.dispose()
+    with pytest.raises(StoreIncompatible, match="newer version"):
+        restoring.restore(backup, f"sqlite:///{tmp_path / 'new.db'}")
+    assert not (tmp_path / "new.db").exists()
+
+
+def test_what_is_refused_leaves_nothing_in_an_empty_place(backup: Path, tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    home.mkdir()
+    content = bytearray(backup.read_bytes())
+    content[8192:12288] = bytes(4096)
+    backup.write_bytes(content)
+    with pytest.raises(StoreIncompatible, match="damaged"):
+        restoring.restore(backup, f"sqlite:///{home / 'new.db'}")
+    assert names_in(home) == []
+
+
+def test_a_backup_that_cannot_be_used_is_named_with_the_reason(
+    backup: Path, tmp_path: Path
+) -> None:
+    place = f"sqlite:///{tmp_path / 'new.db'}"
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    with pytest.raises(InvalidArgument, match=r"folder is a folder: name one file$"):
+        restoring.restore(folder, place)
+    newest = backup.rename(folder / "resumes-2026-01-31T09-00-00.000Z.db")
+    with pytest.raises(InvalidArgument, match=f"name one file, such as {newest}$"):
+        restoring.restore(folder, place)
+    with pytest.raises(InvalidArgument, match=r"Cannot read|Backup not found"):
+        restoring.restore(tmp_path / ("x" * 300), place)
+
+
+def test_a_store_is_no_backup_while_it_is_in_use_nor_of_itself(
+    source: Store, tmp_path: Path
+) -> None:
+    path = path_of(source)
+    with pytest.raises(StoreIncompatible, match="store in use"):
+        restoring.restore(path, f"sqlite:///{tmp_path / 'new.db'}")
+    source.close()
+    with pytest.raises(InvalidArgument, match="the store itself"):
+        restoring.restore(path, source.url)
+
+
+def test_a_database_that_is_not_empty_is_refused(backup: Path, store: Store, url: str) -> None:
+    if store.path is not None:
+        pytest.skip("a file is replaced, and kept")
+    accounts.create_account(store, "mine")
+    with pytest.raises(Conflict, match='holds account "mine" already'):
+        restoring.restore(backup, url)
+    accounts.create_account(store, "still")
+
+
+def test_what_was_being_moved_is_not_once_it_is_restored(source: Store, tmp_path: Path) -> None:
+    marking.depart(source, Move(source.label, "sqlite:////there.db", "0123", "a" * 16))
+    made = backups.back_up(source, tmp_path / "backup.db")
+    restoring.restore(made.path, f"sqlite:///{tmp_path / 'new.db'}")
+    with open_store(f"sqlite:///{tmp_path / 'new.db'}") as store:
+        accounts.create_account(store, "new")

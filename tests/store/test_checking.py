@@ -1,0 +1,221 @@
+"""What a store is checked for: each damage is really made, below the store, and found."""
+
+from typing import Any
+
+import pytest
+from sqlalchemy import text
+
+from resumes.store import Store, account_checking, checking, creating, items, listing, open_store
+from resumes.store.accounts import AccountInfo
+from resumes.store.checking import STOPPED, Defect
+from resumes.store.ledger import FileOutcome
+from resumes.store.sqlite.database import sqlite_engine
+from tests.support.resumes import a_claim, a_resume
+from tests.support.store.builders import (
+    MakeAccount,
+    a_file,
+    add_resumes,
+    damage,
+    find_flaws,
+    path_of,
+    the_one,
+)
+
+pytestmark = pytest.mark.engines
+
+
+def test_a_store_that_was_used_is_well(store: Store, used: AccountInfo) -> None:
+    entry = listing.list_page(store, used.id).entries[1]
+    listing.delete_resume(store, used.id, entry.id)
+    (made,) = creating.create(store, used.id, [a_resume("Eve")], claim=a_claim("6" * 24))
+    assert isinstance(made, creating.Created)
+    listing.delete_resume(store, used.id, made.id)  # its item outlives it (pitfalls I1)
+    assert find_flaws(store) == []
+    looked_at = [(one.account, one.resumes) for one in account_checking.iter_accounts(store)]
+    assert looked_at == [("ana", 3), ("bo", 4)]
+
+
+def test_every_account_is_looked_at(store: Store, an_account: MakeAccount) -> None:
+    for number in range(5):
+        an_account(f"a{number}")
+    assert len(list(account_checking.iter_accounts(store, at_once=2))) == 5
+
+
+FIRST = "SELECT min(id) FROM resumes WHERE account_id = :id"
+NEWEST = "= (SELECT max(id) FROM resumes WHERE account_id = :id)"
+
+
+@pytest.mark.parametrize(
+    ("harm", "flaws"),
+    [
+        (
+            ["UPDATE account_usage SET resume_count = resume_count + 1 WHERE account_id = :id"],
+            {Defect.COUNTER: 1},
+        ),
+        (
+            ["UPDATE account_usage SET resume_count = resume_count - 1 WHERE account_id = :id"],
+            {Defect.COUNTER: 1},
+        ),
+        (
+            ["UPDATE account_usage SET last_id_us = last_id_us - 1 WHERE account_id = :id"],
+            {Defect.LAST_ID: 1},
+        ),
+        (["DELETE FROM account_usage WHERE account_id = :id"], {Defect.NO_COUNTER: 1}),
+        (
+            [
+                f"UPDATE documents SET id = 'zz' WHERE account_id = :id AND id {NEWEST}",
+                "DELETE FROM imported_digests WHERE account_id = :id",
+                "DELETE FROM search_entries WHERE account_id = :id",
+                f"UPDATE resumes SET id = 'zz' WHERE account_id = :id AND id {NEWEST}",
+            ],
+            {Defect.LAST_ID: 1},  # it is none
+        ),
+        (
+            [
+                "DELETE FROM documents WHERE account_id = :id AND id IN (SELECT id FROM resumes"
+                " WHERE account_id = :id ORDER BY id LIMIT 2)"
+            ],
+            {Defect.NO_DOCUMENT: 2},
+        ),
+        (
+            [
+                f"DELETE FROM resumes WHERE account_id = :id AND id = ({FIRST})",
+                "UPDATE account_usage SET resume_count = 3 WHERE account_id = :id",
+            ],
+            {Defect.STRAY_DOCUMENT: 1, Defect.STRAY_DIGEST: 1, Defect.STRAY_SEARCH_ENTRY: 1},
+        ),
+        (
+            ["UPDATE imported_digests SET resume_id = 'zz' WHERE account_id = :id"],
+            {Defect.STRAY_DIGEST: 4},
+        ),
+        (
+            [
+                "UPDATE api_keys SET revoked_at = '2027' WHERE account_id = :id"
+                " AND revoked_at IS NULL"
+            ],
+            {Defect.STRAY_KEY_HASH: 1},
+        ),
+        (
+            ["UPDATE api_keys SET revoked_at = NULL WHERE account_id = :id"],
+            {Defect.NO_KEY_HASH: 1},
+        ),
+        (["DELETE FROM api_keys WHERE account_id = :id"], {Defect.STRAY_KEY_HASH: 1}),
+        (
+            ["UPDATE imported_files SET outcome = 'zz' WHERE account_id = :id"],
+            {Defect.BAD_OUTCOME: 1},
+        ),
+        (
+            ["UPDATE imported_items SET outcome = 'zz' WHERE account_id = :id"],
+            {Defect.BAD_OUTCOME: 4},
+        ),
+    ],
+)
+def test_damage_is_found_and_a_remedy_in_sql_removes_it(
+    store: Store, used: AccountInfo, harm: list[str], flaws: dict[Defect, int]
+) -> None:
+    first = listing.list_page(store, used.id).entries[0].id
+    damage(store, *harm, id=used.id)
+
+    found = find_flaws(store)
+
+    assert {one.defect: one.count for one in found} == flaws
+    assert {one.account for one in found} == {"ana"}
+    for flaw in found:
+        if flaw.defect is Defect.NO_DOCUMENT:
+            assert f"`resumes delete {first} --account ana`" in flaw.remedy
+        if flaw.defect is Defect.NO_KEY_HASH:
+            assert "`resumes keys create ana`" in flaw.remedy
+        if flaw.remedy.startswith(STOPPED):
+            damage(store, flaw.remedy.removeprefix(STOPPED))
+            assert flaw.defect not in {one.defect for one in find_flaws(store)}
+
+
+def test_rows_of_an_account_that_is_not_there(store: Store, used: AccountInfo) -> None:
+    damage(store, "DELETE FROM accounts WHERE id = :id", id=used.id)
+    flaws = find_flaws(store)
+    assert {(one.defect, one.account) for one in flaws} == {(Defect.ORPHANS, used.id)}
+    assert len(flaws) == 10
+    for flaw in flaws:
+        damage(store, flaw.remedy.partition("in SQL: ")[2])
+    assert find_flaws(store) == []
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        "{}",
+        "not json",
+        '{"header":[],"sections":{},"isImported":true}',
+        '{"header":{},"sections":7,"isImported":true}',
+        '{"a":' * 900 + "1" + "}" * 900,
+    ],
+)
+def test_documents_that_are_no_resumes(store: Store, ana: AccountInfo, document: str) -> None:
+    ids = add_resumes(store, ana, 30)  # more than are read at once
+    damage(
+        store,
+        "UPDATE documents SET document = :document WHERE account_id = :id AND id IN (:a, :b)",
+        document=document,
+        id=ana.id,
+        a=ids[1],
+        b=ids[28],
+    )
+    (flaw,) = find_flaws(store)
+    assert (flaw.defect, flaw.account, flaw.count) == (Defect.BAD_DOCUMENT, "ana", 2)
+    assert f"`resumes delete {ids[1]} --account ana`" in flaw.remedy
+
+
+@pytest.mark.parametrize("content", ["not json", "[1,2]"])
+def test_a_history_that_cannot_be_read(store: Store, used: AccountInfo, content: str) -> None:
+    whole = '{"total":1,"done":1,"duplicate":0,"held":0,"failed":0,"problems":[]}'
+    a_file(store, used, "8" * 24, FileOutcome.HELD, items=whole)
+    assert find_flaws(store) == []
+    damage(
+        store, "UPDATE imported_files SET items = :content WHERE items IS NOT NULL", content=content
+    )
+    with pytest.raises(ValueError, match=r"."):
+        items.parse_items(content)
+    (flaw,) = find_flaws(store)
+    assert (flaw.defect, flaw.account, flaw.count) == (Defect.BAD_ITEMS, "ana", 1)
+    damage(store, flaw.remedy.removeprefix(STOPPED))
+    assert find_flaws(store) == []
+
+
+@pytest.mark.sqlite("a file")
+def test_a_damaged_file(store: Store, used: AccountInfo, url: str) -> None:
+    path = path_of(store)
+    store.close()
+    with sqlite_engine(path, transactions=False).connect() as connection:
+        (page,) = connection.execute(
+            text("SELECT rootpage FROM sqlite_schema WHERE name = 'imported_items'")
+        ).one()
+        connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)").all()
+        (size,) = connection.exec_driver_sql("PRAGMA page_size").one()
+    with path.open("r+b") as file:
+        file.seek((page - 1) * size + 8)
+        file.write(b"\xff" * 64)
+    with open_store(url) as again:
+        assert {one.defect for one in checking.iter_damage(again)} == {Defect.DAMAGED}
+
+
+@pytest.mark.sqlite("PostgreSQL looks at what it takes")
+@pytest.mark.parametrize(
+    ("statement", "flaw"),
+    [
+        (
+            "UPDATE documents SET document = CAST(x'7bf67d' AS TEXT) WHERE account_id = :id",
+            (Defect.DAMAGED_TEXT, 4),
+        ),
+        (
+            "UPDATE resumes SET title = CAST(x'f6' AS TEXT) WHERE account_id = :id",
+            (Defect.DAMAGED_TEXT, 4),
+        ),
+        ("UPDATE accounts SET plan = 'gone' WHERE id = :id", (Defect.FOREIGN_KEY, 1)),
+    ],
+)
+def test_what_only_a_file_lets_pass_is_told_of_once(
+    store: Store, used: AccountInfo, statement: str, flaw: Any
+) -> None:
+    damage(store, statement, id=used.id)
+    defect, _, count = the_one(store)
+    assert (defect, count) == flaw

@@ -1,0 +1,156 @@
+"""Idempotency keys, which count for 24 hours."""
+
+import asyncio
+
+import pytest
+from sqlalchemy import text
+
+from resumes.errors import IdempotencyMismatch, StoreUnavailable
+from resumes.store import Store, accounts, creating, listing
+from resumes.store.accounts import AccountInfo
+from resumes.store.creating import Created, Outcome, create
+from resumes.store.idempotency import KEPT, SLICE_KEYS, prune_soon
+from resumes.store.statements import driver
+from tests.store.conftest import SteppingClock
+from tests.support.resumes import a_claim, a_resume
+from tests.support.store.builders import MakeAccount, add_resumes, count_rows, hold_lane
+from tests.support.waiting import wait_until
+
+pytestmark = pytest.mark.engines
+
+KEPT_S = KEPT.total_seconds()
+
+
+def keyed(store: Store, account: AccountInfo, key: str = "k", name: str = "Ada") -> Outcome:
+    """What became of a create with this key."""
+    (outcome,) = create(store, account.id, [a_resume(name, idempotency=key)])
+    return outcome
+
+
+def made(outcome: Outcome) -> str:
+    """The id of a resume that was made just now."""
+    assert isinstance(outcome, Created)
+    assert not outcome.replayed
+    return outcome.id
+
+
+def keys_in(store: Store) -> list[tuple[str, str]]:
+    """The rows of keys, by account and key."""
+    with store.read() as connection:
+        rows = connection.execute(
+            text("SELECT name, key FROM idempotency JOIN accounts ON id = account_id ORDER BY 1, 2")
+        )
+        return [(row.name, row.key) for row in rows]
+
+
+def test_a_key_counts_for_24_hours_from_its_first_use_and_then_anew_for_any_body(
+    store: Store, ana: AccountInfo, clock: SteppingClock
+) -> None:
+    assert KEPT_S == 24 * 3_600
+    first = made(keyed(store, ana))
+    clock.advance(KEPT_S - 0.001)
+    assert keyed(store, ana) == Created(first, replayed=True)
+    assert isinstance(keyed(store, ana, name="Bo"), IdempotencyMismatch)
+    clock.advance(0.001)
+    second = made(keyed(store, ana, name="Bo"))
+    assert second != first
+    clock.advance(KEPT_S - 1)
+    assert keyed(store, ana, name="Bo") == Created(second, replayed=True)
+    assert len(keys_in(store)) == 1
+
+
+def test_a_key_still_counts_when_the_clock_goes_back_or_its_resume_went(
+    store: Store, ana: AccountInfo, clock: SteppingClock
+) -> None:
+    first = made(keyed(store, ana))
+    clock.advance(-3_600)
+    assert keyed(store, ana) == Created(first, replayed=True)
+    listing.delete_resume(store, ana.id, first)
+    assert keyed(store, ana) == Created(first, replayed=True)
+    assert listing.list_page(store, ana.id).entries == []
+
+
+def test_a_refusal_takes_no_key(store: Store, an_account: MakeAccount) -> None:
+    account = an_account(plan="free")
+    add_resumes(store, account, 5)
+    assert not isinstance(keyed(store, account), Created)
+    assert keys_in(store) == []
+
+
+def test_the_keys_of_an_account_are_its_own_and_go_with_it(
+    store: Store, an_account: MakeAccount
+) -> None:
+    ana, bo = an_account("ana"), an_account("bo")
+    assert made(keyed(store, ana)) != made(keyed(store, bo))
+    accounts.delete_account(store, "ana", with_resumes=True)
+    assert keys_in(store) == [("bo", "k")]
+
+
+def test_keys_that_count_no_more_are_pruned_whoever_they_are_of_and_however_many(
+    store: Store, an_account: MakeAccount, clock: SteppingClock
+) -> None:
+    ana, bo = an_account("ana"), an_account("bo")
+    old = [a_resume(idempotency=f"old-{number}") for number in range(SLICE_KEYS + 1)]
+    create(store, ana.id, old)
+    keyed(store, bo, "old")
+    clock.advance(1)
+    keyed(store, ana, "young")
+    clock.advance(KEPT_S - 1)
+
+    assert asyncio.run(prune_soon(store)) == SLICE_KEYS + 2
+
+    assert keys_in(store) == [("ana", "young")]
+    assert count_rows(store, "resumes") == SLICE_KEYS + 3
+
+
+def test_a_key_that_is_used_anew_while_it_is_pruned_stays(
+    store: Store, ana: AccountInfo, clock: SteppingClock
+) -> None:
+    keyed(store, ana)
+    clock.advance(KEPT_S)
+
+    async def scenario() -> int:
+        go_on, holder = await asyncio.to_thread(hold_lane, store)
+        again = asyncio.create_task(
+            creating.create_soon(store, ana.id, a_resume("Bo", idempotency="k"))
+        )
+        await asyncio.to_thread(wait_until, lambda: store.lane.waiting == 1)
+        pruning = asyncio.create_task(prune_soon(store))
+        await asyncio.to_thread(wait_until, lambda: store.lane.waiting == 2)
+        go_on.set()
+        await asyncio.to_thread(holder.join)
+        made(await again)
+        return await pruning
+
+    assert asyncio.run(scenario()) == 0
+    assert keys_in(store) == [("ana", "k")]
+
+
+def test_pruning_writes_only_when_there_is_something_to_prune(
+    store: Store, ana: AccountInfo, clock: SteppingClock
+) -> None:
+    keyed(store, ana)
+    store.lane.close()
+    assert asyncio.run(prune_soon(store)) == 0
+    clock.advance(KEPT_S)
+    with pytest.raises(StoreUnavailable):
+        asyncio.run(prune_soon(store))
+
+
+@pytest.mark.sqlite("what it says of each statement")
+def test_a_create_without_a_key_runs_no_statement_about_keys(
+    store: Store, ana: AccountInfo
+) -> None:
+    statements: list[str] = []
+    store.write(
+        lambda connection, requests: [
+            driver(connection).set_trace_callback(one) for one in requests
+        ],
+        statements.append,
+    )
+    creating.create(store, ana.id, [a_resume(with_digest=True)], claim=a_claim())
+    assert any("documents" in one for one in statements)
+    assert not any("idempotency" in one for one in statements)
+
+    keyed(store, ana)
+    assert any("idempotency" in one for one in statements)

@@ -1,0 +1,83 @@
+"""How SQLite goes about what is asked often: by an index, and through no more than it needs."""
+
+import asyncio
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from resumes.store import Store, accounts, creating, holdings, keys, ledger, listing
+from resumes.store.accounts import AccountInfo
+from resumes.store.idempotency import prune_soon
+from resumes.store.ledger import FileOutcome
+from resumes.store.statements import driver
+from resumes.store.tallies import tally_not_done
+from tests.store.conftest import SteppingClock
+from tests.support.resumes import a_resume
+from tests.support.store.builders import a_file
+
+pytestmark = pytest.mark.sqlite("how it goes about a statement")
+
+NOT_DONE = "COVERING INDEX ix_imported_files_not_done"
+FAILED = FileOutcome.FAILED
+
+CALLS: dict[str, tuple[Callable[[Store, str, str], Any], str]] = {
+    "a page of resumes": (
+        lambda store, ana, _: listing.list_page(store, ana, cursor="0" * 24),
+        "resumes USING PRIMARY KEY (account_id=? AND id>?)",
+    ),
+    "the newest files": (
+        lambda store, ana, _: ledger.list_files(store, account_id=ana),
+        "PRIMARY KEY (account_id=? AND claim_id>? AND claim_id<?)",
+    ),
+    "files that failed": (lambda store, *_: ledger.list_files(store, outcome=FAILED), NOT_DONE),
+    "files of a reason": (lambda store, *_: ledger.list_files(store, reason="too_large"), NOT_DONE),
+    "a file": (
+        lambda store, ana, _: ledger.get_file(store, "1" * 24, account_id=ana),
+        "PRIMARY KEY (account_id=? AND claim_id=?)",
+    ),
+    "what an account holds": (
+        lambda store, ana, _: holdings.get_holdings(store, ana),
+        "COVERING INDEX ix_imported_files_not_done (account_id=?)",
+    ),
+    "how many are not done": (lambda store, *_: tally_not_done(store), NOT_DONE),
+    "a key": (
+        lambda store, _, secret: keys.authenticate(store, secret),
+        "key_directory USING PRIMARY KEY (key_hash=?)",
+    ),
+    "keys that are too old": (
+        lambda store, *_: asyncio.run(prune_soon(store)),
+        "ix_idempotency_created_at (created_at<?)",
+    ),
+}
+
+
+@pytest.mark.parametrize("what", CALLS)
+def test_no_more_is_read_than_is_asked_for(store: Store, clock: SteppingClock, what: str) -> None:
+    ana: AccountInfo = accounts.create_account(store, "ana", plan="business")
+    secret = keys.create_key(store, "ana").secret
+    creating.create(store, ana.id, [a_resume(idempotency="k")])
+    a_file(store, ana, "1" * 24)
+    clock.advance(timedelta(days=2).total_seconds())
+    call, way = CALLS[what]
+    statements: list[str] = []
+    with store.read() as connection:
+        raw = driver(connection)
+        raw.set_trace_callback(statements.append)
+        call(store, ana.id, secret)
+        raw.set_trace_callback(None)
+        steps = [
+            row[-1]
+            for sql in statements
+            if sql.startswith("SELECT")
+            for row in raw.execute(f"EXPLAIN QUERY PLAN {sql}").fetchall()
+        ]
+    assert any(way in step for step in steps), steps
+    large = ("resumes", "documents", "imported_files", "idempotency", "key_directory")
+    assert not [
+        step
+        for step in steps
+        if step.startswith("SCAN") and "COVERING" not in step and step.split()[1] in large
+    ]
+    assert what == "how many are not done" or not any("TEMP B-TREE" in step for step in steps)

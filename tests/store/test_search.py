@@ -1,0 +1,324 @@
+"""Finding resumes by the words of their title, name and address: the same wherever the index ends."""
+
+from collections.abc import Iterator
+from functools import partial
+from itertools import count
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from resumes.errors import InvalidArgument
+from resumes.store import Store, accounts, creating, listing, open_store, search, search_filler
+from resumes.store.accounts import AccountInfo
+from resumes.store.listing import Entry
+from resumes.store.search import Found
+from resumes.store.search_words import (
+    FIELD_CHARACTERS,
+    folded,
+    holds,
+    parse_terms,
+    pieces_of_terms,
+    pieces_of_words,
+    searched_words,
+)
+from tests.support.engines import Engine
+from tests.support.store.builders import MakeAccount, a_person, add_people, made_ids, sqlite_of
+
+pytestmark = pytest.mark.engines
+
+find_page = partial(search.find_page, monotonic=lambda: 0.0)
+"""Takes no time, and so is never late."""
+
+
+def ids(found: Found) -> list[str]:
+    return [entry.id for entry in found.page.entries]
+
+
+def walk(store: Store, account: AccountInfo, words: str, *, limit: int) -> list[Entry]:
+    entries: list[Entry] = []
+    cursor: str | None = ""
+    while cursor is not None:
+        page, unindexed = find_page(
+            store, account.id, words, cursor=cursor, limit=limit, patience_s=60
+        )
+        assert unindexed == 0
+        entries += page.entries
+        cursor = page.cursor
+    return entries
+
+
+@pytest.mark.parametrize("is_indexed", [False, True])
+def test_title_name_and_address_are_searched(
+    store: Store, ana: AccountInfo, is_indexed: bool
+) -> None:
+    people = [
+        a_person(title="Séñior nurse"),
+        a_person("Émile Zola"),
+        a_person(title="CV", email="grace.hopper@example.org"),
+    ]
+    nurse, zola, grace = made_ids(creating.create(store, ana.id, people))
+    if is_indexed:
+        search_filler.fill(store)
+    for words, found in {
+        "senior": [nurse],
+        "NUR seni": [nurse],
+        "emile": [zola],
+        "resume": [zola],
+        "hopper@exam": [grace],
+        "ho": [grace],
+        "z": [zola],
+        "nurse zola": [],
+        "op": [],
+    }.items():
+        assert ids(find_page(store, ana.id, words)) == found, words
+
+
+@pytest.mark.parametrize("indexed", [0, 3, 7, 10])
+@pytest.mark.parametrize("limit", [1, 3, 100])
+def test_pages_of_any_size_give_the_same_wherever_the_index_ends(
+    store: Store, ana: AccountInfo, indexed: int, limit: int
+) -> None:
+    names = ["Ada" if number % 3 else "Bo" for number in range(10)]
+    first = add_people(store, ana, *names[:indexed])
+    search_filler.fill(store)
+    made = first + add_people(store, ana, *names[indexed:])
+    found = walk(store, ana, "ada", limit=limit)
+    assert [one.id for one in found] == [
+        one for one, name in zip(made, names, strict=True) if name == "Ada"
+    ]
+    # As a list shows them.
+    assert [one for one in listing.list_page(store, ana.id).entries if one.name == "Ada"] == found
+
+
+def test_the_cursor_is_null_on_the_last_page_also_when_it_is_exactly_full(
+    store: Store, ana: AccountInfo
+) -> None:
+    first, *_ = add_people(store, ana, "Ada", "Bo", "Ada")
+    search_filler.fill(store)
+    assert find_page(store, ana.id, "ada", limit=2).page.cursor is None
+    assert find_page(store, ana.id, "ada", limit=1).page.cursor == first
+
+
+def test_a_deleted_resume_is_not_found_and_its_id_is_a_position(
+    store: Store, ana: AccountInfo
+) -> None:
+    made = add_people(store, ana, "Ada", "Ada", "Ada")
+    search_filler.fill(store)
+    made += add_people(store, ana, "Ada", "Ada")
+    for gone in (made[1], made[3]):
+        listing.delete_resume(store, ana.id, gone)
+    assert ids(find_page(store, ana.id, "ada")) == made[::2]
+    assert ids(find_page(store, ana.id, "ada", cursor=made[1])) == [made[2], made[4]]
+    assert ids(find_page(store, ana.id, "ada", cursor=made[3])) == [made[4]]
+
+
+@pytest.mark.parametrize("is_indexed", [False, True])
+def test_nothing_of_another_account_is_found(
+    store: Store, an_account: MakeAccount, is_indexed: bool
+) -> None:
+    mine, theirs = an_account("mine"), an_account("theirs")
+    add_people(store, theirs, *["Ada"] * 5)
+    (my_id,) = add_people(store, mine, "Ada")
+    if is_indexed:
+        search_filler.fill(store)
+    assert ids(find_page(store, mine.id, "ada")) == [my_id]
+    assert find_page(store, "0" * 16, "ada") == Found(listing.Page([], None), 0)
+
+
+def test_blank_words_and_a_malformed_cursor_are_refused(store: Store, ana: AccountInfo) -> None:
+    for words in ("", " ", "\t\n", "\u2003"):
+        with pytest.raises(InvalidArgument, match="Nothing to search for"):
+            find_page(store, ana.id, words)
+    with pytest.raises(InvalidArgument, match="Invalid cursor"):
+        find_page(store, ana.id, "ada", cursor="x")
+
+
+HOSTILE = [
+    '"', '""', '"ada', "ada*", "*", "NEAR(ada bo)", "ada NOT bo", "-ada", "^ada", "pieces:ada",
+    "{pieces}: ada", "ada + bo", "'", "';--", "\x00", "ada\x00", "\ud800", "ad\udfff", "\U0010ffff",
+    "(", ")", "%", "_", "\\", "ada" * 7_000, "ada " * 7_000, "́" * 20_000, "ﷺ" * 200,
+]  # fmt: skip
+
+
+def test_no_words_raise_or_mean_more_than_themselves(store: Store, ana: AccountInfo) -> None:
+    add_people(store, ana, "Ada", "Bo")
+    search_filler.fill(store)
+    add_people(store, ana, "Ada", "Bo")
+    for words in HOSTILE:
+        terms = parse_terms(words)
+        if not terms:
+            with pytest.raises(InvalidArgument):
+                find_page(store, ana.id, words)
+            continue
+        expected = 2 if all(term == "ada" for term in terms) else 0
+        assert len(ids(find_page(store, ana.id, words))) == expected, words[:80]
+
+
+# As far as there is time
+
+
+def test_what_there_is_no_time_to_look_through_is_counted(store: Store, ana: AccountInfo) -> None:
+    add_people(store, ana, "Ada")
+    search_filler.fill(store)
+    add_people(store, ana, *["Ada"] * 30, *["Bo"] * 470)
+    seconds = count()
+    page, unindexed = find_page(
+        store, ana.id, "ada", patience_s=2.0, monotonic=lambda: float(next(seconds))
+    )
+    # One look at the clock to begin with, and one before each 200.
+    assert (len(page.entries), page.cursor, unindexed) == (31, None, 300)
+    assert find_page(store, ana.id, "ada", patience_s=0).unindexed == 500
+    assert find_page(store, ana.id, "ada", patience_s=60).unindexed == 0
+    # A full page looks no further.
+    page, unindexed = find_page(store, ana.id, "ada", limit=1, patience_s=60)
+    assert (len(page.entries), page.cursor, unindexed) == (1, page.entries[0].id, 0)
+
+
+def test_what_has_all_pieces_of_a_term_and_not_the_term_is_not_compared_for_ever(
+    store: Store, ana: AccountInfo
+) -> None:
+    add_people(store, ana, *["abcd bcdef"] * 30)
+    search_filler.fill(store)
+    some = partial(find_page, store, ana.id, "abcdef", candidates=10)
+    assert some(patience_s=0).unindexed == 20
+    assert some(patience_s=60).unindexed == 0
+
+
+@pytest.mark.sqlite("its log")
+def test_a_search_leaves_no_statement_behind_that_holds_back_the_log(
+    store: Store, ana: AccountInfo
+) -> None:
+    add_people(store, ana, *["Ada"] * 300)
+    search_filler.fill(store)
+    assert len(ids(find_page(store, ana.id, "ada", limit=1))) == 1
+    add_people(store, ana, "Bo")
+    with open_store(store.url) as other:
+        row = sqlite_of(other).reader().exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)").one()
+    assert row[0] == 0  # not busy: no reader stood in the way
+
+
+def test_what_a_thousand_resumes_have_in_common_is_found_with_and_without_what_one_has(
+    store: Store, ana: AccountInfo
+) -> None:
+    names = [f"Common {'rare' if number == 900 else 'often'} {number}" for number in range(1_000)]
+    made = add_people(store, ana, *names)
+    search_filler.fill(store)
+    assert ids(find_page(store, ana.id, "com rare")) == [made[900]]
+    assert ids(find_page(store, ana.id, "common", cursor=made[499])) == made[500:600]
+
+
+# Words
+
+ADA = searched_words("Señor Engineer (C++)", "Ada Lovelace", "ada.lovelace@mail.example.com")
+
+
+@pytest.mark.parametrize(
+    ("text", "plain"),
+    [
+        ("ADA", "ada"),
+        ("ÀÉÎÕÜ Ñ", "aeiou n"),
+        ("Straße", "strasse"),
+        ("ŁÓDŹ Ørsted Æsir œuvre", "lodz orsted aesir oeuvre"),
+        ("İstanbul \u0131s\u0131", "istanbul isi"),
+        ("ﬁne \uff21\uff22", "fine ab"),
+        ("山田 Ελένη", "山田 ελενη"),
+    ],
+)
+def test_case_and_accents_make_no_difference(text: str, plain: str) -> None:
+    assert folded(text) == plain
+
+
+def test_parts_of_words_of_three_characters_and_beginnings_are_found() -> None:
+    for text in (
+        "ngin", "senor", "LOVELACE", "ada lov", "lov ada", "e@mail.ex", "c++", "a", "ad", "lo", "co"
+    ):  # fmt: skip
+        assert holds(ADA, parse_terms(text)), text
+    for text in ("da", "g", "om", "ada love lady", "adalovelace", "lovelace ng"):
+        assert not holds(ADA, parse_terms(text)), text
+
+
+def test_what_is_searched_is_what_is_shown_up_to_its_limits() -> None:
+    assert searched_words(None, "Ada", None) == "ada resume"
+    assert searched_words(" ", None, None) == "new resume"
+    words = searched_words("x" * 20_000, "y" * 20_000, "z" * 20_000)
+    assert words.split(" ") == [char * FIELD_CHARACTERS for char in "xyz"]
+    assert parse_terms("ada ADA Ada") == ["ada"]
+    assert parse_terms(" ".join(map(str, range(20)))) == [str(number) for number in range(10)]
+    assert parse_terms("a" * 20_000) == ["a" * 200]
+
+
+def test_a_short_term_is_looked_up_by_all_its_pieces_and_a_long_one_by_half() -> None:
+    assert pieces_of_terms(["comple", "a", "an"]) == {"com", "omp", "mpl", "ple", "a", "an"}
+    assert pieces_of_terms(["engineering"]) == {"eng", "gin", "nee", "eri", "ing"}
+    assert pieces_of_terms(["engineers."]) == {"eng", "gin", "nee", "ers", "rs."}
+
+
+TEXTS = st.text(st.sampled_from("abß ́-_.@+İ山\ud800\x00"), max_size=12) | st.text(max_size=12)
+
+
+@given(TEXTS, TEXTS, TEXTS, TEXTS)
+def test_words_that_hold_the_terms_have_their_pieces_and_every_word_of_a_title_finds_it(
+    title: str, name: str, email: str, text: str
+) -> None:
+    words, terms = searched_words(title, name, email), parse_terms(text)
+    if holds(words, terms):
+        assert pieces_of_terms(terms) <= pieces_of_words(words)
+    assert holds(searched_words(title, None, None), parse_terms(title))
+
+
+LETTERS = st.text(st.sampled_from("abcß éł-.@_1 山"), max_size=8)
+PEOPLE = st.lists(st.tuples(LETTERS | st.none(), LETTERS | st.none(), LETTERS | st.none()))
+NAMES = map(str, count())
+
+
+@pytest.mark.parametrize("examples", [25, pytest.param(300, marks=pytest.mark.slow)])
+def test_any_search_gives_what_comparing_each_resume_gives(shared: Store, examples: int) -> None:
+    @settings(max_examples=examples)
+    @given(
+        indexed=PEOPLE,
+        later=PEOPLE,
+        gone=st.sets(st.integers(0, 20)),
+        words=st.lists(LETTERS, min_size=1),
+        limit=st.integers(1, 5),
+    )
+    def run(**drawn: Any) -> None:
+        search_and_compare(shared, **drawn)
+
+    run()
+
+
+def search_and_compare(
+    shared: Store,
+    indexed: list[tuple[str | None, str | None, str | None]],
+    later: list[tuple[str | None, str | None, str | None]],
+    gone: set[int],
+    words: list[str],
+    limit: int,
+) -> None:
+    account = accounts.create_account(shared, next(NAMES), plan="business")
+    people: dict[str, tuple[str | None, str | None, str | None]] = {}
+    for some in (indexed, later):
+        new = [a_person(name, title=title, email=email) for title, name, email in some]
+        made = made_ids(creating.create(shared, account.id, new))
+        people.update(zip(made, some, strict=True))
+        if some is indexed:
+            search_filler.fill(shared)
+    for position in sorted(gone, reverse=True):
+        if position < len(people):
+            resume_id = list(people)[position]
+            listing.delete_resume(shared, account.id, resume_id)
+            del people[resume_id]
+    for text in words:
+        terms = parse_terms(text)
+        if terms:
+            expected = [key for key, one in people.items() if holds(searched_words(*one), terms)]
+            assert [entry.id for entry in walk(shared, account, text, limit=limit)] == expected
+
+
+@pytest.fixture(scope="module")
+def shared(engine: Engine, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
+    """One store for all examples; each has an account of its own."""
+    with engine.a_store(tmp_path_factory.mktemp("shared")) as url, open_store(url) as store:
+        yield store

@@ -1,0 +1,200 @@
+"""Tenants are kept apart by every statement, and nothing is used that a sharded engine lacks."""
+
+import importlib
+import pkgutil
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sqlalchemy import Executable, select, text
+from sqlalchemy.dialects import postgresql, sqlite
+
+import resumes.store
+from resumes.store import Store, accounts, keys, schema, statements
+from resumes.store.accounts import AccountInfo
+from resumes.store.statements import Prepared
+from tests.support import tenants
+from tests.support.tenants import tables_across
+
+pytestmark = pytest.mark.engines
+
+STORE = Path(resumes.store.__file__).parent
+DIALECTS: tuple[Any, ...] = (
+    sqlite.dialect(),
+    postgresql.dialect(paramstyle="format"),  # type: ignore[no-untyped-call]  # SQLAlchemy's own
+)
+
+
+def modules() -> Iterator[Any]:
+    for found in pkgutil.walk_packages(resumes.store.__path__, "resumes.store."):
+        if "migrations." not in found.name:  # Alembic alone can run these
+            yield importlib.import_module(found.name)
+
+
+def named(module: Any) -> Iterator[tuple[str, Any]]:
+    """What a module holds by name, and what its tables of statements hold."""
+    for name, value in vars(module).items():
+        yield name, value
+        if isinstance(value, dict):
+            for inner in value.values():
+                yield name, inner
+
+
+def statements_of(module: Any) -> Iterator[tuple[str, str]]:
+    """The SQL that a module has ready, for each engine: statements and text of its own."""
+    for name, value in named(module):
+        if isinstance(value, Prepared):
+            yield from ((name, compiled(value, dialect)) for dialect in DIALECTS)
+        elif isinstance(value, str) and re.match(r"(SELECT|INSERT|UPDATE|DELETE) ", value):
+            yield name, value
+
+
+def compiled(prepared: Prepared, dialect: Any) -> str:
+    statement: Any = prepared._statement
+    if not isinstance(statement, Executable):
+        statement = statement(statements._INSERTS[dialect.name])
+    return str(statement.compile(dialect=dialect))
+
+
+def sites() -> set[str]:
+    """Where prepared statements are said that touch more than one account."""
+    return {
+        f"{module.__name__}.{name}"
+        for module in modules()
+        for name, sql in statements_of(module)
+        if tables_across(sql)
+    }
+
+
+def test_no_prepared_statement_reaches_into_other_accounts() -> None:
+    assert [site for site in sorted(sites()) if not tenants.may_cross(site)] == []
+
+
+def test_prepared_statements_are_found() -> None:
+    assert sum(1 for module in modules() for _ in statements_of(module)) > 100
+
+
+def test_each_exception_is_there_and_has_its_reason() -> None:
+    prepared = {site for site in tenants.ACROSS if site.rpartition(".")[2].strip("_").isupper()}
+    assert prepared == {site for site in sites() if not site.startswith("resumes.store.moving.")}
+    for site, reason in tenants.ACROSS.items():
+        assert len(reason) > 10, site
+        module, _, name = site.removesuffix(".").rpartition(".")
+        assert hasattr(importlib.import_module(module), name), site
+
+
+def test_what_the_store_runs_is_watched(
+    store: Store, monkeypatch: pytest.MonkeyPatch, an_account: Callable[..., AccountInfo]
+) -> None:
+    an_account()
+    keys.create_key(store, "ana")
+    monkeypatch.setattr(tenants, "ACROSS", {})
+    before = [*tenants.WATCH.offences]
+    keys.list_keys(store, account="ana")
+    accounts.get_account(store, "ana")
+    assert before == tenants.WATCH.offences
+    keys.list_keys(store)
+    (offence,) = tenants.WATCH.offences
+    tenants.WATCH.offences.clear()
+    assert offence.startswith("resumes.store.keys._read_keys: api_keys: SELECT")
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT id FROM resumes WHERE account_id = ?",
+        "SELECT r.id FROM resumes r JOIN documents d ON d.account_id = r.account_id"
+        " AND d.id = r.id WHERE r.account_id = %s",
+        "SELECT api_keys.id FROM key_directory JOIN api_keys ON api_keys.account_id ="
+        " key_directory.account_id WHERE key_directory.key_hash = ?",
+        "SELECT resumes.id FROM accounts JOIN resumes ON resumes.account_id = accounts.id"
+        " WHERE accounts.name = ?",
+        "UPDATE account_usage SET resume_count=? WHERE account_usage.account_id = ?",
+        "INSERT INTO resumes (account_id, id) VALUES (?, ?) ON CONFLICT (account_id, id)"
+        " DO UPDATE SET id = excluded.id",
+        "SELECT (SELECT count(*) FROM resumes WHERE resumes.account_id = ?) FROM account_usage"
+        " WHERE account_usage.account_id = ?",
+        "SELECT name FROM plans",
+        "PRAGMA integrity_check",
+    ],
+)
+def test_a_statement_that_says_the_account_is_let_pass(sql: str) -> None:
+    assert tables_across(sql) == set()
+
+
+@pytest.mark.parametrize(
+    ("sql", "tables"),
+    [
+        ("SELECT id FROM resumes", {"resumes"}),
+        ("SELECT id FROM resumes WHERE id = ?", {"resumes"}),
+        ("SELECT id FROM resumes WHERE account_id > ?", {"resumes"}),
+        ("SELECT id FROM resumes WHERE account_id = ? OR id = ?", {"resumes"}),
+        ("SELECT id FROM resumes WHERE (account_id = ? OR id = ?)", {"resumes"}),
+        ("SELECT id FROM resumes WHERE account_id IN (SELECT id FROM accounts)", {"resumes"}),
+        ("SELECT 1 FROM resumes AS r, documents AS d WHERE r.account_id = ?", {"documents"}),
+        (
+            "SELECT 1 FROM resumes JOIN documents ON documents.id = resumes.id"
+            " WHERE resumes.account_id = ?",
+            {"documents"},
+        ),
+        (
+            "SELECT (SELECT count(*) FROM documents) FROM resumes WHERE resumes.account_id = ?",
+            {"documents"},
+        ),
+        ("UPDATE account_usage SET resume_count = ?", {"account_usage"}),
+        ("DELETE FROM idempotency WHERE idempotency.created_at <= %s", {"idempotency"}),
+        ("DELETE FROM search_pieces WHERE seq = %s", {"search_pieces"}),
+        ("INSERT INTO resumes (id) VALUES (?)", {"resumes"}),
+        (
+            "INSERT INTO import_requests (account_id, claim_id) SELECT account_id, claim_id"
+            " FROM imported_files WHERE outcome = ?",
+            {"imported_files"},
+        ),
+    ],
+)
+def test_a_statement_that_does_not_is_found(sql: str, tables: set[str]) -> None:
+    assert tables_across(sql) == tables
+
+
+def test_the_tables_of_accounts_are_those_that_have_the_account_first_in_their_key() -> None:
+    directories = {"accounts", "plans", "key_directory", "importers", "store_facts"}
+    others = set(schema.metadata.tables) - tenants.TENANT_TABLES
+    assert others == directories | {"deleted_accounts"}
+
+
+LACKING = re.compile(
+    r"(?i:\bnextval\b|\bSERIAL\b|CREATE SEQUENCE|sa\.Sequence|sa\.Identity|pg_(?:try_)?advisory"
+    r"|\bTEMP(?:ORARY)? TABLE|CREATE TEMP|jsonb)|\b(?:UN)?LISTEN\b|\bNOTIFY\b"
+)
+
+
+def test_no_source_of_the_store_uses_what_sharded_engines_lack() -> None:
+    found = [
+        f"{path.name}: {match[0]}"
+        for path in STORE.rglob("*.py")
+        for match in LACKING.finditer(path.read_text(encoding="utf-8"))
+    ]
+    assert found == []
+
+
+def test_the_tables_have_no_sequence_and_no_jsonb(store: Store) -> None:
+    with store.read() as connection:
+        if connection.dialect.name == "sqlite":
+            sql = text("SELECT count(*) FROM sqlite_schema WHERE sql LIKE '%AUTOINCREMENT%'")
+            assert connection.execute(sql).scalar_one() == 0
+            return
+        assert connection.execute(text("SELECT count(*) FROM pg_sequences")).scalar_one() == 0
+        kinds = text(
+            "SELECT DISTINCT data_type FROM information_schema.columns"
+            " WHERE table_schema = current_schema()"
+        )
+        assert "jsonb" not in connection.execute(kinds).scalars().all()
+
+
+def test_a_statement_over_all_accounts_fails_the_test_that_runs_it(store: Store) -> None:
+    with pytest.raises(AssertionError, match="resumes"), tenants.WATCH.block():
+        tenants.WATCH.offences.append("somewhere: resumes: SELECT")
+    with store.read() as connection:
+        connection.execute(select(schema.resumes.c.id)).all()  # a test may

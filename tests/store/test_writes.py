@@ -1,0 +1,416 @@
+"""Writes of threads and of event loops: together, in turn, and with a true outcome."""
+
+import asyncio
+import threading
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import psycopg
+import pytest
+from sqlalchemy import Connection, text
+
+from resumes.errors import NotFound, OutcomeUnknown, StoreUnavailable
+from resumes.store import Store, creating, idempotency, open_store, plans
+from resumes.store.accounts import AccountInfo
+from resumes.store.engine import each
+from resumes.store.locks import FileLock
+from resumes.store.soon import SoonWriter
+from resumes.store.sqlite.driver import dbapi
+from resumes.store.writes import ThreadMailbox, Write, proved_by, was_committed
+from tests.support.resumes import a_resume
+from tests.support.store.builders import (
+    Busy,
+    Of,
+    Seen,
+    at_commit,
+    free_maximum,
+    hold_lane,
+    listed_ids,
+    path_of,
+    rename,
+)
+
+pytestmark = pytest.mark.engines
+
+IN_TURNS = pytest.mark.sqlite("its turns, which event loops take part in")
+
+
+async def until(condition: Callable[[], Any]) -> None:
+    async with asyncio.timeout(30):
+        while not condition():
+            await asyncio.sleep(0.001)
+
+
+def written(store: Store, ways: Sequence[str], apply: Any, requests: Sequence[Any]) -> list[Any]:
+    """What each request came to, written together: by a thread or by an event loop."""
+
+    async def scenario() -> list[Any]:
+        go_on, holder = await asyncio.to_thread(hold_lane, store)
+        calls = [
+            asyncio.create_task(
+                asyncio.to_thread(store.write, apply, request)
+                if way == "thread"
+                else store.write_soon(apply, request)
+            )
+            for way, request in zip(ways, requests, strict=True)
+        ]
+        await until(lambda: store.lane.waiting == len(calls))
+        go_on.set()
+        await asyncio.to_thread(holder.join)
+        return await asyncio.gather(*calls, return_exceptions=True)
+
+    return asyncio.run(scenario())
+
+
+@pytest.mark.parametrize("way", ["thread", "loop"])
+def test_s7_one_bad_row_does_not_fail_the_rest_of_its_batch(store: Store, way: str) -> None:
+    def rename_of(connection: Connection, requests: Sequence[Of]) -> list[str]:
+        return rename(connection, ["x" if one.number else "bad" for one in requests])
+
+    requests = [Of("a", number) for number in (1, 0, 2)]  # of one account, so in one transaction
+    first, bad, last = written(store, [way] * 3, rename_of, requests)
+    assert (first, last) == ("X", "X")
+    assert isinstance(bad, StoreUnavailable)
+    assert free_maximum(store) == 7
+
+
+def test_writes_of_an_account_that_wait_together_are_committed_together(store: Store) -> None:
+    seen = Seen()
+    requests = [Of("a", number) for number in range(20)]
+    assert written(store, ["thread"] * 3 + ["loop"] * 17, seen, requests) == requests
+    assert seen.sizes == [20]
+
+
+def add_plan(connection: Connection, names: Sequence[str]) -> list[str]:
+    """A write that no other one waits for, whatever the machine is doing."""
+    for name in names:
+        connection.execute(
+            text("INSERT INTO plans (name, api_listing) VALUES (:name, false)"), {"name": name}
+        )
+    return [name.upper() for name in names]
+
+
+def test_writes_of_threads_and_loops_meet(store: Store) -> None:
+    names = [f"{kind}{number}" for kind in "tl" for number in range(40)]
+
+    async def scenario() -> list[Any]:
+        threads = [asyncio.to_thread(store.write, add_plan, name) for name in names[:40]]
+        loops = [store.write_soon(add_plan, name) for name in names[40:]]
+        async with asyncio.timeout(45):
+            return await asyncio.gather(*threads, *loops)
+
+    assert asyncio.run(scenario()) == [name.upper() for name in names]
+    assert {plan.name for plan in plans.list_plans(store)} >= set(names)
+
+
+def test_s7_a_lane_outlives_errors_that_it_does_not_know(store: Store) -> None:
+    def broken(_: Connection, requests: Sequence[type[BaseException]]) -> list[str]:
+        raise requests[0]
+
+    with pytest.raises(ZeroDivisionError):
+        store.write(broken, ZeroDivisionError)
+    if store.path is not None:
+        with pytest.raises(OutcomeUnknown):
+            store.write(broken, SystemExit)  # which ends other threads
+    with pytest.raises(AssertionError, match="one result for each"):
+        store.write(lambda connection, requests: [], "x")
+    assert store.write(rename, "next") == "NEXT"
+    assert store.lane.is_alive
+
+
+def test_a_refusal_takes_nothing_of_its_batch_along(store: Store) -> None:
+    @each
+    def refuse(connection: Connection, request: str) -> str:
+        connection.execute(
+            text("UPDATE plans SET max_resumes = 77 WHERE name = :n"), {"n": request}
+        )
+        if request == "free":
+            raise NotFound("refused")
+        return request
+
+    def both(connection: Connection, batches: Sequence[list[str]]) -> list[Any]:
+        return [refuse(connection, batch) for batch in batches]
+
+    kept, refused = store.write(both, ["pro", "free"])
+    assert kept == "pro"
+    assert isinstance(refused, NotFound)
+    assert free_maximum(store) == 5
+    assert not issubclass(OutcomeUnknown, StoreUnavailable)
+
+
+# Deadlines, and callers that go away
+
+
+@pytest.mark.parametrize("way", ["thread", "loop"])
+def test_s3_a_write_that_is_overdue_before_its_turn_is_not_done(store: Store, way: str) -> None:
+    seen = Seen()
+
+    async def scenario() -> None:
+        go_on, holder = await asyncio.to_thread(hold_lane, store)
+        late = (
+            store.write_soon(seen, "late", deadline_s=0.02)
+            if way == "loop"
+            else asyncio.to_thread(store.write, seen, "late", deadline_s=0.02)
+        )
+        with pytest.raises(StoreUnavailable, match="busy"):
+            await late
+        go_on.set()
+        await asyncio.to_thread(holder.join)
+        assert await store.write_soon(seen, "next", deadline_s=60) == "next"
+
+    asyncio.run(scenario())
+    assert seen.batches == [["next"]]
+
+
+def test_a_commit_that_takes_too_long_is_unknown_to_a_loop(store: Store) -> None:
+    go_on = threading.Event()
+
+    async def scenario() -> None:
+        writer = SoonWriter(store.lane, asyncio.get_running_loop(), commit_grace_s=0.02)
+        outcome = await writer.write(rename, "x", deadline_s=0.1)
+        go_on.set()
+        assert isinstance(outcome, OutcomeUnknown)
+
+    with at_commit(lambda: go_on.wait(60)):
+        asyncio.run(scenario())
+        assert store.write(rename, "next") == "NEXT"
+
+
+def test_a_cancelled_waiter_that_was_not_taken_writes_nothing_and_hurts_no_lane(
+    store: Store, ana: AccountInfo
+) -> None:
+    async def leave() -> None:
+        task = asyncio.create_task(creating.create_soon(store, ana.id, a_resume()))
+        await asyncio.sleep(0)
+        task.cancel()
+
+    async def scenario() -> None:
+        go_on, holder = await asyncio.to_thread(hold_lane, store)
+        await leave()
+        await asyncio.sleep(0)
+        go_on.set()
+        await asyncio.to_thread(holder.join)
+
+    asyncio.run(scenario())
+    assert store.write(rename, "next") == "NEXT"
+    assert listed_ids(store, ana) == []
+    for _ in range(3):
+        asyncio.run(leave())  # its event loop ends with it
+    assert store.write(rename, "alive") == "ALIVE"
+
+
+def test_s7_a_waiter_that_is_gone_does_not_keep_the_others_from_their_answers(
+    store: Store,
+) -> None:
+    async def scenario() -> list[asyncio.Future[Any]]:
+        loop = asyncio.get_running_loop()
+        writer = SoonWriter(store.lane, loop, commit_grace_s=20)
+        waiters: list[asyncio.Future[Any]] = [loop.create_future() for _ in range(3)]
+        writes = [Write(rename, "x", deadline=0, mailbox=writer, waiter=one) for one in waiters]
+        for write in writes:
+            write.outcome = "first"
+        waiters[0].cancel()
+        await asyncio.to_thread(writer.deliver, writes)
+        async with asyncio.timeout(10):
+            await asyncio.gather(*waiters[1:])
+        writes[1].outcome = "second"  # what was told stays what it is
+        return waiters
+
+    gone, *others = asyncio.run(scenario())
+    assert gone.cancelled()
+    assert [one.result() for one in others] == ["first", "first"]
+
+
+# Commits that fail
+
+
+@pytest.mark.parametrize("way", ["thread", "loop"])
+def test_s2_a_failed_commit_is_proved_gone_by_a_later_one_and_doubles_nothing(
+    store: Store, ana: AccountInfo, way: str
+) -> None:
+    failures = iter([OSError("input/output error")])
+
+    def fail_once() -> None:
+        for error in failures:
+            raise error
+
+    with at_commit(fail_once):
+        if way == "loop":
+            outcome = asyncio.run(creating.create_soon(store, ana.id, a_resume()))
+        else:
+            (outcome,) = creating.create(store, ana.id, [a_resume()])
+    assert next(failures, None) is None
+    assert isinstance(outcome, creating.Created)
+    assert listed_ids(store, ana) == [outcome.id]
+
+
+def test_the_first_that_can_tell_says_whether_a_batch_was_committed(store: Store) -> None:
+    asked: list[int] = []
+
+    def proof(_: Connection, requests: Sequence[int], results: Sequence[int]) -> bool | None:
+        asked.extend(requests)
+        return True if requests[0] == 2 else None
+
+    @proved_by(proof)
+    def provable(_: Connection, requests: Sequence[int]) -> Sequence[int]:
+        return requests
+
+    writes = [
+        Write(apply, number, deadline=0, mailbox=ThreadMailbox(), waiter=None)
+        for number, apply in enumerate((rename, provable, provable, provable))
+    ]
+    with store.read() as connection:
+        assert was_committed(connection, writes, [0, 1, 2, 3]) is True
+        assert asked == [1, 2]
+        assert was_committed(connection, writes[:2], [0, 1]) is None
+
+
+# Turns, and the end
+
+
+@IN_TURNS
+def test_the_loop_applies_what_waits_together_and_the_thread_commits_it(store: Store) -> None:
+    seen = Seen()
+
+    async def scenario() -> list[Any]:
+        return await asyncio.gather(*(store.write_soon(seen, number) for number in range(20)))
+
+    assert asyncio.run(scenario()) == list(range(20))
+    assert seen.sizes == [20]
+    assert seen.threads == [threading.main_thread().name]
+
+
+@IN_TURNS
+def test_what_comes_while_a_batch_is_committed_makes_the_next(store: Store) -> None:
+    seen, go_on = Seen(), threading.Event()
+
+    async def scenario() -> None:
+        first = asyncio.create_task(store.write_soon(seen, 0))
+        await until(lambda: seen.sizes)
+        more = [asyncio.create_task(store.write_soon(seen, number)) for number in range(5)]
+        await until(lambda: store.lane.waiting == 5)
+        go_on.set()
+        await asyncio.gather(first, *more)
+
+    with at_commit(lambda: go_on.wait(60)):
+        asyncio.run(scenario())
+    assert seen.sizes == [1, 5]
+    assert set(seen.threads) == {threading.main_thread().name}
+
+
+@IN_TURNS
+def test_where_another_process_has_the_lock_the_thread_waits_for_it(store: Store) -> None:
+    seen = Seen()
+    other = FileLock(path_of(store).with_name(f"{path_of(store).name}.lane"))
+    assert other.acquire(wait_s=1)
+
+    async def scenario() -> Any:
+        task = asyncio.create_task(store.write_soon(seen, "late"))
+        await asyncio.sleep(0.1)
+        assert seen.sizes == []
+        other.release()
+        return await task
+
+    assert asyncio.run(scenario()) == "late"
+    assert seen.threads == ["store-lane"]
+    other.close()
+
+
+def test_s9_nothing_is_written_while_the_lane_is_left_and_all_of_it_afterwards(
+    store: Store,
+) -> None:
+    seen = Seen()
+
+    async def scenario() -> list[Any]:
+        with store.lane.left():
+            loop = asyncio.create_task(store.write_soon(seen, "loop"))
+            thread = asyncio.create_task(asyncio.to_thread(store.write, seen, "thread"))
+            await until(lambda: store.lane.waiting == 2)
+            await asyncio.sleep(0.1)
+            assert seen.sizes == []
+        async with asyncio.timeout(30):
+            return list(await asyncio.gather(loop, thread))
+
+    assert asyncio.run(scenario()) == ["loop", "thread"]
+
+
+def test_what_waits_when_the_store_closes_is_written_and_nothing_after_it(url: str) -> None:
+    store = open_store(url)
+
+    async def scenario() -> list[Any]:
+        go_on, holder = await asyncio.to_thread(hold_lane, store)
+        loop = asyncio.create_task(store.write_soon(rename, "loop"))
+        thread = asyncio.create_task(asyncio.to_thread(store.write, rename, "thread"))
+        await until(lambda: store.lane.waiting == 2)
+        closing = asyncio.create_task(asyncio.to_thread(store.close))
+        go_on.set()
+        answers = list(await asyncio.gather(loop, thread))
+        await closing
+        await asyncio.to_thread(holder.join)
+        with pytest.raises(StoreUnavailable):
+            await store.write_soon(rename, "too late")
+        return answers
+
+    assert asyncio.run(scenario()) == ["LOOP", "THREAD"]
+    with pytest.raises(StoreUnavailable, match="closed"):
+        store.write(rename, "too late")
+
+
+# Event loops wait for nobody
+
+
+def test_an_event_loop_never_waits_for_a_network(store: Store, url: str, ana: AccountInfo) -> None:
+    if store.path is not None:
+        assert not store.database.waits_for_network
+        return
+
+    async def scenario() -> int:
+        with psycopg.connect(url) as other:
+            other.execute("LOCK TABLE idempotency IN ACCESS EXCLUSIVE MODE")
+            pruning = asyncio.create_task(idempotency.prune_soon(store))
+            await asyncio.sleep(0.1)
+            assert not pruning.done()  # and yet the loop goes on
+            other.rollback()
+        return await pruning
+
+    assert asyncio.run(scenario()) == 0
+
+
+def hold_beside(store: Store) -> Callable[[], None]:
+    """Somebody writes who does not use the lane; until this is called, once or more often."""
+    if store.path is None:
+        busy = Busy(store)
+        busy.acquire()
+        return busy.release
+    other = dbapi.connect(str(store.path), isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    end: Callable[[], None] = other.close
+    return end
+
+
+@pytest.mark.timing
+def test_a_loop_goes_on_while_somebody_beside_the_lane_writes(store: Store) -> None:
+    go_on = hold_beside(store)
+    pauses: list[float] = []
+
+    async def tick() -> None:
+        while True:
+            began_s = time.monotonic()
+            await asyncio.sleep(0.01)
+            pauses.append(time.monotonic() - began_s)
+
+    async def scenario() -> Any:
+        ticking = asyncio.create_task(tick())
+        writing = asyncio.create_task(store.write_soon(rename, "x"))
+        await asyncio.sleep(1)
+        go_on()
+        answer = await writing
+        ticking.cancel()
+        return answer
+
+    try:
+        assert asyncio.run(scenario()) == "X"
+    finally:
+        go_on()
+    assert max(pauses) < 0.5

@@ -1,0 +1,82 @@
+"""Resumes, and clients that speak to a server."""
+
+import json
+from typing import Any
+
+import httpx
+
+from tests.support.clocks import SteppingClock as SteppingClock
+
+RESUMES = "/api/v1/resumes"
+
+
+def a_resume(name: str = "Ada Example", **top_level: Any) -> dict[str, Any]:
+    """A small valid resume; keyword arguments replace its top-level fields."""
+    resume = {
+        "header": {"name": name, "email": "ada@example.com"},
+        "sections": {"summaries": {"column": 0, "items": [{"text": "Builds things that last."}]}},
+    }
+    return resume | top_level
+
+
+def with_section(section_type: str = "summaries", **section: Any) -> dict[str, Any]:
+    """A resume with this one section, in the left column unless said otherwise."""
+    return a_resume(sections={section_type: {"column": 0, "items": []} | section})
+
+
+def a_body(name: str = "Ada Example", **top_level: Any) -> bytes:
+    """A small valid resume as it is sent."""
+    return json.dumps(a_resume(name, **top_level)).encode()
+
+
+def error_of(answer: httpx.Response) -> dict[str, Any]:
+    """The body of an error without the request's id, which is also in its header."""
+    body: dict[str, Any] = answer.json()
+    assert body.pop("requestId") == answer.headers["X-Request-Id"]
+    return body
+
+
+class Client:
+    """Speaks to a server as the holder of one key."""
+
+    def __init__(self, url: str, key: str, *, account: str = "") -> None:
+        self.url = url
+        self.key = key
+        self.account = account
+        self._http = httpx.Client(base_url=url, timeout=60)
+
+    def request(self, method: str, path: str = RESUMES, **arguments: Any) -> httpx.Response:
+        """The answer. `headers` replace the key's; an empty list sends none."""
+        arguments.setdefault("headers", {"Authorization": f"Bearer {self.key}"})
+        return self._http.request(method, path, **arguments)
+
+    def create(self, resume: Any) -> httpx.Response:
+        """The answer to POST; bytes are sent as they are."""
+        body = resume if isinstance(resume, bytes) else json.dumps(resume).encode()
+        return self.post(body)
+
+    def post(self, body: bytes, **headers: str) -> httpx.Response:
+        """The answer to POST with these headers beside the key's; an empty one is left out."""
+        given = {"Authorization": f"Bearer {self.key}", "Content-Type": "application/json"}
+        sent = given | {name.replace("_", "-"): value for name, value in headers.items()}
+        return self.request("POST", content=body, headers={k: v for k, v in sent.items() if v})
+
+    def page(self, query: str = "") -> httpx.Response:
+        """The answer to GET with this query string."""
+        return self.request("GET", f"{RESUMES}?{query}" if query else RESUMES)
+
+    def ids(self, query: str = "limit=100") -> list[str]:
+        """The ids of a page."""
+        return [resume["id"] for resume in self.page(query).json()["resumes"]]
+
+    def get(self, resume_id: str) -> httpx.Response:
+        """The answer to GET by id."""
+        return self.request("GET", f"{RESUMES}/{resume_id}")
+
+    def delete(self, resume_id: str) -> httpx.Response:
+        """The answer to DELETE by id."""
+        return self.request("DELETE", f"{RESUMES}/{resume_id}")
+
+    def close(self) -> None:
+        """Close its connections."""
+        self._http.close()

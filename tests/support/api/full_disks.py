@@ -1,0 +1,106 @@
+"""Disks without room, and files that may not grow, while clients write."""
+
+import contextlib
+import os
+import resource
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
+
+from tests.support.api import load
+from tests.support.api.load import Attempt, Client
+from tests.support.api.scenes import Scene, Server, is_unavailable
+from tests.support.api.serving import wait_until
+
+WRITERS = 4
+LARGEST_BYTES = 1024 * 1024
+HEALS_WITHIN_S = 10
+UNKNOWN = "Outcome unknown"
+
+Fill = Callable[[Server], AbstractContextManager[None]]
+
+
+@contextmanager
+def no_file_grows(server: Server) -> Iterator[None]:
+    """No file that is as large as the log of a store becomes may grow."""
+    limits = resource.prlimit(server.process.pid, resource.RLIMIT_FSIZE)
+    full = (LARGEST_BYTES, limits[1])
+    resource.prlimit(server.process.pid, resource.RLIMIT_FSIZE, full)
+    try:
+        yield
+    finally:
+        resource.prlimit(server.process.pid, resource.RLIMIT_FSIZE, limits)
+
+
+@contextmanager
+def filled(disk: Path, *, leave_bytes: int) -> Iterator[None]:
+    """No more than that is free on the disk."""
+    found = os.statvfs(disk)
+    filler = disk / ".filler"
+    with filler.open("wb", buffering=0) as file, contextlib.suppress(OSError):
+        for _ in range((found.f_bavail * found.f_frsize - leave_bytes) // 4096 + 1):
+            file.write(b"x" * 4096)
+    try:
+        yield
+    finally:
+        filler.unlink()
+
+
+def status_of(server: Server, path: str) -> int:
+    """What the server answers to a GET of the path."""
+    return load.call(server.url, load.a_request("", path=path)).status
+
+
+def a_writer(scene: Scene, url: str, name: int) -> Client:
+    """Creates resumes with titles of its own."""
+
+    def make(number: int) -> tuple[str, bytes]:
+        title = f"resume {name}-{number}"
+        return title, load.a_request(scene.key, "POST", body=load.a_body(title))
+
+    return Client(url, make)
+
+
+def make_writers(scene: Scene, url: str) -> list[Client]:
+    """As many as write at once."""
+    return [a_writer(scene, url, name) for name in range(WRITERS)]
+
+
+def refusals(clients: list[Client]) -> list[Attempt]:
+    """What was answered with 503."""
+    attempts = load.attempts_of(clients)
+    return [one for one in attempts if one.answer is not None and one.answer.status == 503]
+
+
+def live_through(server: Server, writers: list[Client], key: str, fill: Fill) -> None:
+    """Clients write before, while and after there is no room, which need not be told to anyone."""
+    with load.running(writers):
+        wait_until(lambda: load.acknowledged(writers) >= 50, within_s=30)
+        with fill(server):
+            wait_until(lambda: len(refusals(writers)) >= 50, within_s=30)
+            assert load.call(server.url, load.a_request(key)).status == 200
+            assert status_of(server, "/healthz") == 200
+            if fill is not no_file_grows:
+                wait_until(lambda: status_of(server, "/readyz") == 503)
+        before = load.acknowledged(writers)
+        wait_until(lambda: load.acknowledged(writers) >= before + 50, within_s=HEALS_WITHIN_S)
+        wait_until(lambda: status_of(server, "/readyz") == 200)
+
+
+def check(scene: Scene, attempts: list[Attempt], listed: list[tuple[str, str]]) -> None:
+    """What was acknowledged is stored, and of the rest only what may be."""
+    told = {one.id: one.title for one in attempts if one.id}
+    refused = {one.title: one.answer for one in attempts if one.answer is not None and not one.id}
+    unknown = {
+        title for title, answer in refused.items() if answer.json["error"].startswith(UNKNOWN)
+    }
+
+    assert all(map(is_unavailable, refused.values()))
+    assert not any(one.lost for one in attempts)
+    assert told.items() <= dict(listed).items()
+    assert {title for _, title in listed} - set(told.values()) <= unknown
+    assert len(listed) == scene.rows()
+    with scene.store() as store, store.read() as connection:
+        assert connection.exec_driver_sql("PRAGMA integrity_check").scalar_one() == "ok"
+        for resume_id, title in told.items():
+            assert scene.is_whole(store, resume_id, title)

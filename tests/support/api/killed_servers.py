@@ -1,0 +1,160 @@
+"""Servers that are killed while clients write and read, and what each round leaves behind."""
+
+import os
+import random
+import signal
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from tests.support.api import load
+from tests.support.api.load import Attempt, Client
+from tests.support.api.scenes import Scene, Server, page_of
+from tests.support.api.serving import wait_until
+
+WRITERS = 4
+SHORT = 6
+
+REPEATED_ACKNOWLEDGED = 2
+"""Of each round's acknowledged creates so many are sent again, as if the answer had been lost."""
+
+
+@dataclass
+class History:
+    """What all rounds of one campaign left behind."""
+
+    scene: Scene
+    acknowledged: dict[str, Attempt] = field(default_factory=dict)
+    """By the id that the client was told."""
+    unknown: list[Attempt] = field(default_factory=list)
+    repeats: list[tuple[Attempt, str, bool]] = field(default_factory=list)
+    """What was sent again, the id that came, and whether the answer calls itself a replay."""
+    seen: list[str] = field(default_factory=list)
+    """What a reader saw who always goes on with the last id."""
+    statuses: set[int] = field(default_factory=set)
+    listed: list[tuple[str, str]] = field(default_factory=list)
+    """Ids and titles of all pages in the end."""
+
+
+def kill_all(server: Server, clients: list[Client]) -> None:
+    """One process is all of the server."""
+    server.kill()
+
+
+def kill_supervisor(server: Server, clients: list[Client]) -> None:
+    """Its workers are left behind, and end by themselves."""
+    server.kill()  # returns when they are gone
+
+
+def kill_worker(server: Server, clients: list[Client]) -> None:
+    """One of two workers is killed; the clients go on while it is replaced."""
+    killed = server.workers[0]
+    os.kill(killed, signal.SIGKILL)
+    wait_until(lambda: len({*server.workers} - {killed}) == 2, within_s=30)
+    goal = load.acknowledged(clients) + 10 * WRITERS
+    wait_until(lambda: load.acknowledged(clients) >= goal, within_s=30)
+    server.kill()
+
+
+def run_round(
+    history: History,
+    number: int,
+    kill: Callable[[Server, list[Client]], None],
+    chance: random.Random,
+) -> None:
+    """A server was killed while clients wrote and read; the history goes on with what they saw."""
+    scene = history.scene
+    flags = () if kill is kill_all else ("--workers", "2")
+    with scene.served(*flags) as server:
+        send_again(history, server)
+        writers = [a_writer(scene.key, server.url, f"{number}-{n}") for n in range(WRITERS)]
+        reader = a_reader(history, server.url)
+        with load.running([*writers, reader]):
+            enough = chance.randint(20, 200)
+            wait_until(lambda: load.acknowledged(writers) >= enough, within_s=30)
+            kill(server, writers)
+    attempts = load.attempts_of(writers)
+    history.statuses |= {one.answer.status for one in attempts if one.answer}
+    history.acknowledged |= {one.id: one for one in attempts if one.id}
+    history.unknown = [one for one in attempts if one.answer is None]
+
+
+def a_writer(key: str, url: str, name: str) -> Client:
+    """Creates resumes with titles and keys of their own."""
+
+    def make(number: int) -> tuple[str, bytes]:
+        title = f"resume {name}-{number}"
+        headers = {"Idempotency_Key": title.replace(" ", "-")}
+        return title, load.a_request(key, "POST", body=load.a_body(title), **headers)
+
+    return Client(url, make)
+
+
+def a_reader(history: History, url: str) -> Client:
+    """Goes on with the last id that it saw, and keeps what it sees."""
+    client: Client
+
+    def make(number: int) -> tuple[str, bytes]:
+        last = client.attempts[-1].answer if client.attempts else None
+        if last is not None:
+            history.seen += [entry["id"] for entry in last.json["resumes"]]
+        cursor = history.seen[-1] if history.seen else ""
+        return "", load.a_request(history.scene.key, path=page_of(cursor))
+
+    client = Client(url, make)
+    return client
+
+
+def send_again(history: History, server: Server) -> None:
+    """What has no outcome yet is sent once more, as a client does; some that have one, too."""
+    known = list(history.acknowledged.values())[-REPEATED_ACKNOWLEDGED:]
+    for attempt in [*history.unknown, *known]:
+        answer = load.call(server.url, attempt.data)
+        assert answer.status == 201, answer
+        is_replay = answer.headers.get("idempotent-replayed") == "true"
+        history.repeats.append((attempt, answer.json["id"], is_replay))
+    history.unknown = []
+
+
+def check_acknowledged(history: History) -> None:
+    """What was acknowledged is there and whole."""
+    scene = history.scene
+    assert len(history.acknowledged) > SHORT * WRITERS
+
+    with scene.store() as store:
+        for resume_id, attempt in history.acknowledged.items():
+            assert scene.is_whole(store, resume_id, attempt.title)
+
+
+def check_statuses(history: History) -> None:
+    """No answer was an error."""
+    assert history.statuses == {201}
+
+
+def check_pages(history: History) -> None:
+    """The counter is the rows, and all pages show each once and in order."""
+    listed = [resume_id for resume_id, _ in history.listed]
+
+    assert len(listed) == history.scene.rows()
+    assert listed == sorted(set(listed))
+    assert set(history.acknowledged) <= set(listed)
+
+
+def check_reader(history: History) -> None:
+    """A reader that goes on with its last id has missed nothing."""
+    listed = [resume_id for resume_id, _ in history.listed]
+    rest = [resume_id for resume_id in listed if resume_id > history.seen[-1]]
+
+    assert len(history.seen) > WRITERS
+    assert [*history.seen, *rest] == listed
+
+
+def check_repeats(history: History) -> None:
+    """What was sent again was done once."""
+    told = {attempt.title: attempt.id for attempt in history.acknowledged.values()}
+    titles = [title for _, title in history.listed]
+
+    assert len(titles) == len(set(titles))
+    for attempt, resume_id, is_replay in history.repeats:
+        if attempt.title in told:
+            assert (resume_id, is_replay) == (told[attempt.title], True)
+    assert any(is_replay for _, _, is_replay in history.repeats)

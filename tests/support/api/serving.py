@@ -1,0 +1,202 @@
+"""Servers in a thread of the test, and in processes of their own for what needs signals."""
+
+import contextlib
+import json
+import queue
+import shutil
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+import httpx
+import pytest
+
+from resumes.settings import Settings
+from resumes.store import Store, accounts, keys, open_store
+from server import service
+from tests.support.api.builders import RESUMES, Client, SteppingClock
+from tests.support.stores import make_account, make_store_file
+from tests.support.waiting import end
+from tests.support.waiting import wait_until as wait_until
+
+
+@contextmanager
+def a_connection(url: str) -> Iterator[socket.socket]:
+    """A connection to the server at a base address."""
+    parts = httpx.URL(url)
+    with socket.create_connection((parts.host, parts.port), timeout=60) as connection:
+        yield connection
+
+
+def read_all(connection: socket.socket) -> bytes:
+    """Everything until the server closes the connection."""
+    received = b""
+    while chunk := connection.recv(65536):
+        received += chunk
+    return received
+
+
+def exchange(url: str, *sent: bytes) -> bytes:
+    """Everything that the server says to what is sent on one connection, until it closes that."""
+    with a_connection(url) as connection:
+        for part in sent:
+            connection.sendall(part)
+        begun = connection.recv(65536)
+        with contextlib.suppress(OSError):  # the server may have ended it
+            connection.shutdown(socket.SHUT_WR)  # it need not wait for more
+        return begun + read_all(connection)
+
+
+@dataclass
+class Place:
+    """A server in a thread of this process, and the store behind it, whose clock stands still."""
+
+    settings: Settings
+    store: Store
+    clock: SteppingClock
+    url: str = ""
+    stopping: threading.Event = field(default_factory=threading.Event)
+    _made: int = 0
+
+    def stop(self) -> None:
+        """The server is asked to end, as by a signal."""
+        self.stopping.set()
+
+    def key(self, account: str, plan: str = "business") -> str:
+        """A key of an account, which is made if it is not there."""
+        if accounts.find_account(self.store, account) is None:
+            accounts.create_account(self.store, account, plan=plan)
+        return keys.create_key(self.store, account).secret
+
+    def client(self, plan: str = "business") -> Client:
+        """A client with an account of its own."""
+        self._made += 1
+        account = f"ada{self._made}"
+        return Client(self.url, self.key(account, plan), account=account)
+
+
+@contextmanager
+def serve_here(
+    home: Path,
+    url: str | None = None,
+    *,
+    options: Mapping[str, Any] = MappingProxyType({}),
+    **changes: Any,
+) -> Iterator[Place]:
+    """A server in a thread, on a free port, with these settings and a store of this address.
+
+    `options` are those of `service.serve`.
+    """
+    settings = Settings(home=home, port=0, database=url or make_store_file(home / "resumes.db"))
+    settings = settings.model_copy(update=changes)
+    clock = SteppingClock()
+    place = Place(settings, open_store(settings.database_url, clock=clock), clock)
+    with serving(settings, place.store, place.stopping, **options) as place.url:
+        yield place
+
+
+@contextmanager
+def serving(
+    settings: Settings, store: Store, stop: threading.Event | None = None, **options: Any
+) -> Iterator[str]:
+    """The address of a server of this store in a thread, which closes the store in the end."""
+    told: queue.SimpleQueue[str | BaseException] = queue.SimpleQueue()
+    stop = stop or threading.Event()
+
+    def run() -> None:
+        try:
+            service.serve(settings, store, ready=told.put, stop=stop, **options)
+        except BaseException as error:  # noqa: BLE001 - raised where the server is waited for
+            told.put(error)
+
+    thread = threading.Thread(target=run, name="server")
+    thread.start()
+    try:
+        url = told.get(timeout=60)
+        if isinstance(url, BaseException):
+            raise url
+        yield url.replace("0.0.0.0", "127.0.0.1")
+    finally:
+        stop.set()
+        thread.join(60)
+        assert not thread.is_alive(), "the server does not end"
+    while not told.empty():
+        raise AssertionError(f"the server ended with {told.get()!r}")
+
+
+def make_certificate(folder: Path) -> Path:
+    """A file with a certificate for 127.0.0.1 and its key."""
+    openssl = shutil.which("openssl")
+    if openssl is None:
+        pytest.skip("openssl is not installed")
+    path = folder / "cert.pem"
+    command = "req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 -subj /CN=test"
+    command += f" -addext subjectAltName=IP:127.0.0.1 -keyout {path} -out {folder / 'only.pem'}"
+    subprocess.run([openssl, *command.split()], check=True, capture_output=True)
+    path.write_text(path.read_text() + (folder / "only.pem").read_text())
+    return path
+
+
+SERVE = """
+import json, sys
+from pathlib import Path
+from resumes.settings import Settings
+from server import service
+
+changes = json.loads(sys.argv[1])
+cert = changes.pop("tls_cert", None)
+settings = Settings(**changes)
+service.run(
+    settings,
+    tls_cert=Path(cert) if cert else None,
+    ready=lambda url: print(url, flush=True),
+)
+print("ended")
+"""
+
+
+@dataclass(frozen=True)
+class Served:
+    """A running server, and the key of its account "ada" on the business plan."""
+
+    url: str
+    key: str
+    process: "subprocess.Popen[str]"
+
+
+@contextmanager
+def serve(home: Path, **settings: Any) -> Iterator[Served]:
+    """A server in a process of its own, on a free port, with these settings."""
+    key = make_account(settings.get("database") or home, "ada")
+    changes = json.dumps({"home": str(home), "port": 0} | settings)
+    process = subprocess.Popen(
+        [sys.executable, "-c", SERVE, changes],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    with process:
+        try:
+            assert process.stdout is not None
+            url = process.stdout.readline().strip().replace("0.0.0.0", "127.0.0.1")
+            yield Served(url, key, process)
+        finally:
+            process.terminate()
+            for stream in (process.stdout, process.stderr):
+                if stream is not None:
+                    stream.close()
+            end(process)
+
+
+def a_head(served: Served, length: int, *more: str) -> bytes:
+    """The head of a create with a body of this length."""
+    lines = [f"POST {RESUMES} HTTP/1.1", "Host: resumes.test", f"Content-Length: {length}"]
+    lines += [f"Authorization: Bearer {served.key}", "Content-Type: application/json", *more]
+    return "\r\n".join([*lines, "", ""]).encode()

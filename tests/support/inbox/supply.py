@@ -1,0 +1,148 @@
+"""Files of every kind, dropped in every way, and what must become of them."""
+
+import json
+import random
+from collections import Counter
+
+from tests.support.inbox.oracle import OUTCOMES, Tally, names_in
+from tests.support.inbox.packing import gzipped, zipped
+from tests.support.inbox.scenes import Scene
+from tests.support.resumes import a_document
+
+PLACES = 40
+"""The resumes that the account `bo` may have; `ana` has no limit."""
+
+
+class Supply:
+    """Drops files into a scene and keeps count. Everything random comes from `chosen`."""
+
+    def __init__(self, scene: Scene, chosen: random.Random) -> None:
+        self.scene = scene
+        self.files = 0
+        self.resumes: list[str] = []
+        """The names on the resumes that the account `ana` must have in the end."""
+        self.ends: Counter[str] = Counter()
+        """How many of its files must come to which end."""
+        self.offered = 0
+        """Different resumes for the account `bo`."""
+        self._chosen = chosen
+        self._kinds = {
+            "plain": self._plain,
+            "warned": self._warned,
+            "in two pieces": self._in_two_pieces,
+            "moved in": self._moved_in,
+            "again": self._again,
+            "refused": self._refused,
+            "no JSON": self._no_json,
+            "lines": self._lines,
+            "gzipped": self._gzipped,
+            "zipped": self._zipped,
+            "array": self._array,
+            "damaged": self._damaged,
+            "for a full account": self._for_bo,
+        }
+        scene.account("ana")
+        scene.account("bo", most=PLACES)
+
+    def drop_each_kind(self) -> None:
+        """One file of each kind."""
+        for make in self._kinds.values():
+            make()
+
+    def drop(self, count: int) -> None:
+        """So many files, most of them plain."""
+        kinds = list(self._kinds)
+        weights = [30 if kind == "plain" else 1 for kind in kinds]
+        for kind in self._chosen.choices(kinds, weights, k=count):
+            self._kinds[kind]()
+
+    def fill_up(self, count: int) -> None:
+        """So many files are in the inboxes, if there were fewer."""
+        waiting = sum(len(names_in(self.scene.root / name)) for name in ("ana", "bo"))
+        self.drop(max(0, count - waiting))
+
+    def check(self) -> Tally:
+        """Nothing is lost and nothing doubled, now that all is drained."""
+        names = list(self.resumes)
+        places = min(self.offered, PLACES)
+        found = self.scene.tally()
+        bo = self.scene.names("bo")
+        assert len(bo) == len(set(bo)) == places
+        self.scene.check(files=self.files, resumes={"ana": names, "bo": bo})
+        ends = self.ends + Counter(done=places, held=self.offered - places)
+        assert {name: getattr(found, name) for name in OUTCOMES} == {
+            name: ends[name] for name in OUTCOMES
+        }
+        return found
+
+    def _drop(self, ending: str, content: bytes, end: str = "done") -> None:
+        self.scene.drop(f"ana/{self._next()}{ending}", content)
+        self.ends[end] += 1
+
+    def _next(self) -> str:
+        self.files += 1
+        folder = self._chosen.choice(["", "sub/", "sub/deep/"])
+        return f"{folder}{self.files}"
+
+    def _new(self, **top_level: object) -> bytes:
+        name = f"resume {len(self.resumes)}"
+        self.resumes.append(name)
+        return a_document(name, **top_level)
+
+    def _plain(self) -> None:
+        self._drop(".json", self._new())
+
+    def _warned(self) -> None:
+        self._drop(".json", self._new(nickname="w"))
+
+    def _in_two_pieces(self) -> None:
+        body = self._new()
+        path = self.scene.drop(f"ana/{self._next()}.json", b"")
+        with path.open("r+b", buffering=0) as file:
+            file.write(body[:20])
+            file.write(body[20:])
+        self.ends["done"] += 1
+
+    def _moved_in(self) -> None:
+        path = self.scene.drop(f"ana/.writing {self.files}", self._new())
+        path.rename(self.scene.root / "ana" / f"{self._next().rpartition('/')[2]}.json")
+        self.ends["done"] += 1
+
+    def _again(self) -> None:
+        if self.resumes:
+            self._drop(".json", self._plain_again(), "duplicate")
+
+    def _plain_again(self) -> bytes:
+        # Of the same content each time, so that it is a duplicate whatever is imported first.
+        if "twice" not in self.resumes:
+            self.resumes.append("twice")
+            self._drop(".json", a_document("twice"))
+        return a_document("twice")
+
+    def _refused(self) -> None:
+        self._drop(".json", b'{"header": {}}', "failed")
+
+    def _no_json(self) -> None:
+        self._drop(".json", b"no JSON", "failed")
+
+    def _damaged(self) -> None:
+        self._drop(".json.gz", gzipped(a_document("damaged"))[:-9], "failed")
+
+    def _lines(self) -> None:
+        self._drop(".ndjson", b"".join(self._new() + b"\n" for _ in range(3)))
+
+    def _gzipped(self) -> None:
+        self._drop(".json.gz", gzipped(self._new()))
+
+    def _zipped(self) -> None:
+        members = {"a.json": self._new(), "b.ndjson": self._new() + b"\n" + self._new()}
+        self._drop(".zip", zipped(members))
+
+    def _array(self) -> None:
+        items = [json.loads(self._new()) for _ in range(2)]
+        self._drop(".json", json.dumps(items).encode())
+
+    def _for_bo(self) -> None:
+        self.offered += 1
+        self.files += 1
+        self.scene.drop(f"bo/{self.offered}.json", a_document(f"offered {self.offered}"))

@@ -1,0 +1,136 @@
+"""Whole programs, as a user runs them."""
+
+import contextlib
+import json
+import os
+import subprocess
+import sys
+import threading
+import urllib.error
+import urllib.request
+from collections import Counter
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any, Final
+
+from tests.support.resumes import a_document
+from tests.support.stores import make_account
+from tests.support.waiting import end
+from tests.support.waiting import wait_until as wait_until
+
+CROWD: Final = 100
+LAST_PLACE: Final = 3
+
+Answer = tuple[int, Any]
+"""A status and the JSON that came with it."""
+
+
+def command(home: Path, *arguments: str) -> list[str]:
+    """The command line of `resumes` on a home."""
+    return [sys.executable, "-m", "cli", "--home", str(home), *arguments]
+
+
+def run(home: Path, *arguments: str, timeout_s: float = 120) -> "subprocess.CompletedProcess[str]":
+    """`resumes` run to its end."""
+    return subprocess.run(
+        command(home, *arguments), capture_output=True, text=True, timeout=timeout_s, check=False
+    )
+
+
+def succeed(home: Path, *arguments: str) -> str:
+    """What `resumes` printed, having ended with 0."""
+    done = run(home, *arguments)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+@contextlib.contextmanager
+def running(home: Path, *arguments: str) -> Iterator["subprocess.Popen[str]"]:
+    """`resumes` in the background, ended by SIGTERM when the block ends."""
+    program = subprocess.Popen(
+        command(home, *arguments),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+        env={**os.environ, "PYTHONUNBUFFERED": "1"},
+    )
+    assert program.stdout is not None
+    try:
+        yield program
+    finally:
+        try:
+            end(program)
+        finally:
+            program.stdout.close()
+
+
+@contextlib.contextmanager
+def serving(home: Path, *arguments: str) -> Iterator[str]:
+    """The address of the API, served on a free port."""
+    with running(home, "serve", "--json", "--port", "0", *arguments) as program:
+        assert program.stdout is not None
+        yield str(json.loads(program.stdout.readline())["url"])
+
+
+def call(url: str, key: str | None, *, method: str = "GET", body: bytes | None = None) -> Answer:
+    """One request with JSON both ways."""
+    headers = {"Content-Type": "application/json"}
+    if key is not None:
+        headers["Authorization"] = f"Bearer {key}"
+    request = urllib.request.Request(url, data=body, method=method, headers=headers)
+    try:
+        with urllib.request.urlopen(request, timeout=60) as response:
+            return response.status, json.load(response)
+    except urllib.error.HTTPError as error:
+        with error:
+            return error.code, json.load(error)
+
+
+def walk(url: str, key: str, *, limit: int) -> list[str]:
+    """The ids that a client sees that follows the cursor to its end."""
+    ids: list[str] = []
+    cursor: str | None = ""
+    while cursor is not None:
+        status, page = call(f"{url}/api/v1/resumes?limit={limit}&cursor={cursor}", key)
+        assert status == 200, page
+        ids += [entry["id"] for entry in page["resumes"]]
+        cursor = page["pagination"]["cursor"]
+    return ids
+
+
+def files_in(folder: Path) -> list[Path]:
+    """All files below a folder that are not reports."""
+    return [
+        path
+        for path in folder.rglob("*")
+        if path.is_file() and not path.name.endswith(".report.json")
+    ]
+
+
+def last_place_goes_to_one(home: Path, rounds: int) -> None:
+    """In each round a place is freed, all ask for it, and exactly one has it."""
+    key = make_account(os.environ.get("RESUMES_DATABASE", home), "ana", max_resumes=LAST_PLACE)
+    together = threading.Barrier(CROWD)
+    with (
+        serving(home) as one,
+        serving(home) as two,
+        ThreadPoolExecutor(CROWD) as pool,
+    ):
+
+        def create(n: int) -> int:
+            api = (one, two)[n % 2]
+            together.wait(60)
+            body = a_document(f"Client {n}")
+            return call(f"{api}/api/v1/resumes", key, method="POST", body=body)[0]
+
+        for n in range(LAST_PLACE):
+            body = a_document(f"Resident {n}")
+            call(f"{one}/api/v1/resumes", key, method="POST", body=body)
+        for _ in range(rounds):
+            last = walk(one, key, limit=100)[-1]
+            assert call(f"{two}/api/v1/resumes/{last}", key, method="DELETE")[0] == 200
+
+            statuses = Counter(pool.map(create, range(CROWD)))
+
+            assert statuses == {201: 1, 403: CROWD - 1}

@@ -1,0 +1,422 @@
+"""Accounts, resumes, files and importers for tests; damage and waiting below a store; and what a
+store holds."""
+
+import os
+import subprocess
+import sys
+import textwrap
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import psycopg
+from sqlalchemy import Connection, Engine, event, text
+
+from resumes import analyzer
+from resumes.store import (
+    Store,
+    account_checking,
+    accounts,
+    asking,
+    checking,
+    creating,
+    importers,
+    keys,
+    ledger,
+    listing,
+    plans,
+    search_filler,
+)
+from resumes.store.account_export import iter_lines
+from resumes.store.account_file import Header, Kind, Row, Writer
+from resumes.store.accounts import AccountInfo
+from resumes.store.addresses import SqliteAddress, parse_address
+from resumes.store.checking import Defect, Flaw
+from resumes.store.creating import Created, NewResume
+from resumes.store.importers import Finding, Importer, State
+from resumes.store.ledger import FileOutcome, FileRow, FileVerdict, Verdict
+from resumes.store.locks import FileLock
+from resumes.store.moving.proving import TableDigest, digest_tables
+from resumes.store.moving.tables import READERS
+from resumes.store.plans import PlanChange
+from resumes.store.postgresql.driver import postgres_engine
+from resumes.store.postgresql.lanes import WRITERS
+from resumes.store.requests import Action
+from resumes.store.schema import metadata
+from resumes.store.sqlite.database import SqliteDatabase, sqlite_engine
+from tests.support.resumes import a_claim, a_document, a_resume
+
+MakeAccount = Callable[..., AccountInfo]
+"""What the fixture `an_account` is."""
+
+NOW = "2027-01-15T08:00:00.000Z"
+
+
+# Resumes
+
+
+def made_ids(outcomes: Sequence[creating.Outcome]) -> list[str]:
+    """The ids of the resumes that were made."""
+    return [one.id for one in outcomes if isinstance(one, Created)]
+
+
+def add_resumes(store: Store, account: AccountInfo, count: int) -> list[str]:
+    """The ids of so many new resumes, `Ada 0` and so on."""
+    new = [a_resume(f"Ada {number}") for number in range(count)]
+    return made_ids(creating.create(store, account.id, new))
+
+
+def import_resumes(store: Store, account: AccountInfo, count: int) -> list[str]:
+    """The ids of so many resumes that an importer brought in from one file."""
+    new = [a_resume(f"Ada {number}", item=number, with_digest=True) for number in range(count)]
+    return made_ids(creating.create(store, account.id, new, claim=a_claim()))
+
+
+def a_person(
+    name: str | None = None, *, title: str | None = None, email: str | None = None
+) -> NewResume:
+    """A resume that is searched by these alone."""
+    header = {"name": name, "email": email}
+    return NewResume(analyzer.parse(a_document(title=title, header=header)))
+
+
+def add_people(store: Store, account: AccountInfo, *names: str) -> list[str]:
+    """The ids of new resumes that are searched by these names alone."""
+    return made_ids(creating.create(store, account.id, [a_person(name) for name in names]))
+
+
+def listed_ids(store: Store, account: AccountInfo) -> list[str]:
+    """The ids of the account's first hundred resumes, in order."""
+    return [entry.id for entry in listing.list_page(store, account.id, limit=100).entries]
+
+
+def ids_of(store: Store, account_name: str) -> list[str]:
+    """The ids of the first hundred resumes of the account of this name, in order."""
+    return listed_ids(store, accounts.get_account(store, account_name))
+
+
+def indexed_pieces(store: Store) -> list[str]:
+    """The pieces that the search index holds for any resume, as it holds them."""
+    if store.path is None:
+        with store.read() as connection:
+            pieces = text("SELECT DISTINCT unnest(pieces)::text FROM search_pieces")
+            return list(connection.execute(pieces).scalars())
+    with sqlite_engine(store.path, transactions=False).connect() as connection:
+        connection.exec_driver_sql(
+            "CREATE VIRTUAL TABLE temp.pieces USING fts5vocab('main', 'search_pieces', 'instance')"
+        )
+        rows = connection.exec_driver_sql("SELECT DISTINCT term FROM temp.pieces ORDER BY term")
+        return list(rows.scalars())
+
+
+# What importers bring, and what they are
+
+
+def a_file(
+    store: Store,
+    account: AccountInfo,
+    claim_id: str = "1" * 24,
+    outcome: FileOutcome = FileOutcome.FAILED,
+    *,
+    reason: str | None = "invalid_json",
+    root: str | None = "/srv/inbox",
+    items: str | None = None,
+) -> FileRow:
+    """A file of the ledger that came to this outcome."""
+    claim = a_claim(claim_id, root=root, items=items)
+    ledger.record(store, FileVerdict(account.id, claim, Verdict(outcome, reason, "why")))
+    return ledger.get_file(store, claim_id)
+
+
+def an_importer(
+    importer_id: str = "1" * 24,
+    *,
+    root: str = "/srv/inbox",
+    state: State = State.OK,
+    findings: tuple[Finding, ...] = (),
+    waiting: int | None = 3,
+) -> Importer:
+    """What an importer says of itself."""
+    return Importer(
+        id=importer_id,
+        host="host",
+        pid=4_711,
+        root=root,
+        state=state,
+        findings=findings,
+        waiting=waiting,
+        started_at=NOW,
+    )
+
+
+# Accounts as files
+
+HEADER = Header("ana", "pro", NOW, "2027-01-15T09:00:00.000Z", 16, 1)
+TITLE = 'a","document":{"b'
+DOCUMENT = (
+    b'{ "z": 1e2,"header":{},"sections":{},"document":{"a":"\xc3\xa9"},'
+    b'"title":"a\\",\\"document\\":{\\"b","isImported":true }'
+)
+
+
+def exported(store: Store, name: str = "ana", *, with_keys: bool = False) -> bytes:
+    """The file that an account is exported to."""
+    account = accounts.get_account(store, name)
+    return b"".join(iter_lines(store, account, with_keys=with_keys))
+
+
+def a_row(resume_id: str = "0" * 23 + "1", *, document: bytes = DOCUMENT, **values: Any) -> Row:
+    """A resume whose title looks like the place where documents begin."""
+    row = {
+        "id": resume_id, "title": TITLE, "name": None, "filename": "a.pdf",
+        "created_at": NOW, "updated_at": NOW,
+    }  # fmt: skip
+    return Row(Kind.RESUME, row | values, document)
+
+
+def an_export(*rows: Row, header: Header = HEADER) -> bytes:
+    """A file with these rows."""
+    writer = Writer()
+    return b"".join([writer.header(header), *map(writer.row, rows), writer.end()])
+
+
+# Whole stores
+
+NAMES = ("Zoë Ünal", "李娜", "Ada \N{GRINNING FACE}", "o'Neil \\N \t x", 'quo"te')
+
+
+def fill_store(store: Store, *, resumes: int = 10, names: tuple[str, ...] = NAMES) -> None:
+    """Two accounts with so many resumes each, and every other table has rows, too."""
+    plans.set_plan_limits(store, PlanChange("business", None))
+    accounts.create_account(store, "gone")
+    accounts.delete_account(store, "gone")
+    for account_name in ("ana", "bob"):
+        account = accounts.create_account(store, account_name, plan="business")
+        keys.create_key(store, account_name)
+        batch = [
+            a_resume(
+                f"{names[number % len(names)]} {number}",
+                item=number,
+                with_digest=True,
+                idempotency=f"key-{number}",
+            )
+            for number in range(resumes)
+        ]
+        claim = a_claim(account.id[:12].ljust(24, "a"))
+        first, *_ = creating.create(store, account.id, batch, claim=claim)
+        assert isinstance(first, Created)
+        listing.delete_resume(store, account.id, first.id)
+        failed = a_file(store, account, account.id[:12].ljust(24, "b"), FileOutcome.FAILED)
+        asking.ask(store, [failed], Action.RETRY)
+    importers.announce(store, an_importer())
+    search_filler.fill(store)
+
+
+def held_by(store: Store) -> list[TableDigest]:
+    """What each table of the store holds."""
+    with store.read() as connection:
+        return digest_tables(connection, lambda table, rows: None)
+
+
+def count_rows(store: Store, table: str) -> int:
+    """How many rows the table has."""
+    with store.read() as connection:
+        return int(connection.execute(text(f"SELECT count(*) FROM {table}")).scalar_one())
+
+
+def count_all(store: Store) -> dict[str, int]:
+    """How many rows each table has that is moved with a store."""
+    return {table: count_rows(store, table) for table in READERS}
+
+
+def names_in(folder: Path) -> list[str]:
+    """What the folder holds, by name."""
+    return sorted(path.name for path in folder.iterdir())
+
+
+# Damage
+
+
+def damage(store: Store, *statements: str, **values: Any) -> None:
+    """The statements are run by the engine itself, which is told to let foreign keys pass."""
+    address = parse_address(store.url)
+    if isinstance(address, SqliteAddress):
+        engine = sqlite_engine(address.path, transactions=False)
+        freely = "PRAGMA foreign_keys=OFF"
+    else:
+        engine = postgres_engine(address, patience_s=10)
+        freely = "SET session_replication_role = replica"
+    with engine.connect() as connection:
+        connection.exec_driver_sql(freely)
+        for statement in statements:
+            assert connection.execute(text(statement), values).rowcount > 0, statement
+    engine.dispose()
+
+
+def find_flaws(store: Store) -> list[Flaw]:
+    """All that is wrong with the store and its accounts."""
+    return [
+        *checking.iter_damage(store),
+        *(one for checked in account_checking.iter_accounts(store) for one in checked.flaws),
+    ]
+
+
+def the_one(store: Store) -> tuple[Defect, str | None, int]:
+    """What the one flaw is, whose, and how often; there is no other."""
+    (flaw,) = find_flaws(store)
+    return flaw.defect, flaw.account, flaw.count
+
+
+# Writes
+
+
+@dataclass(frozen=True)
+class Of:
+    """A request of an account."""
+
+    account_id: str
+    number: int = 0
+
+
+class Seen:
+    """A write that notes its batches, and in which thread they were applied."""
+
+    def __init__(self) -> None:
+        self.batches: list[list[Any]] = []
+        self.threads: list[str] = []
+
+    def __call__(self, _: Connection, requests: Sequence[Any]) -> Sequence[Any]:
+        self.batches.append(list(requests))
+        self.threads.append(threading.current_thread().name)
+        return requests
+
+    @property
+    def sizes(self) -> list[int]:
+        """How large each batch was."""
+        return [len(batch) for batch in self.batches]
+
+
+def execute(store: Store, statement: str) -> None:
+    """The statement is run where the store writes, and committed."""
+
+    def run(connection: Connection, requests: Sequence[str]) -> list[None]:
+        for request in requests:
+            connection.execute(text(request))
+        return [None] * len(requests)
+
+    store.write(run, statement)
+
+
+def lose_table(store: Store, name: str) -> None:
+    """The store has no table of this name any more."""
+    execute(store, f"ALTER TABLE {name} RENAME TO elsewhere")
+
+
+def rename(connection: Connection, requests: Sequence[str]) -> list[str]:
+    """A write whose requests `bad` fail on data, as a constraint would."""
+    for request in requests:
+        if request == "bad":
+            connection.execute(text("INSERT INTO plans (name) VALUES ('free')"))
+        connection.execute(text("UPDATE plans SET max_resumes = max_resumes + 1"))
+    return [request.upper() for request in requests]
+
+
+def hold_lane(store: Store) -> tuple[threading.Event, threading.Thread]:
+    """All that writes is busy until the event is set."""
+    writers = 1 if store.path else WRITERS
+    entered, go_on = threading.Barrier(writers + 1), threading.Event()
+
+    def wait(_: Connection, requests: Sequence[str]) -> list[None]:
+        entered.wait(60)
+        go_on.wait(60)
+        return [None] * len(requests)
+
+    thread = threading.Thread(target=lambda: store.write_all(wait, ["hold"] * writers))
+    thread.start()
+    entered.wait(60)
+    return go_on, thread
+
+
+@contextmanager
+def at_commit(action: Callable[[], object], what: str = "commit") -> Iterator[None]:
+    """The action is called when a transaction is about to be committed, or to be rolled back for
+    "rollback", in the thread that does so."""
+
+    def before(_: Connection) -> None:
+        action()
+
+    event.listen(Engine, what, before)
+    try:
+        yield
+    finally:
+        event.remove(Engine, what, before)
+
+
+class Busy:
+    """What others hold while they write to all of the store: nobody else writes meanwhile."""
+
+    def __init__(self, store: Store) -> None:
+        self._path = store.path
+        self._url = store.url
+        self._file: FileLock | None = None
+        self._connection: psycopg.Connection[object] | None = None
+
+    def acquire(self) -> None:
+        """It is held until it is released."""
+        if self._path is not None:
+            self._file = FileLock(self._path.with_name(f"{self._path.name}.lane"))
+            assert self._file.acquire(wait_s=5)
+        else:
+            self._connection = psycopg.connect(self._url)
+            tables = ", ".join(metadata.tables)
+            self._connection.execute(f"LOCK TABLE {tables} IN EXCLUSIVE MODE".encode())
+
+    def release(self) -> None:
+        """Others write again. Safe to call twice."""
+        for held in (self._file, self._connection):
+            if held is not None:
+                held.close()
+        self._file = self._connection = None
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """It is held during the block."""
+        self.acquire()
+        try:
+            yield
+        finally:
+            self.release()
+
+
+def free_maximum(store: Store) -> int:
+    """How many resumes the plan `free` allows."""
+    return plans.get_plan(store, "free").max_resumes or 0
+
+
+def sqlite_of(store: Store) -> SqliteDatabase:
+    """The file below the store, for tests of what only a file has."""
+    assert isinstance(store.database, SqliteDatabase)
+    return store.database
+
+
+def path_of(store: Store) -> Path:
+    """The file of a store that is one."""
+    assert store.path is not None
+    return store.path
+
+
+def run_python(code: str, *arguments: str) -> "subprocess.CompletedProcess[str]":
+    """The code, run to its end in a process of its own, from the root of the checkout."""
+    root = Path(__file__).parents[3]
+    return subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(code), *arguments],
+        env={**os.environ, "PYTHONPATH": str(root)},
+        cwd=root,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )

@@ -1,0 +1,97 @@
+"""A store that is away for a while, or takes its time: a real one, with a hand on its door."""
+
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, Final
+
+from sqlalchemy import Connection
+
+from resumes.errors import StoreUnavailable
+from resumes.store.engine import WRITE_DEADLINE_S, Store
+from tests.support.terminal.driving import LIMIT_S
+
+AWAY: Final = "The store is not there"
+
+
+class Hold:
+    """Where calls wait until `go` is set. `begun`: one waits; `ended`: one that waited is over."""
+
+    def __init__(self, after: int) -> None:
+        self.left = after
+        self.begun = threading.Event()
+        self.go = threading.Event()
+        self.ended = threading.Event()
+
+    @contextmanager
+    def __call__(self) -> Iterator[None]:
+        self.begun.set()
+        assert self.go.wait(LIMIT_S)
+        try:
+            yield
+        finally:
+            self.ended.set()
+
+
+class UnsteadyStore(Store):
+    """The store as the app sees it; tests keep the one that it was made of, which is always there."""
+
+    def __init__(self, store: Store) -> None:
+        super().__init__(store.database, clock=store.clock)
+        self._refusals: dict[str, str] = {}
+        self._holds: dict[str, Hold] = {}
+
+    def go_away(self, message: str = AWAY, *, only: str = "") -> None:
+        """From now on nothing can be read or written; or `only` "read", or "write"."""
+        self._refusals = dict.fromkeys([only] if only else ["read", "write"], message)
+
+    def come_back(self) -> None:
+        """All is as it was."""
+        self._refusals = {}
+
+    def hold(self, kind: str, *, after: int = 0) -> Hold:
+        """Whoever wants to "read", or to "write", waits from now on; so many go on before."""
+        self._holds[kind] = hold = Hold(after)
+        return hold
+
+    def hold_no_more(self) -> None:
+        """Those who come now go on at once; those who wait do so still."""
+        self._holds = {}
+
+    @contextmanager
+    def held_reads(self) -> Iterator[Hold]:
+        """Reads wait until the hold is let go, or the block ends."""
+        hold = self.hold("read")
+        try:
+            yield hold
+        finally:
+            self.hold_no_more()
+            hold.go.set()
+
+    @contextmanager
+    def _admission(self, kind: str) -> Iterator[None]:
+        if kind in self._refusals:
+            raise StoreUnavailable(self._refusals[kind])
+        hold = self._holds.get(kind)
+        if hold is None or hold.left:
+            if hold is not None:
+                hold.left -= 1
+            yield
+            return
+        with hold():
+            yield
+
+    @contextmanager
+    def read(self) -> Iterator[Connection]:
+        with self._admission("read"), super().read() as connection:
+            yield connection
+
+    def write(
+        self,
+        apply: Callable[[Connection, Sequence[Any]], Sequence[Any]],
+        request: Any,
+        *,
+        deadline_s: float = WRITE_DEADLINE_S,
+    ) -> Any:
+        with self._admission("write"):
+            return super().write(apply, request, deadline_s=deadline_s)

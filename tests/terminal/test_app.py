@@ -1,0 +1,366 @@
+"""The app: its screens, the keys that work everywhere, the palette, messages, and its end."""
+
+import contextlib
+import gc
+
+import pytest
+from textual import events
+from textual.command import CommandInput, CommandPalette
+from textual.pilot import Pilot
+
+from resumes.errors import ErrorCode, NotFound, OutcomeUnknown
+from resumes.store import keys
+from resumes.store.engine import Store
+from tests.support.terminal.builders import HOSTILE, a_document, an_account, stored
+from tests.support.terminal.driving import (
+    LARGE,
+    SMALL,
+    lines,
+    presses,
+    running,
+    sends,
+    shows,
+    shows_no,
+    tells,
+    toasts,
+    until,
+)
+from tui.actions import ACTIONS, Place
+from tui.app import ResumesApp
+from tui.notices import NOTICES, failure
+from tui.opening import find_owner, prepare
+from tui.palette import MOST_TYPED, is_offered
+from tui.session import Session
+from tui.widgets.key_line import KeyLine
+
+pytestmark = pytest.mark.anyio
+
+
+async def test_escape_goes_back_to_the_screen_of_before(store: Store) -> None:
+    async with running(store, screen="accounts") as pilot:
+        await shows(pilot.app, "ana")
+        await presses(pilot, "enter")
+        await shows(pilot.app, "holds no")
+        await presses(pilot, "escape")
+        await shows(pilot.app, "1 account")
+
+
+async def test_escape_never_quits_and_q_does(store: Store) -> None:
+    async with running(store) as pilot:
+        await presses(pilot, "escape", "escape")
+        assert pilot.app.is_running
+        await until(lambda: toasts(pilot.app) == ["This is the first screen. q quits."])
+
+        await presses(pilot, "q")
+        await until(lambda: pilot.app.return_code == 0)
+
+
+async def test_a_key_that_does_nothing_says_why(store: Store) -> None:
+    async with running(store) as pilot:
+        await presses(pilot, "Z")
+        await until(lambda: toasts(pilot.app) == ["This key does nothing. ? shows all keys."])
+
+        await presses(pilot, "l")
+        await until(
+            lambda: (
+                toasts(pilot.app)
+                == ["l does nothing here. It works in: imports, an imported file."]
+            )
+        )
+
+
+async def test_the_question_mark_shows_all_keys(store: Store) -> None:
+    async with running(store) as pilot:
+        await presses(pilot, "question_mark")
+        await shows(pilot.app, "Keys that work here", "Find resumes by words")
+
+        await presses(pilot, "escape")
+        await shows_no(pilot.app, "Keys that work here")
+
+
+async def test_a_crash_ends_with_a_code_and_without_values(store: Store) -> None:
+    app = ResumesApp(lambda: Session(store))
+
+    def crash() -> None:
+        values = "".join(["pri", "vate"])
+        raise RuntimeError(f"\x1b]52;c;AAAA\x07 {len(values)}")
+
+    told: list[object] = []
+    app.panic = told.append  # type: ignore[method-assign,assignment]  # heard, not shown
+    with contextlib.suppress(RuntimeError):
+        async with app.run_test():
+            app.call_later(crash)
+            await until(lambda: told)
+
+    report = str(told[0])
+    assert app.return_code == 1
+    assert "RuntimeError" in report
+    assert "\x1b" not in report
+    assert "private" not in report
+
+
+async def test_digits_lead_to_the_screens(store: Store) -> None:
+    async with running(store, screen="keys") as pilot:
+        await shows(pilot.app, "There are no keys here yet.")
+        for key, text in (
+            ("1", "ana · no resumes"),
+            ("2", "failed first"),
+            ("3", "1 account"),
+            ("4", "3 plans"),
+            ("5", "0 keys"),
+            ("6", "Health · "),
+        ):
+            await presses(pilot, key)
+            await shows(
+                pilot.app, text,
+                "1 Resumes", "2 Imports", "3 Accounts", "4 Plans", "5 Keys", "6 Health",
+            )  # fmt: skip
+
+
+async def test_a_list_is_shown_over_whatever_was_open_there(store: Store) -> None:
+    stored(store, a_document(title="Mine"))
+    async with running(store) as pilot:
+        await shows(pilot.app, "Mine")
+        await presses(pilot, "enter")
+        await shows(pilot.app, "ana · Mine")
+        await presses(pilot, "3")
+        await shows(pilot.app, "1 account")
+        await presses(pilot, "enter")
+        await shows(pilot.app, "ana · 1 of 1")
+
+
+async def test_a_message_takes_the_place_of_the_one_before(store: Store) -> None:
+    async with running(store) as pilot:
+        await shows(pilot.app, "ana · no resumes")
+        for key in ("d", "x", "y"):
+            await presses(pilot, key)
+        await tells(pilot.app, "There is no resume here to copy.")
+
+
+# From the command line to a session.
+
+
+def test_an_unknown_account_is_refused(store: Store) -> None:
+    with pytest.raises(NotFound, match="nobody"):
+        prepare(store, account="nobody")
+
+
+@pytest.mark.parametrize("resume_id", ["0" * 24, "\x1b]52;c;AAAA\x07"])
+def test_and_an_unknown_resume(store: Store, resume_id: str) -> None:
+    with pytest.raises(NotFound, match="any account"):
+        prepare(store, open_id=resume_id)
+
+
+def test_a_resume_is_found_in_whichever_account_holds_it(store: Store) -> None:
+    an_account(store, "zoe")
+    (resume_id,) = stored(store, a_document(), account="zoe")
+
+    assert find_owner(store, resume_id, None) == "zoe"
+    with pytest.raises(NotFound, match='account "ana"'):
+        find_owner(store, resume_id, "ana")
+    assert prepare(store, open_id=resume_id).account == "zoe"
+
+
+def test_an_account_is_that_of_every_screen(store: Store) -> None:
+    session = prepare(store, account="ana", read_only=True)
+
+    assert (session.account, session.keys_account, session.imports_account) == ("ana",) * 3
+    assert session.read_only
+
+
+# Errors.
+
+
+def test_every_error_code_has_a_notice() -> None:
+    assert set(NOTICES) == set(ErrorCode)
+
+
+@pytest.mark.parametrize("code", ErrorCode)
+def test_a_notice_says_what_to_do(code: ErrorCode) -> None:
+    assert NOTICES[code].remedy.endswith(".")
+
+
+def test_an_unknown_outcome_does_not_talk_of_idempotency_keys() -> None:
+    assert "Idempotency" not in failure(OutcomeUnknown()).content.plain
+
+
+# The palette: what can be done here, by name, and nothing else.
+
+
+TALL = (100, 60)
+
+
+async def opened(pilot: Pilot[int], key: str = "colon") -> None:
+    await presses(pilot, key)
+    await until(lambda: isinstance(pilot.app.screen, CommandPalette))
+    await shows(pilot.app, "Show all keys")
+
+
+@pytest.mark.parametrize("key", ["colon", "ctrl+p"])
+async def test_it_offers_what_works_here_and_the_screens(store: Store, key: str) -> None:
+    keys.create_key(store, "ana", name="website")
+    async with running(store, screen="keys", size=TALL) as pilot:
+        await shows(pilot.app, "website")
+
+        await opened(pilot, key)
+
+        here = [one for one in ACTIONS if one.place is Place.KEYS]
+        await shows(pilot.app, *(one.sentence.rstrip(".") for one in here), "Show Health  (6)")
+        screen = "\n".join(lines(pilot.app))
+        assert "Find resumes by words" not in screen
+        assert "One row down" not in screen
+
+
+async def test_the_name_of_a_screen_goes_there(store: Store) -> None:
+    async with running(store, screen="keys", size=TALL) as pilot:
+        await shows(pilot.app, "There are no keys here yet.")
+        await opened(pilot)
+        await presses(pilot, *"accounts")
+        await until(lambda: "Show Health" not in "\n".join(lines(pilot.app)))
+        await presses(pilot, "enter")
+        await shows(pilot.app, "1 account")
+
+        await opened(pilot)
+        await presses(pilot, *"keys")
+        await until(lambda: "Show Health" not in "\n".join(lines(pilot.app)))
+        await presses(pilot, "enter")
+        await shows(pilot.app, "all accounts")
+
+
+async def test_what_is_chosen_is_done(store: Store) -> None:
+    async with running(store, screen="keys", size=TALL) as pilot:
+        await shows(pilot.app, "There are no keys here yet.")
+        await opened(pilot)
+        await presses(pilot, *"make a key")
+        await until(lambda: "Show all keys" not in "\n".join(lines(pilot.app)))
+        await presses(pilot, "enter")
+        await shows(pilot.app, "What is it for?")
+
+
+async def test_read_only_it_offers_nothing_that_changes_something(store: Store) -> None:
+    keys.create_key(store, "ana", name="website")
+    async with running(store, screen="keys", size=TALL, read_only=True) as pilot:
+        await shows(pilot.app, "website")
+        await opened(pilot)
+
+        screen = "\n".join(lines(pilot.app))
+        for action in ACTIONS:
+            if action.changes:
+                assert action.sentence.rstrip(".") not in screen
+        await presses(pilot, *"make a key")
+        await shows(pilot.app, "No matches found")
+        await presses(pilot, "enter", "escape")
+        await shows(pilot.app, "all accounts")
+
+
+@pytest.mark.parametrize("pasted", [HOSTILE, "x" * 20_000, "[/b][@click=app.quit]", "\x1b[2J"])
+async def test_what_is_pasted_into_it_does_nothing(store: Store, pasted: str) -> None:
+    async with running(store, screen="keys", size=TALL) as pilot:
+        await shows(pilot.app, "There are no keys here yet.")
+        await opened(pilot)
+        line = pilot.app.screen.query_one(CommandInput)
+
+        line.post_message(events.Paste(pasted))
+        await presses(pilot, "end", "z", "z")
+
+        await until(lambda: line.value.endswith("zz"))
+        assert line.value.isascii()
+        assert line.value.isprintable()
+        assert len(line.value) <= MOST_TYPED
+        await shows(pilot.app, "No matches found")
+        await presses(pilot, "escape")
+        await shows(pilot.app, "all accounts")
+
+
+def test_moving_about_is_not_offered() -> None:
+    offered = {action.id for action in ACTIONS if is_offered(action)}
+
+    assert {"list.open", "keys.create", "everywhere.help"} <= offered
+    assert offered.isdisjoint({"list.down", "text.up", "everywhere.palette", "everywhere.back"})
+
+
+# Keys that arrive together act one after the other.
+
+
+@pytest.mark.parametrize("keys", ["/love", "/dad", "/quick"])
+async def test_what_follows_a_slash_is_the_filter(store: Store, keys: str) -> None:
+    stored(store, a_document(title="Mine"))
+    async with running(store) as pilot:
+        await shows(pilot.app, "Mine")
+        for key in keys:
+            pilot.app.simulate_key({"/": "slash"}.get(key, key))
+
+        await shows(pilot.app, f'ana · "{keys[1:]}"')
+        await shows_no(pilot.app, "deleted in")
+
+
+async def test_a_held_key_moves_as_often_as_it_came(store: Store) -> None:
+    stored(store, *(a_document(title=f"Number {n}") for n in range(60)))
+    async with running(store) as pilot:
+        await shows(pilot.app, "ana · 1 of 60")
+        for _ in range(50):
+            pilot.app.simulate_key("down")
+
+        await shows(pilot.app, "ana · 51 of 60")
+
+
+async def test_a_way_out_does_not_wait_for_the_keys_before_it(store: Store) -> None:
+    async with running(store) as pilot:
+        await shows(pilot.app, "ana holds no resumes yet")
+        for key in ["question_mark"] + ["0"] * 500:
+            pilot.app.simulate_key(key)
+        pilot.app.simulate_key("ctrl+c")
+
+        await until(lambda: pilot.app.return_code == 0)
+
+
+async def test_what_is_typed_into_a_dialog_that_opens_reaches_it(store: Store) -> None:
+    async with running(store, screen="accounts") as pilot:
+        await shows(pilot.app, "1 account")
+        sends(pilot.app, "nzoe")
+        await shows(pilot.app, "Name          zoe")
+
+
+# The line of keys.
+
+
+async def test_it_names_the_keys_of_the_screen_and_then_those_of_all(store: Store) -> None:
+    async with running(store, size=LARGE) as pilot:
+        await shows(pilot.app, "/ Filter")
+        assert lines(pilot.app)[-1].endswith("? Help  q Quit")
+
+
+@pytest.mark.parametrize("width", [20, 40, 60])
+async def test_in_a_narrow_terminal_help_and_quit_stay(store: Store, width: int) -> None:
+    async with running(store, size=(width, 24)) as pilot:
+        await shows(pilot.app, "? Help")
+        assert len(lines(pilot.app)[-1]) <= width
+
+
+async def test_a_click_does_what_the_key_does(store: Store) -> None:
+    async with running(store, size=SMALL) as pilot:
+        await shows(pilot.app, "? Help")
+        at = lines(pilot.app)[-1].index("? Help")
+        await pilot.click(KeyLine, offset=(at + 2, 0))
+        await presses(pilot, "escape")
+        at = lines(pilot.app)[-1].index("/ Filter")
+        await pilot.click(KeyLine, offset=(at + 1, 0))
+        await shows(pilot.app, "To the list")
+
+
+async def test_changing_keys_leaves_nothing_behind(store: Store) -> None:
+    def count() -> int:
+        gc.collect()
+        return len(gc.get_objects())
+
+    async def turn(times: int) -> None:
+        for _ in range(times):
+            await presses(pilot, "slash", "escape")
+            await pilot.pause()
+
+    async with running(store) as pilot:
+        await shows(pilot.app, "/ Filter")
+        await turn(5)
+        before = count()
+        await turn(20)
+        assert count() - before < 2_000

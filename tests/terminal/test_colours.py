@@ -1,0 +1,345 @@
+"""How the screens are drawn in every look: the same text, legible, and nothing said by colour alone."""
+
+import asyncio
+import re
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+import pytest
+from rich.style import Style
+
+from resumes.settings import Theme
+from resumes.store.engine import Store
+from tests.support.terminal import scenes
+from tests.support.terminal.console import Terminal, terminal
+from tests.support.terminal.driving import SMALL, until
+from tests.support.terminal.outages import UnsteadyStore
+from tests.support.terminal.scenes import an_app, standing_still
+from tests.support.terminal.snapshot import (
+    Cell,
+    a_snapshot,
+    cells_of,
+    seen,
+    still,
+    style_at,
+    styles_in,
+    text_of,
+)
+from tui.looks import DARK, THEMES, look, next_theme
+from tui.modes import MODES
+from tui.screens.list_screen import ListScreen
+
+NO_COLOUR: Final = "no-colour"
+LOOKS: Final = (*(theme.value for theme in Theme), NO_COLOUR)
+
+
+OURS: Final = (Theme.DARK.value, Theme.LIGHT.value)
+"""The looks whose colours are ours, and so whether they can be told apart is too."""
+
+
+TERMINALS: Final = (Theme.TERMINAL.value, Theme.TERMINAL_LIGHT.value)
+
+
+EACH_LOOK: Final = [
+    pytest.param(look, marks=() if look in (LOOKS[0], NO_COLOUR) else pytest.mark.slow)
+    for look in LOOKS
+]
+"""For most runs, that with the most colours and that with none."""
+
+
+GONE: Final = "gone"
+BODY: Final = 4.5
+
+
+QUIET: Final = 3.0
+"""The least contrast of what is read, and of what is dim because it matters less."""
+
+
+Screen = Sequence[Sequence[Cell]]
+
+
+Drawn = Mapping[str, Mapping[str, Screen]]
+"""By look and then by screen: every cell."""
+
+
+class _Drawn(dict[str, Mapping[str, Screen]]):
+    """Draws a look when it is first asked for."""
+
+    def __init__(self, folders: pytest.TempPathFactory) -> None:
+        super().__init__()
+        self._folders = folders
+
+    def __missing__(self, look: str) -> Mapping[str, Screen]:
+        self[look] = _drawn_in(look, self._folders)
+        return self[look]
+
+
+@pytest.fixture(scope="module")
+def drawn(tmp_path_factory: pytest.TempPathFactory) -> Drawn:
+    """All screens in all looks, with data, and one whose store is gone."""
+    return _Drawn(tmp_path_factory)
+
+
+def _drawn_in(look: str, folders: pytest.TempPathFactory) -> Mapping[str, Screen]:
+    with pytest.MonkeyPatch.context() as patches:
+        patches.chdir(folders.mktemp(look))
+        patches.delenv("NO_COLOR", raising=False)
+        theme = Theme.DARK if look == NO_COLOUR else Theme(look)
+        if look == NO_COLOUR:
+            patches.setenv("NO_COLOR", "1")
+        with standing_still(patches) as (store, clock):
+            scenes.fill_data(store, clock)
+            return asyncio.run(_draw_all(store, theme))
+
+
+async def _draw_all(store: Store, theme: Theme) -> Mapping[str, Screen]:
+    unsteady = UnsteadyStore(store)
+    app = an_app(unsteady, theme=theme)
+    found = {}
+    async with app.run_test(size=SMALL, notifications=True) as pilot:
+        await until(lambda: isinstance(app.screen, ListScreen))
+        for mode in MODES:
+            await pilot.press(mode.key)
+            await still(app)
+            found[mode.name] = cells_of(app)
+        unsteady.go_away()
+        await pilot.press("r")
+        await until(lambda: "Trying again" in "".join(seen(app)))
+        found[GONE] = cells_of(app)
+    return found
+
+
+@pytest.mark.parametrize("look", EACH_LOOK)
+def test_styles(drawn: Drawn, look: str) -> None:
+    names: dict[Style, str] = {}
+    with a_snapshot(f"styles-{look}") as snapshot:
+        for mode in MODES:
+            snapshot.compare(mode.name, styles_in(drawn[look][mode.name], names))
+        snapshot.compare("styles", [f"{name}: {style}" for style, name in names.items()])
+
+
+@pytest.mark.parametrize("look", EACH_LOOK[1:])
+def test_the_text_is_the_same_in_every_look(drawn: Drawn, look: str) -> None:
+    def read(lines: Screen) -> list[str]:
+        # Each look has a store of its own, with keys of its own.
+        return [re.sub("enh_live_...|key_[0-9a-f]{12}", "key", text_of(line)) for line in lines]
+
+    for mode in MODES:
+        assert read(drawn[look][mode.name]) == read(drawn[LOOKS[0]][mode.name])
+
+
+@pytest.mark.parametrize("look", EACH_LOOK)
+@pytest.mark.parametrize("screen", [mode.name for mode in MODES])
+def test_the_row_with_the_cursor_stands_out(drawn: Drawn, look: str, screen: str) -> None:
+    lines = drawn[look][screen]
+    first = next(at for at, line in enumerate(lines) if is_heading(line)) + 1
+    row, below = lines[first][1:70], lines[first + 1][1:70]
+
+    for cell, other in zip(row, below, strict=True):
+        assert ground(cell.style) != ground(other.style)
+
+
+@pytest.mark.parametrize("look", EACH_LOOK)
+@pytest.mark.parametrize("mode", MODES, ids=lambda mode: mode.name)
+def test_the_current_screen_stands_out_among_their_names(
+    drawn: Drawn, look: str, mode: object
+) -> None:
+    for other in MODES:
+        style = style_at(drawn[look][other.name], f" {other.key} {other.title} ")
+        rest = {
+            str(style_at(drawn[look][other.name], f" {one.key} {one.title} "))
+            for one in MODES
+            if one is not other
+        }
+        assert len(rest) == 1
+        assert str(style) not in rest
+        assert style.reverse
+        assert style.bold
+
+
+@pytest.mark.parametrize("look", EACH_LOOK)
+def test_every_state_has_a_sign_that_is_no_colour(drawn: Drawn, look: str) -> None:
+    screens = drawn[look]
+
+    assert words_with_signs(screens["imports"], 1) == {
+        ("↻", "failed"),
+        ("✗", "failed"),
+        ("‖", "held"),
+        ("=", "duplicate"),
+        ("✓", "done"),
+    }
+    assert words_with_signs(screens["keys"], 16) == {
+        ("✓", "active"),
+        ("~", "until"),
+        ("✗", "revoked"),
+        ("!", "never"),
+    }
+    # The arrow is before what to do.
+    assert {sign for sign, _ in words_with_signs(screens["health"], 1)} == {"!", "✓", "→"}
+    texts = [text_of(line) for line in screens["accounts"]]
+    assert any("83 % !" in text for text in texts)
+    assert any("100 % !!" in text for text in texts)
+
+
+@pytest.mark.parametrize("look", EACH_LOOK)
+def test_an_error_stands_out_and_what_is_old_is_dim(drawn: Drawn, look: str) -> None:
+    lines = drawn[look][GONE]
+    texts = [text_of(line) for line in lines]
+    error = next(at for at, text in enumerate(texts) if text.startswith(" ! "))
+
+    assert "r tries again. Trying again in" in texts[error]
+    if look != NO_COLOUR:
+        assert lines[error][1].style != lines[error - 1][1].style
+    before = drawn[look][MODES[-1].name]
+    for text in ("settings", "SQLite"):
+        assert style_at(lines, text) != style_at(before, text)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("look", OURS)
+def test_what_is_read_has_contrast(drawn: Drawn, look: str) -> None:
+    too_little = {
+        f"{screen}: {cell.style} has {cell.contrast:.2f}, as in {text_of(line[at : at + 30])}"
+        for screen, lines in drawn[look].items()
+        if screen != GONE
+        for number, line in enumerate(lines)
+        for at, cell in enumerate(line)
+        if cell.is_read
+        and cell.contrast < (QUIET if drawn[TERMINALS[0]][screen][number][at].style.dim else BODY)
+    }
+
+    assert not too_little, "\n".join(sorted(too_little))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("look", OURS)
+def test_what_is_old_can_still_be_read(drawn: Drawn, look: str) -> None:
+    too_little = {
+        f"{cell.style} has {cell.contrast:.2f}, as in {text_of(line[at : at + 30])}"
+        for line in drawn[look][GONE]
+        for at, cell in enumerate(line)
+        if cell.is_read and cell.contrast < QUIET
+    }
+
+    assert not too_little, "\n".join(sorted(too_little))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("look", TERMINALS)
+def test_the_terminals_own_colours_are_its_sixteen(drawn: Drawn, look: str) -> None:
+    for lines in drawn[look].values():
+        for style in {cell.style for line in lines for cell in line}:
+            for colour in (style.color, style.bgcolor):
+                assert colour is None or colour.is_default or colour.number in range(16)
+
+
+def test_without_colours_there_are_none(drawn: Drawn) -> None:
+    for lines in drawn[NO_COLOUR].values():
+        for style in {cell.style for line in lines for cell in line}:
+            assert style.color is None or style.color.is_default
+            assert style.bgcolor is None or style.bgcolor.is_default
+
+
+TRUE_COLOUR: Final = (b"38;2;", b"48;2;")
+NUMBERED: Final = (b"38;5;", b"48;5;")
+
+
+@pytest.fixture
+def wired(store: Store, monkeypatch: pytest.MonkeyPatch) -> Store:
+    monkeypatch.setenv("COLORTERM", "truecolor")
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    return store
+
+
+def looked_at_all(screen: Terminal) -> bytes:
+    """Everything that was written while all screens were looked at."""
+    screen.reads_until(b"holds no resumes yet")
+    seen = {
+        b"2": b"failed first",
+        b"3": b"business",
+        b"4": b"PER MINUTE",
+        b"5": b"KEY",
+        b"6": b"SQLite",
+    }
+    for key, text in seen.items():
+        before = len(screen.wire)
+        screen.types(key)
+        screen.reads_until(text, after=before)
+    screen.types(b"q")
+    assert screen.ends() == 0
+    return screen.wire
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("look", TERMINALS)
+def test_the_terminals_own_colours_go_over_the_wire_as_such(
+    wired: Store, look: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("RESUMES_THEME", look)
+    with terminal(wired) as screen:
+        wire = looked_at_all(screen)
+
+    # The frame that is painted before the settings are read has our colours.
+    own = wire[wire.index(b"holds no resumes yet") :]
+    for sequence in (*TRUE_COLOUR, *NUMBERED):
+        assert sequence not in own
+    assert b"\x1b[" in own
+
+
+def test_under_no_color_no_colour_goes_over_the_wire(
+    wired: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("NO_COLOR", "1")
+    with terminal(wired) as screen:
+        wire = looked_at_all(screen)
+
+    assert not [code for code in colour_codes(wire) if code not in DEFAULTS]
+
+
+DEFAULTS: Final = {39, 49}
+"""The terminal's own fore- and background, which is what is left without colours."""
+
+
+def colour_codes(wire: bytes) -> set[int]:
+    """The parameters of all sequences for style (SGR) that are about colours."""
+    found = {
+        int(word)
+        for parameters in re.findall(rb"\x1b\[([0-9;]*)m", wire)
+        for word in parameters.split(b";")
+        if word
+    }
+    return {code for code in found if 30 <= code <= 49 or 90 <= code <= 107}
+
+
+def is_heading(line: Sequence[Cell]) -> bool:
+    """Whether it is the line above the first row."""
+    return text_of(line).split()[:1] in (["CREATED"], ["OUTCOME"], ["NAME"], ["KEY"], ["ABOUT"])
+
+
+def ground(style: Style) -> object:
+    """What a cell stands on, as one sees it: reversed it is the foreground."""
+    return ("reversed", style.color) if style.reverse else style.bgcolor
+
+
+def words_with_signs(lines: Screen, cells: int) -> set[tuple[str, str]]:
+    """Each sign in the rows, so many cells from the left, and the first word after it."""
+    found = set()
+    first = next(at for at, line in enumerate(lines) if is_heading(line)) + 1
+    for line in lines[first:]:
+        words = text_of(line)[cells:].split()
+        if len(words) > 1 and len(words[0]) == 1:
+            found.add((words[0], words[1]))
+    return found
+
+
+# One after the other.
+
+
+def test_one_look_follows_another_and_the_first_the_last() -> None:
+    seen = [DARK]
+    while (following := next_theme(seen[-1])) != DARK:
+        seen.append(following)
+
+    assert seen == list(THEMES.values())
+    assert next_theme("nord") == DARK
+    assert look("nord") == "nord"

@@ -1,0 +1,249 @@
+"""Health: what is wrong, the worst first, and what to do about it."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+from textual.pilot import Pilot
+
+from resumes.health.gauges import Gauges
+from resumes.settings import Settings
+from resumes.store import importers, keys
+from resumes.store.database import Size
+from resumes.store.engine import Store
+from resumes.store.importers import Finding, State
+from resumes.store.ledger import FileOutcome
+from tests.support.terminal.builders import HOSTILE, a_file, an_importer, stored_many
+from tests.support.terminal.driving import (
+    LARGE,
+    NEVER_S,
+    SMALL,
+    SOON_S,
+    copied,
+    lines,
+    presses,
+    running,
+    shows,
+    shows_no,
+    toasts,
+    until,
+)
+from tests.support.terminal.hostility import assert_harmless
+from tests.support.terminal.outages import UnsteadyStore
+from tui.screens.health.gauges import GAUGE_CELLS, gauge_lines
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    """A home with which all is well."""
+    tmp_path.chmod(0o700)
+    return tmp_path
+
+
+async def test_where_all_is_well_it_says_so(store: Store, home: Path) -> None:
+    stored_many(store, 3)
+    async with health(store, home) as pilot:
+        await shows(pilot.app, "Health · ✓ 13 well", "3 in 1 account", "0 live, 0 files waiting")
+        await shows(pilot.app, "✓  settings  can be used", "Nothing needs to be done.")
+
+
+async def test_the_worst_comes_first_and_its_remedy_is_read_below(store: Store, home: Path) -> None:
+    (home / "inbox" / "nobody").mkdir(parents=True)
+    a_file(store)
+    async with health(store, home) as pilot:
+        await shows(
+            pilot.app,
+            "✗ 1 wrong · ! 1 to look at · ✓ 11 well",
+            "0 done, 1 failed, 0 held",
+            "✗  inbox     the folder",
+            "→ resumes --home /srv accounts create nobody, or rename the folder",
+        )
+        await presses(pilot, "j")
+        await shows(pilot.app, "→ See why: resumes --home /srv imports list --outcome failed")
+        order = [line[1] for line in lines(pilot.app) if line[1:2] in "✗!✓" and line[2:4] == "  "]
+        assert order[:3] == ["✗", "!", "✓"]
+
+
+async def test_wide_terminals_show_what_to_do_beside_it(store: Store, home: Path) -> None:
+    (home / "inbox" / "nobody").mkdir(parents=True)
+    async with health(store, home, size=LARGE) as pilot:
+        await shows(pilot.app, "WHAT TO DO")
+        [row] = [line for line in lines(pilot.app) if line.startswith(" ✗  inbox")]
+        assert "resumes --home /srv accounts create" in row
+
+
+async def test_c_copies_the_command_of_the_remedy(
+    store: Store, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (home / "inbox" / "nobody").mkdir(parents=True)
+    async with health(store, home) as pilot:
+        texts = copied(pilot.app, monkeypatch)
+        await presses(pilot, "c")
+
+        await until(lambda: texts == ["resumes --home /srv accounts create nobody"])
+        await until(
+            lambda: (
+                toasts(pilot.app)[-1:] == ["Sent the command to the terminal's clipboard (OSC 52)."]
+            )
+        )
+
+
+async def test_where_nothing_can_be_copied_c_says_why(
+    store: Store, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (home / "inbox" / "not a name").mkdir(parents=True)
+    async with health(store, home) as pilot:
+        texts = copied(pilot.app, monkeypatch)
+        await presses(pilot, "c")
+        await until(
+            lambda: (
+                toasts(pilot.app)[-1:] == ["What to do here is no command that could be copied."]
+            )
+        )
+
+        await presses(pilot, "j", "c")
+        await until(lambda: toasts(pilot.app)[-1:] == ["There is nothing to put right here."])
+        assert texts == []
+
+
+async def test_a_command_that_would_act_when_pasted_is_not_copied(
+    store: Store, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    open_home = home / "a\x1b[201~b"
+    open_home.mkdir(mode=0o755)
+    async with health(store, open_home) as pilot:
+        texts = copied(pilot.app, monkeypatch)
+        await presses(pilot, "c")
+
+        await until(
+            lambda: (
+                toasts(pilot.app)
+                and toasts(pilot.app)[-1].startswith("The command holds characters")
+            )
+        )
+        assert texts == []
+
+
+async def test_enter_shows_the_finding_in_full_and_escape_closes_it(
+    store: Store, home: Path
+) -> None:
+    sentence = "The folder is closed. " * 60
+    announced = an_importer(
+        state=State.DEGRADED, findings=(Finding("closed", State.DEGRADED, f"{sentence}The end."),)
+    )
+    importers.announce(store, announced)
+    async with health(store, home) as pilot:
+        await presses(pilot, "enter")
+        await shows(pilot.app, "importer: wrong")
+        await presses(pilot, "G")
+        await shows(pilot.app, "The end")
+
+        await presses(pilot, "escape")
+
+        await shows(pilot.app, "Health · ")
+
+
+@pytest.mark.parametrize("size", [SMALL, LARGE], ids=str)
+async def test_hostile_names_draw_nothing_but_text(
+    store: Store, home: Path, size: tuple[int, int]
+) -> None:
+    (home / "inbox" / HOSTILE.replace("/", "_")).mkdir(parents=True)
+    name = "".join(filter(str.isprintable, HOSTILE))
+    keys.create_key(store, "ana", name=name)
+    hostile = an_importer(
+        root=HOSTILE, state=State.DEGRADED, findings=(Finding("a", State.DEGRADED, HOSTILE),)
+    )
+    importers.announce(store, hostile)
+    async with health(store, home, size=size) as pilot:
+        await shows(pilot.app, "✗ 2 wrong")
+        for key in ("j", "k", "enter"):
+            assert_harmless(pilot)
+            await presses(pilot, key)
+        await shows(pilot.app, "[@click=app.quit]x[_]")
+        assert_harmless(pilot)
+        assert pilot.app.is_running
+
+
+@asynccontextmanager
+async def health(
+    store: Store, home: Path, *, size: tuple[int, int] = SMALL, refresh_s: float | None = None
+) -> AsyncIterator[Pilot[int]]:
+    """The screen, its findings on it."""
+    async with running(
+        store,
+        screen="health",
+        size=size,
+        settings=Settings(home=home),
+        program="resumes --home /srv",
+        refresh_s=refresh_s,
+    ) as pilot:
+        await shows(pilot.app, "Health · ", "Disk")
+        yield pilot
+
+
+async def test_what_is_new_arrives_while_the_cursor_stays_on_its_row(
+    store: Store, home: Path
+) -> None:
+    (home / "inbox" / "nobody").mkdir(parents=True)
+    async with health(store, home, refresh_s=SOON_S) as pilot:
+        await presses(pilot, "j")
+        await shows(pilot.app, "✓ settings  can be used")
+        (home / "inbox" / "nobody else").mkdir()
+
+        await shows(pilot.app, "✗ 2 wrong", "✓ settings  can be used")
+        await presses(pilot, "k")
+        await shows(pilot.app, "✗ inbox  the folder")
+
+
+async def test_r_looks_again_at_what_takes_long_too(store: Store, home: Path) -> None:
+    async with health(store, home, refresh_s=NEVER_S) as pilot:
+        await shows(pilot.app, "0 done, 0 failed, 0 held")
+        a_file(store)
+        await presses(pilot, "r")
+        await shows(pilot.app, "1 file failed", "0 done, 1 failed, 0 held")
+
+
+async def test_while_the_store_is_away_the_last_findings_stay(store: Store, home: Path) -> None:
+    unsteady = UnsteadyStore(store)
+    async with health(unsteady, home, refresh_s=SOON_S) as pilot:
+        await shows(pilot.app, "✓  settings  can be used")
+        unsteady.go_away("The store is locked")
+        await shows(pilot.app, "! The store is locked.", "Trying again in", "✓  settings")
+        unsteady.come_back()
+
+        await presses(pilot, "r")
+
+        await shows_no(pilot.app, "The store is locked")
+        await shows(pilot.app, "Health · ✓ 13 well")
+
+
+# The figures in as many columns as there is room for.
+
+
+GAUGES = Gauges(
+    size=Size(3 * 2**30, 5 * 2**20),
+    free_bytes=40 * 2**30,
+    accounts=12,
+    resumes=1_000_000,
+    files={
+        FileOutcome.DONE: 1_204,
+        FileOutcome.FAILED: 3,
+        FileOutcome.HELD: 2,
+        FileOutcome.DUPLICATE: 9,
+    },
+    live_importers=1,
+    waiting_files=7,
+    oldest_request_s=300.0,
+)
+
+
+@pytest.mark.parametrize(("width_cells", "lines"), [(20, 6), (78, 3), (118, 2), (198, 2), (240, 1)])
+def test_wider_terminals_need_fewer_lines(width_cells: int, lines: int) -> None:
+    drawn = gauge_lines(GAUGES, width_cells)
+
+    assert len(drawn) == lines
+    assert len({line.cell_length for line in drawn}) == 1
+    assert all(line.cell_length <= max(width_cells, GAUGE_CELLS) for line in drawn)

@@ -1,0 +1,199 @@
+"""What strangers wrote: drawn on every screen, clicked upon, in errors, and over the wire of a real terminal."""
+
+import asyncio
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from textual.pilot import Pilot
+
+from resumes.store.engine import Store, open_store
+from resumes.text import is_harmless
+from tests.support.stores import open_home
+from tests.support.terminal.builders import HOSTILE, a_document, a_hostile_document, stored
+from tests.support.terminal.console import PROGRAM, console
+from tests.support.terminal.driving import LARGE, SMALL, at_rest, lines, presses, running, shows
+from tests.support.terminal.hostility import (
+    CLICK,
+    TEXTS,
+    WALK,
+    WORST,
+    Stops,
+    assert_harmless,
+    assert_in_columns,
+    fill,
+    walk,
+)
+from tests.support.terminal.outages import UnsteadyStore
+from tests.support.terminal.wire import looked_at, taken_apart
+from tui.app import ResumesApp
+from tui.modes import MODES
+from tui.screens.list_screen import ListScreen
+
+pytestmark = pytest.mark.anyio
+
+
+async def click_on(pilot: Pilot[int], text: str, *, most: int = 4) -> int:
+    """What it says was clicked, wherever it is seen, `most` times at most; how often it is seen."""
+    found = [(row, line) for row, line in enumerate(lines(pilot.app)) if text in line]
+    for row, line in found[:most]:
+        await pilot.click(offset=(line.index(text) + len(text) // 2, row))
+    return len(found)
+
+
+@pytest.mark.parametrize(
+    ("size", "most"), [(SMALL, 1), pytest.param(LARGE, 4, marks=pytest.mark.slow)], ids=str
+)
+async def test_nothing_that_was_written_does_anything_when_it_is_clicked(
+    empty_store: Store, size: tuple[int, int], most: int
+) -> None:
+    fill(empty_store, [f"{CLICK} {HOSTILE}", f"{CLICK} second"])
+    clicks = 0
+    async with running(empty_store, size=size) as pilot:
+        for mode in MODES:
+            await presses(pilot, mode.key)
+            await at_rest(pilot)
+            clicks += await click_on(pilot, CLICK, most=most)
+            for _ in range(2):  # a click on a row may have opened it
+                clicks += await click_on(pilot, CLICK, most=most)
+            while not isinstance(pilot.app.screen, ListScreen):
+                await presses(pilot, "escape")
+        assert pilot.app.is_running
+    assert clicks > len(MODES)
+
+
+@pytest.mark.parametrize("size", [SMALL, LARGE], ids=str)
+async def test_a_hostile_resume_draws_nothing_but_text(store: Store, size: tuple[int, int]) -> None:
+    stored(store, a_hostile_document())
+    async with running(store, size=size) as pilot:
+        await shows(pilot.app, CLICK)
+        assert_harmless(pilot)
+        await presses(pilot, "enter")
+        await shows(pilot.app, "ana · a[/b]c")
+        for key in ("J", "G", "J", "G"):
+            await presses(pilot, key)
+            assert_harmless(pilot)
+
+
+@pytest.mark.parametrize("size", [SMALL, LARGE], ids=str)
+@pytest.mark.parametrize("screen", [mode.name for mode in MODES])
+async def test_a_hostile_error_does_neither(
+    store: Store, screen: str, size: tuple[int, int]
+) -> None:
+    unsteady = UnsteadyStore(store)
+    unsteady.go_away(HOSTILE, only="read")
+    async with running(unsteady, screen=screen, size=size) as pilot:
+        await shows(pilot.app, "! a[/b]c")
+        assert_harmless(pilot)
+        assert await click_on(pilot, CLICK)
+        assert pilot.app.is_running
+
+
+@pytest.mark.slow
+async def test_a_hostile_error_of_whatever_writes_is_harmless(empty_store: Store) -> None:
+    fill(empty_store, [f"{CLICK} {HOSTILE}"])
+
+    unsteady = UnsteadyStore(empty_store)
+    unsteady.go_away(HOSTILE, only="write")
+    async with running(unsteady) as pilot:
+        async for _ in walk(pilot):
+            assert_harmless(pilot)
+        assert pilot.app.is_running
+
+
+@pytest.mark.slow
+def test_over_the_wire_goes_no_sequence_that_an_honest_store_does_not_cause(
+    empty_store: Store, tmp_path: Path
+) -> None:
+    with open_store(f"sqlite:///{tmp_path / 'honest.db'}") as honest:
+        fill(honest, ["Ada", "Bo"])
+        expected, _ = looked_at(honest)
+    fill(empty_store, WORST)
+
+    found, text = looked_at(empty_store)
+
+    assert found <= expected
+    assert CLICK in text
+    assert not [char for char in text if not is_harmless(char)]
+
+
+async def test_a_hostile_crash_too_is_harmless(store: Store) -> None:
+    stored(store, a_hostile_document())
+    program = PROGRAM.replace("\\x1b]52;c;AAAA\\x07", HOSTILE.encode("unicode_escape").decode())
+    with console([sys.executable, "-c", program, store.url, "crash"]) as screen:
+        assert screen.ends() == 1
+        assert b"RuntimeError" in screen.wire
+        kinds, text = taken_apart(screen.wire)
+        assert "OSC 52" not in kinds
+        assert not [char for char in text if not is_harmless(char)]
+
+
+# Whatever they write.
+
+
+SIZES = st.sampled_from([SMALL, (120, 40), LARGE, (20, 5)])
+
+
+@contextmanager
+def a_store_with(texts: Sequence[str]) -> Iterator[Store]:
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        open_home(Path(folder)) as store,
+    ):
+        fill(store, texts)
+        yield store
+
+
+async def look_through(store: Store, size: tuple[int, int], parts: Sequence[Stops] = WALK) -> None:
+    """All was looked at, nothing on it acts, and the app still runs."""
+    async with running(store, size=size) as pilot:
+        async for pressed in walk(pilot, parts):
+            try:
+                assert_harmless(pilot)
+                assert_in_columns(pilot)
+            except AssertionError as error:
+                error.add_note(f"after {pressed}")
+                raise
+            assert pilot.app.is_running, pressed
+        assert isinstance(pilot.app, ResumesApp)
+        assert pilot.app.return_code is None
+
+
+@pytest.mark.parametrize("size", [SMALL, pytest.param(LARGE, marks=pytest.mark.slow)], ids=str)
+@pytest.mark.parametrize("part", WALK, ids=" ".join)
+def test_the_worst_of_all_draws_nothing_but_text(part: Stops, size: tuple[int, int]) -> None:
+    with a_store_with(WORST) as store:
+        asyncio.run(look_through(store, size, [part]))
+
+
+@given(st.lists(TEXTS, min_size=1, max_size=3), SIZES, st.sampled_from(WALK))
+@settings(max_examples=2, deadline=None, suppress_health_check=list(HealthCheck))
+def test_whatever_is_written_draws_nothing_but_text(
+    texts: list[str], size: tuple[int, int], part: Stops
+) -> None:
+    with a_store_with(texts) as store:
+        asyncio.run(look_through(store, size, [part]))
+
+
+@pytest.mark.campaign
+@given(st.lists(TEXTS, min_size=1, max_size=12), SIZES)
+@settings(max_examples=200, deadline=None, suppress_health_check=list(HealthCheck))
+def test_whatever_is_written_draws_nothing_but_text_at_length(
+    texts: list[str], size: tuple[int, int]
+) -> None:
+    with a_store_with(texts) as store:
+        asyncio.run(look_through(store, size))
+
+
+async def test_a_message_is_shown_as_text(store: Store) -> None:
+    stored(store, a_document(title=f"{CLICK} {HOSTILE}"))
+    async with running(store) as pilot:
+        await shows(pilot.app, "1 of 1")
+        await presses(pilot, "d", "u")
+        await shows(pilot.app, "stays.")
+        assert_harmless(pilot)

@@ -1,0 +1,395 @@
+"""An imported file on a page of its own: why, what to do, where it lies, and what it became."""
+
+import asyncio
+import fnmatch
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from textual.app import App
+
+from resumes.analyzer import parse
+from resumes.store import accounts, creating, importers, plans, requests
+from resumes.store.creating import Created, NewResume
+from resumes.store.engine import Store
+from resumes.store.items import Items, Problem
+from resumes.store.ledger import SO_FAR, Claim, FileOutcome
+from resumes.store.plans import PlanChange
+from tests.support.terminal.builders import (
+    AnImporter,
+    a_document,
+    a_file,
+    an_account,
+    an_id,
+    an_importer,
+)
+from tests.support.terminal.driving import (
+    LARGE,
+    NEVER_S,
+    SOON_S,
+    at_rest,
+    lines,
+    presses,
+    running,
+    shows,
+    shows_no,
+    until,
+)
+from tests.support.terminal.outages import UnsteadyStore
+
+pytestmark = pytest.mark.anyio
+
+SOURCE = b'{\n  "header": {"name": "Ada"},\n  "title": 5\n}\n'
+
+
+def a_refused_file(store: Store) -> None:
+    a_file(
+        store,
+        reason="invalid_resume",
+        message="Invalid field title: must be a string",
+        path="title",
+        source=SOURCE,
+    )
+
+
+@pytest.mark.parametrize("size", [(80, 24), (120, 40), LARGE], ids=str)
+async def test_the_source_stands_beside_the_reason_at_the_fault(
+    store: Store, size: tuple[int, int]
+) -> None:
+    a_refused_file(store)
+    async with running(store, screen="imports", refresh_s=SOON_S, size=size) as pilot:
+        await shows(pilot.app, "not a valid resume")
+        await presses(pilot, "enter")
+        await shows(
+            pilot.app,
+            "ana/cv-1.json · ✗ failed",
+            "must be a string",
+            "Mend the fields",
+            '3 ▶   "title": 5',
+            "line 3, column 3",
+        )
+
+
+async def test_a_retried_file_says_so_and_then_what_became_of_it(store: Store) -> None:
+    a_refused_file(store)
+    async with running(store, screen="imports", refresh_s=SOON_S) as pilot:
+        await shows(pilot.app, "not a valid resume")
+        await presses(pilot, "enter", "t")
+
+        await shows(pilot.app, "↻ failed", "retry asked", "it waits, since no importer")
+        (request,) = requests.list_requests(store)
+        assert request.action == "retry"
+
+        requests.drop_requests(store, [request])
+        a_file(store, outcome=FileOutcome.DONE)
+
+        await shows(pilot.app, "ana/cv-1.json · ✓ done")
+        await shows_no(pilot.app, "▶")
+
+
+async def test_n_and_p_go_through_the_list(store: Store) -> None:
+    for digit in "123":
+        a_file(store, an_id(digit))
+    async with running(store, screen="imports", refresh_s=SOON_S) as pilot:
+        await shows(pilot.app, "1 of 3")
+        await presses(pilot, "enter")
+        await shows(pilot.app, "ana/cv-3.json ·")
+        await presses(pilot, "n")
+        await shows(pilot.app, "ana/cv-2.json ·")
+        await presses(pilot, "n", "n")
+        await shows(pilot.app, "ana/cv-1.json ·", "There is no further file")
+        await presses(pilot, "p", "escape")
+        await shows(pilot.app, "OUTCOME")
+        await shows(pilot.app, "2 of 3")
+
+
+@pytest.mark.parametrize("size", [(80, 24), LARGE], ids=str)
+async def test_a_bar_says_which_part_has_the_keys(store: Store, size: tuple[int, int]) -> None:
+    def bar(app: App[int]) -> list[tuple[int, int]]:
+        rows = enumerate(lines(app))
+        return [(row, at) for row, line in rows for at, cell in enumerate(line) if cell == "█"]
+
+    a_refused_file(store)
+    async with running(store, screen="imports", refresh_s=SOON_S, size=size) as pilot:
+        await shows(pilot.app, "1 of 1")
+        await presses(pilot, "enter")
+        await shows(pilot.app, "Source as it was read")
+        await until(lambda: bar(pilot.app))
+        await pilot.pause()  # the other part's place is laid out a frame later
+        text = bar(pilot.app)
+
+        await presses(pilot, "tab")
+        await until(lambda: bar(pilot.app) and not set(text) & set(bar(pilot.app)))
+        await presses(pilot, "tab")
+        await until(lambda: bar(pilot.app) == text)
+
+        a_file(store, outcome=FileOutcome.DONE)
+        await shows(pilot.app, "✓ done")
+        await until(lambda: not bar(pilot.app))
+
+
+async def test_what_cannot_be_done_says_why(store: Store) -> None:
+    a_file(store, outcome=FileOutcome.DONE)
+    async with running(store, screen="imports", refresh_s=SOON_S) as pilot:
+        await shows(pilot.app, "✓ done")
+        await presses(pilot, "enter")
+        await shows(pilot.app, "_done/")
+        for key, why in (
+            ("t", "is imported: there is nothing to retry"),
+            ("l", "is imported: there is nothing to release"),
+            ("y", "has no reason to copy"),
+            ("o", "became no resume"),
+            ("tab", "There is only this text"),
+        ):
+            await presses(pilot, key)
+            await shows(pilot.app, why)
+    assert requests.list_requests(store) == []
+
+
+async def test_a_file_that_is_gone_says_so_and_stays_readable(store: Store) -> None:
+    from resumes.store import accounts
+
+    a_refused_file(store)
+    async with running(store, screen="imports", refresh_s=SOON_S) as pilot:
+        await shows(pilot.app, "not a valid resume")
+        await presses(pilot, "enter")
+        await shows(pilot.app, "Mend the fields")
+
+        accounts.delete_account(store, "ana")
+
+        await shows(pilot.app, "! File not found", "Mend the fields")
+
+
+async def test_read_only_takes_the_keys_away(store: Store) -> None:
+    a_refused_file(store)
+    async with running(store, screen="imports", refresh_s=SOON_S, read_only=True) as pilot:
+        await shows(pilot.app, "not a valid resume")
+        await presses(pilot, "enter")
+        await shows(pilot.app, "Mend the fields")
+        await presses(pilot, "t")
+        await shows(pilot.app, "Read-only: start without --read-only")
+    assert requests.list_requests(store) == []
+
+
+async def test_what_is_done_is_done_with_the_file_that_is_seen(store: Store) -> None:
+    for digit in "12":
+        a_file(store, an_id(digit))
+    unsteady = UnsteadyStore(store)
+    async with running(unsteady, screen="imports", refresh_s=NEVER_S) as pilot:
+        await shows(pilot.app, "1 of 2")
+        await presses(pilot, "enter")
+        await shows(pilot.app, "ana/cv-2.json ·")
+        with unsteady.held_reads():
+            await presses(pilot, "n")
+            for key in ("t", "l", "y", "o"):
+                pilot.app.clear_notifications()
+                await presses(pilot, key)
+                await shows(pilot.app, "The next file is being read.", "ana/cv-2.json ·")
+            assert requests.list_requests(store) == []
+
+        await shows(pilot.app, "ana/cv-1.json ·")
+        await presses(pilot, "t")
+        await shows(pilot.app, "Asked for 1 file")
+        assert [one.claim_id for one in requests.list_requests(store)] == [an_id("1")]
+
+
+async def test_a_file_that_cannot_be_read_is_not_acted_upon(store: Store) -> None:
+    for digit in "12":
+        a_file(store, an_id(digit))
+    unsteady = UnsteadyStore(store)
+    async with running(unsteady, screen="imports", refresh_s=NEVER_S) as pilot:
+        await shows(pilot.app, "1 of 2")
+        await presses(pilot, "enter")
+        await shows(pilot.app, "ana/cv-2.json ·")
+        unsteady.go_away("It is away")
+        await presses(pilot, "n")
+        await shows(pilot.app, "! It is away", "ana/cv-2.json ·")
+        await presses(pilot, "t")
+        await shows(pilot.app, "The next file could not be read: r tries again.")
+        unsteady.come_back()
+
+        await presses(pilot, "r")
+        await shows(pilot.app, "ana/cv-1.json ·")
+        assert requests.list_requests(store) == []
+
+
+async def test_a_file_that_takes_long_to_read_appears_all_the_same(store: Store) -> None:
+    a_refused_file(store)
+    unsteady = UnsteadyStore(store)
+    async with running(unsteady, screen="imports", refresh_s=SOON_S) as pilot:
+        await shows(pilot.app, "1 of 1")
+        with unsteady.held_reads() as reading:
+            await presses(pilot, "enter")
+            await until(reading.begun.is_set)
+            await asyncio.sleep(3 * SOON_S)  # it is time to read it again, again and again
+
+        await shows(pilot.app, "Mend the fields")
+
+
+# What it became.
+
+
+async def test_the_one_resume_of_a_file_is_opened_at_once(store: Store) -> None:
+    imported(store, "Ada Example")
+    async with running(store, screen="imports", refresh_s=SOON_S) as pilot:
+        await shows(pilot.app, "✓ done")
+        await presses(pilot, "enter")
+        await shows(pilot.app, "Became")
+
+        await presses(pilot, "o")
+
+        await shows(pilot.app, "ana · Title of Ada Example")
+
+
+async def test_of_several_one_is_chosen(store: Store) -> None:
+    imported(store, "Ada Example", "Bea Example")
+    async with running(store, screen="imports", refresh_s=SOON_S) as pilot:
+        await shows(pilot.app, "✓ done")
+        await presses(pilot, "enter")
+        await shows(pilot.app, "Became")
+
+        await presses(pilot, "enter")
+        await shows(pilot.app, "Which of its resumes?")
+        await presses(pilot, "j", "enter")
+
+        await shows(pilot.app, "ana · Title of Bea Example")
+
+
+def imported(store: Store, *names: str) -> list[str]:
+    """A file of these resumes is done; their ids."""
+    account = accounts.get_account(store, "ana")
+    claim = Claim(an_id("1"), "ana/many.ndjson", 9, "2027-01-15T08:00:00.000Z", lambda: b"")
+    new = [
+        NewResume(
+            parse(json.dumps(a_document(name=name, title=f"Title of {name}")).encode()), item=item
+        )
+        for item, name in enumerate(names)
+    ]
+    outcomes = creating.create(store, account.id, new, claim=claim)
+    return [one.id for one in outcomes if isinstance(one, Created)]
+
+
+async def test_a_done_file_says_what_it_became(store: Store) -> None:
+    first, second = imported(store, "Ada", "Bea")
+    async with running(store, screen="imports") as pilot:
+        await shows(pilot.app, "✓ done")
+        await presses(pilot, "enter")
+        await shows(pilot.app, f"Became     {first}", f"           {second}")
+
+
+# What is said of it.
+
+
+async def page_of(store: Store, **fields: Any) -> str:
+    """What the page of a file says."""
+    a_file(store, **fields)
+    async with running(store, screen="imports", size=(140, 240)) as pilot:
+        await shows(pilot.app, "1 of 1")
+        await presses(pilot, "enter")
+        await shows(pilot.app, "esc Back", "Now in")
+        await at_rest(pilot)
+        await pilot.pause()
+        return "\n".join(line.strip("█ ") for line in lines(pilot.app))
+
+
+async def test_the_verdict_comes_first_and_then_what_to_do_and_where_it_lies(store: Store) -> None:
+    page = await page_of(
+        store,
+        claim_id="0" * 16 + "89abcdef",
+        reason="invalid_json",
+        message="title must be a string",
+        path="title",
+        byte_offset=7,
+    )
+    at = [
+        page.index(text)
+        for text in (
+            "✗ failed: not readable as JSON",
+            "title must be a string",
+            "At         title",
+            "Byte       7, counted from 0",
+            "→ ",
+            "File       ana/cv-0.json",
+            "Folder     /srv/inbox",
+            "Now in     _failed/invalid_json, as …-89abcdef",
+        )
+    ]
+    assert at == sorted(at)
+
+
+async def test_all_that_is_wrong_is_told_not_only_the_first(store: Store) -> None:
+    source = b'{"title": 1, "header": {"email": 2}, "sections": {"nothings": {"column": 0}}}'
+    page = await page_of(
+        store, reason="invalid_resume", message="Invalid field title", path="title", source=source
+    )
+    assert "header.email" in page, page
+    assert "nothings" in page.partition("header.email")[2], page
+
+
+async def test_a_file_of_several_says_what_became_of_each_that_is_not_done(store: Store) -> None:
+    problem = Problem(3, "line 3", "failed", "invalid_json", "cut short", None, 1)
+    page = await page_of(store, items=Items(1_000, 997, 2, 0, 1, (problem,)))
+    assert "Resumes    1,000: 1 failed, 2 duplicate, 997 done" in page
+    assert "! line 3: cut short" in page
+
+
+async def test_only_so_many_problems_are_known(store: Store) -> None:
+    problems = tuple(Problem(at, f"line {at}", "failed", "too_large") for at in range(50))
+    page = await page_of(store, items=Items(60, 0, 0, 0, 60, problems))
+    assert "! line 7: too large" in page
+    assert "These are the first 50" in page
+
+
+async def test_a_file_on_its_way_has_no_verdict_yet_and_cannot_be_asked_for(store: Store) -> None:
+    a_file(store, reason=SO_FAR.reason, message=SO_FAR.message)
+    async with running(store, screen="imports") as pilot:
+        await shows(pilot.app, "… importing", "It is being imported")
+        await presses(pilot, "t")
+        await shows(pilot.app, "is being imported")
+        await presses(pilot, "enter")
+        await shows(pilot.app, "… importing", "Now in     .work")
+    assert requests.list_requests(store) == []
+
+
+async def test_a_reason_that_is_not_known_here_is_shown_as_it_is(store: Store) -> None:
+    assert "✗ failed: eaten_by_a_dog" in await page_of(store, reason="eaten_by_a_dog", message=None)
+
+
+async def test_what_is_asked_is_taken_up_where_an_importer_watches(store: Store) -> None:
+    importers.announce(store, an_importer())
+    a_refused_file(store)
+    async with running(store, screen="imports", refresh_s=SOON_S) as pilot:
+        await shows(pilot.app, "not a valid resume")
+        await presses(pilot, "enter", "t")
+        await shows(pilot.app, "↻ failed", "↻ retry asked at", "; the importer takes it up.")
+
+
+async def test_every_file_lies_where_it_is_said_to(store: Store, tmp_path: Path) -> None:
+    plans.set_plan_limits(store, PlanChange("one", 1, is_new=True))
+    an_account(store, "zoe", plan="one")
+    importer = AnImporter(store, tmp_path)
+    for name, content in (
+        ("done", json.dumps(a_document(name="Ada")).encode()),
+        ("duplicate", json.dumps(a_document(name="Ada")).encode()),
+        ("held", json.dumps(a_document(name="Grace")).encode()),
+        ("failed", b"{"),
+    ):
+        importer.drop(f"zoe/{name}.json", content)
+        await importer.round()
+    importer.close()
+
+    found = set()
+    async with running(store, screen="imports", size=(240, 60)) as pilot:
+        await shows(pilot.app, "1 of 4")
+        await presses(pilot, "enter")
+        for outcome in ("failed", "held", "duplicate", "done"):
+            await shows(pilot.app, f"zoe/{outcome}.json ·", "Now in ")
+            (line,) = [line for line in lines(pilot.app) if "Now in " in line]
+            folder, name = line.split("Now in ")[1].split("▏")[0].split(", as ")
+            there = [one.name for one in (tmp_path / folder.strip()).iterdir()]
+            pattern = name.strip(" █▂▃▄▅▆▇").replace("…", "*") + ".json"
+            found |= set(fnmatch.filter([one for one in there if ".report" not in one], pattern))
+            await presses(pilot, "n")
+    for outcome in ("failed", "held", "duplicate", "done"):
+        assert len([name for name in found if outcome in name]) == 1, found

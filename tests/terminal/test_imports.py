@@ -1,0 +1,435 @@
+"""The imported files: failures first, as it happens, tried again, let in."""
+
+import asyncio
+import dataclasses
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from resumes.settings import Settings
+from resumes.store import importers, requests
+from resumes.store.engine import Store, open_store
+from resumes.store.importers import Finding, State
+from resumes.store.ledger import FileOutcome
+from tests.support.clocks import SteppingClock
+from tests.support.store.builders import an_importer
+from tests.support.terminal.builders import (
+    HOSTILE,
+    ROOT,
+    AnImporter,
+    a_document,
+    a_file,
+    an_account,
+    an_id,
+)
+from tests.support.terminal.driving import (
+    LARGE,
+    NEVER_S,
+    SMALL,
+    SOON_S,
+    at_rest,
+    copied,
+    lines,
+    presses,
+    running,
+    shows,
+    shows_no,
+    until,
+)
+from tests.support.terminal.hostility import assert_harmless
+from tests.support.terminal.outages import UnsteadyStore
+
+pytestmark = pytest.mark.anyio
+
+FAILED, HELD, DUPLICATE, DONE = (
+    FileOutcome.FAILED,
+    FileOutcome.HELD,
+    FileOutcome.DUPLICATE,
+    FileOutcome.DONE,
+)
+
+
+BROKEN = b'{"header": {"name": "Ada Example"}, "sections": [], "title": '
+
+
+@pytest.fixture
+def importer(store: Store, tmp_path: Path) -> Iterator[AnImporter]:
+    root = tmp_path / "inbox"
+    root.mkdir()
+    one = AnImporter(store, root)
+    yield one
+    one.close()
+
+
+def asked(store: Store) -> dict[str, str]:
+    """What is asked for each file, by the first digit of its id."""
+    return {one.claim_id[0]: one.action.value for one in requests.list_requests(store)}
+
+
+def rows(screen: list[str]) -> list[str]:
+    """The outcome and the file of each row of the list."""
+    found = [line.split() for line in screen if "/cv-" in line]
+    return [f"{words[1]} {words[-1]}" for words in found]
+
+
+def numbers(screen: list[str]) -> list[str]:
+    """The numbers of the files named `old-…`, from top to bottom."""
+    return [line.partition("old-")[2][:2] for line in screen if "old-" in line]
+
+
+async def test_what_failed_comes_first_then_held_duplicates_done(store: Store) -> None:
+    for number, outcome in enumerate((DONE, FAILED, DUPLICATE, HELD, FAILED), 1):
+        a_file(store, an_id(str(number)), outcome, reason="quota_reached")
+    async with running(store, screen="imports", refresh_s=SOON_S) as pilot:
+        await shows(pilot.app, "all accounts · failed first · 1 of 5", "the plan is full")
+        assert rows(lines(pilot.app)) == [
+            "failed ana/cv-5.json",
+            "failed ana/cv-2.json",
+            "held ana/cv-4.json",
+            "duplicate ana/cv-3.json",
+            "done ana/cv-1.json",
+        ]
+        await shows(pilot.app, "✗ 2 failed   ‖ 1 held   = 1 duplicate   ✓ 1 done")
+
+
+async def test_one_outcome_can_be_shown_alone_and_esc_shows_all(store: Store) -> None:
+    a_file(store, an_id("1"))
+    a_file(store, an_id("2"), DONE)
+    async with running(store, screen="imports", refresh_s=SOON_S) as pilot:
+        await shows(pilot.app, "1 of 2")
+        await presses(pilot, "o")
+        await shows(pilot.app, "only failed · 1 of 1", "cv-1")
+        await shows_no(pilot.app, "cv-2")
+        await presses(pilot, "o")
+        await shows(pilot.app, "No file is held.")
+        await presses(pilot, "o", "o")
+        await shows(pilot.app, "only done", "cv-2")
+        await presses(pilot, "escape")
+        await shows(pilot.app, "failed first · 1 of 2")
+
+
+async def test_the_list_can_be_one_accounts(store: Store) -> None:
+    an_account(store, "zoe")
+    a_file(store, an_id("1"))
+    a_file(store, an_id("2"), account="zoe")
+    async with running(store, screen="imports", refresh_s=SOON_S) as pilot:
+        await shows(pilot.app, "1 of 2", "✗ 2 failed")
+        await presses(pilot, "a")
+        await shows(pilot.app, "(all accounts)", "zoe")
+        await presses(pilot, "G", "enter")
+        await shows(pilot.app, "zoe · failed first · 1 of 1", "✗ 1 failed")
+        await shows_no(pilot.app, "ana/cv-1")
+
+
+async def test_beside_the_list_stands_the_file_at_the_cursor(store: Store) -> None:
+    a_file(store, an_id("1"), source=b'{"one": x}', byte_offset=8)
+    a_file(store, an_id("2"), source=b'{"two": x}', byte_offset=8)
+    async with running(store, screen="imports", refresh_s=SOON_S, size=LARGE) as pilot:
+        await shows(pilot.app, '▶ {"two": x}')
+        await presses(pilot, "j")
+        await shows(pilot.app, '▶ {"one": x}', "_failed/invalid_json, as …-11111111")
+        await presses(pilot, "v")
+        await shows_no(pilot.app, "▶")
+        await presses(pilot, "v")
+        await shows(pilot.app, '▶ {"one": x}')
+
+
+async def test_a_failed_file_is_tried_again(store: Store) -> None:
+    a_file(store)
+    async with running(store, screen="imports", refresh_s=SOON_S) as pilot:
+        await shows(pilot.app, "✗ failed")
+        await presses(pilot, "t")
+        await shows(pilot.app, "retry asked", "Asked for 1 file, but no importer is running for it")
+        await until(lambda: asked(store) == {"1": "retry"})
+
+
+async def test_a_held_file_is_let_in(store: Store) -> None:
+    importers.announce(store, an_importer(root=ROOT))
+    a_file(store, outcome=HELD)
+    async with running(store, screen="imports", refresh_s=SOON_S) as pilot:
+        await shows(pilot.app, "‖ held")
+        await presses(pilot, "t")
+        await shows(pilot.app, "l lets it in")
+        assert asked(store) == {}
+        await presses(pilot, "l")
+        await shows(pilot.app, "release asked", "the importer takes it up within a second")
+        await until(lambda: asked(store) == {"1": "release"})
+
+
+async def test_all_that_failed_are_tried_again_after_an_explicit_yes(store: Store) -> None:
+    an_account(store, "zoe")
+    a_file(store, an_id("1"))
+    a_file(store, an_id("2"), reason="too_large")
+    a_file(store, an_id("3"), HELD)
+    a_file(store, an_id("4"), account="zoe")
+    async with running(store, screen="imports", refresh_s=SOON_S) as pilot:
+        await shows(pilot.app, "1 of 4")
+        await presses(pilot, "R")
+        await shows(pilot.app, "Files      3", "all accounts", "1 too large")
+        await presses(pilot, "enter")
+        await shows(pilot.app, "OUTCOME")
+        assert asked(store) == {}
+
+        await presses(pilot, "R")
+        await shows(pilot.app, "Cancel")
+        await presses(pilot, "tab", "enter")
+        await shows(pilot.app, "Asked for 3 files")
+        await until(lambda: asked(store) == {"1": "retry", "2": "retry", "4": "retry"})
+
+
+async def test_all_that_are_held_are_let_in_of_the_account_that_is_shown(store: Store) -> None:
+    an_account(store, "zoe")
+    a_file(store, an_id("1"), HELD)
+    a_file(store, an_id("2"), HELD, account="zoe")
+    async with running(store, screen="imports", refresh_s=SOON_S) as pilot:
+        await shows(pilot.app, "1 of 2")
+        await presses(pilot, "a")
+        await shows(pilot.app, "(all accounts)", "zoe")
+        await presses(pilot, "G", "enter")
+        await shows(pilot.app, "zoe · failed first · 1 of 1")
+        await presses(pilot, "R")
+        await shows(pilot.app, "No file of zoe failed: nothing to retry.")
+
+        await presses(pilot, "L")
+        await shows(pilot.app, "Cancel")
+        await presses(pilot, "tab", "enter")
+
+        await shows(pilot.app, "Asked for 1 file")
+        await until(lambda: asked(store) == {"2": "release"})
+
+
+async def test_a_broken_file_is_mended_and_tried_again(store: Store, importer: AnImporter) -> None:
+    async with running(store, screen="imports", refresh_s=SOON_S) as pilot:
+        await shows(pilot.app, "No file was imported")
+        importer.drop("ana/ada.json", BROKEN)
+        await importer.round()
+        await shows(pilot.app, "✗ failed", "not readable as JSON", "ana/ada.json")
+
+        importer.mend(json.dumps(a_document()).encode())
+        await presses(pilot, "t")
+        await shows(pilot.app, "retry asked")
+        await importer.round()
+
+        await shows(pilot.app, "✓ done", "Done: ana/ada.json", "✗ 0 failed", "✓ 1 done")
+
+
+async def test_the_reason_is_copied(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    a_file(store, message="Invalid JSON at byte 1: cut short")
+    async with running(store, screen="imports", refresh_s=SOON_S) as pilot:
+        await shows(pilot.app, "1 of 1")
+        texts = copied(pilot.app, monkeypatch)
+        await presses(pilot, "y")
+        await shows(pilot.app, "Sent the reason to the terminal's clipboard (OSC 52).")
+        await until(lambda: texts == ["invalid_json: Invalid JSON at byte 1: cut short"])
+
+
+async def test_read_only_has_no_keys_that_ask(store: Store) -> None:
+    a_file(store)
+    async with running(store, screen="imports", refresh_s=SOON_S, read_only=True) as pilot:
+        await shows(pilot.app, "1 of 1")
+        assert "Try again" not in lines(pilot.app)[-1]
+        for key in ("t", "R", "l", "L"):
+            await presses(pilot, key)
+            await shows(pilot.app, "Read-only: start without --read-only")
+    assert asked(store) == {}
+
+
+@pytest.mark.parametrize("size", [SMALL, (120, 40), LARGE], ids=str)
+async def test_a_hostile_file_draws_nothing_but_text(store: Store, size: tuple[int, int]) -> None:
+    a_file(
+        store,
+        name=f"ana/{HOSTILE}",
+        message=HOSTILE,
+        path=HOSTILE,
+        source=HOSTILE.encode() * 50 + b"\xff\x00\x9b2J",
+        byte_offset=20,
+        root=HOSTILE,
+    )
+    async with running(store, screen="imports", refresh_s=SOON_S, size=size) as pilot:
+        await shows(pilot.app, "ana/a[/b]c")
+        assert_harmless(pilot)
+        await presses(pilot, "t")
+        await shows(pilot.app, "retry asked", "Asked for 1 file")
+        assert_harmless(pilot)
+        await presses(pilot, "enter")
+        await shows(pilot.app, "[@click=app.quit]x[/]", "▶")
+        assert_harmless(pilot)
+        await presses(pilot, "tab", "G", "l")
+        await shows(pilot.app, "only held ones can be released")
+        assert_harmless(pilot)
+        assert pilot.app.is_running
+
+
+# What stands above the list.
+
+
+async def test_an_empty_ledger_says_where_to_drop_files(store: Store) -> None:
+    async with running(
+        store, screen="imports", settings=Settings(home=Path("h")), program="res --home 'a b'"
+    ) as pilot:
+        await shows(
+            pilot.app, "No file was imported from a watched folder yet.", "h/inbox/ACCOUNT/"
+        )
+        await shows(pilot.app, "No importer is running: `res --home 'a b' up` starts one.")
+        for key in ("t", "l", "y"):
+            await presses(pilot, key)
+            await shows(pilot.app, "There is no file here")
+
+
+async def test_who_watches_is_said_and_what_waits(store: Store) -> None:
+    importers.announce(store, an_importer(waiting=30))
+    async with running(store, screen="imports", refresh_s=SOON_S) as pilot:
+        await shows(pilot.app, f"● watching {ROOT} · heard of", "30 files waiting", "░ 30 waiting")
+        importers.announce(store, an_importer(waiting=15))
+        await shows(pilot.app, "██████████░░░░░░░░░░ 15 waiting")
+        importers.announce(store, an_importer(waiting=1))
+        await shows(pilot.app, "1 file waiting")
+        importers.announce(store, an_importer(waiting=0))
+        await shows(pilot.app, "nothing waits")
+        await shows_no(pilot.app, "░")
+
+
+@pytest.mark.parametrize(("state", "sign"), [(State.POLLING, "●"), (State.DEGRADED, "!")])
+async def test_what_people_should_know_of_an_importer_stands_below_it(
+    store: Store, state: State, sign: str
+) -> None:
+    finding = Finding("root", state, "The folder is on a share.")
+    importers.announce(store, an_importer(state=state, findings=(finding,)))
+    async with running(store, screen="imports") as pilot:
+        await shows(pilot.app, f"{sign} watching {ROOT}", f"  {state}: The folder is on a share.")
+
+
+async def test_of_many_importers_the_first_are_told_one_by_one(store: Store) -> None:
+    for number in range(5):
+        one = an_importer(root=f"/srv/{number}")
+        importers.announce(store, dataclasses.replace(one, id=f"{number:024x}"))
+    async with running(store, screen="imports") as pilot:
+        await shows(pilot.app, "● watching", "and 2 more importers")
+        assert len([line for line in lines(pilot.app) if "● watching" in line]) == 3
+
+
+async def test_an_importer_that_is_silent_is_said_to_be(empty_store: Store) -> None:
+    clock = SteppingClock()
+    with open_store(empty_store.url, clock=clock) as store:
+        importers.announce(store, an_importer())
+        clock.advance(180)
+        async with running(store, screen="imports") as pilot:
+            await shows(
+                pilot.app,
+                f"○ {ROOT}: nothing was heard of its importer for 3 minutes",
+                "○ No importer is running: `resumes up` starts one.",
+            )
+
+
+# What comes late, and what comes in between.
+
+
+async def test_new_failures_arrive_and_what_is_seen_stays(store: Store) -> None:
+    for number in range(3, 60):
+        a_file(store, f"{number:024x}", name=f"ana/old-{number:02}.json")
+    async with running(store, screen="imports", refresh_s=SOON_S) as pilot:
+        await shows(pilot.app, "1 of 57")
+        await presses(pilot, *["pagedown"] * 2)
+        await shows(pilot.app, "old-30")
+        seen = numbers(lines(pilot.app))
+
+        for number in range(60, 70):
+            a_file(store, f"{number:024x}", name=f"ana/new-{number}.json")
+
+        await shows(pilot.app, "of 67")
+        assert numbers(lines(pilot.app)) == seen
+        assert len(seen) > 10
+
+
+async def test_files_counted_for_another_account_are_not_asked_about(store: Store) -> None:
+    an_account(store, "zoe")
+    for digit, account in (("1", "ana"), ("2", "zoe")):
+        a_file(store, an_id(digit), account=account)
+    unsteady = UnsteadyStore(store)
+    async with running(unsteady, screen="imports", refresh_s=NEVER_S) as pilot:
+        await shows(pilot.app, "1 of 2", "✗ 2 failed")
+        counting = unsteady.hold("read")
+        await presses(pilot, "R")
+        await until(counting.begun.is_set)
+        unsteady.hold_no_more()
+        await presses(pilot, "a")
+        await shows(pilot.app, "(all accounts)", "zoe")
+        await presses(pilot, "G", "enter")
+        await shows(pilot.app, "zoe · failed first · 1 of 1")
+
+        counting.go.set()
+        await until(counting.ended.is_set)
+        await at_rest(pilot)
+        await presses(pilot, "R")
+
+        await shows(pilot.app, "Files      1", "Whose      zoe")
+        await presses(pilot, "escape")
+        await shows(pilot.app, "zoe · failed first · 1 of 1")
+
+
+@pytest.mark.parametrize(
+    ("away", "there", "back"), [("3", "business", "2"), ("a", "Which account?", "escape")]
+)
+async def test_a_reader_who_went_elsewhere_is_not_asked(
+    store: Store, away: str, there: str, back: str
+) -> None:
+    a_file(store)
+    unsteady = UnsteadyStore(store)
+    async with running(unsteady, screen="imports", refresh_s=NEVER_S) as pilot:
+        await shows(pilot.app, "1 of 1", "✗ 1 failed")
+        counting = unsteady.hold("read")
+        await presses(pilot, "R")
+        await until(counting.begun.is_set)
+        unsteady.hold_no_more()
+        await presses(pilot, away)
+        await shows(pilot.app, there)
+
+        counting.go.set()
+        await until(counting.ended.is_set)
+        await at_rest(pilot)
+        await presses(pilot, "j")
+        await shows(pilot.app, there)
+
+        await presses(pilot, back)
+        await shows(pilot.app, "OUTCOME")
+        await presses(pilot, "R")
+        await shows(pilot.app, "Files      1")
+
+
+async def test_a_file_that_takes_long_to_read_appears_beside_the_list(store: Store) -> None:
+    for digit in "12":
+        a_file(store, an_id(digit))
+    unsteady = UnsteadyStore(store)
+    async with running(unsteady, screen="imports", size=LARGE, refresh_s=SOON_S) as pilot:
+        await shows(pilot.app, "as …-22222222")
+        with unsteady.held_reads() as reading:
+            await presses(pilot, "j")
+            await until(reading.begun.is_set)
+            await asyncio.sleep(3 * SOON_S)  # it is time to read it again, again and again
+
+        await shows(pilot.app, "as …-11111111")
+
+
+async def test_while_the_store_is_away_what_was_read_stays(store: Store) -> None:
+    a_file(store)
+    unsteady = UnsteadyStore(store)
+    async with running(unsteady, screen="imports", size=LARGE, refresh_s=SOON_S) as pilot:
+        await shows(pilot.app, "1 of 1", "not readable as JSON")
+        unsteady.go_away("The store is away")
+        await shows(pilot.app, "! The store is away", "Trying again in", "✗ failed")
+        unsteady.come_back()
+        await shows_no(pilot.app, "away")
+        await shows(pilot.app, "✗ failed")
+
+
+async def test_pages_follow_one_another(store: Store) -> None:
+    for number in range(120):
+        outcome = FAILED if number % 2 else HELD
+        a_file(store, f"{number:024x}", outcome, name=f"ana/old-{number:03}.json")
+    async with running(store, screen="imports", size=(120, 160), refresh_s=NEVER_S) as pilot:
+        await shows(pilot.app, "1 of 120")
+        shown = [line.partition("old-")[2][:3] for line in lines(pilot.app) if "old-" in line]
+    odd, even = range(119, 0, -2), range(118, -1, -2)
+    assert shown == [f"{number:03}" for number in (*odd, *even)]

@@ -1,0 +1,251 @@
+"""The table of keys: it agrees with what there is, is explained, and the user's own are refused before they do harm."""
+
+import importlib
+import inspect
+import pkgutil
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import pytest
+from click import Command, Context, Group
+from textual.binding import Binding
+from textual.dom import DOMNode
+
+import tui
+from cli.main import resumes
+from resumes.errors import InvalidArgument
+from resumes.settings import Settings, load_settings
+from resumes.store import keys
+from resumes.store.engine import Store
+from tests.support.terminal.driving import footer, presses, running, shows
+from tui.actions import ACTIONS, Place, find_action
+from tui.keymap import actions_of, check_keymap, is_key, key_names, keys_of, meet, shown_key
+from tui.keys_page import page
+from tui.opening import prepare
+from tui.screens.help import help_text
+
+
+def iter_owners() -> Iterator[type[DOMNode]]:
+    """Every class of ours that has keys."""
+    for module in pkgutil.walk_packages(tui.__path__, "tui."):
+        for _, found in inspect.getmembers(importlib.import_module(module.name), inspect.isclass):
+            is_ours = found.__module__ == module.name
+            if is_ours and issubclass(found, DOMNode) and found.__dict__.get("BINDINGS"):
+                yield found
+
+
+OWNERS = {
+    owner: [binding for binding in owner.__dict__["BINDINGS"] if isinstance(binding, Binding)]
+    for owner in iter_owners()
+}
+
+
+def test_no_two_actions_have_one_name() -> None:
+    assert [name for name, times in Counter(one.id for one in ACTIONS).items() if times > 1] == []
+
+
+def test_what_has_keys_has_them_from_the_table_and_does_them() -> None:
+    for owner, bindings in OWNERS.items():
+        for binding in bindings:
+            action = find_action(binding.id or "")
+            assert action is not None, binding
+            assert hasattr(owner, f"action_{action.method}"), action
+
+
+def test_every_action_has_its_keys_somewhere() -> None:
+    bound = {binding.id for bindings in OWNERS.values() for binding in bindings}
+    assert [action.id for action in ACTIONS if action.id not in bound] == []
+
+
+def test_no_key_does_two_things_in_one_place() -> None:
+    for place in Place:
+        keys = Counter(key for one in ACTIONS if one.place is place for key in one.key_names)
+        assert [key for key, times in keys.items() if times > 1] == [], place
+
+
+def test_what_changes_something_is_a_command_too() -> None:
+    for action in ACTIONS:
+        if not action.changes:
+            continue
+        command: Command = resumes
+        for word in action.command.split()[1:]:
+            assert isinstance(command, Group)
+            found = command.get_command(Context(resumes), word)
+            assert found is not None, (action, word)
+            command = found
+        assert any("--json" in parameter.opts for parameter in command.params), action
+
+
+def refusal(keymap: Mapping[str, str]) -> str:
+    with pytest.raises(InvalidArgument) as refused:
+        check_keymap(keymap, "config.toml")
+    assert "config.toml" in refused.value.message
+    return refused.value.message
+
+
+def test_the_table_of_actions_is_made_of_keys() -> None:
+    for action in ACTIONS:
+        assert all(map(is_key, action.key_names)), action
+
+
+@pytest.mark.parametrize(
+    "keys_given",
+    ["f8", "d,f8", "D", "!", "ctrl+e", "alt+x", "ctrl+shift+left", "shift+f3", "ö", "-"],
+)
+def test_keys_that_terminals_send_are_taken(keys_given: str) -> None:
+    check_keymap({"resumes.delete": keys_given}, "config.toml")
+
+
+@pytest.mark.parametrize(
+    ("keys_given", "told"),
+    [
+        (
+            "f88",
+            'Unknown key "f88" for resumes.delete in the keymap of config.toml. Did you mean "f8"?',
+        ),
+        ("del", 'Did you mean "delete"?'),
+        ("F8", 'Did you mean "f8"?'),
+        ("shift+d", 'Unknown key "shift+d"'),
+        ("shift+ctrl+left", "Unknown key"),
+        ("ctrl+E", "Unknown key"),
+        ("", 'Unknown key ""'),
+        ("d,,", "slash, comma"),
+        ("\x1b]52;c;AAAA\x07", "Unknown key"),
+        ("ctrl+i", "terminals send it as tab"),
+    ],
+)
+def test_keys_that_there_are_not_are_named(keys_given: str, told: str) -> None:
+    assert told in refusal({"resumes.delete": keys_given})
+
+
+def test_an_unknown_action_is_named_with_the_nearest() -> None:
+    assert (
+        'Unknown action "resumes.delet" in the keymap of config.toml. Did you mean "resumes.delete"?'
+        in (refusal({"resumes.delet": "d"}))
+    )
+    assert "Did you mean" not in refusal({"qqqq": "d"})
+
+
+@pytest.mark.parametrize(
+    ("action_id", "key", "other"),
+    [
+        ("resumes.export", "d", "resumes.delete"),
+        ("resumes.export", "j", "list.down"),
+        ("resumes.export", "5", "everywhere.keys"),
+        ("keys.create", "q", "everywhere.quit"),
+        ("dialog.cancel", "down", "list.down"),
+    ],
+)
+def test_a_key_that_would_do_two_things_at_once_is_refused(
+    action_id: str, key: str, other: str
+) -> None:
+    told = refusal({action_id: key})
+
+    assert f'The key "{key}"' in told
+    assert action_id in told
+    assert other in told
+
+
+def test_two_actions_may_change_their_keys() -> None:
+    check_keymap({"resumes.export": "d,delete", "resumes.delete": "x"}, "config.toml")
+
+
+def test_what_the_table_shares_on_purpose_stays_shared() -> None:
+    check_keymap({"resume.back": "escape,b"}, "config.toml")
+
+
+@pytest.mark.parametrize("action_id", ["filter.clear", "dialog.cancel"])
+def test_no_key_takes_a_letter_from_what_is_typed(action_id: str) -> None:
+    assert "typed as text" in refusal({action_id: "x"})
+    assert "typed as text" in refusal({action_id: "space"})
+
+
+def test_places_that_are_never_there_together_share_keys() -> None:
+    assert not meet(Place.LIST, Place.TEXT)
+    assert not meet(Place.NEW_KEY, Place.EVERYWHERE)
+    assert meet(Place.KEYS, Place.LIST)
+
+
+def test_keys_are_written_as_characters_or_by_name() -> None:
+    assert key_names("?, slash,f8") == ["question_mark", "slash", "f8"]
+
+
+def test_an_action_has_the_users_keys_or_its_own() -> None:
+    action = find_action("keys.create")
+    assert action is not None
+    assert keys_of(action, {}) == ["n"]
+    assert keys_of(action, {"keys.create": "c,f2"}) == ["c", "f2"]
+
+
+def test_a_key_leads_to_its_actions_with_the_users_keys() -> None:
+    assert "keys.create" in [action.id for action in actions_of("n", {})]
+    own = {"keys.create": "f2"}
+    assert "keys.create" not in [action.id for action in actions_of("n", own)]
+    assert [action.id for action in actions_of("f2", own)] == ["keys.create"]
+
+
+def test_sentences_name_the_users_key() -> None:
+    assert shown_key("resumes.filter", {}) == "/"
+    assert shown_key("keys.create", {"keys.create": "?,f2"}) == "?"
+
+
+def test_the_settings_are_checked_when_the_session_is_opened(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = Settings(keymap={"keys.creat": "c"})
+    with pytest.raises(InvalidArgument, match=r"config\.toml"):
+        prepare(store, settings=settings)
+    monkeypatch.setenv("RESUMES_KEYMAP", '{"keys.creat": "c"}')
+    with pytest.raises(InvalidArgument, match="the keymap of RESUMES_KEYMAP"):
+        prepare(store, settings=load_settings())
+
+
+@pytest.mark.anyio
+async def test_the_users_keys_work_and_are_shown(store: Store) -> None:
+    keys.create_key(store, "ana", name="website")
+    own = Settings(keymap={"keys.create": "c,f2", "keys.revoke": "n"})
+    async with running(store, screen="keys", size=(100, 30), settings=own) as pilot:
+        await shows(pilot.app, "website", "c New key", "n Revoke")
+        assert "D Revoke" not in footer(pilot.app)
+
+        await presses(pilot, "question_mark")
+        await shows(pilot.app, "c f2          Make a key.")
+        await presses(pilot, "escape", "colon", *"make")
+        await shows(pilot.app, "Make a key  (c)")
+        await presses(pilot, "escape", "f2")
+        await shows(pilot.app, "What is it for?")
+        await presses(pilot, "escape", "n")
+        await shows(pilot.app, "Type website to revoke:")
+
+
+def test_the_help_explains_every_action_with_what_works_here_first() -> None:
+    text = [paragraph.content.plain for paragraph in help_text([Place.KEYS, Place.LIST], {})]
+    for action in ACTIONS:
+        assert any(action.sentence in line and action.shown in line for line in text), action
+    assert text.index("Keys") < text.index("In a list") < text.index("Elsewhere")
+    assert text.index("Elsewhere") < text.index("Resumes")
+
+
+# The page in the docs.
+
+
+def test_the_page_in_the_docs_is_up_to_date(repository: Path) -> None:
+    written = (repository / "docs" / "keys.md").read_text(encoding="utf-8")
+    assert written == page(), "make keys"
+
+
+def test_the_example_can_be_used() -> None:
+    example = dict(re.findall(r'^"([a-z_.]+)" = "([^"]+)"$', page(), re.MULTILINE))
+
+    assert all(find_action(action_id) for action_id in example)
+    check_keymap(example, "the example")
+
+
+def test_every_action_has_its_row() -> None:
+    for action in ACTIONS:
+        (row,) = [line for line in page().splitlines() if f"| `{action.id}` |" in line]
+        assert action.sentence in row
+        assert f"`{action.keys}`" in row
+        assert action.command in row

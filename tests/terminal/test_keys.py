@@ -1,0 +1,555 @@
+"""The keys: listed, made, shown once, replaced, revoked, taken over."""
+
+import logging
+from datetime import timedelta
+
+import pytest
+
+from resumes.clock import later
+from resumes.errors import InvalidKey
+from resumes.settings import Settings
+from resumes.store import accounts, keys
+from resumes.store.engine import Store, open_store
+from resumes.text import is_harmless
+from tests.support.clocks import SteppingClock
+from tests.support.terminal.builders import HOSTILE, an_account
+from tests.support.terminal.driving import (
+    LARGE,
+    NEVER_S,
+    SMALL,
+    at_rest,
+    copied,
+    footer,
+    lines,
+    presses,
+    running,
+    segments,
+    shows,
+    shows_no,
+    toasts,
+    types,
+    until,
+)
+from tests.support.terminal.outages import UnsteadyStore
+from tui.screens.keys.ages import ago
+from tui.screens.keys.registering import NOT_A_KEY
+from tui.screens.keys.typed_spans import Understood, understand_expiry, understand_grace
+
+pytestmark = pytest.mark.anyio
+
+
+def a_key(store: Store, name: str = "website", *, account: str = "ana") -> keys.NewKey:
+    """A key that was shown."""
+    new = keys.create_key(store, account, name=name)
+    keys.mark_shown(store, new.id)
+    return new
+
+
+async def test_a_new_key_is_shown_once_and_then_masked(store: Store) -> None:
+    async with running(store, screen="keys") as pilot:
+        await shows(pilot.app, "There are no keys here yet.", "n makes one.")
+
+        await presses(pilot, "n")
+        await shows(pilot.app, "What is it for?")
+        await presses(pilot, *"web", "enter")
+        await shows(pilot.app, "I stored it")
+        await shows(pilot.app, "enh_live_")
+        (secret,) = [line.strip() for line in lines(pilot.app) if keys.FORM.search(line)]
+        holder, _ = keys.authenticate(store, secret)
+        assert keys.get_key(store, holder.key_id).shown_at is None
+
+        await presses(pilot, "escape", "q", "enter", "colon", "ctrl+p")
+        await shows(pilot.app, "I stored it")
+        await presses(pilot, "s")
+
+        await until(lambda: keys.get_key(store, holder.key_id).shown_at is not None)
+        await shows(pilot.app, keys.mask(secret), "✓ active", "web")
+        await shows_no(pilot.app, secret)
+        assert secret not in "".join(toasts(pilot.app))
+
+
+async def test_a_new_key_is_nowhere_but_on_its_screen(
+    store: Store, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    async with running(store, screen="keys") as pilot:
+        await shows(pilot.app, "There are no keys here yet.")
+        await presses(pilot, "n")
+        await shows(pilot.app, "What is it for?")
+        await presses(pilot, "enter")
+        await shows(pilot.app, "I stored it")
+        await shows(pilot.app, "enh_live_")
+        (secret,) = [line.strip() for line in lines(pilot.app) if keys.FORM.search(line)]
+        await presses(pilot, "c", "colon", "ctrl+p", "question_mark", "5", "1", "T")
+        await shows(pilot.app, "I stored it")
+        assert secret not in repr(pilot.app.screen) + repr(vars(pilot.app.screen))
+
+        await presses(pilot, "s")
+        await shows(pilot.app, "✓ active")
+
+        picture = pilot.app.export_screenshot()
+        told = "".join(toasts(pilot.app))
+        assert secret not in picture + told + caplog.text + pilot.app.clipboard
+
+
+@pytest.mark.parametrize("key", ["enter", "R", "D"])
+async def test_a_hostile_name_is_text_in_every_dialog(store: Store, key: str) -> None:
+    # The store takes printable names only, which leaves markup.
+    a_key(store, "".join(filter(str.isprintable, HOSTILE))[:100])
+    async with running(store, screen="keys") as pilot:
+        await shows(pilot.app, "a[/b]c")
+
+        await presses(pilot, key)
+
+        await shows(pilot.app, "Account    ana", "[@click=app.quit]x[/]")
+        for segment in segments(pilot.app):
+            assert is_harmless(segment.text)
+            assert segment.style is None or "@click" not in segment.style.meta
+
+
+async def test_leaving_the_app_leaves_the_key_not_shown(store: Store) -> None:
+    async with running(store, screen="keys") as pilot:
+        await shows(pilot.app, "There are no keys here yet.")
+        await presses(pilot, "n")
+        await shows(pilot.app, "What is it for?")
+        await presses(pilot, "enter")
+        await shows(pilot.app, "I stored it")
+        await presses(pilot, "ctrl+q")
+
+    (key,) = keys.list_keys(store)
+    assert (key.state, key.shown_at) == ("active", None)
+
+
+async def test_a_key_is_rotated_and_the_old_one_counts_a_while(store: Store) -> None:
+    old = a_key(store)
+    async with running(store, screen="keys", size=SMALL) as pilot:
+        await shows(pilot.app, "website")
+
+        await presses(pilot, "R")
+        await shows(pilot.app, "24h")
+        await presses(pilot, "enter")
+        await shows(pilot.app, "I stored it")
+        await shows(pilot.app, f"The old key {old.id} counts until ")
+        (secret,) = [line.strip() for line in lines(pilot.app) if keys.FORM.search(line)]
+        await presses(pilot, "s")
+
+        await shows(pilot.app, "~ until ", "✓ active", keys.mask(secret))
+        assert keys.authenticate(store, secret)
+        assert keys.authenticate(store, old.secret)
+
+
+async def test_only_a_key_that_counts_is_rotated(store: Store) -> None:
+    new = a_key(store)
+    async with running(store, screen="keys") as pilot:
+        await shows(pilot.app, "✓ active")
+        keys.revoke_key(store, new.id)
+        await presses(pilot, "r")
+        await shows(pilot.app, "✗ revoked")
+
+        await presses(pilot, "R")
+
+        await shows(pilot.app, "website is revoked: n makes a new key.")
+
+
+async def test_a_key_is_revoked_by_typing_its_name(store: Store) -> None:
+    new = a_key(store, "my site")
+    async with running(store, screen="keys") as pilot:
+        await shows(pilot.app, "my site")
+
+        await presses(pilot, "D")
+        await shows(pilot.app, "Revoke this key?")
+        await shows(pilot.app, "Revoke this key?", new.id, "Last used  never", "Type my site")
+        await presses(pilot, *"my", "enter")
+        await shows(pilot.app, "Revoke this key?")
+        assert keys.get_key(store, new.id).state == "active"
+        await presses(pilot, "space", *"site", "enter")
+
+        await shows(pilot.app, "✗ revoked")
+        with pytest.raises(InvalidKey):
+            keys.authenticate(store, new.secret)
+
+
+async def test_a_key_without_a_name_is_revoked_by_its_id(store: Store) -> None:
+    new = a_key(store, "")
+    async with running(store, screen="keys") as pilot:
+        await shows(pilot.app, "✓ active")
+
+        await presses(pilot, "D")
+        await shows(pilot.app, f"Type {new.id} to revoke:")
+        await types(pilot, f"{new.id}\n")
+
+        await shows(pilot.app, "✗ revoked")
+
+
+@pytest.mark.parametrize("answer", ["enter", "escape"])
+async def test_one_key_alone_does_not_revoke(store: Store, answer: str) -> None:
+    new = a_key(store)
+    async with running(store, screen="keys") as pilot:
+        await shows(pilot.app, "website")
+        await presses(pilot, "D")
+        await shows(pilot.app, "Revoke this key?")
+        await presses(pilot, answer)
+
+    assert keys.get_key(store, new.id).state == "active"
+
+
+async def test_what_was_revoked_elsewhere_shows_by_itself(store: Store) -> None:
+    new = a_key(store)
+    async with running(store, screen="keys") as pilot:
+        await shows(pilot.app, "✓ active")
+
+        keys.revoke_key(store, new.id)
+
+        await shows(pilot.app, "✗ revoked")
+
+
+async def test_what_was_revoked_elsewhere_meanwhile_is_said(store: Store) -> None:
+    new = a_key(store)
+    async with running(store, screen="keys") as pilot:
+        await shows(pilot.app, "✓ active")
+        await presses(pilot, "D")
+        await shows(pilot.app, "Revoke this key?")
+        keys.revoke_key(store, new.id)
+
+        await presses(pilot, *"website", "enter")
+
+        await shows(pilot.app, '"website" was revoked already, at', "✗ revoked")
+
+
+async def test_what_was_rotated_away_elsewhere_meanwhile_is_said(store: Store) -> None:
+    new = a_key(store)
+    async with running(store, screen="keys") as pilot:
+        await shows(pilot.app, "✓ active")
+        await presses(pilot, "R")
+        await shows(pilot.app, "24h")
+        keys.revoke_key(store, new.id)
+
+        await presses(pilot, "enter")
+
+        await shows(pilot.app, f"The key {new.id} is revoked;", "✗ revoked")
+
+
+async def test_a_key_whose_account_went_meanwhile_is_said_to_be_gone(store: Store) -> None:
+    an_account(store, "zoe")
+    new = a_key(store, account="zoe")
+    async with running(store, screen="keys") as pilot:
+        await shows(pilot.app, "✓ active")
+        await presses(pilot, "D")
+        await shows(pilot.app, "Revoke this key?")
+        accounts.delete_account(store, "zoe")
+
+        await presses(pilot, *"website", "enter")
+
+        await shows(pilot.app, f'Key not found: "{new.id}"', "There are no keys here yet.")
+
+
+async def test_a_key_from_elsewhere_is_registered(store: Store) -> None:
+    secret = keys.new_secret()
+    async with running(store, screen="keys") as pilot:
+        await shows(pilot.app, "There are no keys here yet.")
+        await presses(pilot, "i")
+        await shows(pilot.app, "Cancel")
+        await types(pilot, f"{secret}\n")
+
+        await shows(pilot.app, keys.mask(secret), "counts from now on")
+        assert keys.authenticate(store, secret)
+        await shows_no(pilot.app, secret)
+        assert secret not in "".join(toasts(pilot.app))
+
+
+@pytest.mark.parametrize(("key", "verb"), [("D", "revoke"), ("R", "rotate")])
+async def test_without_a_key_it_says_so(store: Store, key: str, verb: str) -> None:
+    async with running(store, screen="keys") as pilot:
+        await shows(pilot.app, "There are no keys here yet.")
+        await presses(pilot, key)
+        await shows(pilot.app, f"There is no key to {verb}.")
+
+
+async def test_what_is_revoked_is_not_revoked_again(store: Store) -> None:
+    new = a_key(store)
+    keys.revoke_key(store, new.id)
+    async with running(store, screen="keys") as pilot:
+        await shows(pilot.app, "✗ revoked")
+        await presses(pilot, "D")
+        await shows(pilot.app, "website is revoked already.")
+
+
+async def test_read_only_has_no_keys_that_change_something(store: Store) -> None:
+    keys.create_key(store, "ana", name="website")
+    async with running(store, screen="keys", read_only=True) as pilot:
+        await shows(pilot.app, "website")
+        assert "New key" not in footer(pilot.app)
+        assert "Revoke" not in footer(pilot.app)
+
+        for key in ("n", "i", "R", "D"):
+            await presses(pilot, key)
+        await shows(pilot.app, "Read-only: start without --read-only")
+
+
+async def test_without_accounts_there_can_be_no_key(empty_store: Store) -> None:
+    async with running(empty_store, screen="keys") as pilot:
+        await shows(pilot.app, "There are no accounts yet.")
+
+        await presses(pilot, "n")
+
+        await shows(pilot.app, "There are no accounts: `resumes accounts create NAME`")
+
+
+# The list.
+
+
+async def test_keys_are_listed_masked_with_their_state(store: Store) -> None:
+    an_account(store, "zoe")
+    new = keys.create_key(store, "ana", name="website")
+    keys.mark_shown(store, new.id)
+    keys.create_key(store, "zoe", name="lost")
+    async with running(store, screen="keys") as pilot:
+        await shows(pilot.app, "all accounts · 2 keys", keys.mask(new.secret), "website", "active")
+        await shows(pilot.app, "never shown")
+        await shows_no(pilot.app, new.secret)
+
+
+async def test_wide_terminals_show_more(store: Store) -> None:
+    new = keys.create_key(store, "ana")
+    async with running(store, screen="keys", size=LARGE) as pilot:
+        await shows(pilot.app, "EXPIRES (UTC)", "CREATED (UTC)", new.id)
+
+
+async def test_enter_shows_what_is_known_of_a_key(store: Store) -> None:
+    new = keys.create_key(store, "ana", name="website")
+    async with running(store, screen="keys") as pilot:
+        await shows(pilot.app, "website")
+
+        await presses(pilot, "enter")
+
+        await shows(pilot.app, new.id, "website")
+
+
+async def test_the_keys_of_one_account_take_the_place_of_those_shown_before(store: Store) -> None:
+    an_account(store, "zoe")
+    keys.create_key(store, "ana", name="one of ana")
+    keys.create_key(store, "zoe", name="one of zoe")
+    unsteady = UnsteadyStore(store)
+    async with running(unsteady, screen="keys") as pilot:
+        await shows(pilot.app, "all accounts · 2 keys", "one of ana")
+        await presses(pilot, "a")
+        await shows(pilot.app, "(all accounts)", "zoe")
+        await presses(pilot, "G", "enter")
+        await shows(pilot.app, "zoe · 1 key", "one of zoe")
+        await shows_no(pilot.app, "one of ana")
+
+        await presses(pilot, "3")
+        await shows(pilot.app, "2 accounts")
+        with unsteady.held_reads():
+            await presses(pilot, "K")
+            await shows(pilot.app, "ana · ")
+            await shows_no(pilot.app, "one of zoe")
+            await presses(pilot, "D")
+            await shows(pilot.app, "There is no key to revoke.")
+        await shows(pilot.app, "ana · 1 key", "one of ana")
+
+
+async def test_the_state_of_a_key_is_told_by_a_sign_and_words(empty_store: Store) -> None:
+    clock = SteppingClock()
+    with open_store(empty_store.url, clock=clock) as store:
+        an_account(store)
+        for name, lifetime in (("day", 1), ("year", 400), ("gone", 1)):
+            new = keys.create_key(store, "ana", name=name, lifetime=timedelta(days=lifetime))
+            keys.mark_shown(store, new.id)
+            if name == "gone":
+                clock.advance(86_400)
+            if name == "year":
+                keys.authenticate(store, new.secret)
+                clock.advance(4 * 60 + 59)
+        new = keys.create_key(store, "ana", name="day", lifetime=timedelta(days=1))
+        keys.mark_shown(store, new.id)
+        async with running(store, screen="keys") as pilot:
+            await shows(pilot.app, "✗ expired", "~ until 01-17 08:04", "~ until 2028-02-19")
+
+
+@pytest.mark.parametrize("key", ["n", "i"])
+async def test_no_form_opens_over_the_screen_that_the_reader_went_to(
+    store: Store, key: str
+) -> None:
+    unsteady = UnsteadyStore(store)
+    async with running(unsteady, screen="keys", refresh_s=NEVER_S) as pilot:
+        await shows(pilot.app, "There are no keys here yet.")
+        with unsteady.held_reads() as asking:
+            await presses(pilot, key)
+            await until(asking.begun.is_set)
+            await presses(pilot, "3")
+            await shows(pilot.app, "by name")
+        await until(asking.ended.is_set)
+        await at_rest(pilot)
+        await shows(pilot.app, "1 account")
+        await shows_no(pilot.app, "Cancel")
+
+
+# The forms.
+
+
+async def test_a_key_is_made_for_the_account_and_the_time_that_were_chosen(store: Store) -> None:
+    an_account(store, "zoe")
+    async with running(store, screen="keys") as pilot:
+        await shows(pilot.app, "There are no keys here yet.")
+        await presses(pilot, "n")
+        await shows(pilot.app, "What is it for?", "It does not expire.")
+        await presses(pilot, "shift+tab", "enter", "down", "enter", "tab", "tab")
+        await types(pilot, "3x\n")
+        await shows(pilot.app, '! "3x" is no expiry')
+        await presses(pilot, "backspace", "d")
+        await shows(pilot.app, "It expires on ")
+        await presses(pilot, "enter")
+        await shows(pilot.app, "I stored it")
+        await presses(pilot, "s")
+        await shows(pilot.app, "~ until")
+    (key,) = keys.list_keys(store)
+    assert (key.account, key.name) == ("zoe", "")
+    assert key.expires_at is not None
+
+
+@pytest.mark.parametrize("pressed", [("escape",), ("tab", "tab", "tab", "enter")])
+async def test_the_form_for_a_new_key_can_be_cancelled(
+    store: Store, pressed: tuple[str, ...]
+) -> None:
+    async with running(store, screen="keys") as pilot:
+        await shows(pilot.app, "There are no keys here yet.")
+        await presses(pilot, "n")
+        await shows(pilot.app, "What is it for?")
+        await presses(pilot, *pressed)
+        await shows_no(pilot.app, "What is it for?")
+    assert keys.list_keys(store) == []
+
+
+async def test_a_grace_that_cannot_be_used_keeps_the_question_open(store: Store) -> None:
+    old = a_key(store)
+    async with running(store, screen="keys") as pilot:
+        await shows(pilot.app, "website")
+        await presses(pilot, "R")
+        await shows(pilot.app, "24h", "counts until ")
+        await presses(pilot, "end", "backspace")
+        await shows(pilot.app, '! "24" is no span')
+        await types(pilot, "d\n")
+        await shows(pilot.app, "! The longest is 7d.")
+        await presses(pilot, *["backspace"] * 3, "0")
+        await shows(pilot.app, "The old key is refused at once.")
+        await presses(pilot, "enter")
+        await shows(pilot.app, f"The old key {old.id} does not count any more.")
+        with pytest.raises(InvalidKey):
+            keys.authenticate(store, old.secret)
+
+
+async def test_what_is_no_key_is_refused_and_none_is_ever_drawn(store: Store) -> None:
+    secret = keys.new_secret()
+    async with running(store, screen="keys") as pilot:
+        await shows(pilot.app, "There are no keys here yet.")
+        await presses(pilot, "i")
+        await shows(pilot.app, "Cancel")
+        await types(pilot, secret[:20] + "\n")
+        await until(lambda: toasts(pilot.app) == [NOT_A_KEY])
+        await presses(pilot, *["backspace"] * 20)
+        await types(pilot, secret)
+        await shows_no(pilot.app, secret[:12])
+        await presses(pilot, "escape")
+        await shows(pilot.app, "There are no keys here yet.")
+
+
+async def test_a_key_that_counts_already_is_not_taken_over(store: Store) -> None:
+    new = a_key(store)
+    async with running(store, screen="keys") as pilot:
+        await shows(pilot.app, "website")
+        await presses(pilot, "i")
+        await shows(pilot.app, "Cancel")
+        await types(pilot, f"{new.secret}\n")
+        await shows(pilot.app, "! ", "1 key")
+
+
+async def test_the_key_has_a_line_of_its_own_and_is_copied_through_tmux(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with running(store, screen="keys") as pilot:
+        await shows(pilot.app, "There are no keys here yet.")
+        await presses(pilot, "n")
+        await shows(pilot.app, "What is it for?")
+        await presses(pilot, "enter")
+        await shows(pilot.app, "I stored it", "enh_live_")
+        (secret,) = [line.strip() for line in lines(pilot.app) if keys.FORM.search(line)]
+        texts = copied(pilot.app, monkeypatch)
+        monkeypatch.setenv("TMUX", "/tmp/tmux-0/default,1,0")
+        await presses(pilot, "c")
+        await until(lambda: secret in texts)
+        await shows(pilot.app, "Sent the key through tmux")
+
+
+async def test_the_new_key_names_the_keys_that_the_user_has_for_it(store: Store) -> None:
+    own = Settings(keymap={"new_key.copy": "f2", "new_key.stored": "f8"})
+    async with running(store, screen="keys", settings=own) as pilot:
+        await shows(pilot.app, "There are no keys here yet.")
+        await presses(pilot, "n")
+        await shows(pilot.app, "What is it for?")
+        await presses(pilot, "enter")
+        await shows(pilot.app, "f2 copies it", "I stored it (f8)")
+        await presses(pilot, "escape")
+        await shows(pilot.app, "Press f8 once")
+
+
+# Spans of time as they are typed.
+
+
+NOW_US = 1_800_000_000_000_000  # 2027-01-15 08:00 UTC
+
+
+@pytest.mark.parametrize(
+    ("text", "words", "span"),
+    [
+        ("", "It does not expire.", None),
+        ("12h", "It expires on 2027-01-15 20:00 UTC.", timedelta(hours=12)),
+        ("2027-01-16", "It expires on 2027-01-16 00:00 UTC.", timedelta(hours=16)),
+    ],
+)
+def test_an_expiry_is_a_span_a_date_or_none(text: str, words: str, span: timedelta | None) -> None:
+    assert understand_expiry(text, NOW_US) == Understood(words, span)
+
+
+@pytest.mark.parametrize("text", ["x", "3", "3x", "2027-13-01", "[/b]", "0", "2027-01-15"])
+def test_any_other_expiry_cannot_be_used(text: str) -> None:
+    understood = understand_expiry(text, NOW_US)
+
+    assert not understood.is_usable
+    assert understood.words.startswith("! ")
+
+
+@pytest.mark.parametrize(
+    ("text", "span"),
+    [("0", timedelta(0)), ("24h", timedelta(days=1)), ("7d", timedelta(days=7))],
+)
+def test_a_grace_is_a_span_of_seven_days_at_most(text: str, span: timedelta) -> None:
+    assert understand_grace(text, NOW_US).span == span
+
+
+@pytest.mark.parametrize("text", ["", "8d", "169h", "2027-01-16", "-1d"])
+def test_any_other_grace_cannot_be_used(text: str) -> None:
+    assert not understand_grace(text, NOW_US).is_usable
+
+
+@pytest.mark.parametrize(
+    ("passed", "words"),
+    [
+        (timedelta(seconds=-5), "just now"),
+        (timedelta(seconds=59), "just now"),
+        (timedelta(minutes=4, seconds=59), "4 min ago"),
+        (timedelta(minutes=59), "59 min ago"),
+        (timedelta(hours=23, minutes=59), "23 h ago"),
+        (timedelta(days=1), "1 d ago"),
+        (timedelta(days=9_999), "9999 d ago"),
+    ],
+)
+def test_the_largest_unit_that_has_passed_is_told(passed: timedelta, words: str) -> None:
+    told = ago(later(NOW_US, -passed), NOW_US)
+
+    assert told == words
+    assert len(told) <= 10
+
+
+def test_what_never_was_is_never() -> None:
+    assert ago(None, NOW_US) == "never"

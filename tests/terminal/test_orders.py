@@ -1,0 +1,327 @@
+"""What comes late, goes away or comes in between: cursor and view stay, the newest data wins."""
+
+import asyncio
+import json
+from itertools import pairwise
+from typing import Any, Final
+
+import pytest
+from textual.pilot import Pilot
+
+from resumes.store import accounts, keys, listing, plans
+from resumes.store.engine import Store
+from tests.support.terminal.builders import (
+    AnImporter,
+    a_document,
+    a_file,
+    an_account,
+    stored,
+    stored_many,
+)
+from tests.support.terminal.driving import (
+    LARGE,
+    NEVER_S,
+    SMALL,
+    SOON_S,
+    at_rest,
+    lines,
+    presses,
+    running,
+    shows,
+    shows_no,
+    toasts,
+    types,
+    until,
+)
+from tests.support.terminal.outages import AWAY, UnsteadyStore
+from tests.support.terminal.snapshot import still
+from tui.modes import MODES
+from tui.screens.confirming import ConfirmDialog
+from tui.screens.list_screen import ListScreen
+from tui.screens.resumes.detail import DetailScreen
+from tui.widgets.paged_list import PagedList
+
+pytestmark = pytest.mark.anyio
+
+MANY: Final = 5_000
+
+
+def the_list(pilot: Pilot[int]) -> PagedList[Any]:
+    return pilot.app.screen.query_one(PagedList)
+
+
+def rows_seen(pilot: Pilot[int]) -> list[str]:
+    """The lines below the heading of the list, but for the last, the keys, and the scrollbar."""
+    return [line[: SMALL[0] - 1].rstrip() for line in lines(pilot.app)[3:-1]]
+
+
+async def test_a_resume_that_was_deleted_under_the_cursor_leaves_its_line(store: Store) -> None:
+    ids = stored_many(store, 60)
+    async with running(store, refresh_s=SOON_S) as pilot:
+        await shows(pilot.app, "1 of 60")
+        await still(pilot.app)
+        await presses(pilot, *["pagedown"] * 2, *["up"] * 5)
+        cursor, before = the_list(pilot).cursor, rows_seen(pilot)
+
+        listing.delete_resume(store, accounts.get_account(store, "ana").id, ids[cursor])
+
+        await shows(pilot.app, "(deleted)")
+        changed = [
+            (old, new) for old, new in zip(before, rows_seen(pilot), strict=True) if old != new
+        ]
+        assert [new.strip() for _, new in changed] == ["(deleted)"]
+        assert f"Number {cursor}" in changed[0][0]
+        await until(lambda: the_list(pilot).cursor == cursor)
+        await presses(pilot, "d")
+        await shows(pilot.app, "There is no resume here to delete.")
+
+
+@pytest.mark.parametrize("screen", ["keys", "imports"])
+async def test_an_account_that_was_deleted_while_what_it_has_is_shown(
+    store: Store, screen: str
+) -> None:
+    an_account(store, "gone")
+    an_account(store, "zoe")
+    keys.create_key(store, "zoe", name="web")
+    a_file(store, account="zoe")
+    async with running(store, screen=screen, refresh_s=SOON_S) as pilot:
+        await presses(pilot, "a")
+        await shows(pilot.app, "(all accounts)", "gone")
+        await presses(pilot, "g", "j", "j", "enter")
+        await shows(pilot.app, "gone · ")
+        accounts.delete_account(store, "gone")
+
+        await shows(pilot.app, '! Account not found: "gone"')
+        await presses(pilot, "a")
+        await shows(pilot.app, "(all accounts)", "zoe")
+        await presses(pilot, "g", "enter")
+        await shows(pilot.app, "all accounts · ", "zoe")
+        await until(lambda: "not found" not in "".join(lines(pilot.app)))
+
+
+@pytest.mark.parametrize("where", ["middle", "end"])
+async def test_five_thousand_resumes_arrive_while_somebody_reads(store: Store, where: str) -> None:
+    plans.set_plan_limits(store, plans.PlanChange("business", None))
+    stored_many(store, 90)
+    async with running(store, refresh_s=SOON_S) as pilot:
+        await shows(pilot.app, "1 of 90")
+        await still(pilot.app)
+        await presses(pilot, *(("G",) if where == "end" else ("pagedown", "pagedown", "up")))
+        shown = the_list(pilot)
+        await shows(pilot.app, f"{shown.cursor + 1} of 90")
+        was = shown.cursor, shown.scroll_offset, rows_seen(pilot)
+
+        await asyncio.to_thread(stored_many, store, MANY)
+        await until(lambda: shown.pages.count > 90 and not shown.pages.is_complete)
+        await at_rest(pilot)
+
+        assert (shown.cursor, shown.scroll_offset) == was[:2]
+        whole = [row for row in was[2] if "Number" in row]
+        assert rows_seen(pilot)[: len(whole)] == whole
+        await presses(pilot, "j" if where == "middle" else "k")
+        await until(lambda: shown.cursor == was[0] + (1 if where == "middle" else -1))
+
+
+async def test_reading_goes_on_while_the_importer_writes(
+    store: Store, tmp_path: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = tmp_path / "inbox"
+    root.mkdir()
+    importer = AnImporter(store, root)
+    async with running(store, refresh_s=SOON_S) as pilot:
+        await shows(pilot.app, "no resumes")
+        for number in range(150):
+            importer.drop(
+                f"ana/{number:03}.json", json.dumps(a_document(name=f"Person {number:03}")).encode()
+            )
+        importing = asyncio.create_task(importer.round())
+        while not importing.done():
+            await presses(pilot, "G", "k", "pageup", "2", "1")
+        await importing
+        shown = the_list(pilot)
+        await until(lambda: shown.pages.count)
+        await presses(pilot, "G")
+        await until(lambda: shown.pages.is_complete and shown.pages.count == 150)
+        found = [shown.pages.peek(number) for number in range(shown.pages.count)]
+        ids = [row.id for row in found if isinstance(row, listing.Entry)]
+        assert len(ids) == 150
+        assert all(one < other for one, other in pairwise(ids))
+        assert toasts(pilot.app) == []
+    importer.close()
+
+
+# Replies that arrive late, and a store that is away.
+
+
+async def test_what_was_looked_for_before_does_not_take_the_place_of_what_is_looked_for(
+    store: Store,
+) -> None:
+    stored(store, a_document(name="Ada", title="Analyst"), a_document(name="Bo", title="Baker"))
+    unsteady = UnsteadyStore(store)
+    async with running(unsteady, refresh_s=NEVER_S) as pilot:
+        await shows(pilot.app, "Baker")
+        late = unsteady.hold("read")
+        await types(pilot, "/ana")
+        await until(late.begun.is_set)
+        unsteady.hold_no_more()
+        await presses(pilot, *["backspace"] * 3, *"bak")
+        await shows(pilot.app, '"bak" · 1 of 1', "Baker")
+
+        late.go.set()
+        await until(late.ended.is_set)
+        await at_rest(pilot)
+        await pilot.pause()
+
+        await shows(pilot.app, '"bak" · 1 of 1', "Baker")
+        await shows_no(pilot.app, "Analyst")
+
+
+async def test_a_page_of_the_account_before_is_not_shown(store: Store) -> None:
+    stored(store, a_document(title="Of ana"))
+    an_account(store, "zoe")
+    stored(store, a_document(title="Of zoe"), account="zoe")
+    unsteady = UnsteadyStore(store)
+    late = unsteady.hold("read")
+    async with running(unsteady, refresh_s=NEVER_S) as pilot:
+        await until(late.begun.is_set)
+        unsteady.hold_no_more()
+        await presses(pilot, "3")
+        await shows(pilot.app, "2 accounts")
+        await presses(pilot, "j", "enter")
+        await shows(pilot.app, "zoe · 1 of 1", "Of zoe")
+
+        late.go.set()
+        await until(late.ended.is_set)
+        await at_rest(pilot)
+        await pilot.pause()
+
+        await shows(pilot.app, "zoe · 1 of 1", "Of zoe")
+
+
+async def test_the_resume_beside_the_list_is_that_of_the_cursor_whichever_is_read_first(
+    store: Store,
+) -> None:
+    stored(store, *(a_document(name=name) for name in ("First", "Second", "Third")))
+    unsteady = UnsteadyStore(store)
+    async with running(unsteady, size=LARGE, refresh_s=NEVER_S) as pilot:
+        await shows(pilot.app, "▏ First")
+        late = unsteady.hold("read")
+        await presses(pilot, "j")
+        await until(late.begun.is_set)
+        unsteady.hold_no_more()
+        await presses(pilot, "j")
+        await shows(pilot.app, "▏ Third")
+
+        late.go.set()
+        await until(late.ended.is_set)
+        await at_rest(pilot)
+        await pilot.pause()
+
+        await shows(pilot.app, "▏ Third")
+        await shows_no(pilot.app, "▏ Second")
+
+
+@pytest.mark.parametrize("mode", MODES, ids=lambda mode: mode.name)
+async def test_a_screen_can_be_left_while_it_loads(store: Store, mode: Any) -> None:
+    unsteady = UnsteadyStore(store)
+    stored(store, a_document(title="Mine"))
+    other = next(one for one in MODES if one is not mode)
+    with unsteady.held_reads() as hold:
+        async with running(unsteady, screen=mode.name) as pilot:
+            screen = pilot.app.screen
+            await presses(pilot, other.key)
+            await until(lambda: pilot.app.screen is not screen)
+            hold.go.set()
+            await at_rest(pilot)
+            await presses(pilot, mode.key)
+
+            await until(lambda: the_list(pilot).pages.is_complete)
+            assert pilot.app.screen is screen
+            assert "…" not in lines(pilot.app)[1]
+            assert toasts(pilot.app) == []
+
+
+async def test_a_page_and_its_dialogs_can_be_left_while_they_load(store: Store) -> None:
+    unsteady = UnsteadyStore(store)
+    stored(store, a_document(title="Mine"))
+    async with running(unsteady) as pilot:
+        await shows(pilot.app, "1 of 1", "Mine")
+        with unsteady.held_reads() as hold:
+            for key in ("enter", "a"):
+                await presses(pilot, key)
+                await until(lambda: not isinstance(pilot.app.screen, ListScreen))
+                await presses(pilot, "escape")
+                await until(lambda: isinstance(pilot.app.screen, ListScreen))
+            hold.go.set()
+            await at_rest(pilot)
+            await pilot.pause()
+
+        await presses(pilot, "enter")
+        await shows(pilot.app, "ana · Mine")
+        assert isinstance(pilot.app.screen, DetailScreen)
+        assert toasts(pilot.app) == []
+
+
+async def test_while_the_store_is_gone_all_can_be_looked_at_and_afterwards_it_is_as_new(
+    store: Store,
+) -> None:
+    unsteady = UnsteadyStore(store)
+    stored(store, a_document(title="Before"))
+    keys.create_key(store, "ana", name="web")
+    a_file(store)
+    async with running(unsteady) as pilot:
+        for mode in MODES:
+            await presses(pilot, mode.key)
+            await until(lambda: the_list(pilot).pages.is_complete)
+        unsteady.go_away()
+
+        for mode in MODES:
+            await presses(pilot, mode.key, "r")
+            await shows(pilot.app, AWAY, "Trying again in 1 s.")
+            assert the_list(pilot).is_stale
+            assert the_list(pilot).pages.count
+        assert toasts(pilot.app) == []
+
+        unsteady.come_back()
+        stored(store, a_document(title="After"))
+        await presses(pilot, "1")
+        await shows(pilot.app, "Before", "After", "1 of 2")
+        await until(lambda: AWAY not in "".join(lines(pilot.app)))
+        assert not the_list(pilot).is_stale
+        assert toasts(pilot.app) == []
+
+
+@pytest.mark.parametrize(
+    ("screen", "pressed"),
+    [
+        ("keys", ("n",)),
+        ("keys", ("D", "w", "e", "b", "enter")),
+        ("keys", ("R", "enter")),
+        ("imports", ("t",)),
+        ("imports", ("R",)),
+        ("accounts", ("D",)),
+        ("accounts", ("p",)),
+        ("accounts", ("n", *"bea", "enter")),
+        ("plans", ("n", *"big", "enter")),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "".join(value),
+)
+async def test_what_writes_says_in_one_line_that_the_store_is_gone(
+    store: Store, screen: str, pressed: tuple[str, ...]
+) -> None:
+    unsteady = UnsteadyStore(store)
+    new = keys.create_key(store, "ana", name="web")
+    keys.mark_shown(store, new.id)
+    a_file(store)
+    async with running(unsteady, screen=screen) as pilot:
+        await until(lambda: the_list(pilot).pages.is_complete)
+        unsteady.go_away()
+        for key in pressed:
+            await presses(pilot, key)
+
+        def told() -> str:
+            return " ".join([*lines(pilot.app), *toasts(pilot.app)])
+
+        await until(lambda: AWAY in told())
+        assert not isinstance(pilot.app.screen, ConfirmDialog)
+        assert pilot.app.is_running

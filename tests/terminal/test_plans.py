@@ -1,0 +1,302 @@
+"""The plans: listed, edited after a review, made."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import pytest
+from textual.pilot import Pilot
+
+from resumes.errors import InvalidArgument
+from resumes.settings import Settings
+from resumes.store import plans
+from resumes.store.engine import Store
+from resumes.store.plans import PlanChange, PlanInfo, Requests
+from tests.support.terminal.builders import an_account, stored_many
+from tests.support.terminal.driving import (
+    LARGE,
+    NEVER_S,
+    footer,
+    lines,
+    presses,
+    running,
+    shows,
+    shows_no,
+    types,
+    until,
+)
+from tests.support.terminal.outages import UnsteadyStore
+from tui.screens.plans.limits import maximum_text, parse_maximum, parse_rate
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.mark.parametrize("size", [(80, 24), LARGE], ids=str)
+async def test_plans_are_listed_with_their_limits_and_accounts(
+    store: Store, size: tuple[int, int]
+) -> None:
+    rates = {Requests.PER_MINUTE: 600, Requests.PER_DAY: 0}
+    plans.set_plan_limits(store, PlanChange("gold", None, True, rates))
+    async with running(store, screen="plans", size=size) as pilot:
+        await shows(pilot.app, "4 plans · default: 60 a minute, 1,000 an hour, 10,000 a day")
+        rows = [line.split() for line in lines(pilot.app)]
+
+    assert ["business", "1,000", "yes", "default", "default", "default", "1"] in rows
+    assert ["gold", "unlimited", "yes", "600", "default", "unlimited", "0"] in rows
+
+
+@pytest.mark.parametrize("key", ["enter", "e"])
+async def test_a_plan_is_edited_and_listed_as_it_is_now(store: Store, key: str) -> None:
+    async with running(store, screen="plans") as pilot:
+        await shows(pilot.app, "3 plans")
+        await presses(pilot, "j", key)
+        await shows(pilot.app, "Per minute")
+        await presses(pilot, "end", "ctrl+u", *"77", "enter")
+        await shows(pilot.app, "Change the plan")
+        await presses(pilot, "tab", "enter")
+
+        await shows(pilot.app, "Saved. pro: 77 resumes, without API listing.")
+        await until(lambda: any(line.split()[:2] == ["pro", "77"] for line in lines(pilot.app)))
+
+
+async def test_a_plan_is_made(store: Store) -> None:
+    async with running(store, screen="plans") as pilot:
+        await shows(pilot.app, "3 plans")
+        await presses(pilot, "n")
+        await shows(pilot.app, "Per minute")
+        await presses(pilot, *"gold", "enter")
+        await shows(pilot.app, "4 plans", "Saved. gold: 100 resumes")
+
+
+async def test_read_only_shows_the_plan_and_changes_nothing(store: Store) -> None:
+    async with running(store, screen="plans", read_only=True) as pilot:
+        await shows(pilot.app, "3 plans")
+        assert "New plan" not in footer(pilot.app)
+        for key in ("n", "e"):
+            await presses(pilot, key)
+        await shows(pilot.app, "Read-only: start without --read-only")
+
+        await presses(pilot, "enter")
+
+        await shows(pilot.app, "The plan free", "Resumes    5", "Accounts   0")
+
+
+async def test_a_plan_made_elsewhere_is_there_after_a_reload(store: Store) -> None:
+    async with running(store, screen="plans") as pilot:
+        await shows(pilot.app, "3 plans")
+        plans.set_plan_limits(store, PlanChange("gold", 7))
+        await presses(pilot, "r")
+        await shows(pilot.app, "4 plans", "gold")
+
+
+async def test_default_rates_without_a_limit_are_told_so(store: Store) -> None:
+    settings = Settings(rate_per_minute=0)
+    async with running(store, screen="plans", size=LARGE, settings=settings) as pilot:
+        await shows(pilot.app, "default: unlimited a minute, 1,000 an hour, 10,000 a day")
+
+
+# The form.
+
+
+@asynccontextmanager
+async def editing(store: Store, name: str | None) -> AsyncIterator[Pilot[int]]:
+    """The form of this plan is open, or of a new one."""
+    async with running(store, screen="plans", refresh_s=NEVER_S) as pilot:
+        await shows(pilot.app, "3 plans")
+        if name is None:
+            await presses(pilot, "n")
+        else:
+            await presses(pilot, *["j"] * ["free", "pro", "business"].index(name), "e")
+        await shows(pilot.app, "Per minute", "Save")
+        yield pilot
+
+
+async def writes(pilot: Pilot[int], text: str) -> None:
+    """The line that has the focus reads so."""
+    await presses(pilot, "end", "ctrl+u")
+    await types(pilot, text)
+
+
+async def saves(pilot: Pilot[int]) -> None:
+    """The review is confirmed."""
+    await shows(pilot.app, "Change the plan")
+    await presses(pilot, "tab", "enter")
+
+
+async def test_the_form_shows_the_plan_as_it_is(store: Store) -> None:
+    async with editing(store, "business") as pilot:
+        await shows(pilot.app, "1,000")
+        found = [line.strip(" │").split() for line in lines(pilot.app)]
+    for row in (["Resumes", "1,000"], ["Per", "minute", "default"], ["API", "listing", "yes", "▼"]):
+        assert row in found
+
+
+async def test_a_change_is_saved_after_it_was_reviewed(store: Store) -> None:
+    an_account(store, "zoe")
+    stored_many(store, 3, account="zoe")
+    async with editing(store, "business") as pilot:
+        await writes(pilot, "2\n")
+        await shows(pilot.app, "Change the plan business for 2 accounts?", "1,000 → 2")
+        await shows(pilot.app, "1 account: zoe (3)", "Nothing is deleted: who is over keeps all")
+        assert plans.get_plan(store, "business").max_resumes == 1_000
+
+        await saves(pilot)
+        await shows(pilot.app, "Saved. business: 2 resumes, with API listing.")
+    assert plans.get_plan(store, "business") == PlanInfo("business", 2, True, 2)
+
+
+async def test_where_nobody_is_over_that_is_said_and_cancel_is_first(store: Store) -> None:
+    async with editing(store, "pro") as pilot:
+        await writes(pilot, "2\n")
+        await shows(
+            pilot.app, "50 → 2", "Over       nobody", "It counts at once. Nothing is deleted."
+        )
+        await presses(pilot, "enter")
+        await shows_no(pilot.app, "Change the plan")
+        await shows(pilot.app, "Per minute")
+    assert plans.get_plan(store, "pro").max_resumes == 50
+
+
+async def test_many_long_names_leave_room_for_the_answer(store: Store) -> None:
+    for number in range(12):
+        name = f"{number}{'x' * 60}"
+        an_account(store, name)
+        stored_many(store, 2, account=name)
+    async with editing(store, "business") as pilot:
+        await writes(pilot, "1")
+        await presses(pilot, "tab", "enter", "up", "enter")
+        await presses(pilot, "tab", "tab", "tab", "enter")
+        await shows(pilot.app, "Over       12 accounts:", "No listing 13 accounts:", " more")
+        await shows(pilot.app, "Cancel", "Save")
+
+
+@pytest.mark.parametrize(
+    ("tabs", "text", "problem"),
+    [
+        (0, "many", '! Resumes: "many" is neither a number nor unlimited'),
+        (2, "0", '! Per minute: "0" is neither a number from 1 to'),
+        (4, "1,000,001", '! Per day: "1,000,001" is neither'),
+    ],
+)
+async def test_a_bad_limit_is_said_as_it_is_typed_and_nothing_is_lost(
+    store: Store, tabs: int, text: str, problem: str
+) -> None:
+    async with editing(store, "pro") as pilot:
+        await presses(pilot, *["tab"] * tabs)
+        await writes(pilot, text)
+        await shows(pilot.app, problem)
+        await presses(pilot, "enter")
+        await shows(pilot.app, problem, text)
+        await writes(pilot, "7")
+        await shows_no(pilot.app, "neither")
+    assert plans.get_plan(store, "pro").limits == (50, False, None, None, None)
+
+
+async def test_what_changes_nothing_is_not_saved(store: Store) -> None:
+    async with editing(store, "pro") as pilot:
+        await presses(pilot, "enter")
+        await shows(pilot.app, "! Nothing here differs from what the plan is.")
+
+
+async def test_a_plan_changed_elsewhere_is_not_overwritten_unseen(store: Store) -> None:
+    async with editing(store, "pro") as pilot:
+        await writes(pilot, "30")
+        others = PlanChange("pro", 40, True, {Requests.PER_HOUR: 77})
+        plans.set_plan_limits(store, others)
+        await presses(pilot, "enter")
+        await saves(pilot)
+
+        await shows(pilot.app, '! Plan "pro" was changed by somebody else', "50 → 40", "30")
+        assert plans.get_plan(store, "pro").max_resumes == 40
+
+        await presses(pilot, "enter")
+        await shows(pilot.app, "40 → 30")
+        await saves(pilot)
+        await until(lambda: plans.get_plan(store, "pro").max_resumes == 30)
+    assert plans.get_plan(store, "pro").limits == (30, True, None, 77, None)
+
+
+async def test_a_new_plan_is_made_with_all_that_was_typed(store: Store) -> None:
+    async with editing(store, None) as pilot:
+        await shows_no(pilot.app, "! ")
+        await writes(pilot, "gold")
+        await presses(pilot, "tab")
+        await writes(pilot, "unlimited")
+        await presses(pilot, "tab", "enter", "down", "enter", "tab")
+        await writes(pilot, " 0600 \n")
+        await shows(pilot.app, "Saved. gold: any number of resumes, with API listing.")
+    assert plans.get_plan(store, "gold") == PlanInfo("gold", None, True, 0, 600)
+
+
+@pytest.mark.parametrize(
+    ("name", "problem"),
+    [("Gold", "! Invalid plan name 'Gold'"), ("pro", '! Plan "pro" exists already')],
+)
+async def test_a_new_plan_needs_a_name_of_its_own(store: Store, name: str, problem: str) -> None:
+    async with editing(store, None) as pilot:
+        await writes(pilot, f"{name}\n")
+        await shows(pilot.app, problem, name)
+    assert [plan.name for plan in plans.list_plans(store)] == ["free", "pro", "business"]
+
+
+async def test_a_store_that_is_away_loses_nothing_that_was_typed(store: Store) -> None:
+    unsteady = UnsteadyStore(store)
+    async with editing(unsteady, "pro") as pilot:
+        unsteady.go_away("The store is away")
+        await writes(pilot, "31\n")
+        await shows(pilot.app, "! The store is away. What you typed is kept", "31")
+
+        unsteady.come_back()
+        await presses(pilot, "enter")
+        await saves(pilot)
+        await shows(pilot.app, "Saved. pro: 31 resumes")
+
+
+@pytest.mark.parametrize("name", [None, "pro"])
+async def test_what_is_being_saved_cannot_be_cancelled_and_is_told(
+    store: Store, name: str | None
+) -> None:
+    unsteady = UnsteadyStore(store)
+    async with editing(unsteady, name) as pilot:
+        saving = unsteady.hold("write")
+        await writes(pilot, "31\n" if name else "gold\n")
+        if name:
+            await saves(pilot)
+        await until(saving.begun.is_set)
+        await presses(pilot, "escape")
+        await shows(pilot.app, "It is being saved.", "Per minute")
+        saving.go.set()
+        await shows(pilot.app, "Saved. ")
+
+
+async def test_the_form_can_be_cancelled_also_while_the_store_is_asked(store: Store) -> None:
+    unsteady = UnsteadyStore(store)
+    async with editing(unsteady, "pro") as pilot:
+        await writes(pilot, "31")
+        with unsteady.held_reads() as asking:
+            await presses(pilot, "enter")
+            await until(asking.begun.is_set)
+            await presses(pilot, "escape")
+            await shows_no(pilot.app, "Per minute  ")
+        await shows(pilot.app, "3 plans")
+    assert plans.get_plan(store, "pro").max_resumes == 50
+
+
+# Limits as people type them.
+
+
+@pytest.mark.parametrize("maximum", [0, 5, 1_000, 10**17, None])
+def test_a_maximum_is_read_as_it_is_written(maximum: int | None) -> None:
+    assert parse_maximum(maximum_text(maximum)) == maximum
+
+
+@pytest.mark.parametrize("text", ["", "many", "-1", "1.5", "٣", "1" * 19, "default"])
+def test_what_is_no_maximum_is_refused_with_what_was_typed(text: str) -> None:
+    with pytest.raises(InvalidArgument, match="is neither a number nor unlimited") as raised:
+        parse_maximum(text)
+    assert f'"{text}"' in raised.value.message
+
+
+@pytest.mark.parametrize("text", ["", "0", "many", "1,000,001", "-1"])
+def test_what_is_no_rate_is_refused_with_its_window(text: str) -> None:
+    with pytest.raises(InvalidArgument, match=f'Per hour: "{text}" is neither'):
+        parse_rate(text, Requests.PER_HOUR)

@@ -1,0 +1,304 @@
+"""A resume, open to read: as text, as JSON, the file that it came from, and what happened to it."""
+
+import json
+import os
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from textual.pilot import Pilot
+
+from resumes.analyzer import Format, parse
+from resumes.analyzer.kinds import Kind, Listing, Number
+from resumes.analyzer.reading import TO
+from resumes.analyzer.sections import DATE_RANGE, SECTION_TYPES
+from resumes.store import accounts, listing
+from resumes.store.engine import Store
+from resumes.store.listing import Entry
+from tests.support.terminal.builders import (
+    HOSTILE,
+    AnImporter,
+    a_document,
+    a_hostile_document,
+    a_section,
+    stored,
+)
+from tests.support.terminal.driving import presses, running, shows, shows_no
+from tests.support.terminal.hostility import assert_harmless
+from tui.screens.resumes.json_text import json_paragraphs
+from tui.screens.resumes.reading import resume_paragraphs
+
+pytestmark = pytest.mark.anyio
+
+DOCUMENT = a_document(
+    title="Mine",
+    sections=a_section("skills", {"title": "Words", "tags": ["Labels"]}, name="What I can"),
+    unknown="kept",
+)
+
+
+async def test_enter_opens_the_resume_and_escape_returns(store: Store) -> None:
+    stored(store, DOCUMENT)
+    async with running(store) as pilot:
+        await shows(pilot.app, "Mine")
+
+        await presses(pilot, "enter")
+        await shows(pilot.app, "ana · Mine · ", "Ada Lovelace", "WHAT I CAN", "Labels")
+
+        await presses(pilot, "escape")
+        await shows(pilot.app, "ana · 1 of 1")
+
+
+async def test_the_json_is_the_stored_resume_whole(store: Store) -> None:
+    stored(store, DOCUMENT)
+    async with running(store) as pilot:
+        await shows(pilot.app, "Mine")
+        await presses(pilot, "enter")
+        await shows(pilot.app, "WHAT I CAN")
+
+        await presses(pilot, "tab")
+        await shows(pilot.app, '"name": "What I can",', '"showTags": true')
+        await presses(pilot, "G")
+        await shows(pilot.app, '"title": "Mine",', '"unknown": "kept"', '"isImported": true')
+
+        await presses(pilot, "shift+tab")
+        await shows(pilot.app, "WHAT I CAN")
+
+
+async def test_it_can_be_opened_at_once(store: Store) -> None:
+    _, second = stored(store, a_document(title="First"), DOCUMENT)
+    async with running(store, account="ana", open_id=second) as pilot:
+        await shows(pilot.app, "ana · Mine · ", "WHAT I CAN")
+
+        await presses(pilot, "escape")
+        await shows(pilot.app, "ana · 1 of 2")
+
+
+async def test_a_resume_deleted_meanwhile_says_so(store: Store) -> None:
+    (resume_id,) = stored(store, DOCUMENT)
+    async with running(store) as pilot:
+        await shows(pilot.app, "Mine")
+        listing.delete_resume(store, accounts.get_account(store, "ana").id, resume_id)
+
+        await presses(pilot, "enter")
+
+        await shows(pilot.app, "! Resume not found. It may have been deleted meanwhile")
+
+
+async def test_the_views_come_round_again(store: Store) -> None:
+    stored(store, DOCUMENT)
+    async with running(store) as pilot:
+        await shows(pilot.app, "Mine")
+        await presses(pilot, "enter", "tab", "tab")
+        await shows(pilot.app, "did not come from a file in a watched folder")
+        await presses(pilot, "tab")
+        await shows(pilot.app, "Created in ana", "1 warning", "! unknown is")
+        await presses(pilot, "tab")
+        await shows(pilot.app, "WHAT I CAN")
+
+
+async def test_the_next_and_the_one_before_are_a_key_away(store: Store) -> None:
+    stored(store, a_document(title="First"), a_document(title="Second"))
+    async with running(store) as pilot:
+        await shows(pilot.app, "Second")
+        await presses(pilot, "enter")
+        await shows(pilot.app, "ana · First")
+        await presses(pilot, "n")
+        await shows(pilot.app, "ana · Second")
+        await presses(pilot, "n")
+        await shows(pilot.app, "no further resume")
+        await presses(pilot, "p")
+        await shows(pilot.app, "ana · First")
+
+        await presses(pilot, "escape")
+        await shows(pilot.app, "ana · 1 of 2")
+
+
+# As text.
+
+
+def an_entry() -> Entry:
+    at = "2026-01-31T09:00:00.000Z"
+    return Entry("0" * 24, None, "Ada Lovelace", "AdaLovelaceResume.pdf", at, at)
+
+
+PICTURES = frozenset({"icon", "companyLogo", "image"})
+"""What a terminal cannot draw. The JSON view has it."""
+
+
+def text(document: dict[str, Any]) -> list[str]:
+    admits = Format(extra_section_types=frozenset(document["sections"]))
+    stored = parse(json.dumps(document).encode(), admits).document.decode()
+    return [f"{p.mark}{p.content.plain}" for p in resume_paragraphs(stored, an_entry())]
+
+
+def section_text(section_type: str, *items: dict[str, Any]) -> list[str]:
+    """What follows the section's heading."""
+    lines = text(a_document(sections=a_section(section_type, *items)))
+    return lines[lines.index("") + 2 :]
+
+
+def test_a_job_reads_like_one() -> None:
+    job = {
+        "position": "Curator",
+        "workplace": "Museum",
+        "location": "Leeds",
+        "dateRange": {"fromYear": 2018, "fromMonth": 1, "isOngoing": True},
+        "description": "First line.\nSecond line.",
+        "bullets": ["One", "Two\nlines"],
+    }
+
+    assert section_text("experiences", job) == [
+        "Curator · Museum",
+        f"Feb 2018{TO}present · Leeds",
+        "First line.",
+        "Second line.",
+        "  • One",
+        "  • Two",
+        "    lines",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("section_type", "item", "expected"),
+    [
+        ("languages", {"name": "Twi", "level": 4, "levelText": "Fluent"}, ["Twi · ●●●●○ 4/5 · Fluent"]),
+        ("languages", {"name": "English", "level": 4.5}, ["English · ●●●●○ 4.5/5"]),
+        ("industryExperiences", {"name": "Ferries", "level": 0}, ["Ferries · ○○○○○○○○○○ 0/10"]),
+        ("industryExperiences", {"name": "Odd", "level": 12}, ["Odd · ●●●●●●●●●● 12/10"]),
+        ("skills", {"title": "Words", "tags": ["Labels", "Scripts"]}, ["Words", "Labels · Scripts"]),
+        ("educations", {"degree": "MSc", "gpa": "74", "maxGpa": "100", "gpaText": "Distinction"},
+         ["MSc", "Grade 74/100 · Distinction"]),
+        ("quotes", {"quote": "Look.", "author": "A manager"}, ["  Look.", "  — A manager"]),
+        ("mytime", {"pieces": 2, "data": [{"title": "Writing", "value": 12.5}, {"value": 0}]},
+         ["  • Writing · 12.5", "  • 0"]),
+        ("mytime", {"pieces": 2}, ["2 pieces"]),
+        ("certificates", {"title": "Height", "issuer": "School"}, ["Height · School"]),
+    ],
+)  # fmt: skip
+def test_items_of_other_types(section_type: str, item: dict[str, Any], expected: list[str]) -> None:
+    assert section_text(section_type, item) == expected
+
+
+def test_sections_come_in_reading_order_under_their_headings() -> None:
+    sections = {
+        **a_section("skills", {"title": "Later"}, order=2, name="What I can"),
+        **a_section("awards", {"title": "First"}, order=1),
+        **a_section("courses", order=0),
+    }
+
+    assert text(a_document(sections=sections))[2:] == [
+        "", "AWARDS", "First", "", "WHAT I CAN", "Later",
+    ]  # fmt: skip
+
+
+def test_a_section_type_that_the_table_does_not_know_is_read_field_by_field() -> None:
+    assert section_text("hobbies", {"what": "Chess", "years": 3}) == ["what: Chess", "years: 3"]
+
+
+def a_value(kind: Kind) -> Any:
+    if isinstance(kind, Number):
+        return 3
+    if kind is DATE_RANGE:
+        return {"fromYear": 1999}
+    if isinstance(kind, Listing):
+        return [{"title": "marker"}] if kind.of_what == "objects" else ["marker"]
+    return "marker"
+
+
+EXPECTED = {"level": "3/", "pieces": "3 pieces", "dateRange": "1999"}
+
+
+def test_every_field_of_the_format_is_read_or_a_picture() -> None:
+    for section_type, row in SECTION_TYPES.items():
+        for field, kind in row.fields.items():
+            shown = " ".join(section_text(section_type, {field: a_value(kind)}))
+            is_read = EXPECTED.get(field, "marker") in shown
+            assert is_read is (field not in PICTURES), (section_type, field)
+
+
+# As JSON.
+
+
+def test_the_text_is_the_document_again() -> None:
+    document = a_hostile_document() | {"tag": "\U000e0041", "numbers": [1.0, -2.5, 0, 2**62]}
+
+    text = "\n".join(f"{p.mark}{p.content.plain}" for p in json_paragraphs(document))
+
+    assert json.loads(text) == document
+    assert text.replace("\n", "").isprintable()
+
+
+# The file that it came from, which a real importer put away.
+
+FILE = b'{"header": {"name": "Ada"},\n "sections": {}, "odd": true}'
+
+
+@asynccontextmanager
+async def imported(store: Store, root: Path, content: bytes = FILE) -> AsyncIterator[Pilot[int]]:
+    """A resume that came from a file is open."""
+    root = root / "inbox"
+    root.mkdir()
+    importer = AnImporter(store, root)
+    importer.drop("ana/cv.json", content)
+    await importer.round()
+    importer.close()
+    async with running(store, size=(160, 40)) as pilot:
+        await shows(pilot.app, "1 of 1")
+        await presses(pilot, "enter")
+        await shows(pilot.app, "esc Back", "created 20")
+        yield pilot
+
+
+async def test_the_file_is_shown_as_it_was_written_and_history_tells_how_it_came(
+    store: Store, tmp_path: Path
+) -> None:
+    async with imported(store, tmp_path) as pilot:
+        await presses(pilot, "tab", "tab")
+        await shows(pilot.app, "ana/cv.json, 57 bytes", '{"header": {"name": "Ada"},')
+        await shows(pilot.app, ' "sections": {}, "odd": true}')
+        await presses(pilot, "tab")
+        await shows(pilot.app, "The importer took the file ana/cv.json", "Stored in ana")
+        await shows(pilot.app, "! odd is not a known field")
+
+
+@pytest.mark.parametrize("then", ["moved", "link", "pipe"])
+async def test_a_file_that_lies_there_no_more_is_not_read(
+    store: Store, tmp_path: Path, then: str
+) -> None:
+    async with imported(store, tmp_path) as pilot:
+        (file,) = [
+            one for one in tmp_path.glob("inbox/_done/*/*/*.json") if ".report." not in one.name
+        ]
+        file.unlink()
+        if then == "link":
+            (tmp_path / "elsewhere").write_bytes(b"SECRET")
+            file.symlink_to(tmp_path / "elsewhere")
+        if then == "pipe":
+            os.mkfifo(file)
+        await presses(pilot, "tab", "tab")
+        await shows(pilot.app, "From the file ana/cv.json")
+        await shows(pilot.app, "It was put away below" if then == "moved" else "inbox/_done/")
+        await shows_no(pilot.app, "SECRET", '"odd"')
+
+
+async def test_only_the_beginning_of_a_large_file_is_shown(store: Store, tmp_path: Path) -> None:
+    content = FILE[:-1] + b', "notes": "' + b"x" * 70_000 + b'"}'
+    async with imported(store, tmp_path, content) as pilot:
+        await presses(pilot, "tab", "tab")
+        await shows(pilot.app, "From the file ana/cv.json")
+        await presses(pilot, "G")
+        await shows(pilot.app, "… only the first 65,536 bytes")
+
+
+async def test_what_a_file_holds_is_drawn_as_text(store: Store, tmp_path: Path) -> None:
+    # As they are, not escaped, but for those that JSON does not allow.
+    harmless = HOSTILE.replace("\x1b", "\\u001b").replace("\x07", "\\u0007")
+    content = f'{{"header": {{"name": "{harmless}"}}, "sections": {{}}}}'.encode()
+    async with imported(store, tmp_path, content) as pilot:
+        for _ in range(3):
+            await presses(pilot, "tab")
+            await shows(pilot.app, "a[/b]c")
+            assert_harmless(pilot)

@@ -1,0 +1,488 @@
+"""The resumes of an account: listed, looked for, copied, exported, deleted and taken back."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from resumes.store import accounts, listing
+from resumes.store.engine import Store
+from tests.support.terminal.builders import (
+    HOSTILE,
+    a_document,
+    a_section,
+    an_account,
+    stored,
+    stored_many,
+)
+from tests.support.terminal.driving import (
+    LARGE,
+    NEVER_S,
+    SMALL,
+    SOON_S,
+    HandClock,
+    at_rest,
+    copied,
+    footer,
+    lines,
+    presses,
+    running,
+    shows,
+    shows_no,
+    toasts,
+    types,
+    until,
+)
+from tests.support.terminal.outages import UnsteadyStore
+
+pytestmark = pytest.mark.anyio
+
+
+def titles(store: Store) -> list[str]:
+    """What the API lists of ana."""
+    account = accounts.get_account(store, "ana")
+    return [entry.shown_title for entry in listing.list_page(store, account.id).entries]
+
+
+# Whose resumes.
+
+
+async def test_the_first_account_is_shown_when_none_is_given(store: Store) -> None:
+    an_account(store, "aaron")
+    stored(store, a_document(title="Mine"), account="aaron")
+    async with running(store) as pilot:
+        await shows(pilot.app, "aaron · 1 of 1", "Mine")
+
+
+async def test_or_the_one_that_is(store: Store) -> None:
+    an_account(store, "zoe")
+    stored(store, a_document(title="Mine"), account="zoe")
+    async with running(store, account="zoe") as pilot:
+        await shows(pilot.app, "zoe · 1 of 1", "Mine")
+
+
+async def test_another_account_is_chosen_and_escape_changes_nothing(store: Store) -> None:
+    an_account(store, "zoe")
+    stored_many(store, 2, account="zoe")
+    async with running(store, account="ana") as pilot:
+        await shows(pilot.app, "ana · no resumes", "resumes import FILE --account ana")
+        await presses(pilot, "a")
+        await shows(pilot.app, "Which account?", "zoe")
+        await presses(pilot, "escape")
+        await shows_no(pilot.app, "Which account?")
+        await shows(pilot.app, "ana · no resumes")
+
+        await presses(pilot, "a")
+        await shows(pilot.app, "Which account?", "zoe")
+        await presses(pilot, "j", "enter")
+
+        await shows(pilot.app, "zoe · 1 of 2", "Number 1")
+
+
+async def test_without_accounts_it_says_how_to_make_one(empty_store: Store) -> None:
+    async with running(empty_store, program="resumes --home /srv") as pilot:
+        await shows(pilot.app, "There are no accounts yet.", "n in Accounts makes one")
+        await shows(pilot.app, "`resumes --home /srv accounts create NAME`")
+        await presses(pilot, "a")
+        await shows(pilot.app, "Which account?")
+        await presses(pilot, "enter", "escape")
+        await shows_no(pilot.app, "Which account?")
+    async with running(empty_store, read_only=True) as pilot:
+        await shows(pilot.app, "`resumes accounts create NAME` makes one.")
+
+
+async def test_a_deleted_account_says_so(store: Store) -> None:
+    async with running(store) as pilot:
+        await shows(pilot.app, "ana · no resumes")
+        accounts.delete_account(store, "ana")
+
+        await presses(pilot, "r")
+
+        await shows(pilot.app, 'Account not found: "ana"')
+
+
+# The list.
+
+
+async def test_wide_terminals_show_id_name_and_filename(store: Store) -> None:
+    named, titled = stored(
+        store, a_document(name="Ada Lovelace"), a_document(title="Mine", name="Ada")
+    )
+    async with running(store, size=LARGE) as pilot:
+        await shows(pilot.app, "CREATED (UTC)", named, "AdaLovelaceResume.pdf", "Mine")
+        await shows(pilot.app, "Ada Lovelace Resume")  # without a title it goes by its name
+        await presses(pilot, "v")
+        await shows(pilot.app, named, titled, "AdaResume.pdf")
+
+
+async def test_the_title_says_whether_there_is_more(store: Store) -> None:
+    stored_many(store, 250)
+    async with running(store) as pilot:
+        await shows(pilot.app, "ana · 100 loaded · more…")
+        for _ in range(3):
+            await presses(pilot, "G")
+            await at_rest(pilot)
+        await presses(pilot, "G")
+
+        await shows(pilot.app, "ana · 250 of 250")
+
+
+async def test_paging_shows_every_resume_once_and_in_order(store: Store) -> None:
+    an_account(store, "beyond")
+    stored_many(store, 220)
+    stored_many(store, 3, account="beyond")
+    stored(store, *(a_document(title=f"Number {number}") for number in range(220, 337)))
+    async with running(store, account="ana", refresh_s=NEVER_S) as pilot:
+        seen: list[str] = []
+        for _ in range(40):
+            await shows(pilot.app, f"Number {min(len(seen), 336)}")
+            shown = [
+                line.split("Number ")[1].split()[0]
+                for line in lines(pilot.app)
+                if "Number " in line
+            ]
+            seen += [one for one in shown if one not in seen[-30:]]
+            await presses(pilot, "pagedown")
+            await at_rest(pilot)
+            await pilot.pause()
+
+        assert seen == [str(number) for number in range(337)]
+        await shows(pilot.app, "ana · 337 of 337")
+
+
+async def test_what_comes_in_is_seen_without_a_key_and_with_one(store: Store) -> None:
+    stored(store, a_document(title="First"))
+    async with running(store, refresh_s=SOON_S) as pilot:
+        await shows(pilot.app, "First")
+        stored(store, a_document(title="Second"))
+        await shows(pilot.app, "Second", "1 of 2")
+    async with running(store, refresh_s=NEVER_S) as pilot:
+        await shows(pilot.app, "Second")
+        stored(store, a_document(title="Third"))
+        await presses(pilot, "r")
+        await shows(pilot.app, "Third", "1 of 3")
+
+
+async def test_read_only_is_said_on_every_screen(store: Store) -> None:
+    async with running(store, read_only=True) as pilot:
+        for key, text in (("1", "holds no"), ("3", "business"), ("5", "no keys"), ("6", "SQLite")):
+            await presses(pilot, key)
+            await shows(pilot.app, "read-only", text)
+
+
+# A store that is away.
+
+
+async def test_while_the_store_is_away_it_counts_down_and_comes_back_by_itself(
+    store: Store,
+) -> None:
+    stored(store, a_document(title="First"))
+    unsteady = UnsteadyStore(store)
+    async with running(unsteady) as pilot:
+        await shows(pilot.app, "First")
+        unsteady.go_away("The store is away")
+        await presses(pilot, "r")
+        await shows(pilot.app, "! The store is away", "Trying again in 1 s", "First")
+        await shows(pilot.app, "Trying again in 2 s")
+
+        stored(store, a_document(title="Second"))
+        unsteady.come_back()
+
+        await shows(pilot.app, "Second")
+        await shows_no(pilot.app, "The store is away")
+
+
+async def test_an_error_that_nobody_foresaw_is_shown_by_its_reference_and_logged_whole(
+    store: Store, caplog: pytest.LogCaptureFixture
+) -> None:
+    class Broken(UnsteadyStore):
+        def read(self) -> None:  # type: ignore[override]
+            raise ZeroDivisionError("secret details")
+
+    async with running(Broken(store)) as pilot:
+        await shows(pilot.app, "! Internal error ")
+        await shows_no(pilot.app, "secret")
+        (line,) = [line for line in lines(pilot.app) if "Internal error" in line]
+        assert f"Internal error {line.split('Internal error ')[1][:8]}" in caplog.text
+    assert "secret details" in caplog.text
+
+
+# The filter.
+
+
+async def test_typing_finds_and_escape_brings_all_back(store: Store) -> None:
+    stored(
+        store,
+        a_document(name="Ada Lovelace", title="Analyst"),
+        a_document(name="Bo", title="Baker", header={"name": "Bo", "email": "bo@example.org"}),
+    )
+    async with running(store) as pilot:
+        await shows(pilot.app, "ana · 1 of 2")
+
+        await types(pilot, "/love")
+        await shows(pilot.app, 'ana · "love" · 1 of 1', "Analyst", "To the list")
+        await shows_no(pilot.app, "Baker")
+        await presses(pilot, "escape")
+        await shows(pilot.app, "ana · 1 of 2", "Baker")
+
+        await types(pilot, "/  bo@example  ")
+        await shows(pilot.app, 'ana · "bo@example" · 1 of 1', "Baker")
+        await presses(pilot, "escape")
+        await types(pilot, "/   ")
+        await presses(pilot, "enter")
+        await shows(pilot.app, "ana · 1 of 2", "/ Filter")
+
+
+async def test_a_filter_stays_while_what_was_found_is_looked_at(store: Store) -> None:
+    stored(store, a_document(name="Ada", title="Analyst"), a_document(name="Bo", title="Baker"))
+    async with running(store) as pilot:
+        await shows(pilot.app, "Baker")
+        await types(pilot, "/bak\n")
+        await shows(pilot.app, 'ana · "bak" · 1 of 1')
+
+        await presses(pilot, "enter")
+        await shows(pilot.app, "ana · Baker")
+        await presses(pilot, "escape")
+        await shows(pilot.app, 'ana · "bak" · 1 of 1')
+
+        await presses(pilot, "escape")
+        await shows(pilot.app, "ana · 1 of 2")
+
+
+async def test_nothing_found_says_what_was_looked_for(store: Store) -> None:
+    stored(store, a_document(name="Ada"))
+    async with running(store) as pilot:
+        await shows(pilot.app, "Ada")
+        await types(pilot, "/[/b]zz")
+
+        await shows(pilot.app, 'No resume of ana has "[/b]zz" in title, name or e-mail.')
+
+
+async def test_the_filter_of_one_account_is_not_that_of_another(store: Store) -> None:
+    an_account(store, "zoe")
+    stored(store, a_document(title="Of zoe"), account="zoe")
+    stored(store, a_document(title="Of ana"))
+    async with running(store) as pilot:
+        await shows(pilot.app, "Of ana")
+        await types(pilot, "/ana\na")
+        await shows(pilot.app, "Which account?", "zoe")
+        await presses(pilot, "j", "enter")
+
+        await shows(pilot.app, "zoe · 1 of 1", "Of zoe")
+
+
+# Beside the list.
+
+
+def a_person(name: str) -> dict[str, object]:
+    return a_document(
+        name=name,
+        title=f"Title of {name}",
+        sections=a_section("skills", {"title": f"Skill of {name}"}),
+    )
+
+
+async def test_what_is_beside_the_list_follows_the_cursor(store: Store) -> None:
+    stored(store, a_person("Ada"), a_person("Bo"))
+    async with running(store, size=LARGE) as pilot:
+        await shows(pilot.app, "Skill of Ada")
+        await presses(pilot, "j")
+        await shows(pilot.app, "Skill of Bo")
+        await shows_no(pilot.app, "Skill of Ada")
+
+        await presses(pilot, "v")
+        await shows_no(pilot.app, "Skill of Bo")
+        await presses(pilot, "v")
+        await shows(pilot.app, "Skill of Bo")
+        await presses(pilot, "tab")
+        await shows(pilot.app, '"showTitle": true')
+
+
+async def test_there_is_room_for_it_in_a_wide_terminal_alone(store: Store) -> None:
+    stored(store, a_person("Ada"))
+    async with running(store, size=SMALL) as pilot:
+        await shows(pilot.app, "Title of Ada")
+        await presses(pilot, "v")
+        await shows(pilot.app, "too narrow for that (110 columns)")
+        await presses(pilot, "tab")
+        await shows(pilot.app, "no resume beside the list")
+        await pilot.resize_terminal(*LARGE)
+        await shows(pilot.app, "Skill of Ada")
+
+
+# Copying.
+
+
+async def test_the_chosen_text_reaches_the_clipboard(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (resume_id,) = stored(store, a_document(name="Ada", title=HOSTILE))
+    async with running(store) as pilot:
+        await shows(pilot.app, "1 of 1")
+        texts = copied(pilot.app, monkeypatch)
+        await presses(pilot, "y")
+        await shows(pilot.app, "Copy what?", "file name")
+        await shows_no(pilot.app, "e-mail")  # it has none
+        await presses(pilot, "enter")
+        await until(lambda: texts == [resume_id])
+        await shows(pilot.app, "Sent the id to the terminal's clipboard (OSC 52).")
+
+        await presses(pilot, "y")
+        await shows(pilot.app, "Copy what?", "JSON")
+        await presses(pilot, "G", "enter")
+        await until(lambda: len(texts) == 2)
+    assert json.loads(texts[1])["title"] == HOSTILE
+    assert texts[1].isascii()  # nothing in it acts when it is pasted
+    assert texts[1].isprintable()
+
+
+async def test_what_is_too_long_for_a_terminal_is_refused(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Few enough characters, but too many bytes.
+    stored(store, a_document(header={"name": "Ada"}, notes=["山" * 9_000] * 4))
+    async with running(store) as pilot:
+        await shows(pilot.app, "Ada Resume")
+        texts = copied(pilot.app, monkeypatch)
+        await presses(pilot, "y")
+        await shows(pilot.app, "Copy what?", "JSON")
+
+        await presses(pilot, "G", "enter")
+        await shows(pilot.app, "too long for a terminal's clipboard; x exports it.")
+        assert texts == []
+
+
+# Exporting.
+
+
+@pytest.mark.parametrize("opens", [False, True])
+async def test_a_resume_is_exported_to_the_folder_that_is_named(store: Store, opens: bool) -> None:
+    stored(store, a_document(title="Mine"))
+    async with running(store) as pilot:
+        await shows(pilot.app, "Mine")
+        if opens:
+            await presses(pilot, "enter")
+            await shows(pilot.app, "ana · Mine")
+
+        await presses(pilot, "x")
+        await shows(pilot.app, "Into which folder?")
+        await presses(pilot, "enter")
+
+        await shows(pilot.app, "Exported 1 resume to")
+    (file,) = Path("exported-resumes").iterdir()
+    assert json.loads(file.read_bytes())["title"] == "Mine"
+
+
+async def test_all_that_are_listed_are_exported_as_json_resume(store: Store) -> None:
+    books = a_section("books", {"title": "One"})
+    stored(store, *(a_document(name=f"Ada {n}", sections=books) for n in range(105)))
+    stored(store, a_document(name="Bo"))
+    async with running(store) as pilot:
+        await shows(pilot.app, "Ada 0")
+        await types(pilot, "/ada\n")
+        await shows(pilot.app, 'ana · "ada" · ')
+        await presses(pilot, "x")
+        await shows(pilot.app, "Into which folder?", "this resume")
+        await presses(pilot, "shift+tab", "shift+tab", "enter", "down", "enter")
+        await shows(pilot.app, "all ")
+        await presses(pilot, "tab", "enter", "down", "enter")
+        await shows(pilot.app, "jsonresume")
+        await presses(pilot, "tab", "enter")
+
+        await until(lambda: set(toasts(pilot.app)) - {"Exporting…"})
+        (told,) = set(toasts(pilot.app)) - {"Exporting…"}
+        assert told.startswith("Exported 105 resumes to")
+        assert told.endswith("JSON Resume has no place for: books.")
+    written = [json.loads(file.read_bytes()) for file in Path("exported-resumes").iterdir()]
+    assert sorted(one["basics"]["name"] for one in written) == sorted(
+        f"Ada {n}" for n in range(105)
+    )
+
+
+async def test_a_folder_that_cannot_be_written_is_told_in_its_place(store: Store) -> None:
+    Path("exported-resumes").write_text("")
+    stored(store, a_document(title="Mine"))
+    async with running(store) as pilot:
+        await shows(pilot.app, "Mine")
+        await presses(pilot, "x")
+        await shows(pilot.app, "Into which folder?")
+        await presses(pilot, "enter")
+
+        await shows(pilot.app, "! Cannot write to")
+
+
+# Deleting.
+
+
+async def test_a_deletion_waits_and_is_then_carried_out(store: Store) -> None:
+    stored(store, a_document(title="First"), a_document(title="Second"))
+    clock = HandClock()
+    async with running(store, clock=clock) as pilot:
+        await shows(pilot.app, "Second")
+
+        await presses(pilot, "d")
+        await shows(pilot.app, "deleted in 10 s, u keeps it First")
+        clock.now_s += 4
+        await presses(pilot, "d")  # which does not put it off
+        await shows(pilot.app, "is about to be deleted already", "deleted in 6 s, u keeps it First")
+        assert titles(store) == ["First", "Second"]
+
+        clock.now_s += 6
+        await until(lambda: titles(store) == ["Second"])
+        await shows(pilot.app, "(deleted)", '"First" is deleted.', "1 of 1")
+
+
+async def test_undo_keeps_the_newest_resume_that_was_to_go(store: Store) -> None:
+    stored(store, a_document(title="First"), a_document(title="Second"))
+    clock = HandClock()
+    async with running(store, clock=clock) as pilot:
+        await shows(pilot.app, "Second")
+        await presses(pilot, "d", "j", "d")
+        await shows(pilot.app, "u keeps it First", "u keeps it Second")
+
+        await presses(pilot, "u")
+        await shows(pilot.app, '"Second" stays.')
+        clock.now_s += 10
+        await shows(pilot.app, '"First" is deleted.', "1 of 1")
+        await presses(pilot, "u")
+        await shows(pilot.app, "There is nothing to undo")
+    assert titles(store) == ["Second"]
+
+
+async def test_the_end_of_the_program_keeps_what_was_not_deleted_yet(store: Store) -> None:
+    stored(store, a_document(title="First"))
+    async with running(store, clock=HandClock()) as pilot:
+        await shows(pilot.app, "First")
+        await presses(pilot, "d", "q")
+    assert titles(store) == ["First"]
+
+
+async def test_a_resume_deleted_elsewhere_meanwhile_is_told(store: Store) -> None:
+    (resume_id,) = stored(store, a_document(title="First"))
+    clock = HandClock()
+    async with running(store, clock=clock) as pilot:
+        await shows(pilot.app, "First")
+        await presses(pilot, "d")
+        await shows(pilot.app, "deleted in 10 s")
+        listing.delete_resume(store, accounts.get_account(store, "ana").id, resume_id)
+        clock.now_s += 10
+
+        await shows(pilot.app, '"First" was not deleted: Resume not found')
+
+
+async def test_read_only_there_is_no_deleting(store: Store) -> None:
+    stored(store, a_document(title="First"))
+    async with running(store, read_only=True, size=LARGE) as pilot:
+        await shows(pilot.app, "First", "/ Filter")
+        assert "Delete" not in footer(pilot.app)
+        await presses(pilot, "d")
+        await shows(pilot.app, "Read-only: start without --read-only")
+        await shows_no(pilot.app, "deleted in")
+
+
+async def test_where_there_is_nothing_it_says_so(store: Store) -> None:
+    async with running(store) as pilot:
+        await shows(pilot.app, "ana holds no resumes yet")
+        for key, verb in (("d", "delete"), ("x", "export"), ("y", "copy")):
+            await presses(pilot, key)
+            await shows(pilot.app, f"no resume here to {verb}")

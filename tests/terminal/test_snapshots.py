@@ -1,0 +1,186 @@
+"""What a person sees: every screen, in every state that it can be in, and in three sizes."""
+
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from typing import Final, NamedTuple
+
+import pytest
+from textual.pilot import Pilot
+
+from resumes.store.engine import Store
+from tests.support.terminal import scenes
+from tests.support.terminal.driving import presses, until
+from tests.support.terminal.outages import UnsteadyStore
+from tests.support.terminal.scenes import StandingClock, an_app, standing_still
+from tests.support.terminal.snapshot import FOLDER, IS_WRITTEN_ANEW, a_snapshot, seen, still
+from tui.modes import MODES
+from tui.screens.list_screen import ListScreen
+
+pytestmark = pytest.mark.anyio
+
+SCREENS: Final = tuple(mode.name for mode in MODES)
+
+
+SIZES: Final = ((200, 50), (120, 40), (80, 24))
+"""The largest first: what stands beside a list is read only where there is room for it."""
+
+
+Sizes = tuple[tuple[int, int], ...]
+World = tuple[Store, StandingClock]
+
+
+@pytest.fixture
+def world(monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
+    """A store in which the same is seen in every run."""
+    with standing_still(monkeypatch) as world:
+        yield world
+
+
+@pytest.fixture(
+    params=[
+        pytest.param(SIZES[:1], id="large"),
+        pytest.param(SIZES, id="every size", marks=pytest.mark.slow),
+    ]
+)
+def sizes(request: pytest.FixtureRequest) -> Sizes:
+    """The sizes to look at, which are all when the snapshots are written anew."""
+    found: Sizes = request.param
+    return SIZES if IS_WRITTEN_ANEW else found
+
+
+@asynccontextmanager
+async def showing(store: Store, screen: str) -> AsyncIterator[Pilot[int]]:
+    """The screen is there, as large as there is a snapshot of it."""
+    app = an_app(store, screen=screen)
+    async with app.run_test(size=SIZES[0], notifications=True) as pilot:
+        await until(lambda: isinstance(app.screen, ListScreen) and app.screen.focused is not None)
+        yield pilot
+
+
+async def look_in(sizes: Sizes, pilot: Pilot[int], name: str, *, is_waiting: bool = False) -> None:
+    """What is shown is what the snapshot of this name has, in these sizes."""
+    with a_snapshot(name, is_whole=sizes == SIZES) as snapshot:
+        for width, height in sizes:
+            await pilot.resize_terminal(width, height)
+            await snapshot.holds(f"{width}x{height}", pilot.app, is_waiting=is_waiting)
+
+
+@pytest.mark.parametrize("screen", SCREENS)
+async def test_empty(world: World, sizes: Sizes, screen: str) -> None:
+    unsteady, _ = world
+    async with showing(unsteady, screen) as pilot:
+        await look_in(sizes, pilot, f"{screen}-empty")
+
+
+@pytest.mark.parametrize("screen", SCREENS)
+async def test_loading(world: World, sizes: Sizes, screen: str) -> None:
+    store, clock = world
+    unsteady = UnsteadyStore(store)
+    scenes.fill_data(store, clock)
+    with unsteady.held_reads():
+        async with showing(unsteady, screen) as pilot:
+            await look_in(sizes, pilot, f"{screen}-loading", is_waiting=True)
+
+
+@pytest.mark.parametrize("screen", SCREENS)
+async def test_data(world: World, sizes: Sizes, screen: str) -> None:
+    store, clock = world
+    unsteady = UnsteadyStore(store)
+    scenes.fill_data(store, clock)
+    async with showing(unsteady, screen) as pilot:
+        await look_in(sizes, pilot, f"{screen}-data")
+
+
+@pytest.mark.parametrize("screen", SCREENS)
+async def test_hostile(world: World, sizes: Sizes, screen: str) -> None:
+    store, clock = world
+    unsteady = UnsteadyStore(store)
+    scenes.fill_hostile(store, clock)
+    async with showing(unsteady, screen) as pilot:
+        await look_in(sizes, pilot, f"{screen}-hostile")
+
+
+@pytest.mark.parametrize("screen", SCREENS)
+async def test_store_gone(world: World, sizes: Sizes, screen: str) -> None:
+    store, clock = world
+    unsteady = UnsteadyStore(store)
+    scenes.fill_data(store, clock)
+    async with showing(unsteady, screen) as pilot:
+        await still(pilot.app)
+        unsteady.go_away()
+        await presses(pilot, "r")
+        await until(lambda: "Trying again in 1 s." in "".join(seen(pilot.app)))
+        await look_in(sizes, pilot, f"{screen}-gone")
+
+
+class Path(NamedTuple):
+    """Where it begins, what is pressed, and what then is there; who filled the store."""
+
+    screen: str
+    keys: tuple[str, ...]
+    text: str
+    fill: scenes.Fill = scenes.fill_data
+
+
+PATHS: Final = {
+    "resume": Path("resumes", ("enter",), "EXPERIENCE"),
+    "resume-json": Path("resumes", ("enter", "tab"), '"header"'),
+    "resume-hostile": Path("resumes", ("enter",), "QUOTES", scenes.fill_hostile),
+    "imported-file": Path("imports", ("j", "enter"), "_failed/"),
+    "imported-file-hostile": Path("imports", ("j", "enter"), "_failed/", scenes.fill_hostile),
+    "new-key": Path("keys", ("n",), "A new key"),
+    "plan": Path("plans", ("e",), "Per minute"),
+    "revoking": Path("keys", ("D",), "Revoke this key?"),
+    "revoking-hostile": Path("keys", ("D",), "Revoke this key?", scenes.fill_hostile),
+    "help": Path("resumes", ("question_mark",), "Keys that work here"),
+    "palette": Path("resumes", ("colon",), "Show Imports"),
+}
+
+
+@pytest.mark.parametrize("name", PATHS)
+async def test_what_keys_lead_to(world: World, sizes: Sizes, name: str) -> None:
+    store, clock = world
+    unsteady = UnsteadyStore(store)
+    path = PATHS[name]
+    path.fill(store, clock)
+    async with showing(unsteady, path.screen) as pilot:
+        await still(pilot.app)
+        for key in path.keys:
+            await presses(pilot, key)
+        await until(lambda: path.text in "".join(seen(pilot.app)))
+        await look_in(sizes, pilot, name)
+
+
+async def test_a_resume_that_loads(world: World, sizes: Sizes) -> None:
+    store, clock = world
+    unsteady = UnsteadyStore(store)
+    scenes.fill_data(store, clock)
+    async with showing(unsteady, "resumes") as pilot:
+        await still(pilot.app)
+        with unsteady.held_reads():
+            await presses(pilot, "enter")
+            await until(lambda: "esc Back" in "".join(seen(pilot.app)))
+            await look_in(sizes, pilot, "resume-loading", is_waiting=True)
+
+
+async def test_a_resume_whose_store_is_gone(world: World, sizes: Sizes) -> None:
+    store, clock = world
+    unsteady = UnsteadyStore(store)
+    scenes.fill_data(store, clock)
+    async with showing(unsteady, "resumes") as pilot:
+        await still(pilot.app)
+        await presses(pilot, "enter")
+        await until(lambda: "EXPERIENCE" in "".join(seen(pilot.app)))
+        unsteady.go_away()
+        await presses(pilot, "r")
+        await until(lambda: "Trying again in 1 s." in "".join(seen(pilot.app)))
+        await look_in(sizes, pilot, "resume-gone")
+
+
+def test_nothing_lies_among_the_snapshots_that_nobody_looks_at() -> None:
+    states = ("empty", "loading", "data", "hostile", "gone")
+    known = {f"{screen}-{state}.txt" for screen in SCREENS for state in states}
+    known |= {f"{name}.txt" for name in (*PATHS, "resume-loading", "resume-gone")}
+
+    found = {path.name for path in FOLDER.iterdir()}
+    assert {name for name in found if not name.startswith("styles-")} == known

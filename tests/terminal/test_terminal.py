@@ -1,0 +1,237 @@
+"""The real thing in a real terminal: what goes over the wire, how it stops and how it ends."""
+
+import io
+import logging
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Sequence
+
+import pytest
+from sqlalchemy import Connection
+
+from resumes.errors import InvalidArgument
+from resumes.store.engine import Store
+from tests.support.terminal.builders import a_document, a_hostile_document, an_account, stored
+from tests.support.terminal.console import terminal
+from tests.support.terminal.driving import LIMIT_S, presses, running, shows, until
+from tui.held_logs import held_logs
+from tui.service import check_screen, run
+from tui.session import Session
+
+CLIPBOARD = b"\x1b]52"
+LEAVES_SCREEN = b"\x1b[?1049l"
+
+
+@pytest.fixture
+def hostile_store(store: Store) -> Store:
+    stored(store, a_hostile_document())
+    return store
+
+
+def test_a_hostile_resume_puts_no_escape_sequence_of_its_own_on_the_wire(
+    hostile_store: Store,
+) -> None:
+    with terminal(hostile_store) as screen:
+        screen.reads_until(b"a[/b]c")
+        screen.types(b"\r")
+        screen.reads_until(b"created")
+        screen.types(b"\t")
+        screen.reads_until(b"u001b")
+        before_end = len(screen.wire)
+        screen.types(b"q")
+
+        assert screen.ends() == 0
+        assert CLIPBOARD not in screen.wire
+        assert b"\x9b2J" not in screen.wire
+        assert LEAVES_SCREEN not in screen.wire[:before_end]
+        assert "\u202e".encode() not in screen.wire
+
+
+def test_a_crash_ends_with_a_code_and_gives_the_terminal_back(hostile_store: Store) -> None:
+    with terminal(hostile_store, "crash") as screen:
+        assert screen.ends() == 1
+        assert LEAVES_SCREEN in screen.wire
+        assert b"RuntimeError" in screen.wire
+        assert CLIPBOARD not in screen.wire
+
+
+@pytest.mark.slow
+def test_while_it_is_stopped_others_write(hostile_store: Store) -> None:
+    with terminal(hostile_store) as screen:
+        screen.reads_until(b"a[/b]c")
+        screen.types(b"\x1a")
+        screen.stops()
+
+        an_account(hostile_store, "while-stopped")
+
+        before = len(screen.wire)
+        screen.program.send_signal(signal.SIGCONT)
+        screen.reads_until(b"a[/b]c", after=before)
+        screen.types(b"q")
+        assert screen.ends() == 0
+
+
+@pytest.mark.parametrize("ending", [b"\x03", b"q"])
+def test_keys_that_end_it_give_the_terminal_back(store: Store, ending: bytes) -> None:
+    with terminal(store) as screen:
+        screen.reads_until(b"holds no resumes yet")
+        screen.types(ending)
+
+        assert screen.ends() == 0
+        assert LEAVES_SCREEN in screen.wire
+
+
+@pytest.mark.slow
+def test_ctrl_c_ends_it_before_the_store_is_open_too(store: Store) -> None:
+    with terminal(store) as screen:
+        screen.reads_until(b"Opening the store")
+        screen.types(b"\x03")
+
+        assert screen.ends() == 0
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_ends_it_and_gives_the_terminal_back(store: Store, number: signal.Signals) -> None:
+    with terminal(store) as screen:
+        screen.reads_until(b"holds no resumes yet")
+        screen.program.send_signal(number)
+
+        assert screen.ends() == 128 + number
+        assert LEAVES_SCREEN in screen.wire
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("has_signals", [True, False])
+def test_a_terminal_that_is_closed_ends_it(store: Store, has_signals: bool) -> None:
+    with terminal(store, has_signals=has_signals) as screen:
+        screen.reads_until(b"holds no resumes yet")
+        os.dup2(os.open(os.devnull, os.O_RDWR), screen.side)
+
+        screen.program.wait(LIMIT_S)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["dumb", ""])
+def test_a_terminal_that_cannot_be_drawn_on_is_told_in_one_line(store: Store, kind: str) -> None:
+    with terminal(store, kind=kind) as screen:
+        assert screen.ends() == 1
+        assert b"cannot draw on a terminal" in screen.wire
+        assert b"\x1b" not in screen.wire
+
+
+@pytest.mark.slow
+def test_a_deletion_that_is_cut_short_by_the_end_is_told(store: Store) -> None:
+    stored(store, a_document(title="First"))
+    with terminal(store) as screen:
+        screen.reads_until(b"First")
+        screen.types(b"d")
+        screen.reads_until(b"will be deleted")
+        screen.types(b"q")
+
+        assert screen.ends() == 0
+        assert b'1 deletion not carried out: "First" stays.' in screen.wire
+
+
+# What a terminal may send besides keys.
+
+
+@pytest.mark.parametrize(
+    "noise", [b"\xff", b"caf\xe9 menu", b"\x1b[99999999999999999999A", b"\x1b[200~\xe9\x1b[201~"]
+)
+def test_what_cannot_be_read_is_dropped(store: Store, noise: bytes) -> None:
+    stored(store, a_document(title="First"), a_document(title="Second"))
+    with terminal(store) as screen:
+        screen.reads_until(b"1 of 2")
+        screen.types(noise)
+        # What came in one piece with the noise is dropped with it, so the key comes by itself.
+        while b"Keys that work here" not in screen.wire:
+            screen.reads_for(0.2)
+            screen.types(b"?")
+        screen.types(b"\x03")
+
+        assert screen.ends() == 0
+
+
+# What is refused before anything is drawn.
+
+
+def never() -> Session:
+    raise AssertionError("nothing is opened")
+
+
+def test_without_a_terminal_it_says_so(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(InvalidArgument, match="needs a terminal"):
+        run(never)
+    assert capsys.readouterr() == ("", "")
+
+
+def test_an_unknown_screen_is_told_with_those_there_are() -> None:
+    with pytest.raises(InvalidArgument, match="resumes, imports, accounts, plans, keys, health"):
+        check_screen("bills")
+
+
+def test_what_comes_before_the_first_frame_does_not_need_the_store() -> None:
+    program = "import sys, tui.service; print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, check=True)
+
+    heavy = {"resumes.store", "resumes.settings", "sqlalchemy", "sqlmodel", "pydantic"}
+    assert heavy.isdisjoint(done.stdout.decode().split())
+
+
+# Log lines wait while the terminal is drawn on.
+
+
+def test_lines_for_a_stream_come_after_the_block() -> None:
+    stream = io.StringIO()
+    handler = logging.StreamHandler(stream)
+    logging.getLogger().addHandler(handler)
+    try:
+        with held_logs():
+            logging.getLogger("resumes.store").warning("A commit failed")
+            assert stream.getvalue() == ""
+        assert stream.getvalue() == "A commit failed\n"
+    finally:
+        logging.getLogger().removeHandler(handler)
+
+
+def test_handlers_are_as_before_even_after_a_crash() -> None:
+    before = list(logging.getLogger().handlers)
+
+    try:
+        with held_logs():
+            raise RuntimeError
+    except RuntimeError:
+        pass
+
+    assert logging.getLogger().handlers == before
+
+
+# Stopping.
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("ends_first", [False, True])
+async def test_a_write_that_takes_long_is_not_stopped_in_the_middle(
+    store: Store, ends_first: bool
+) -> None:
+    begun, go = threading.Event(), threading.Event()
+
+    def slow(_: Connection, requests: Sequence[None]) -> Sequence[None]:
+        begun.set()
+        assert go.wait(LIMIT_S)
+        return requests
+
+    writer = threading.Thread(target=store.write, args=(slow, None))
+    async with running(store) as pilot:
+        await shows(pilot.app, "no resumes")
+        writer.start()
+        await until(begun.is_set)
+        await presses(pilot, "ctrl+z")
+        await shows(pilot.app, "Something is being written.")
+        if not ends_first:
+            go.set()
+            writer.join(LIMIT_S)
+    threading.Timer(0.5, go.set).start()  # once nobody waits for the lane any more

@@ -1,0 +1,263 @@
+"""The server: nobody passes without the cookie, and whoever has it gets a screen of a process of its own."""
+
+import re
+from itertools import count
+
+import pytest
+from aiohttp import ClientWebSocketResponse, WSMsgType, WSServerHandshakeError
+
+from tests.support.terminal.driving import until
+from tests.support.terminal.pages import BROKEN, DEAF, drawn, is_running, process_of, serving
+from tui.web import pages
+from tui.web.gate import Gate
+
+pytestmark = pytest.mark.anyio
+
+PATHS = ("/", "/ws", "/page.js", "/static/js/textual.js", "/download/x", "/nothing", "/?token=x")
+
+
+@pytest.mark.parametrize("path", PATHS)
+async def test_without_the_cookie_everything_is_refused_in_one_line(path: str) -> None:
+    async with serving() as site, site.browser.get(site.url + path) as answer:
+        assert answer.status == 403
+        assert await answer.text() == pages.REFUSAL
+
+
+async def test_the_token_gives_a_cookie_that_scripts_and_other_sites_do_not_get() -> None:
+    async with serving() as site:
+        address = f"{site.url}/?token={site.gate.token}"
+        answer = await site.browser.get(address)
+        cookie = answer.cookies[site.gate.cookie_name]
+
+        assert answer.status == 200
+        assert 'url=/"' in await answer.text()
+        assert cookie["httponly"]
+        assert cookie["samesite"] == "Strict"
+        assert answer.headers["Cache-Control"] == "no-store"
+        assert answer.headers["Referrer-Policy"] == "no-referrer"
+
+
+async def test_with_the_cookie_the_page_and_its_parts_are_there() -> None:
+    async with serving() as site:
+        await site.enter()
+        for path in ("/", "/page.js", "/static/js/textual.js", "/static/css/xterm.css"):
+            async with site.browser.get(site.url + path) as answer:
+                assert answer.status == 200
+                assert "default-src 'none'" in answer.headers["Content-Security-Policy"]
+
+
+async def test_the_token_is_spent_by_its_first_visit() -> None:
+    async with serving() as site:
+        await site.enter()
+        site.browser.cookie_jar.clear()
+
+        async with site.browser.get(f"{site.url}/?token={site.gate.token}") as answer:
+            assert answer.status == 403
+
+
+async def test_who_has_the_cookie_may_reload_the_first_address() -> None:
+    async with serving() as site:
+        await site.enter()
+
+        await site.enter()
+
+
+@pytest.mark.parametrize("host", ["example.com", "example.com:80", "127.0.0.1"])
+async def test_under_another_name_nothing_is_served_and_no_token_is_spent(host: str) -> None:
+    async with serving() as site:
+        address = f"{site.url}/?token={site.gate.token}"
+        async with site.browser.get(address, headers={"Host": host}) as answer:
+            assert answer.status == 403
+            own = site.url.removeprefix("http://")
+            assert f"ws://{own};" in answer.headers["Content-Security-Policy"]
+
+        await site.enter()
+
+
+async def test_no_socket_without_the_cookie() -> None:
+    async with serving() as site:
+        with pytest.raises(WSServerHandshakeError, match="403"):
+            await site.open_page()
+
+
+@pytest.mark.parametrize("origin", [None, "http://example.com", "http://127.0.0.1:1", "null"])
+async def test_no_socket_for_another_page(origin: str | None) -> None:
+    async with serving() as site:
+        await site.enter()
+
+        with pytest.raises(WSServerHandshakeError, match="403"):
+            await site.browser.ws_connect(f"{site.url}/ws", origin=origin)
+
+
+async def test_a_screen_arrives_within_bounds() -> None:
+    async with serving() as site:
+        await site.enter()
+        page = await site.open_page(width="9999999", height="much")
+
+        assert b"1000x24" in await drawn(page, b"x24")
+
+
+async def test_when_the_server_ends_so_do_its_processes() -> None:
+    async with serving() as site:
+        await site.enter()
+        pids = [await process_of(await site.open_page()) for _ in range(3)]
+
+    assert not [pid for pid in pids if is_running(pid)]
+
+
+# What the browser is given.
+
+
+def text(of: object) -> str:
+    found = getattr(of, "text", None)
+    assert isinstance(found, str)
+    return found
+
+
+def test_the_page_loads_nothing_from_elsewhere() -> None:
+    page = text(pages.page("127.0.0.1:8000"))
+
+    for address in re.findall(r"""(?:src|href)="([^"]+)"|url\("([^"]+)"\)""", page):
+        assert "".join(address).startswith(("/", "data:,")), address
+    assert "http:" not in page + text(pages.script())
+    assert "https:" not in page + text(pages.script())
+
+
+def test_what_it_loads_besides_is_not_run() -> None:
+    policy = pages.headers("127.0.0.1:8000")["Content-Security-Policy"]
+
+    assert "default-src 'none'" in policy
+    assert "script-src 'self';" in policy
+    assert "connect-src ws://127.0.0.1:8000;" in policy
+    assert "frame-ancestors 'none'" in policy
+
+
+# Who may use it.
+
+
+@pytest.fixture
+def gate() -> Gate:
+    secrets = count()
+    return Gate(8_000, make_secret=lambda: f"secret {next(secrets)}")
+
+
+def test_the_token_gets_the_cookie_once(gate: Gate) -> None:
+    cookie = gate.find_cookie(gate.token)
+
+    assert gate.admits(cookie)
+    assert gate.find_cookie(gate.token) is None
+
+
+@pytest.mark.parametrize("token", ["", "secret", "secret 1", "sécret 0", "\udcff"])
+def test_another_token_gets_nothing_and_spends_nothing(gate: Gate, token: str) -> None:
+    assert gate.find_cookie(token) is None
+    assert gate.find_cookie(gate.token) is not None
+
+
+@pytest.mark.parametrize("cookie", [None, "", "secret 0", "secret 1 "])
+def test_another_cookie_is_refused(gate: Gate, cookie: str | None) -> None:
+    gate.find_cookie(gate.token)
+
+    assert not gate.admits(cookie)
+
+
+def test_secrets_are_long_and_differ() -> None:
+    tokens = {Gate(8_000).token for _ in range(50)}
+
+    assert len(tokens) == 50
+    assert min(map(len, tokens)) >= 43
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1:8000", "localhost:8000"])
+def test_hosts_of_loopback_with_the_port_are_known(gate: Gate, host: str) -> None:
+    assert gate.knows_host(host)
+    assert gate.knows_origin(f"http://{host}", host)
+
+
+@pytest.mark.parametrize(
+    "host", [None, "", "127.0.0.1", "127.0.0.1:8001", "example.com:8000", "127.0.0.1.evil:8000"]
+)
+def test_other_hosts_are_not(gate: Gate, host: str | None) -> None:
+    assert not gate.knows_host(host)
+    assert not gate.knows_origin(f"http://{host}", host)
+
+
+@pytest.mark.parametrize(
+    "origin",
+    [None, "null", "http://example.com", "http://127.0.0.1:8001", "https://127.0.0.1:8000"],
+)
+def test_other_origins_are_not(gate: Gate, origin: str | None) -> None:
+    assert not gate.knows_origin(origin, "127.0.0.1:8000")
+
+
+# A page's process.
+
+
+async def hears_the_end(page: ClientWebSocketResponse) -> None:
+    """The server said that this is all, and nothing more came."""
+    message = await page.receive()
+    while message.type is WSMsgType.BINARY:
+        message = await page.receive()
+    assert message.type is WSMsgType.CLOSE
+
+
+async def test_a_page_has_a_process_of_its_size_and_types_to_it() -> None:
+    async with serving() as site:
+        await site.enter()
+        page = await site.open_page(width="100", height="30")
+
+        assert b"100x30" in await drawn(page, b"x30")
+        await page.send_json(["stdin", "a[/b]c"])
+        await drawn(page, b"Da[/b]c")
+        await page.send_json(["resize", {"width": 70, "height": 20}])
+        await drawn(page, b'"width": 70')
+
+
+async def test_every_page_has_a_process_of_its_own() -> None:
+    async with serving() as site:
+        await site.enter()
+        first, second = await site.open_page(), await site.open_page()
+
+        assert await process_of(first) != await process_of(second)
+
+
+async def test_a_process_ends_with_its_page() -> None:
+    async with serving() as site:
+        await site.enter()
+        page = await site.open_page()
+        pid = await process_of(page)
+
+        await page.close()
+
+        await until(lambda: not is_running(pid))
+
+
+async def test_a_page_hears_that_its_process_has_ended() -> None:
+    async with serving() as site:
+        await site.enter()
+        page = await site.open_page()
+        await process_of(page)
+
+        await page.send_json(["stdin", '"quit"'])
+
+        await hears_the_end(page)
+
+
+async def test_a_process_that_cannot_start_ends_its_page(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    async with serving(BROKEN) as site:
+        await site.enter()
+
+        await hears_the_end(await site.open_page())
+
+
+async def test_a_process_that_does_not_end_is_killed() -> None:
+    async with serving(DEAF, end_within_s=0.1) as site:
+        await site.enter()
+        page = await site.open_page()
+        pid = await process_of(page)
+
+        await page.close()
+
+        await until(lambda: not is_running(pid))

@@ -1,0 +1,76 @@
+"""A disk that is full while clients write: nothing is lost, reads go on, and it heals by itself."""
+
+import functools
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.support.api import load
+from tests.support.api.full_disks import (
+    check,
+    filled,
+    live_through,
+    make_writers,
+    no_file_grows,
+    refusals,
+    status_of,
+)
+from tests.support.api.scenes import Scene, is_unavailable
+from tests.support.inbox.mounts import a_disk
+
+pytestmark = pytest.mark.slow
+
+DISK_BYTES = 64 * 1024 * 1024
+FLOOR_BYTES = 32 * 1024 * 1024
+LOW = "The server is low on disk space; nothing was stored, try again later"
+
+
+@pytest.mark.parametrize("floor_bytes", [0, FLOOR_BYTES], ids=["last byte", "floor"])
+@pytest.mark.parametrize("workers", ["1", pytest.param("2", marks=pytest.mark.campaign)])
+def test_a_full_disk_is_lived_through(tmp_path: Path, floor_bytes: int, workers: str) -> None:
+    scene = Scene(tmp_path / "home", tmp_path / "logs")
+    with a_disk(tmp_path / "disk", DISK_BYTES) as disk:
+        home = tmp_path / "disk" / "home"
+        seen = disk.seen(tmp_path / "disk")
+        shutil.copytree(scene.home, disk.seen(home))
+        scene.home = home
+        floor = {"RESUMES_DISK_FLOOR_BYTES": str(floor_bytes)}
+        with scene.served("--workers", workers, within=tuple(disk.enter), **floor) as server:
+            writers = make_writers(scene, server.url)
+            # Far enough below, and above nothing, for what is written until the server looks.
+            leave_bytes = floor_bytes * 3 // 4
+            fill = functools.partial(filled, seen, leave_bytes=leave_bytes)
+            live_through(server, writers, scene.key, lambda _: fill())
+            listed = scene.walk(server.url)
+        scene.home = tmp_path / "after"
+        shutil.copytree(disk.seen(home), scene.home)
+    check(scene, load.attempts_of(writers), listed)
+    if floor_bytes:
+        assert {one.answer.json["error"] for one in refusals(writers) if one.answer} == {LOW}
+
+
+def test_what_is_deleted_below_the_floor_makes_room(tmp_path: Path) -> None:
+    scene = Scene(tmp_path / "home", tmp_path / "logs")
+    with scene.served() as server:
+        body = load.a_body("resume")
+        create = load.a_request(scene.key, "POST", body=body)
+        stored = load.call(server.url, create).json["id"]
+    with scene.served(RESUMES_DISK_FLOOR_BYTES=str(1 << 60)) as server:
+        refused = load.call(server.url, create)
+        delete = load.a_request(scene.key, "DELETE", f"{load.RESUMES}/{stored}")
+
+        assert load.call(server.url, delete).status == 200
+        assert status_of(server, "/readyz") == 503
+    assert is_unavailable(refused)
+    assert refused.json["error"] == LOW
+    assert scene.rows() == 0
+
+
+def test_files_that_cannot_grow_are_lived_through(tmp_path: Path) -> None:
+    scene = Scene(tmp_path / "home", tmp_path / "logs")
+    with scene.served() as server:
+        writers = make_writers(scene, server.url)
+        live_through(server, writers, scene.key, no_file_grows)
+        listed = scene.walk(server.url)
+    check(scene, load.attempts_of(writers), listed)

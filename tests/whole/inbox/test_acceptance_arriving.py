@@ -1,0 +1,168 @@
+"""Files and folders that come in by every way there is, and some that go again."""
+
+import subprocess
+import threading
+from pathlib import Path
+
+import pytest
+
+from importer.options import Options
+from importer.rounds import Importer
+from importer.telling import Remarks
+from resumes.store import accounts
+from tests.support.inbox.builders import Moment, during
+from tests.support.inbox.scenes import Scene
+from tests.support.resumes import a_document
+
+IN_A_FOLDER = 500
+
+
+@pytest.mark.parametrize(
+    "how",
+    [
+        pytest.param([], id="events"),
+        pytest.param(["--poll"], id="scans alone", marks=pytest.mark.slow),
+    ],
+)
+def test_what_is_moved_in_and_folders_that_are_moved_in_are_found(
+    scene: Scene, tmp_path: Path, how: list[str]
+) -> None:
+    scene.account("ana")
+    outside = Scene(tmp_path / "outside")
+    single = outside.drop("x.json", a_document("single"))
+    copied = outside.drop("y.json", a_document("copied"))
+    for number in range(IN_A_FOLDER):
+        outside.drop(f"full/{number}.json", a_document(f"moved {number}"))
+    inbox = scene.root / "ana"
+    with scene.watched(*how):
+        single.rename(inbox / "x.json")
+        (outside.root / "full").rename(inbox / "full")
+        made = f'mkdir -p "{inbox}/a/b" && cp "{copied}" "{inbox}/a/b/y.json"'
+        subprocess.run(["/bin/sh", "-c", made], check=True)
+        scene.wait_for(ended=IN_A_FOLDER + 2)
+        (inbox / "a" / "b" / "c").mkdir()
+        scene.drop("ana/a/b/c/later.json", a_document("later"))
+        scene.wait_for(ended=IN_A_FOLDER + 3)
+    names = ["single", "copied", "later", *(f"moved {n}" for n in range(IN_A_FOLDER))]
+    assert scene.check(files=len(names), resumes={"ana": names}).done == len(names)
+
+
+@pytest.mark.slow
+def test_an_account_that_is_made_later_gets_what_waited_for_it(scene: Scene) -> None:
+    scene.account("ana")
+    scene.drop("bo/cv.json", a_document("early"))
+    with scene.watched():
+        scene.drop("ana/cv.json", a_document("Ada"))
+        scene.wait_for(ended=1)
+        assert scene.tally().left == {"bo/cv.json"}
+        scene.account("bo")
+        scene.wait_for(ended=2)
+    assert scene.check(files=2, resumes={"ana": ["Ada"], "bo": ["early"]}).done == 2
+
+
+def test_what_is_dropped_for_an_account_that_was_just_made_anew_is_its_own(scene: Scene) -> None:
+    scene.account("ana")
+    with scene.watched():
+        for number in range(5):
+            scene.drop(f"ana/{number}.json", a_document(f"of {number}"))
+            scene.wait_for(ended=number + 1)
+            with scene.store() as store:
+                accounts.delete_account(store, "ana", with_resumes=True)
+                accounts.create_account(store, "ana")
+        scene.drop("ana/last.json", a_document("last"))
+        scene.wait_for(ended=6)
+    assert scene.tally().done == 6
+    scene.check_resumes({"ana": ["last"]})
+
+
+def test_what_is_dropped_for_an_account_that_was_just_deleted_stays(scene: Scene) -> None:
+    scene.account("ana")
+    scene.account("bo")
+    with scene.watched():
+        scene.drop("ana/cv.json", a_document("Ada"))
+        scene.wait_for(ended=1)
+        with scene.store() as store:
+            accounts.delete_account(store, "ana", with_resumes=True)
+        scene.drop("ana/late.json", a_document("late"))
+        scene.drop("bo/cv.json", a_document("Bo"))
+        scene.wait_for(ended=2)
+        scene.account("ana")
+        scene.wait_for(ended=3)
+    assert scene.tally().done == 3
+    scene.check_resumes({"ana": ["late"], "bo": ["Bo"]})
+
+
+def files_that_vanish(root: Path) -> list[Path]:
+    """The file that somebody takes back, wherever it lies."""
+    paths = [*root.glob("ana/*.json"), *root.glob(".work/*/*/*")]
+    return [path for path in paths if path.suffix != ".tmp" and b"gone" in path.read_bytes()]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("moment", [Moment.NOTED, Moment.READ, Moment.COMMITTED])
+def test_a_file_that_vanishes_is_no_error_and_stops_no_other(
+    scene: Scene, caplog: pytest.LogCaptureFixture, moment: Moment
+) -> None:
+    scene.account("ana")
+    scene.drop("ana/gone.json", a_document("gone"))
+    scene.drop("ana/stays.json", a_document("stays"))
+
+    def vanish() -> None:
+        for path in files_that_vanish(scene.root):
+            path.unlink()
+
+    with scene.store() as store:
+        importer = Importer(
+            store,
+            scene.root,
+            Options(settle_s=0, workers=0),
+            on_file=scene.told.append,
+            remarks=Remarks(scene.notices.append),
+            observe=during(moment, vanish),
+        )
+        importer.round()
+        scene.drop("ana/next.json", a_document("next"))
+        importer.round()
+        importer.close()
+    assert scene.notices == []
+    assert caplog.records == []
+    # What was read before it went is stored all the same.
+    kept = [] if moment is Moment.NOTED else ["gone"]
+    assert {file.name for file in scene.told} >= {"ana/stays.json", "ana/next.json"}
+    scene.check_resumes({"ana": ["stays", "next", *kept]})
+
+
+@pytest.mark.slow
+def test_files_that_come_and_go_all_the_time_disturb_nothing(scene: Scene) -> None:
+    scene.account("ana")
+    over = threading.Event()
+    outside = scene.home / "took back"
+    outside.mkdir()
+
+    def come_and_go() -> None:
+        number = 0
+        while not over.is_set():
+            content = b'{"header": ' if number % 2 else a_document(f"shy {number}")
+            path = scene.drop(f"ana/shy {number}.json", content)
+            over.wait(0.0005 * (number % 5))
+            try:
+                path.rename(outside / path.name)
+            except FileNotFoundError:
+                taken.append(number)
+            number += 1
+
+    taken: list[int] = []
+    other = threading.Thread(target=come_and_go)
+    with scene.watched(settle_s=0.2) as importer:
+        other.start()
+        for number in range(100):
+            scene.drop(f"ana/{number}.json", a_document(f"stays {number}"))
+        scene.wait_until(lambda: scene.tally().done >= 100)
+        over.set()
+        other.join()
+        scene.wait_for(ended=100 + len(taken))
+        assert importer.is_running
+        assert "Traceback" not in importer.log
+    names = [f"stays {number}" for number in range(100)]
+    shy = [f"shy {number}" for number in taken if number % 2 == 0]
+    scene.check(files=100 + len(taken), resumes={"ana": [*names, *shy]})

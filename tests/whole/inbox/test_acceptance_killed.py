@@ -1,0 +1,70 @@
+"""Importers that are killed, at every point of their work and at any moment."""
+
+import random
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.support.inbox import dying
+from tests.support.inbox.dying import Point
+from tests.support.inbox.havoc import wreak_havoc
+from tests.support.inbox.scenes import Scene
+from tests.support.inbox.supply import Supply
+
+Drain = Callable[[Scene, Point, int], int]
+
+
+@pytest.fixture(scope="module")
+def drain() -> Iterator[Drain]:
+    """Drains a scene in a child that dies at a point; the child's status."""
+    with subprocess.Popen(
+        [sys.executable, "-m", "tests.support.inbox.dying"],
+        cwd=Path(dying.__file__).parents[3],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as process:
+        into, out_of = process.stdin, process.stdout
+        assert into is not None
+        assert out_of is not None
+
+        def ask(scene: Scene, point: Point, nth: int) -> int:
+            into.write(f"{point.name} {nth} {scene.home}\n")
+            into.flush()
+            return int(out_of.readline())
+
+        yield ask
+        into.close()
+
+
+@pytest.mark.parametrize("times", [2, pytest.param(100, marks=pytest.mark.campaign)])
+@pytest.mark.parametrize("point", Point)
+def test_an_importer_that_died_at_a_point_is_gone_on_with_and_nothing_counts_twice(
+    tmp_path: Path, drain: Drain, point: Point, times: int
+) -> None:
+    chosen = random.Random(point.value)
+    for number in range(times):
+        scene = Scene(tmp_path / f"{number}")
+        supply = Supply(scene, chosen)
+        supply.drop_each_kind()
+        supply.drop(chosen.randrange(20))
+        # All are opened and read at once.
+        nth = 1 if point in (Point.NOTED, Point.READ) else 1 + number % 3
+        assert drain(scene, point, nth) == signal.SIGKILL
+        assert drain(scene, Point.MOVED, 1 + number % 3) in (signal.SIGKILL, 0)
+        assert drain(scene, Point.MOVED, 0) == 0
+        supply.check()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("kills", "burst"), [(4, 2_500), pytest.param(200, 4_000, marks=pytest.mark.campaign)]
+)
+def test_importers_killed_at_random_moments_lose_nothing_and_double_nothing(
+    scene: Scene, say: Callable[[str], None], kills: int, burst: int
+) -> None:
+    wreak_havoc(scene, say, kills, burst)

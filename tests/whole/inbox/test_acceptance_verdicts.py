@@ -1,0 +1,126 @@
+"""The verdict on a file is the one that the API gives for the same bytes."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.support import programs
+from tests.support.inbox.oracle import Tally, reports_of
+from tests.support.inbox.scenes import Scene
+from tests.support.resumes import a_document
+from tests.support.stores import make_account
+
+GOOD = a_document("Ada")
+
+ENCODINGS: dict[str, bytes] = {
+    "utf-8": a_document("Zoë"),
+    "utf-8 without escapes": a_document("Zo_").replace(b"_", "ë".encode()),
+    "utf-8 with a mark": b"\xef\xbb\xbf" + GOOD,
+    "utf-16 with a mark": GOOD.decode().encode("utf-16"),
+    "utf-16 little-endian": GOOD.decode().encode("utf-16-le"),
+    "utf-16 big-endian": GOOD.decode().encode("utf-16-be"),
+    "utf-16 big-endian with a mark": b"\xfe\xff" + GOOD.decode().encode("utf-16-be"),
+    "latin-1": '{"header": {"name": "Zoë"}}'.encode("latin-1"),
+    "trailing zeros": GOOD + b"\x00" * 10,
+    "zeros alone": b"\x00" * 500,
+    "empty": b"",
+    "blank": b" \t\r\n ",
+    "two values": b"{} {}",
+    "two resumes side by side": a_document("Bo") + b" " + a_document("Cy"),
+    "cut off": GOOD[:-5],
+    "blanks around it": b"\n\t " + a_document("Di") + b"\r\n",
+}
+
+POISON: dict[str, bytes] = {
+    "NaN": b'{"header": {"name": "a"}, "x": NaN}',
+    "Infinity": b'{"header": {"name": "a"}, "x": -Infinity}',
+    "a number that overflows": b'{"header": {"name": "a"}, "x": 1e999}',
+    "a key twice": b'{"header": {"name": "a"}, "header": {"name": "b"}}',
+    "an integer of 5,000 digits": b'{"header": {"name": "a"}, "x": ' + b"7" * 5_000 + b"}",
+    "half of a surrogate pair": rb'{"header": {"name": "\ud800"}}',
+    "an escaped zero": rb'{"header": {"name": "a\u0000b"}}',
+    "a zero": b'{"header": {"name": "a\x00b"}}',
+    "100,000 levels without an end": b'{"a":' * 100_000,
+    "100,000 levels of objects": b'{"a":' * 100_000 + b"1" + b"}" * 100_000,
+    "100,000 levels in a field": b'{"header": {"name": "a"}, "x": ' + b"[" * 100_000,
+    "a control character": b'{"header": {"name": "a\x1bb"}}',
+    "no object": b'"text"',
+    "no header": b"{}",
+    "a wrong type": b'{"header": {"name": 7}}',
+    "a PDF": b"%PDF-1.7\n",
+}
+
+CASES = ENCODINGS | POISON
+GOOD_AFTER = "after all of these"
+
+
+class Verdicts:
+    """What the API and the importer said of each case."""
+
+    def __init__(self, home: Path) -> None:
+        self.scene = Scene(home / "importer")
+        self.scene.account("ana")
+        self.files = {name: f"ana/{number}.json" for number, name in enumerate(CASES)}
+        for name, body in CASES.items():
+            self.scene.drop(self.files[name], body)
+        self.scene.drain(settle_s=0.2)
+        self.scene.drop("ana/good.json", a_document(GOOD_AFTER))
+        self.scene.drain(settle_s=0.2)
+        self.reports = reports_of(self.scene.root, "failed")
+        self.answers = _post_all(home / "api")
+
+    @property
+    def accepted(self) -> set[str]:
+        """The cases that the API took."""
+        return {name for name, (status, _) in self.answers.items() if status == 201}
+
+
+def _post_all(home: Path) -> dict[str, programs.Answer]:
+    key = make_account(home, "ana")
+    with programs.serving(home, "--no-rate-limit") as url:
+        return {
+            name: programs.call(f"{url}/api/v1/resumes", key, method="POST", body=body)
+            for name, body in CASES.items()
+        }
+
+
+@pytest.fixture(scope="module")
+def verdicts(tmp_path_factory: pytest.TempPathFactory) -> Verdicts:
+    return Verdicts(tmp_path_factory.mktemp("verdicts"))
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_file_is_judged_as_the_api_judges_its_bytes(verdicts: Verdicts, name: str) -> None:
+    status, answer = verdicts.answers[name]
+    report = verdicts.reports.get(verdicts.files[name])
+    if status == 201:
+        assert report is None
+        return
+    assert report is not None
+    assert report["message"] == answer["error"]
+    assert status == 400
+    if report["reason"] == "invalid_json":
+        assert isinstance(report["byte_offset"], int)
+        assert 0 <= report["byte_offset"] <= len(CASES[name])
+    else:
+        assert report["reason"] == "invalid_resume"
+        assert report["issues"] == answer["issues"]
+
+
+def test_each_kind_of_poison_is_refused_and_the_next_file_is_imported(verdicts: Verdicts) -> None:
+    assert verdicts.accepted == {"utf-8", "utf-8 without escapes", "blanks around it"}
+    found = verdicts.scene.check(
+        files=len(CASES) + 1, resumes={"ana": ["Zoë", "Zoë", "Di", GOOD_AFTER]}
+    )
+    assert found == Tally(4, len(CASES) - 3, 0, 0, frozenset())
+
+
+def test_an_array_nested_too_deep_is_refused_with_the_same_code(scene: Scene) -> None:
+    # To the API an array is no resume, here it may hold many: only the words differ.
+    scene.account("ana")
+    scene.drop("ana/deep.json", b"[" * 100_000 + b"]" * 100_000)
+    scene.drain()
+    scene.check(files=1, resumes={"ana": []})
+    (report,) = reports_of(scene.root, "failed").values()
+    assert report["reason"] == "invalid_json"
+    assert "nested deeper" in report["message"]

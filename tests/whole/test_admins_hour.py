@@ -1,0 +1,184 @@
+"""An hour of an admin at the keys: everything that the terminal UI is for, and never the mouse."""
+
+import json
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from resumes.store import keys
+from tests.support.programs import call, command, files_in, running
+from tests.support.terminal.console import Console, console
+
+pytestmark = pytest.mark.slow
+
+SIZE = (120, 36)
+GOOD = {
+    "header": {"name": "Ada Lovelace", "title": "Analyst", "email": "ada@example.org"},
+    "sections": {},
+}
+BROKEN = b'{\n  "header": {"name": "Grace Example"},\n  "sections": {]\n}\n'
+MENDED = BROKEN.replace(b"{]", b"{}")
+ENTER, ESCAPE, TAB, ERASE = b"\r", b"\x1b", b"\t", b"\x15"
+
+
+class Admin(NamedTuple):
+    """Somebody at a terminal, and where the service is."""
+
+    screen: Console
+    home: Path
+    url: str
+
+    def types(self, keys: bytes, *texts: str) -> str:
+        """The keys are typed, and then all these texts are seen; everything that is seen."""
+        self.screen.types(keys)
+        return self.screen.shows(*texts)
+
+    def lists(self, key: str) -> int:
+        """The status that the API answers somebody with who has the key."""
+        return call(f"{self.url}/api/v1/resumes", key)[0]
+
+
+@contextmanager
+def an_admin(home: Path) -> Iterator[Admin]:
+    """The service is up, and its terminal UI open beside it."""
+    with running(home, "up", "--json", "--port", "0") as up:
+        assert up.stdout is not None
+        url: str = json.loads(up.stdout.readline())["url"]
+        with console(command(home, "tui"), size=SIZE) as screen:
+            screen.shows("1 Resumes", "default · no resumes")
+            yield Admin(screen, home, url)
+
+
+def test_an_admins_hour(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RESUMES_SETTLE_S", "0.1")
+    with an_admin(tmp_path / "home") as admin:
+        make_an_account(admin)
+        secret = make_a_key(admin)
+        watch_an_import(admin)
+        mend_what_failed(admin)
+        find_somebody(admin)
+        look_at_all_views(admin)
+        export(admin, tmp_path / "exported")
+        delete_and_undo(admin)
+        assert listed_names(admin, secret) == ["Ada Lovelace", "Grace Example"]
+        new = rotate(admin, secret)
+        revoke(admin, new)
+        admin.types(b"6", "Health · ", "watches", "1 live")
+        admin.screen.types(b"q")
+
+        assert admin.screen.ends() == 0
+
+
+def make_an_account(admin: Admin) -> None:
+    admin.types(b"3", "1 account", "business")
+    admin.types(b"n", "A new account", "A name is 1 to 63")
+    admin.types(b"ana" + ENTER, "2 accounts", "ana is there, on the plan")
+    # What stands beside the list is the account at the cursor.
+    admin.types(b"g", "│ ana")
+    admin.types(b"p", "business", "esc cancels")
+    admin.types(b"G" + ENTER, "ana is on the plan business.")
+
+
+def make_a_key(admin: Admin) -> str:
+    admin.types(b"K", "There are no keys here yet.")
+    admin.types(b"n", "A new key")
+    secret = secret_on(admin.types(b"laptop" + ENTER, "Store it now", "enh_live_"))
+    assert admin.lists(secret) == 200
+    admin.types(b"s", "✓ active", "laptop")
+    admin.screen.shows_no(secret)
+    return secret
+
+
+def watch_an_import(admin: Admin) -> None:
+    admin.types(b"2", "● watching", "✓ 0 done")
+    inbox = admin.home / "inbox" / "ana"
+    (inbox / "ada.json").write_text(json.dumps(GOOD), encoding="utf-8")
+    (inbox / "grace.json").write_bytes(BROKEN)
+    admin.screen.shows("✗ 1 failed", "✓ 1 done", "ana/ada.json", "ana/grace.json")
+
+
+def mend_what_failed(admin: Admin) -> None:
+    admin.types(b"g", "failed: not readable as JSON", "Invalid JSON")
+    admin.types(ENTER, "esc Back", '3 ▶   "sections": {]', "^ line 3, column 16")
+    (file,) = files_in(admin.home / "inbox/_failed")
+    file.write_bytes(MENDED)
+    admin.types(b"t", "✓ done", "Became")
+    admin.types(ESCAPE, "✗ 0 failed", "✓ 2 done")
+
+
+def find_somebody(admin: Admin) -> None:
+    admin.types(b"1", "1 Resumes")
+    admin.types(b"a", "Which account?", "ana")
+    admin.types(b"g" + ENTER, "ana · 1 of 2", "Ada Lovelace")
+    admin.types(b"/love", 'ana · "love" · 1 of 1')
+    admin.types(ENTER, "enter Open")
+    admin.types(ENTER, "ana · Ada Lovelace Resume", "ada@example.org")
+
+
+def look_at_all_views(admin: Admin) -> None:
+    admin.types(TAB, '"name": "Ada Lovelace"')
+    admin.types(TAB, "From the file ana/ada.json")
+    admin.types(TAB, "The importer took the file ana/ada.json", "Nothing about it was odd.")
+    admin.types(TAB, "AdaLovelaceResume.pdf")
+
+
+def export(admin: Admin, folder: Path) -> None:
+    admin.types(b"x", "Export to files", "exported-resumes")
+    admin.types(ERASE + str(folder).encode() + ENTER, "Exported 1 resume to")
+    (file,) = folder.iterdir()
+    assert json.loads(file.read_bytes())["header"] == GOOD["header"]
+
+
+def delete_and_undo(admin: Admin) -> None:
+    admin.types(b"d", "will be deleted in 10 s. u keeps it.")
+    admin.types(b"u", '"Ada Lovelace Resume" stays.')
+    admin.types(ESCAPE, 'ana · "love" · 1 of 1')
+    admin.types(ESCAPE, "ana · 1 of 2")
+
+
+def rotate(admin: Admin, old: str) -> str:
+    """Once with a grace, in which both keys count, and once without."""
+    admin.types(b"5", "laptop", "✓ active")
+    new = replace(admin, "24h", "The old key counts until")
+    assert admin.lists(old) == 200
+    assert admin.lists(new) == 200
+    admin.types(b"s", "2 keys", "✓ active", "~ until")
+    newest = replace(admin, "0", "The old key is refused at once.")
+    assert admin.lists(old) == 200
+    assert admin.lists(new) == 401
+    admin.types(b"s", "3 keys", "✓ active", "✗ ")
+    return newest
+
+
+def replace(admin: Admin, grace: str, understood: str) -> str:
+    """The key that takes the place of the last one."""
+    admin.types(b"GR", "Replace this key by a new one?", "✓ active", "24h")
+    admin.types(ERASE + grace.encode(), understood)
+    return secret_on(admin.types(ENTER, "Store it now", "The old key"))
+
+
+def revoke(admin: Admin, secret: str) -> None:
+    admin.types(b"GD", "Revoke this key?", "Type laptop to revoke")
+    admin.types(b"lap" + ENTER, "Nothing is done until you type laptop exactly.")
+    assert admin.lists(secret) == 200
+    admin.types(b"top" + ENTER, "✗ revoked")
+    assert admin.lists(secret) == 401
+
+
+def secret_on(seen: str) -> str:
+    found = re.search(r"enh_live_[A-Za-z0-9]{64}", seen)
+    assert found is not None, seen
+    assert keys.FORM.fullmatch(found[0])
+    return found[0]
+
+
+def listed_names(admin: Admin, secret: str) -> list[Any]:
+    status, page = call(f"{admin.url}/api/v1/resumes", secret)
+    assert status == 200
+    ids = [entry["id"] for entry in page["resumes"]]
+    answers = [call(f"{admin.url}/api/v1/resumes/{resume_id}", secret) for resume_id in ids]
+    return [answer["header"]["name"] for _, answer in answers]

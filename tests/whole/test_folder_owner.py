@@ -1,0 +1,474 @@
+"""Whose a watched folder is, by the commands: two stores, a restored one, a copied one."""
+
+import contextlib
+import json
+import re
+import shlex
+import shutil
+import signal
+import subprocess
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from cli.main import resumes
+from resumes.clock import timestamp
+from resumes.store import importers, open_store
+from tests.support import postgres
+from tests.support.engines import Engine
+from tests.support.programs import command, files_in, run, wait_until
+from tests.support.resumes import a_document
+
+
+class Service:
+    """A home, its store and its inbox."""
+
+    def __init__(self, home: Path, database: str) -> None:
+        self.home = home
+        self.database = database
+        self.inbox = home / "inbox"
+
+    def run(self, *words: str) -> Result:
+        """`resumes` run to its end on this home and store."""
+        line = ["--home", str(self.home), "--database", self.database, *words]
+        return CliRunner().invoke(resumes, line, prog_name="resumes")
+
+    def succeeds(self, *words: str) -> str:
+        """What `resumes` said, having ended with 0, on both streams."""
+        done = self.run(*words)
+        assert done.exit_code == 0, done.output
+        return done.output
+
+    def fails(self, code: int, *words: str) -> str:
+        """The one line of error that `resumes` ended with."""
+        done = self.run(*words)
+        assert done.exit_code == code, done.output
+        return done.stderr.splitlines()[-1]
+
+    def is_not_started(self) -> str:
+        """What `resumes up` said, which did not start."""
+        done = run(self.home, "--database", self.database, "up", "--port", "0", timeout_s=60)
+        assert done.returncode == 2, done.stderr
+        return done.stderr.splitlines()[-1]
+
+    def has_account(self, name: str = "ana", resumes: int = 1) -> None:
+        """There is an account, and no account has room for more than so many resumes."""
+        self.succeeds("accounts", "create", name)
+        self.succeeds("plans", "set", "free", "--max-resumes", str(resumes))
+        (self.inbox / name).mkdir(parents=True, exist_ok=True)
+
+    def drop(self, name: str, account: str = "ana") -> Path:
+        """A resume of somebody of this name lies in the account's folder."""
+        path = self.inbox / account / f"{name}.json"
+        path.write_bytes(a_document(name))
+        return path
+
+    def backs_up(self, to: Path) -> str:
+        """The path of a new backup."""
+        return str(json.loads(self.run("--json", "db", "backup", str(to)).stdout)["path"])
+
+    def leaves_a_held_file_and_a_claim(self, root: Path | None = None) -> None:
+        """One file is imported, one held, and one claimed by an importer that was killed."""
+        root = root or self.inbox
+        for name in ("Done", "Held"):
+            self.drop(name)
+            self.succeeds("watch", str(root), "--once")
+        with self.drop("Claimed").open("ab"):  # a file that is written to stays among the claims
+            words = command(self.home, "--database", self.database, "watch", str(root))
+            watching = subprocess.Popen(words, stderr=subprocess.DEVNULL)
+            try:
+                wait_until(lambda: claims_in(root) != [])
+            finally:
+                watching.send_signal(signal.SIGKILL)
+                watching.wait()
+
+    def imports_all_three(self, *words: str) -> bool:
+        """Whether with room for all it has what was imported, held and claimed."""
+        self.succeeds("plans", "set", "free", "--max-resumes", "5")
+        self.succeeds("watch", *words, "--once")
+        return self.titles() == ["Claimed Resume", "Done Resume", "Held Resume"]
+
+    def titles(self, account: str = "ana") -> list[str]:
+        """Whose resumes the account has."""
+        listed = json.loads(self.run("--json", "list", "--account", account).stdout)["resumes"]
+        return sorted(one["title"] for one in listed)
+
+
+def claims_in(root: Path) -> list[Path]:
+    return sorted((root / ".work").glob("*/*/" + 24 * "[0-9a-f]"))
+
+
+def waiting_in(root: Path) -> list[str]:
+    """The files that are held or claimed."""
+    held = [path for path in files_in(root / "_held") if path.is_file()]
+    return sorted(str(path.relative_to(root)) for path in (*held, *claims_in(root)))
+
+
+@pytest.fixture
+def stores(engine: Engine, tmp_path: Path) -> Iterator[list[Service]]:
+    """Services of three stores of one engine, which are not made yet."""
+    with contextlib.ExitStack() as places:
+        services = []
+        for name in ("first", "second", "third"):
+            home = tmp_path / name
+            home.mkdir(mode=0o700)
+            services.append(Service(home, places.enter_context(engine.a_place(home))))
+        yield services
+
+
+def test_s23_the_importer_of_another_store_refuses_the_folder_and_leaves_all_that_lies_there(
+    stores: list[Service],
+) -> None:
+    mine, other, _ = stores
+    mine.has_account()
+    other.has_account("bo")
+    mine.leaves_a_held_file_and_a_claim()
+    waiting = waiting_in(mine.inbox)
+    assert len(waiting) == 2
+
+    refused = other.fails(2, "watch", str(mine.inbox), "--once")
+    assert refused.startswith(f"Error: {mine.inbox} belongs to another store, known as ")
+    assert f"watch {mine.inbox} --adopt --once`" in refused
+    assert other.fails(2, "watch", str(mine.inbox), "--dry-run") == refused
+
+    assert waiting_in(mine.inbox) == waiting
+    assert mine.imports_all_three()
+
+
+def test_a_folder_is_taken_over_by_the_command_that_the_refusal_names(
+    stores: list[Service],
+) -> None:
+    mine, other, _ = stores
+    mine.has_account()
+    other.has_account()
+    mine.succeeds("watch", "--once")
+    mine.drop("Ada")
+
+    named = re.search("`([^`]+)`", other.fails(2, "watch", str(mine.inbox), "--once"))
+    assert named is not None
+    words = shlex.split(named[1])[1:]
+    assert words[:2] == ["--home", str(other.home)]
+    other.succeeds(*words[words.index("watch") :])
+
+    assert other.titles() == ["Ada Resume"]
+    assert f"{mine.inbox} belongs to another store" in mine.fails(2, "watch", "--once")
+
+
+def test_an_inbox_of_another_store_keeps_up_from_starting_and_is_a_finding_of_doctor(
+    stores: list[Service],
+) -> None:
+    mine, other, _ = stores
+    mine.has_account()
+    mine.succeeds("watch", "--once")
+    other.has_account()
+    mine.inbox.rename(other.inbox.with_name("other"))
+    other.inbox.rename(mine.inbox)
+    other.inbox.with_name("other").rename(other.inbox)
+
+    assert "belongs to another store" in other.is_not_started()
+    told = other.run("doctor")
+
+    assert told.exit_code == 1
+    assert f"WRONG  inbox     {other.inbox} belongs to another store, known as " in told.stdout
+    assert "--adopt --once`" in told.stdout
+    other.succeeds("watch", "--adopt", "--once")
+    assert "belongs to another" not in other.run("doctor").stdout
+
+
+def test_s23_what_waits_for_an_account_that_a_backup_is_older_than_waits_on_and_doctor_names_it(
+    stores: list[Service], tmp_path: Path
+) -> None:
+    mine, place, newer = stores
+    mine.has_account("bo")
+    old = mine.backs_up(tmp_path / "old.db")
+    mine.has_account("ana")
+    mine.leaves_a_held_file_and_a_claim()
+    new = mine.backs_up(tmp_path / "new.db")
+    waiting = waiting_in(mine.inbox)
+    # A file is restored over itself, a server's database into another one.
+    restored = mine if mine.database.startswith("sqlite") else place
+    restored = Service(mine.home, restored.database)
+    restored.succeeds("db", "restore", old)
+
+    said = restored.succeeds("watch", "--once")
+    told = restored.run("doctor").stdout
+
+    assert waiting_in(mine.inbox) == waiting
+    assert files_in(mine.inbox / "_failed") == []
+    assert "2 files in .work/" in said
+    assert f"2 files in {mine.inbox}/.work/" in told
+    for text in (said, told):
+        assert "wait for accounts that this store does not know" in text
+        assert "Restore a backup that has it, or move the files into the folder" in text
+
+    again = mine if mine.database.startswith("sqlite") else newer
+    again = Service(mine.home, again.database)
+    again.succeeds("db", "restore", new)
+    assert again.imports_all_three()
+    assert "does not know" not in again.run("doctor").stdout
+
+
+def test_s23_doctor_names_what_waits_in_every_folder_that_the_home_has_watched(
+    stores: list[Service], tmp_path: Path
+) -> None:
+    mine, place, _ = stores
+    root = tmp_path / "else\nwhere"
+    (root / "late").mkdir(parents=True)
+    mine.succeeds("accounts", "create", "early")
+    old = mine.backs_up(tmp_path / "old.db")
+    mine.succeeds("accounts", "create", "late")
+    mine.succeeds("plans", "set", "free", "--max-resumes", "1")
+    for name in ("Ada", "Bo", "Cleo"):
+        (root / "late" / f"{name}.json").write_bytes(a_document(name))
+    mine.succeeds("watch", str(root), "--once", "--settle", "0")
+    assert len(waiting_in(root)) == 2
+    restored = mine if mine.database.startswith("sqlite") else place
+    restored = Service(mine.home, restored.database)
+    restored.succeeds("db", "restore", old)
+
+    for _ in range(2):
+        told = restored.run("doctor")
+        assert told.exit_code == 1
+        assert f"2 files in {tmp_path}/else\\nwhere/_held/late wait for accounts" in told.stdout
+        assert told.stdout.count("does not know") == 1
+        restored.succeeds("watch", str(root), "--once", "--settle", "0")
+
+
+def test_s23_doctor_names_what_waits_in_a_folder_that_was_taken_over_for_the_other_store(
+    stores: list[Service], tmp_path: Path
+) -> None:
+    mine, other, _ = stores
+    mine.has_account()
+    mine.leaves_a_held_file_and_a_claim()
+    other.has_account("bo")
+    other.succeeds("watch", str(mine.inbox), "--adopt", "--once")
+
+    assert f"2 files in {mine.inbox}/.work/" in other.run("doctor").stdout
+    assert "does not know" not in mine.run("doctor").stdout
+    assert waiting_in(mine.inbox)
+
+
+def test_s23_a_live_importer_that_has_not_said_what_waits_keeps_doctor_from_nothing(
+    stores: list[Service], tmp_path: Path
+) -> None:
+    mine, place, _ = stores
+    mine.has_account("bo")
+    old = mine.backs_up(tmp_path / "old.db")
+    mine.has_account("ana")
+    mine.leaves_a_held_file_and_a_claim()
+    restored = mine if mine.database.startswith("sqlite") else place
+    restored = Service(mine.home, restored.database)
+    restored.succeeds("db", "restore", old)
+    with open_store(restored.database) as store:
+        says_nothing = importers.Importer(
+            id=24 * "a",
+            host="here",
+            pid=1,
+            root=str(mine.inbox),
+            state=importers.State.OK,
+            findings=(),
+            waiting=0,
+            started_at=timestamp(store.clock()),
+        )
+        importers.announce(store, says_nothing)
+        assert f"2 files in {mine.inbox}/" in restored.run("doctor").stdout
+        text = "2 files in .work/ wait for accounts that this store does not know"
+        finding = importers.Finding("unknown accounts", importers.State.DEGRADED, text)
+        says_it = replace(says_nothing, state=importers.State.DEGRADED, findings=(finding,))
+        importers.announce(store, says_it)
+
+        assert restored.run("doctor").stdout.count("does not know") == 1
+
+
+def test_s14_files_of_an_account_that_was_deleted_still_fail_in_a_store_that_was_restored(
+    stores: list[Service], tmp_path: Path
+) -> None:
+    mine, place, _ = stores
+    mine.has_account()
+    mine.leaves_a_held_file_and_a_claim()
+    mine.succeeds("accounts", "delete", "ana", "--with-resumes", "--yes")
+    backup = mine.backs_up(tmp_path / "backup.db")
+    restored = mine if mine.database.startswith("sqlite") else place
+    restored = Service(mine.home, restored.database)
+    restored.succeeds("db", "restore", backup)
+    restored.has_account()
+
+    assert restored.run("watch", "--once").exit_code == 1
+
+    assert len(files_in(mine.inbox / "_failed" / "account_deleted")) == 2
+    assert waiting_in(mine.inbox) == []
+    assert restored.titles() == []
+
+
+def test_the_folder_goes_along_with_a_store_that_is_copied(
+    stores: list[Service], tmp_path: Path
+) -> None:
+    mine, there, _ = stores
+    back = Service(mine.home, f"sqlite:///{tmp_path / 'back.db'}")
+    mine.has_account()
+    mine.leaves_a_held_file_and_a_claim()
+    for source, target in ((mine, there), (there, back)):
+        mine.succeeds("db", "copy", source.database, target.database)
+        moved = Service(mine.home, target.database)
+        moved.succeeds("watch", "--once")
+        assert len(waiting_in(mine.inbox)) == 2  # the claim is held by now
+
+    assert back.imports_all_three()
+
+
+@pytest.mark.sqlite("a server's database is not made anew by whoever starts first")
+def test_s23_a_lost_store_that_was_begun_anew_does_not_get_the_folder_until_it_is_restored(
+    stores: list[Service], tmp_path: Path
+) -> None:
+    mine, _, _ = stores
+    mine.has_account()
+    mine.leaves_a_held_file_and_a_claim()
+    backup = mine.backs_up(tmp_path / "backup.db")
+    for file in mine.home.glob("resumes.db*"):
+        file.unlink()
+
+    assert "belongs to another store" in mine.is_not_started()
+    assert len(waiting_in(mine.inbox)) == 2
+
+    mine.succeeds("db", "restore", backup)
+    assert mine.imports_all_three()
+
+
+@pytest.mark.sqlite("into a server's database no backup is restored that is not empty")
+def test_a_new_machine_keeps_its_inbox_when_a_backup_takes_the_place_of_its_store(
+    stores: list[Service], tmp_path: Path
+) -> None:
+    lost, new, other = stores
+    lost.has_account()
+    backup = lost.backs_up(tmp_path / "backup.db")
+    new.has_account("default")
+    new.succeeds("watch", "--once")
+    other.succeeds("accounts", "create", "bo")
+    other.succeeds("watch", "--once")
+
+    new.succeeds("db", "restore", backup)
+    (new.inbox / "ana").mkdir(exist_ok=True)
+    new.drop("Ada")
+    new.succeeds("watch", "--once")
+
+    assert new.titles() == ["Ada Resume"]
+    assert "belongs to another store" in new.fails(2, "watch", str(other.inbox), "--once")
+
+
+def test_a_folder_from_before_becomes_that_of_the_first_store_whose_importer_runs(
+    stores: list[Service],
+) -> None:
+    mine, other, _ = stores
+    mine.has_account()
+    other.has_account()
+    mine.leaves_a_held_file_and_a_claim()
+    shutil.rmtree(mine.inbox / ".importer", ignore_errors=True)
+
+    mine.succeeds("watch", "--once")
+
+    assert "belongs to another store" in other.fails(2, "watch", str(mine.inbox), "--once")
+
+
+def test_s23_what_lies_in_a_folder_from_before_is_safe_from_a_wrong_store_that_comes_first(
+    stores: list[Service],
+) -> None:
+    mine, other, _ = stores
+    mine.has_account()
+    other.has_account("bo")
+    mine.leaves_a_held_file_and_a_claim()
+    waiting = waiting_in(mine.inbox)
+    shutil.rmtree(mine.inbox / ".importer", ignore_errors=True)
+
+    said = other.succeeds("watch", str(mine.inbox), "--once")
+
+    assert "wait for accounts that this store does not know" in said
+    assert waiting_in(mine.inbox) == waiting
+    assert mine.imports_all_three("--adopt")
+
+
+@pytest.mark.parametrize("is_returned", [False, pytest.param(True, marks=pytest.mark.slow)])
+def test_a_running_importer_leaves_a_folder_that_another_store_took_over(
+    stores: list[Service], tmp_path: Path, is_returned: bool
+) -> None:
+    mine, other, _ = stores
+    mine.has_account()
+    other.has_account()
+    log = tmp_path / "log"
+    words = command(mine.home, "--database", mine.database, "watch", str(mine.inbox))
+    with log.open("wb") as file, subprocess.Popen(words, stderr=file) as watching:
+        try:
+            wait_until(lambda: (mine.inbox / ".importer" / "store").exists())
+            other.succeeds("watch", str(mine.inbox), "--adopt", "--once")
+            wait_until(lambda: "Nothing new is taken until that is over" in log.read_text())
+            mine.drop("Ada")
+            assert "WRONG  importer" in mine.run("doctor").stdout
+            other.succeeds("watch", str(mine.inbox), "--once")
+            assert other.titles() == ["Ada Resume"]
+            if is_returned:
+                mine.succeeds("watch", str(mine.inbox), "--adopt", "--once")
+                wait_until(lambda: "Importing goes on" in log.read_text())
+                mine.drop("Bo")
+                wait_until(lambda: mine.titles() == ["Bo Resume"])
+        finally:
+            watching.terminate()
+
+
+@pytest.mark.sqlite("a folder says the same to every engine")
+def test_a_folder_that_cannot_say_whose_it_is_is_refused_in_one_line(
+    stores: list[Service],
+) -> None:
+    mine, _, _ = stores
+    mine.has_account()
+    mark = mine.inbox / ".importer"
+    (mark / "store").mkdir(parents=True)
+
+    refused = f"Error: Cannot use {mark}: Is a directory"
+    assert mine.is_not_started() == refused
+    assert mine.fails(2, "watch", "--once") == refused
+    assert "Remove it; the next importer makes it anew" in mine.run("doctor").stdout
+
+    shutil.rmtree(mark)
+    mine.succeeds("watch", "--once")
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[postgres.Server]:
+    """A PostgreSQL server."""
+    with postgres.running("18") as running:
+        yield running
+
+
+def test_s23_what_is_claimed_when_a_database_is_restored_under_its_importer_stays_claimed(
+    server: postgres.Server, tmp_path: Path
+) -> None:
+    name, restored = server.make_database(), server.make_database()
+    home = tmp_path / "home"
+    mine = Service(home, server.url(name))
+    mine.has_account("bo")
+    backup = mine.backs_up(tmp_path / "backup.db")
+    mine.has_account(resumes=5)
+    mine.succeeds("watch", "--once")
+    lines = mine.inbox / "ana" / "several.ndjson"
+    lines.write_bytes(a_document("Ada") + b"\n" + a_document("Bo"))
+    log = tmp_path / "log"
+    words = command(home, "--database", mine.database, "watch", "--settle", "0")
+    with log.open("wb") as file, subprocess.Popen(words, stderr=file) as watching:
+        try:
+            with mine.drop("One").open("ab"), lines.open("ab"):
+                wait_until(lambda: len(claims_in(mine.inbox)) == 2)
+                Service(home, server.url(restored)).succeeds("db", "restore", backup)
+                server.drop_database(name)
+                server.execute(f"ALTER DATABASE {restored} RENAME TO {name}")
+            wait_until(lambda: "2 files in .work/" in log.read_text())
+            claims = claims_in(mine.inbox)
+            assert len(claims) == 2
+            assert not (mine.inbox / "_failed").exists()
+            (mine.inbox / "bo").mkdir(exist_ok=True)
+            for claim in claims:
+                claim.rename(mine.inbox / "bo" / f"{claim.name}.json")
+            wait_until(lambda: "Over: 2 files in .work/" in log.read_text())
+        finally:
+            watching.terminate()

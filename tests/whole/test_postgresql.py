@@ -1,0 +1,157 @@
+"""The whole service on PostgreSQL, as a user runs it."""
+
+import contextlib
+import json
+import threading
+import time
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from resumes.store import accounts, counters, open_store
+from tests.support import postgres, programs
+from tests.support.databases import server, url
+from tests.support.resumes import a_document
+from tests.support.stores import make_account
+
+pytestmark = pytest.mark.slow
+
+__all__ = ["server", "url"]  # fixtures
+
+QUOTA = 100
+POSTS = 130
+FILES = 60
+"""In each of two inboxes."""
+
+
+@pytest.fixture
+def key(url: str, tmp_path: Path) -> str:
+    """That of the account `ana`."""
+    return make_account(url, "ana")
+
+
+def post(url: str, key: str, name: str) -> int:
+    """The status of a create."""
+    body = a_document(name)
+    return programs.call(f"{url}/api/v1/resumes", key, method="POST", body=body)[0]
+
+
+def test_one_variable_is_all_that_up_needs(url: str, tmp_path: Path) -> None:
+    with programs.running(tmp_path, "up", "--port", "0", "--json") as up:
+        assert up.stdout is not None
+        told = json.loads(up.stdout.readline())
+        api, key = told["url"], Path(told["keyFile"]).read_text("ascii").strip()
+        (Path(told["inbox"]) / "dropped.json").write_bytes(a_document("Dropped"))
+        programs.wait_until(lambda: len(programs.walk(api, key, limit=10)) == 1)
+
+        assert post(api, key, "Posted") == 201
+
+        listed = json.loads(programs.succeed(tmp_path, "list", "--json"))["resumes"]
+        assert [one["id"] for one in listed] == programs.walk(api, key, limit=1)
+        assert len(listed) == 2
+        assert programs.call(f"{api}/readyz", None)[0] == 200
+    assert not list(tmp_path.glob("*.db"))
+
+
+def test_two_of_each_on_one_database_make_exactly_as_many_as_there_is_room_for(
+    url: str, key: str, tmp_path: Path
+) -> None:
+    programs.succeed(tmp_path, "plans", "set", "business", "--max-resumes", str(QUOTA))
+    machines = [tmp_path / name for name in ("one", "two")]
+    inboxes = [machine / "inbox" / "ana" for machine in machines]
+    for inbox in inboxes:
+        inbox.mkdir(parents=True)
+
+    def drop(n: int) -> None:
+        name = f"{n}.json"
+        (inboxes[n % 2] / name).write_bytes(a_document(f"Dropped {n}"))
+
+    def places(folder: str) -> list[Path]:
+        return [
+            file
+            for machine in machines
+            for file in programs.files_in(machine / "inbox" / folder)
+        ]  # fmt: skip
+
+    with contextlib.ExitStack() as stack:
+        apis = [stack.enter_context(programs.serving(machine)) for machine in machines]
+        for machine in machines:
+            stack.enter_context(programs.running(machine, "watch"))
+        pool = stack.enter_context(ThreadPoolExecutor(32))
+        dropped = [pool.submit(drop, n) for n in range(2 * FILES)]
+        statuses = Counter(pool.map(lambda n: post(apis[n % 2], key, f"Posted {n}"), range(POSTS)))
+        for each in dropped:
+            each.result()
+        programs.wait_until(lambda: len(places("_done") + places("_held")) == 2 * FILES)
+
+        assert set(statuses) <= {201, 403}
+        assert statuses[201] + len(places("_done")) == QUOTA
+        assert len(programs.walk(apis[0], key, limit=7)) == QUOTA
+        assert programs.walk(apis[0], key, limit=7) == programs.walk(apis[1], key, limit=100)
+    with open_store(url) as store:
+        assert accounts.get_account(store, "ana").resume_count == QUOTA
+        assert counters.list_wrong(store) == []
+
+
+def test_who_waits_for_the_database_keeps_nobody_else_waiting(
+    url: str, key: str, tmp_path: Path
+) -> None:
+    with (
+        programs.serving(tmp_path) as api,
+        psycopg.connect(url) as other,
+        ThreadPoolExecutor(1) as pool,
+    ):
+        assert programs.walk(api, key, limit=10) == []
+        other.execute("LOCK TABLE api_keys IN ACCESS EXCLUSIVE MODE")
+        listing = pool.submit(programs.walk, api, key, limit=10)
+        programs.wait_until(lambda: _waits_for_a_lock(url))
+
+        began_s = time.monotonic()
+        assert programs.call(f"{api}/healthz", None)[0] == 200
+        took_s = time.monotonic() - began_s
+
+        assert not listing.done()
+        other.rollback()
+        assert listing.result(timeout=60) == []
+        assert took_s < 1
+
+
+def _waits_for_a_lock(url: str) -> bool:
+    with psycopg.connect(url) as connection:
+        found = connection.execute(
+            "SELECT count(*) FROM pg_stat_activity"
+            " WHERE wait_event_type = 'Lock' AND datname = current_database()"
+        ).fetchone()
+    return found is not None and found[0] > 0
+
+
+def test_while_the_server_starts_anew_requests_are_slow_and_none_fails(
+    server: postgres.Server, url: str, key: str, tmp_path: Path
+) -> None:
+    stop = threading.Event()
+
+    def ask(api: str, n: int) -> Counter[int]:
+        statuses: Counter[int] = Counter()
+        while not stop.is_set():
+            statuses[programs.call(f"{api}/api/v1/resumes", key)[0]] += 1
+            statuses[post(api, key, f"Posted by {n}")] += 1
+        return statuses
+
+    with programs.serving(tmp_path) as api, ThreadPoolExecutor(4) as pool:
+        asking = [pool.submit(ask, api, n) for n in range(4)]
+        programs.wait_until(lambda: len(programs.walk(api, key, limit=100)) > 10)
+
+        server.stop()
+        server.start()
+
+        before = len(programs.walk(api, key, limit=100))
+        programs.wait_until(lambda: len(programs.walk(api, key, limit=100)) > before + 10)
+        stop.set()
+        statuses = sum((each.result(timeout=30) for each in asking), Counter())
+        created = len(programs.walk(api, key, limit=100))
+
+    assert set(statuses) == {200, 201}
+    assert statuses[201] == created
