@@ -7,7 +7,7 @@ no path, no query, no body, no name, no key is ever in it.
 from resumes.clock import Clock, system_clock, timestamp
 from resumes.log_writer import LogWriter
 from resumes.settings import LogFormat, Settings
-from server.exchange import Exchange
+from server.request import Request
 
 METHODS = frozenset(
     ["GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "PATCH", "TRACE", "CONNECT"]
@@ -34,16 +34,16 @@ class AccessLog:
         self._line = JSON_LINE if self._is_json else TEXT_LINE
         self._clock = clock
 
-    def observe(self, exchange: Exchange, took_s: float) -> None:
+    def observe(self, request: Request, took_s: float) -> None:
         """The request has its line, which will be written behind the answer."""
-        holder = exchange.holder
-        method = exchange.scope["method"]
+        holder = request.holder
+        method = request.method
         line = self._line % (
             timestamp(self._clock()),
-            exchange.request_id,
+            request.id,
             method if method in METHODS else "other",
-            exchange.operation or "other",
-            exchange.status,
+            request.operation or "other",
+            request.status,
             took_s * 1_000,
             self._id(None if holder is None else holder.account_id),
             self._id(None if holder is None else holder.key_id),

@@ -5,9 +5,12 @@ One timer looks at all of them in turn: a timer for each request would cost more
 
 import asyncio
 import resource
+from collections import deque
+from collections.abc import Sequence
 from typing import Protocol
 
 from resumes.settings import Settings
+from server.outgoing import Outgoing
 
 RESERVED_FILES = 128
 """Open files that are not for connections: the store's, the listener, those of the loop."""
@@ -40,6 +43,8 @@ class Connections:
         self._interval_s = min(1.0, settings.client_timeout_s / 10)
         self._due_s = 0.0
         self._timer: asyncio.TimerHandle | None = None
+        self._unsent: deque[Outgoing] = deque()
+        self._common: tuple[Sequence[tuple[bytes, bytes]], bytes] = ((), b"")
 
     def __len__(self) -> int:
         """How many are open, not counting those that were refused."""
@@ -65,6 +70,28 @@ class Connections:
         """The connection is gone."""
         self._open.discard(connection)
         self._refused.discard(connection)
+
+    def flush_soon(self, outgoing: Outgoing) -> None:
+        """Flush this connection, and all others that have something to send, behind this turn."""
+        if not self._unsent:
+            asyncio.get_running_loop().call_soon(self._flush)
+        self._unsent.append(outgoing)
+
+    def _flush(self) -> None:
+        unsent, self._unsent = self._unsent, deque()
+        try:
+            while unsent:
+                unsent.popleft().flush()
+        finally:
+            if unsent:  # one of them failed, which is no reason to keep the others waiting
+                self._unsent.extendleft(reversed(unsent))
+                asyncio.get_running_loop().call_soon(self._flush)
+
+    def common_headers(self, headers: Sequence[tuple[bytes, bytes]]) -> bytes:
+        """These headers, which change once a second, as every answer has them."""
+        if headers is not self._common[0]:
+            self._common = (headers, b"".join(b"%b: %b\r\n" % header for header in headers))
+        return self._common[1]
 
     def _arm(self, loop: asyncio.AbstractEventLoop) -> None:
         self._due_s = loop.time() + self._interval_s

@@ -1,6 +1,8 @@
 """POST /api/v1/resumes: create a resume (docs/api.md, Create)."""
 
 import hashlib
+from collections.abc import Coroutine
+from typing import Any
 
 import orjson
 
@@ -10,10 +12,10 @@ from resumes.errors import InvalidKey, NotFound, OutcomeUnknown
 from resumes.store import Store, creating
 from resumes.store.creating import Created, IdempotencyKey, NewResume, Outcome
 from resumes.store.keys import KeyHolder
-from server.exchange import Exchange
+from server.body import check_body_headers, run_aside
 from server.idempotency import REPLAYED, InFlight, KeyedOutcomeUnknown, Turns, find_key
-from server.limits import check_body_headers, read_body, run_aside
-from server.responses import RETRY_AFTER
+from server.request import RETRY_AFTER, Request
+from server.room import Room
 
 THREAD_BYTES = 256 * 1024
 """Larger bodies are parsed in a thread: that takes milliseconds, in which others want answers."""
@@ -22,29 +24,38 @@ THREAD_BYTES = 256 * 1024
 class CreateRoute:
     """Creates resumes. Any plan may."""
 
-    def __init__(self, store: Store, format: Format) -> None:  # noqa: A002  (as in the analyzer)
+    def __init__(
+        self,
+        store: Store,
+        format: Format,  # noqa: A002  (as in the analyzer)
+        room: Room,
+    ) -> None:
         self._store = store
         self._format = format
+        self._room = room
         self._turns = Turns()
 
-    async def __call__(self, exchange: Exchange, holder: KeyHolder) -> None:
-        """The resume is stored for good and the client has its id; else raises what stood in the way.
+    def __call__(self, request: Request, holder: KeyHolder) -> Coroutine[Any, Any, None]:
+        """Return what stores the resume for good and tells the client its id.
 
         A repeat of an Idempotency-Key makes no resume: the client has the first answer again.
+        Raises what stands in the way, now if the head of the request says so.
         """
-        headers = exchange.scope["headers"]
-        max_bytes = self._format.max_bytes
-        check_body_headers(headers, max_bytes=max_bytes)
-        body = await read_body(exchange.receive, max_bytes=max_bytes)
-        key = find_key(headers)
+        self._room.check(request.began_s)
+        check_body_headers(request.headers, max_bytes=self._format.max_bytes)
+        return self._answer(request, holder)
+
+    async def _answer(self, request: Request, holder: KeyHolder) -> None:
+        body = await request.read_body(self._format.max_bytes)
+        key = find_key(request.headers)
         parsed = await self._parse(body)
         if key is None:
             created = await self._create(holder, NewResume(parsed))
         else:
             used = IdempotencyKey(key, await _sha256(body))
-            created = await self._create_once(exchange, holder, used, parsed)
+            created = await self._create_once(request, holder, used, parsed)
         extra = REPLAYED if created.replayed else ()
-        await exchange.respond(201, _body(created.id, parsed), extra)
+        request.respond(201, _body(created.id, parsed), extra)
 
     async def _parse(self, body: bytes) -> analyzer.Resume:
         if len(body) > THREAD_BYTES:
@@ -59,14 +70,14 @@ class CreateRoute:
         return _created(outcome)
 
     async def _create_once(
-        self, exchange: Exchange, holder: KeyHolder, used: IdempotencyKey, parsed: analyzer.Resume
+        self, request: Request, holder: KeyHolder, used: IdempotencyKey, parsed: analyzer.Resume
     ) -> Created:
         new = NewResume(parsed, idempotency=used)
         try:
             async with self._turns.turn(holder.account_id, used.key) as left_s:
                 return await self._create(holder, new, deadline_s=left_s)
         except InFlight:
-            exchange.headers.append(RETRY_AFTER)
+            request.extra.append(RETRY_AFTER)
             raise
         except OutcomeUnknown:
             raise KeyedOutcomeUnknown from None

@@ -9,18 +9,11 @@ import functools
 from collections.abc import Callable
 from pathlib import Path
 
-from starlette.exceptions import HTTPException
-from starlette.routing import Route
-from starlette.types import Receive, Scope, Send
-
 from resumes.analyzer import Format
 from server.openapi import document_bytes
-from server.responses import Headers
+from server.request import Headers, Request
 
 ASSETS = Path(__file__).parent / "assets"
-SLICE_BYTES = 32 * 1024
-"""How much of an answer is in our hands at once, for each client that asks."""
-
 SWAGGER_UI = "swagger-ui-5.35.0"
 """The folder of the files that are Swagger UI's own, with their licence; its name has the version."""
 
@@ -47,8 +40,8 @@ _OURS: Headers = [(b"cache-control", b"no-cache")]
 _VERSIONED: Headers = [(b"cache-control", b"public, max-age=31536000, immutable")]
 
 
-class Unchanging:
-    """Answers GET with bytes that stay the same while the service runs."""
+class StaticFile:
+    """Bytes that stay the same while the service runs."""
 
     def __init__(self, load: Callable[[], bytes], content_type: str, headers: Headers) -> None:
         self._load = functools.cache(load)
@@ -58,41 +51,27 @@ class Unchanging:
             *headers,
         ]
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """The client has the bytes. Raises HTTPException 405 for other methods."""
-        if scope["method"] != "GET":
-            raise HTTPException(405, headers={"Allow": "GET"})
+    async def __call__(self, request: Request) -> None:
+        """Answer with the bytes."""
         # The first time they are read, or made: milliseconds, in which others want answers.
         body = await asyncio.to_thread(self._load)
-        headers = [*self._headers, (b"content-length", b"%d" % len(body))]
-        await send({"type": "http.response.start", "status": 200, "headers": headers})
-        # In slices, each behind a turn of the loop in which the last can leave: a client that
-        # does not read costs one of them, and not a copy of all.
-        for start in range(0, len(body), SLICE_BYTES):
-            part = body[start : start + SLICE_BYTES]
-            await send({"type": "http.response.body", "body": part, "more_body": True})
-            await asyncio.sleep(0)
-        await send({"type": "http.response.body", "body": b""})
+        await request.respond_file(body, self._headers)
 
 
-def description_routes(accepted: Format) -> list[Route]:
-    """The document of a service that accepts this format, the page, and what the page loads."""
+def description_files(accepted: Format) -> dict[str, StaticFile]:
+    """By path: the document of a service that accepts this format, the page, and what that loads."""
     document = functools.partial(document_bytes, accepted)
     script, style = "text/javascript; charset=utf-8", "text/css; charset=utf-8"
-    return [
-        Route("/openapi.json", Unchanging(document, "application/json", _OURS)),
-        Route("/docs", _asset("docs.html", "text/html; charset=utf-8", _PAGE)),
-        Route("/docs/docs.js", _asset("docs.js", script, _OURS)),
-        Route("/docs/docs.css", _asset("docs.css", style, _OURS)),
-        _swagger_ui("swagger-ui-bundle.js", script),
-        _swagger_ui("swagger-ui.css", style),
-    ]
+    bundle, sheet = f"{SWAGGER_UI}/swagger-ui-bundle.js", f"{SWAGGER_UI}/swagger-ui.css"
+    return {
+        "/openapi.json": StaticFile(document, "application/json", _OURS),
+        "/docs": _asset("docs.html", "text/html; charset=utf-8", _PAGE),
+        "/docs/docs.js": _asset("docs.js", script, _OURS),
+        "/docs/docs.css": _asset("docs.css", style, _OURS),
+        f"/docs/{bundle}": _asset(bundle, script, _VERSIONED),
+        f"/docs/{sheet}": _asset(sheet, style, _VERSIONED),
+    }
 
 
-def _swagger_ui(name: str, content_type: str) -> Route:
-    path = f"{SWAGGER_UI}/{name}"
-    return Route(f"/docs/{path}", _asset(path, content_type, _VERSIONED))
-
-
-def _asset(path: str, content_type: str, headers: Headers) -> Unchanging:
-    return Unchanging((ASSETS / path).read_bytes, content_type, headers)
+def _asset(path: str, content_type: str, headers: Headers) -> StaticFile:
+    return StaticFile((ASSETS / path).read_bytes, content_type, headers)

@@ -8,8 +8,8 @@ from typing import Any
 
 import uvloop
 
+from server.connection import Connection
 from server.connections import Connections
-from server.protocol import Protocol
 
 GOODBYE_S = 5.0
 """How long a client may take to agree that a TLS connection ends."""
@@ -23,13 +23,13 @@ class Handshake(asyncio.Protocol):
     """
 
     def __init__(
-        self, loop: asyncio.AbstractEventLoop, protocol: Protocol, context: ssl.SSLContext
+        self, loop: asyncio.AbstractEventLoop, protocol: Connection, context: ssl.SSLContext
     ) -> None:
         self._loop = loop
         self._protocol = protocol
         """What gets the connection once it has TLS; counted from now on."""
         self._context = context
-        self._all: Connections = protocol.app_state["connections"]
+        self._all: Connections = protocol.all
         self._task: asyncio.Task[None] | None = None
 
     def connection_made(self, transport: Any) -> None:

@@ -25,8 +25,8 @@ from resumes.errors import StoreError
 from resumes.store import Store
 from resumes.store.importers import SeenImporter, State, count_waiting, list_importers
 from resumes.store.tallies import FileTally, tally_files
-from server.exchange import Exchange
 from server.metrics import OPERATIONS, OTHERS, PLACES, STATUSES, Metrics, Spread
+from server.request import Request
 
 KEEP_S = 10.0
 """How long what the store knows is given again,"""
@@ -103,19 +103,17 @@ class Exposition(Collector):
         if is_alone:
             ProcessCollector(registry=self._registry)
 
-    async def __call__(self, exchange: Exchange) -> None:
-        """The client has the metrics."""
+    async def __call__(self, request: Request) -> None:
+        """Answer with the metrics."""
         await self._figures.refresh()
         self._sample()
         body = generate_latest(self._registry)
         headers = [
             (b"content-type", CONTENT_TYPE_PLAIN_0_0_4.encode()),
-            (b"content-length", b"%d" % len(body)),
             (b"cache-control", b"no-store"),
             (b"x-content-type-options", b"nosniff"),
         ]
-        await exchange.send({"type": "http.response.start", "status": 200, "headers": headers})
-        await exchange.send({"type": "http.response.body", "body": body})
+        await request.respond_file(body, headers)
 
     def describe(self) -> Iterator[Metric]:
         """Nothing: names are given when they are collected."""

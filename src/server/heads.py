@@ -9,7 +9,7 @@ import functools
 import re
 from collections.abc import Sequence
 
-from server.responses import RETRY_AFTER, Headers
+from server.request import RETRY_AFTER, Headers
 
 HEAD_BYTES = 64 * 1024
 """The largest head, its request line among it."""

@@ -15,8 +15,7 @@ import orjson
 from resumes.errors import ResumesError
 from resumes.store import Store
 from resumes.store.probing import probe_reading, probe_writing_soon
-from server.exchange import Exchange
-from server.responses import RETRY_AFTER
+from server.request import RETRY_AFTER, Request
 from server.room import Room
 
 ALIVE = b'{"status":"ok"}'
@@ -52,16 +51,16 @@ class Health:
         self._look: asyncio.Task[Mapping[str, Check]] | None = None
         self._keep_until_s = 0.0
 
-    async def live(self, exchange: Exchange) -> None:
-        """The client knows that the event loop answers."""
-        await exchange.respond(200, ALIVE)
+    async def live(self, request: Request) -> None:
+        """Say that the event loop answers."""
+        request.respond(200, ALIVE)
 
-    async def ready(self, exchange: Exchange) -> None:
-        """The client knows, with 200 or 503, whether requests can be served, as of the last second."""
+    async def ready(self, request: Request) -> None:
+        """Say, with 200 or 503, whether requests can be served, as of the last second."""
         checks = await self.find_checks()
         is_ready = Check.FAILED not in checks.values()
         body = orjson.dumps({"status": "ready" if is_ready else "not ready", "checks": checks})
-        await exchange.respond(200 if is_ready else 503, body, [] if is_ready else [RETRY_AFTER])
+        request.respond(200 if is_ready else 503, body, [] if is_ready else [RETRY_AFTER])
 
     async def find_checks(self) -> Mapping[str, Check]:
         """What was found within the last second, looked at by one for all who ask."""

@@ -2,38 +2,24 @@
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sized
-from typing import NamedTuple
-
-from starlette.exceptions import HTTPException
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sized
+from typing import Any
 
 from resumes.log_writer import LogWriter
 from resumes.settings import Settings
 from resumes.store import Store
 from server.access_log import AccessLog, has_access_log
 from server.counters import Counters
-from server.exchange import Exchange
 from server.exposition import Exposition, StoreFigures
 from server.health import Health
 from server.metrics import PLACES, Metrics
+from server.request import Request
 from server.room import Room
+
+Respond = Callable[[Request], Coroutine[Any, Any, None]]
 
 SAMPLE_EVERY_S = 1.0
 """How old may be what other processes of the server tell of this one's moment."""
-
-
-class Probe(NamedTuple):
-    """An operation that needs no key and takes GET alone."""
-
-    name: str
-    run: Callable[[Exchange], Awaitable[None]]
-
-    async def answer(self, exchange: Exchange) -> None:
-        """The client has its answer. Raises HTTPException 405."""
-        if exchange.scope["method"] != "GET":
-            raise HTTPException(405, headers={"Allow": "GET"})
-        exchange.operation = self.name
-        await self.run(exchange)
 
 
 class Instruments:
@@ -68,21 +54,21 @@ class Instruments:
             is_alone=counters is None,
             engine=store.database.engine,
         )
-        self.probes: Mapping[str, Probe] = {
-            "/healthz": Probe("health", self._health.live),
-            "/readyz": Probe("ready", self._health.ready),
-            "/metrics": Probe("metrics", exposition),
+        self.probes: Mapping[str, tuple[str, Respond]] = {
+            "/healthz": ("health", self._health.live),
+            "/readyz": ("ready", self._health.ready),
+            "/metrics": ("metrics", exposition),
         }
-        """By path."""
+        """What needs no key and is not for clients, by path, with the names that metrics know."""
         self.begin = self._metrics.begin
         """A request has begun."""
         store.lane.observe = self._metrics.observe_batch
 
-    def observe(self, exchange: Exchange, took_s: float) -> None:
+    def observe(self, request: Request, took_s: float) -> None:
         """The request is over: counted, and logged if requests are."""
-        self._metrics.end(exchange.operation, exchange.status, took_s)
+        self._metrics.end(request.operation, request.status, took_s)
         if self._access_log is not None:
-            self._access_log.observe(exchange, took_s)
+            self._access_log.observe(request, took_s)
 
     @contextlib.asynccontextmanager
     async def sampling(self) -> AsyncIterator[None]:

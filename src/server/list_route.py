@@ -9,7 +9,7 @@ from resumes.errors import BusinessPlanRequired, InvalidArgument
 from resumes.store import Store, listing
 from resumes.store.keys import KeyHolder
 from resumes.store.listing import DEFAULT_LIMIT, MAX_LIMIT
-from server.exchange import Exchange
+from server.request import Request
 
 LIMIT = re.compile("-?[0-9]+")
 
@@ -20,18 +20,14 @@ class ListRoute:
     def __init__(self, store: Store) -> None:
         self._store = store
 
-    async def __call__(self, exchange: Exchange, holder: KeyHolder) -> None:
-        """The client has the page that its query asks for. Raises what `read` raises."""
-        await exchange.respond(200, self.read(exchange, holder))
-
-    def read(self, exchange: Exchange, holder: KeyHolder) -> bytes:
-        """The page that the request's query asks for, as JSON.
+    def read(self, request: Request, holder: KeyHolder) -> bytes:
+        """Return the page that the request's query asks for, as JSON.
 
         Raises BusinessPlanRequired, and InvalidArgument for the query, in this order.
         """
         if not holder.api_listing:
             raise BusinessPlanRequired
-        cursor, limit = parse_query(exchange.scope["query_string"])
+        cursor, limit = parse_query(request.query)
         page = listing.list_page(self._store, holder.account_id, cursor=cursor, limit=limit)
         return orjson.dumps(page.as_json(limit=limit))
 

@@ -1,21 +1,22 @@
 """The sending half of a connection."""
 
 import asyncio
+from collections.abc import Callable
 from typing import Any
 
 
 class Outgoing(asyncio.Transport):
     """A connection's transport, which writes once in a turn of the event loop.
 
-    uvicorn writes head and body of an answer each on its own, and the loop would send each at
-    once. Together, and behind the other work of the turn, they cost one system call, and a busy
-    client is woken once for the answers of a turn.
+    The loop would send each part at once. Together, and behind the other work of the turn, they
+    cost one system call, and a busy client is woken once for the answers of a turn. `flush_soon` is
+    given what has something to send, to flush it at the end of the turn.
     """
 
-    def __init__(self, transport: Any, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(self, transport: Any, flush_soon: "Callable[[Outgoing], None]") -> None:
         super().__init__()
         self._transport = transport
-        self._loop = loop
+        self._flush_soon = flush_soon
         self._waiting: list[bytes] = []
         self._is_closing = False
         self._is_left_open = False
@@ -24,17 +25,29 @@ class Outgoing(asyncio.Transport):
     def write(self, data: Any) -> None:
         """The data is sent, after what was written before, when this turn's work is done."""
         if not self._waiting:
-            self._loop.call_soon(self._flush)
+            self._flush_soon(self)
         self._waiting.append(data)
 
-    def _flush(self) -> None:
-        data = b"".join(self._waiting)
-        self._waiting.clear()
+    def flush(self) -> None:
+        """Send what waits."""
+        waiting = self._waiting
+        data = waiting[0] if len(waiting) == 1 else b"".join(waiting)
+        waiting.clear()
         if not self._transport.is_closing():  # else the client has gone meanwhile
             self._written_bytes += len(data)
             self._transport.write(data)
             if self._is_closing:
                 self._close()
+
+    def pause_reading(self) -> None:
+        """Take nothing more from the client for now."""
+        if not self._transport.is_closing():
+            self._transport.pause_reading()
+
+    def resume_reading(self) -> None:
+        """Read on."""
+        if not self._transport.is_closing():
+            self._transport.resume_reading()
 
     def close(self) -> None:
         """The connection is closed, behind what was written."""

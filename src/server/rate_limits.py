@@ -14,8 +14,7 @@ from resumes.errors import StoreUnavailable
 from resumes.settings import Settings
 from resumes.store.keys import KeyHolder, PlanRates
 from server.buckets import LAYOUT, Buckets, boot_clock_ns
-from server.exchange import Exchange
-from server.responses import Headers, error_body
+from server.request import Headers, Request, error_body
 
 SECOND_NS = 1_000_000_000
 LENGTHS_S = (60, 3_600, 86_400)
@@ -181,10 +180,10 @@ def _find_tightest(windows: tuple[Window, ...], debts_ns: list[int]) -> int:
     return tightest
 
 
-async def refuse_too_many(exchange: Exchange, wait_s: int) -> None:
-    """The client has its 429, and knows when to come again."""
-    body = error_body(429, REFUSAL, request_id=exchange.request_id, retryAfter=wait_s)
-    await exchange.respond(429, body, [(b"retry-after", b"%d" % wait_s)])
+def refuse_too_many(request: Request, wait_s: int) -> None:
+    """Answer 429, and say when to come again."""
+    body = error_body(429, REFUSAL, request_id=request.id, retryAfter=wait_s)
+    request.respond(429, body, [(b"retry-after", b"%d" % wait_s)])
 
 
 def is_rate_limited(settings: Settings, *, is_loopback: bool) -> bool:

@@ -6,7 +6,7 @@ from resumes.analyzer import Format, public_view
 from resumes.errors import BusinessPlanRequired
 from resumes.store import Store, listing
 from resumes.store.keys import KeyHolder
-from server.exchange import Exchange
+from server.request import Request
 
 DELETED = b'{"success":true}'
 
@@ -18,23 +18,18 @@ class ResumeRoute:
         self._store = store
         self._format = format
 
-    async def get(self, exchange: Exchange, holder: KeyHolder) -> None:
-        """The client has the resume. Raises what `read` raises."""
-        await exchange.respond(200, self.read(exchange, holder))
-
-    def read(self, exchange: Exchange, holder: KeyHolder) -> bytes:
-        """The resume as JSON. Raises BusinessPlanRequired and NotFound, in this order."""
+    def read(self, request: Request, holder: KeyHolder) -> bytes:
+        """Return the resume as JSON. Raises BusinessPlanRequired and NotFound, in this order."""
         if not holder.api_listing:
             raise BusinessPlanRequired
-        stored = listing.get_resume(self._store, holder.account_id, _id(exchange))
+        stored = listing.get_resume(self._store, holder.account_id, _id(request))
         return orjson.dumps(public_view(stored.document, self._format))
 
-    async def delete(self, exchange: Exchange, holder: KeyHolder) -> None:
-        """The resume is gone for good, and the client knows. Raises NotFound."""
-        await listing.delete_resume_soon(self._store, holder.account_id, _id(exchange))
-        await exchange.respond(200, DELETED)
+    async def delete(self, request: Request, holder: KeyHolder) -> None:
+        """Delete the resume for good, and tell the client. Raises NotFound."""
+        await listing.delete_resume_soon(self._store, holder.account_id, _id(request))
+        request.respond(200, DELETED)
 
 
-def _id(exchange: Exchange) -> str:
-    path: str = exchange.scope["path"]
-    return path.rpartition("/")[2]
+def _id(request: Request) -> str:
+    return request.path.rpartition("/")[2]

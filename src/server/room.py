@@ -8,21 +8,16 @@ on, and creates too, by themselves, once there is room again.
 import logging
 import os
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from pathlib import Path
 
-from starlette.exceptions import HTTPException
-
-from resumes.store.keys import KeyHolder
-from server.exchange import Exchange
+from server.request import HttpError
 
 logger = logging.getLogger("resumes.server")
 
 LOOK_EVERY_S = 1.0
-RETRY_AFTER_S = 10
+RETRY_AFTER = (b"retry-after", b"10")
 LOW = "The server is low on disk space; nothing was stored, try again later"
-
-Run = Callable[[Exchange, KeyHolder], Awaitable[None]]
 
 
 def free_bytes(folder: Path) -> int:
@@ -62,16 +57,10 @@ class Room:
             self._look()
         return self._is_low
 
-    def guarding(self, run: Run) -> Run:
-        """The operation, refused with a 503 before it reads anything while the disk is low."""
-
-        # Not a coroutine of its own, which every create would pay for.
-        def run_with_room(exchange: Exchange, holder: KeyHolder) -> Awaitable[None]:
-            if self.is_low(exchange.began_s):
-                raise HTTPException(503, LOW, headers={"Retry-After": str(RETRY_AFTER_S)})
-            return run(exchange, holder)
-
-        return run_with_room
+    def check(self, now_s: float) -> None:
+        """Refuse to store anything while the disk is low: raises HttpError 503."""
+        if self.is_low(now_s):
+            raise HttpError(503, LOW, [RETRY_AFTER])
 
     def _look(self) -> None:
         if self._folder is None:

@@ -24,14 +24,14 @@ from resumes.log_writer import LogWriter
 from resumes.settings import Settings
 from resumes.store import Store, open_store
 from resumes.store.search_filler import Filler
-from server.app import App, create_app
+from server.app import App
+from server.connection import Connection
 from server.counters import Counters, SharedCounters, shared_counters
 from server.listener import BACKLOG, base_url, listen
 from server.metrics import PLACES
-from server.protocol import Protocol
 from server.rate_limits import is_rate_limited
 from server.readers import PATIENCE_S
-from server.workers import Workers
+from server.workers import ApiServer, Workers
 
 logger = logging.getLogger("resumes.server")
 
@@ -114,7 +114,7 @@ def serve(
     requests, `keep_alive_s` how long a silent connection stays open. Raises CannotListen.
     """
     with _listening(settings, ready, has_tls=tls_cert is not None) as address:
-        app = create_app(address.settings, store, log=log, fills_index=fills_index)
+        app = App(address.settings, store, log=log, fills_index=fills_index)
         config = _config(
             app, address.settings, tls_cert, tls_key, grace_s=grace_s, keep_alive_s=keep_alive_s
         )
@@ -156,13 +156,13 @@ def _config(
     keep_alive_s: float = KEEP_ALIVE_S,
 ) -> uvicorn.Config:
     return uvicorn.Config(
-        app,
+        app,  # type: ignore[arg-type]  # our connections know it, and it is no ASGI application
         factory=not isinstance(app, App),
         workers=settings.workers,
         loop="server.event_loop:Loop",
-        http=Protocol,
+        http=Connection,
         ws="none",
-        lifespan="on",
+        lifespan="off",
         interface="asgi3",
         # Logging is set up by whoever runs us.
         log_config=None,
@@ -202,8 +202,8 @@ def _warn(listener: socket.socket, *, has_tls: bool) -> None:
         )
 
 
-class _Server(uvicorn.Server):
-    """uvicorn's server, which says when it is ready, and ends by returning."""
+class _Server(ApiServer):
+    """A server that says when it is ready, and ends by returning."""
 
     def __init__(
         self, config: uvicorn.Config, announce: Callable[[], None], stop: threading.Event | None
@@ -267,7 +267,7 @@ def _worker_app(
     threading.Thread(target=_end_with_parent, name="parent-watch", daemon=True).start()
     try:
         store = _open_store(settings)
-        app = create_app(settings, store, counters=_find_counters(shared), log=log)
+        app = App(settings, store, counters=_find_counters(shared), log=log)
     except ResumesError as error:
         logger.error("%s", error.message)
         if log is not None:

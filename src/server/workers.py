@@ -4,6 +4,7 @@ uvicorn's supervisor asks each worker in turn whether it lives, and kills one th
 within seconds, also when it is still starting on a busy machine. This one gives them time.
 """
 
+import contextlib
 import logging
 import socket
 from collections.abc import Callable
@@ -33,6 +34,25 @@ ANSWER_S: Final = 0.05
 """How long an answer is waited for at each look; one that comes later is found at the next."""
 
 
+class ApiServer(uvicorn.Server):
+    """uvicorn's server of our application, which runs from before the first request to behind the last."""
+
+    def __init__(self, config: uvicorn.Config) -> None:
+        super().__init__(config)
+        self._running = contextlib.AsyncExitStack()
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Begin to serve."""
+        await self._running.enter_async_context(self.config.loaded_app.running())
+        await super().startup(sockets)
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """End when the requests that were accepted are answered."""
+        await super().shutdown(sockets)
+        if not self.force_exit:
+            await self._running.aclose()
+
+
 class WorkersFailed(StoreError):
     """No worker could start; each has logged why, or the message says it."""
 
@@ -47,6 +67,13 @@ class Worker(Process):
         self.has_started = False
         self._is_asked = False
         self._silent_looks = 0
+
+    @property
+    def server(self) -> uvicorn.Server:
+        """What serves in the process."""
+        if self._server is None:
+            self._server = ApiServer(self.config)
+        return self._server
 
     def look(self) -> None:
         """The worker is asked, unless it still owes an answer; what it says is known."""

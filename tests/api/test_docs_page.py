@@ -7,7 +7,7 @@ import pytest
 from resumes.errors import ErrorCode
 from server.docs_page import ASSETS, SWAGGER_UI
 from server.openapi import document_bytes
-from server.responses import STATUSES
+from server.request import STATUSES
 from tests.support.api.builders import Client
 
 PATHS = [

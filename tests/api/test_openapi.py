@@ -21,7 +21,7 @@ from server.openapi.errors import ERRORS, ErrorAnswer, error_responses
 from server.openapi.kinds import reference
 from server.openapi.resume import EXAMPLE, resume_components
 from server.rate_limits import REFUSAL
-from server.responses import STATUSES
+from server.request import STATUSES
 from tests.support.api.conforming import is_valid, resolved
 from tests.support.api.documents import DOCUMENTS, EXTRA, FORMAT
 

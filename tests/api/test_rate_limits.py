@@ -21,7 +21,7 @@ from resumes.store.keys import KeyHolder
 from resumes.store.plans import PlanChange, Requests
 from server import service
 from server.rate_limits import RateLimits
-from server.responses import Headers
+from server.request import Headers
 from tests.support.api.builders import RESUMES, Client, a_resume, error_of
 from tests.support.api.serving import Place
 

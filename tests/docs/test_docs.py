@@ -26,7 +26,7 @@ from resumes.reasons import HINTS, Reason
 from resumes.settings import Settings
 from resumes.store.ledger import FileOutcome
 from server.openapi import document_bytes
-from server.responses import STATUSES
+from server.request import STATUSES
 from tests.support import pages
 from tui.modes import MODES
 from tui.notices import NOTICES

@@ -1,7 +1,6 @@
 """What the page of security promises is there, and what it cites as proof is a test."""
 
 import ast
-import asyncio
 import json
 import os
 import re
@@ -15,11 +14,11 @@ import httpx
 import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
-from starlette.applications import Starlette
 
 from resumes.analyzer import DEFAULT_FORMAT
-from server.docs_page import description_routes
+from server.docs_page import description_files
 from server.openapi import document_bytes
+from tests.support.api.serving import serve_here
 from tests.support.programs import call, run, running, succeed
 
 pytestmark = pytest.mark.docs
@@ -171,20 +170,13 @@ def test_no_unit_leaves_what_was_in_memory_or_opens_its_files_to_others(reposito
         assert {"LimitCORE=0", "UMask=0077"} <= set(settings), unit.name
 
 
-def test_what_the_page_says_of_caches_is_so(page: str) -> None:
+def test_what_the_page_says_of_caches_is_so(page: str, tmp_path: Path) -> None:
     told = page.split("### API8")[1].split("### API9")[0]
-    kept = asyncio.run(cached_how())
+    with serve_here(tmp_path) as place:
+        answers = [httpx.get(place.url + path) for path in description_files(DEFAULT_FORMAT)]
+    kept = {answer.headers["Cache-Control"].split(", ")[-1] for answer in answers}
     assert {"no-cache", "immutable"} == kept
     assert all(f"`{word}`" in told for word in (*kept, "no-store"))
-
-
-async def cached_how() -> set[str]:
-    """What the description and its page tell caches, in a word each."""
-    routes = description_routes(DEFAULT_FORMAT)
-    transport = httpx.ASGITransport(Starlette(routes=routes))
-    async with httpx.AsyncClient(transport=transport, base_url="http://resumes.test") as client:
-        answers = [await client.get(route.path) for route in routes]
-    return {answer.headers["Cache-Control"].split(", ")[-1] for answer in answers}
 
 
 def test_where_to_report_is_said_in_one_place(page: str, repository: Path) -> None:

@@ -13,7 +13,7 @@ from resumes.errors import (
 )
 from server.openapi.answers import RATE_LIMITS, header_references
 from server.openapi.kinds import Schema, reference
-from server.responses import UNAVAILABLE
+from server.request import UNAVAILABLE
 
 REQUEST_ID = "3f1c9a5be07d2468"
 NAME_IS_NO_STRING = 'Invalid section "experiences": name must be a string'

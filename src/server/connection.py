@@ -1,0 +1,501 @@
+"""A connection: what its client sends is read into requests, which are answered one after another.
+
+httptools parses; `request_head` says which heads are served, `patience` how long a client may take,
+and `connections` what all of them may hold. What the application must not get to see is refused
+here, in the shape that all errors have: what cannot be read as HTTP, or could be read in two ways,
+what is too large, and what there is no room for (docs/api.md, Limits).
+"""
+
+import asyncio
+import urllib.parse
+from collections import deque
+from collections.abc import Coroutine
+from typing import Any, Final, Protocol
+
+import httptools
+from uvicorn import Config
+from uvicorn.server import ServerState
+
+from server.connections import Connections
+from server.heads import Refused, check_head, check_part, check_size
+from server.outgoing import Outgoing
+from server.patience import STOP_S, Patience, Reading, Verdict
+from server.request import STATUS_LINES, UNAVAILABLE, Request, find_request_id, refusal
+
+BETWEEN, HEAD, BODY, OVER = Reading
+
+SLICE_BYTES: Final = 16 * 1024
+"""How much is parsed before it is counted: a limit is passed by less than that."""
+
+CHUNKING_BYTES: Final = 16 * 1024
+"""What a body in chunks may cost beyond its content: sizes, extensions, trailers. And besides…"""
+
+CHUNKING_FACTOR: Final = 8
+"""…this for each byte of its content, for clients whose chunks are of one byte."""
+
+AHEAD_BYTES: Final = 64 * 1024
+"""How much of a body is read that nobody has asked for yet."""
+
+DRAIN_BYTES: Final = 16 * 1024 * 1024
+"""How much more of a body that was refused is read and thrown away, so that the client, which
+may read only after it has sent all, sees the answer and not a reset."""
+
+SETTLE_S: Final = 0.5
+"""How long, when the service stops, an idle connection is left to bring what was sent before."""
+
+LATE: Final = "The request took too long to arrive"
+STOPPING: Final = "The server is shutting down; nothing was done, try again later"
+MALFORMED: Final = "Invalid HTTP request received."
+
+
+class Application(Protocol):
+    """What answers requests."""
+
+    connections: Connections
+
+    def begin(self, request: Request) -> Coroutine[Any, Any, None] | None:
+        """Answer the request, or return what is to be awaited for that. Raises nothing."""
+
+
+class Connection(asyncio.Protocol):
+    """One connection of a client, as uvicorn's server makes it."""
+
+    transport: Outgoing
+
+    def __init__(
+        self,
+        config: Config,
+        server_state: ServerState,
+        app_state: dict[str, Any],
+        _loop: asyncio.AbstractEventLoop | None = None,
+    ) -> None:
+        self._server = server_state
+        self._application: Application = config.loaded_app
+        self.all = self._application.connections
+        self._loop = _loop or asyncio.get_event_loop()
+        self._patience = Patience(
+            self._loop.time(), self.all.client_timeout_s, config.timeout_keep_alive
+        )
+        self._parser = self._new_parser()
+        self.is_connected = False
+        """Whether HTTP has begun; over TLS that is behind the handshake."""
+        self._is_tls = False
+
+        # What is being received
+        self._reading: Reading = BETWEEN
+        self._is_new = False
+        """Whether the head or body that is being received began in what is being parsed."""
+        self._url = b""
+        self._headers: list[tuple[bytes, bytes]] = []
+        self._expects_continue = False
+        self._head_bytes = self._body_bytes = self._wire_bytes = 0
+        self._held_bytes = 0
+        """What this connection has of the bodies in memory."""
+        self._is_paused = False
+
+        # What is being answered
+        self._request: Request | None = None
+        """The request that is being received, or was last."""
+        self._previous: Request | None = None
+        """The one before it."""
+        self._begun: Request | None = None
+        """The request that is being answered, or was last."""
+        self._waiting: deque[Request] = deque()
+        """Requests behind it."""
+        self._writable: asyncio.Event | None = None
+        """Where the client does not take what it is sent: what tells that it does again."""
+
+    def _new_parser(self) -> Any:
+        parser = httptools.HttpRequestParser(self)
+        # The answer to the first of several requests may still be read by who closes behind them.
+        parser.set_dangerous_leniencies(lenient_data_after_close=True)
+        return parser
+
+    # Its beginning and its end
+
+    def connection_made(self, transport: Any) -> None:
+        """Receive requests; a connection too many is told so, and ends."""
+        self.transport = Outgoing(transport, self.all.flush_soon)
+        self._is_tls = transport.get_extra_info("sslcontext") is not None
+        self.is_connected = True
+        self.all.discard(self)  # over TLS it was counted during the handshake
+        if self.all.is_full:
+            self._refuse_connection()
+            return
+        self._server.connections.add(self)  # type: ignore[arg-type]  # as uvicorn's own are
+        self.all.add(self)
+
+    def _refuse_connection(self) -> None:
+        if not self.all.is_overrun:
+            self.all.add(self, is_refused=True)
+            self.transport.linger()
+        self._reading = OVER
+        self._write_refusal(Refused(503, UNAVAILABLE))
+        self.transport.close()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Let go of all that was kept for it."""
+        self.all.discard(self)
+        self._server.connections.discard(self)
+        self._release()
+        for request in (self._begun, self._request, *self._waiting):
+            if request is not None and not request.is_answered:
+                request.leave()
+        self._waiting.clear()
+        self.resume_writing()
+
+    def eof_received(self) -> bool | None:
+        """A client that says only that it sends no more still has the answers to what it sent.
+
+        Over TLS that cannot be said without ending the connection.
+        """
+        if self._reading is OVER or self._is_tls:
+            return None
+        if self._reading is BETWEEN and self._request is not None and not self._is_idle():
+            self._request.keep_alive = False
+        else:
+            self.transport.close()  # behind the answer that is about to be sent
+        return True
+
+    def shutdown(self) -> None:
+        """End the connection behind the answers to what was sent before.
+
+        A request that has come in part is waited for, but not for as long as an answer.
+        """
+        self._patience.stop(self._loop.time())
+        self._loop.call_later(STOP_S, self._look_again)
+        if self._request is None or self._request.is_answered:
+            self._loop.call_later(SETTLE_S, self._close_if_idle)
+        else:
+            self._request.keep_alive = False
+
+    def _look_again(self) -> None:
+        if self in self._server.connections:
+            self.look(self._loop.time())
+
+    def _close_if_idle(self) -> None:
+        if self._reading is BETWEEN and self._is_idle():
+            self.transport.close()
+
+    def _is_idle(self) -> bool:
+        return self._request is None or self._request.is_answered
+
+    # What comes in
+
+    def data_received(self, data: bytes) -> None:
+        """Read requests, and begin those that it is time for."""
+        try:
+            if len(data) <= SLICE_BYTES:
+                self._feed(data)
+            else:
+                for start in range(0, len(data), SLICE_BYTES):
+                    self._feed(data[start : start + SLICE_BYTES])
+        except Refused as refused:
+            self._refuse(refused)
+        except httptools.HttpParserError as error:
+            # What a callback raised is the context of the parser's own error.
+            self._refuse(_refusal(error.__context__))
+
+    def _feed(self, data: bytes) -> None:
+        """The data is parsed. Raises Refused and HttpParserError.
+
+        A request that offers to change the protocol keeps its body. Java's HttpClient offers
+        HTTP/2 on every first request, POST too. A server may decline by answering in HTTP/1.1
+        (RFC 9110, 7.8); the parser, however, takes what follows such a head for the new protocol,
+        so the request is read again without the offer.
+        """
+        if self._reading is OVER:
+            self._throw_away(data)
+            return
+        size_bytes = len(data)
+        while True:
+            try:
+                self._parser.feed_data(data)
+                break
+            except httptools.HttpParserUpgrade as upgrade:
+                data = self._without_offer(data[upgrade.args[0] :])
+        if self._reading is not BETWEEN:
+            self._count(size_bytes)
+        if self._waiting:
+            self._begin_waiting()
+
+    def _without_offer(self, rest: bytes) -> bytes:
+        method: bytes = self._parser.get_method()
+        if method == b"CONNECT":  # means to change the protocol by its name alone
+            raise Refused(400, "CONNECT is not supported.")
+        head = [b"%b %b HTTP/%b" % (method, self._url, self._parser.get_http_version().encode())]
+        head += [b"%b: %b" % header for header in self._headers if header[0] != b"upgrade"]
+        self._parser = self._new_parser()
+        return b"\r\n".join([*head, b"", rest])
+
+    def _count(self, size_bytes: int) -> None:
+        """What has come of a request that is not whole is little enough. Raises Refused."""
+        is_new, self._is_new = self._is_new, False
+        if self._reading is HEAD:
+            if not is_new:
+                self._head_bytes += size_bytes
+            elif self._request is not None:  # the first head has had its time since the beginning
+                self._patience.begin(self._loop.time())
+            check_part(self._head_bytes, self._url)
+        elif is_new:
+            self._patience.begin(self._loop.time())
+        else:
+            self._wire_bytes += size_bytes
+            if self._wire_bytes > CHUNKING_BYTES + (CHUNKING_FACTOR + 1) * self._body_bytes:
+                raise Refused(400, "Invalid chunks: too much between them")
+
+    def _throw_away(self, data: bytes) -> None:
+        self._body_bytes += len(data)
+        if self._body_bytes > DRAIN_BYTES:
+            self.transport.abort()
+
+    def on_message_begin(self) -> None:
+        """For the parser: a request begins."""
+        self._reading = HEAD
+        self._is_new = True
+        self._head_bytes = 0
+        self._url = b""
+        self._headers = []
+        self._expects_continue = False
+
+    def on_url(self, url: bytes) -> None:
+        """For the parser: a part of the request's target."""
+        self._url += url
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """For the parser: a field."""
+        name = name.lower()
+        if name == b"expect" and value.lower() == b"100-continue":
+            self._expects_continue = True
+        self._headers.append((name, value))
+
+    def on_headers_complete(self) -> None:
+        """For the parser: the head is whole. Raises Refused for one that is not served."""
+        parser, headers = self._parser, self._headers
+        if not self._is_new:
+            check_size(self._url, headers)
+        version = parser.get_http_version()
+        check_head(version, self._url, headers)
+        if parser.should_upgrade():
+            return
+        target = httptools.parse_url(self._url)
+        path = target.path.decode("ascii")
+        self._previous = self._request
+        self._request = Request(
+            self,
+            method=parser.get_method().decode("ascii"),
+            path=urllib.parse.unquote(path) if "%" in path else path,
+            query=target.query or b"",
+            headers=headers,
+            keep_alive=(
+                version != "1.0" and parser.should_keep_alive() and not self._patience.is_stopping
+            ),
+            expects_continue=self._expects_continue,
+        )
+        self._waiting.append(self._request)
+        # What follows a body in chunks is no header, and says nothing.
+        self._headers = []
+        self._reading = BODY
+        self._is_new = True
+        self._body_bytes = self._wire_bytes = 0
+
+    def on_body(self, body: bytes) -> None:
+        """For the parser: a part of the body. Raises Refused where there is no room for it."""
+        size_bytes = len(body)
+        self._body_bytes += size_bytes
+        request = self._request
+        assert request is not None
+        if request.is_answered:
+            if self._body_bytes > DRAIN_BYTES:
+                raise Refused(413, "Request body too large")
+            return
+        if request.status:
+            self._release()  # nobody keeps what comes behind an answer, nor what came before it
+            return
+        self._held_bytes += size_bytes
+        self.all.body_bytes += size_bytes
+        if self.all.body_bytes > self.all.max_body_bytes:
+            raise Refused(503, UNAVAILABLE)
+        request.receive(body)
+        if self._body_bytes > AHEAD_BYTES and not request.is_awaited:
+            self._pause_reading()
+
+    def on_message_complete(self) -> None:
+        """For the parser: the request is whole."""
+        if self._reading is HEAD:
+            return  # its offer is about to be declined
+        self._reading = BETWEEN
+        request = self._request
+        assert request is not None
+        if request.is_answered:
+            self._patience.begin(self._loop.time())
+        else:
+            request.complete()
+
+    def _pause_reading(self) -> None:
+        if not self._is_paused:
+            self._is_paused = True
+            self.transport.pause_reading()
+
+    def resume_reading(self) -> None:
+        """Read on from the client, unless it has requests waiting."""
+        if self._is_paused and not self._waiting:
+            self._is_paused = False
+            self.transport.resume_reading()
+
+    def _release(self) -> None:
+        """Stop counting this connection's bodies among those in memory."""
+        self.all.body_bytes -= self._held_bytes
+        self._held_bytes = 0
+
+    # What goes out
+
+    def _begin_waiting(self) -> None:
+        """Begin what waits, each request behind the answer to the one before it."""
+        while self._waiting:
+            before = self._begun
+            if (before is not None and not before.is_answered) or self._writable is not None:
+                self._pause_reading()
+                return
+            if self.transport.is_closing():
+                return
+            request = self._begun = self._waiting.popleft()
+            rest = self._application.begin(request)
+            if rest is not None:
+                task = self._loop.create_task(rest)
+                self._server.tasks.add(task)
+                task.add_done_callback(self._end_task)
+        self.resume_reading()
+
+    def _end_task(self, task: asyncio.Task[None]) -> None:
+        self._server.tasks.discard(task)
+        self._begin_waiting()
+
+    def write(self, data: bytes) -> None:
+        """Send the data behind what was written before, in this turn of the event loop."""
+        self.transport.write(data)
+
+    @property
+    def common_headers(self) -> bytes:
+        """The lines that every answer has."""
+        lines: bytes = self.all.common_headers(self._server.default_headers)
+        return lines
+
+    def finish(self, request: Request) -> None:
+        """Take note that the request has its whole answer."""
+        if request.is_gone:
+            return
+        self._server.total_requests += 1
+        if self._reading is BETWEEN or self._reading is OVER:
+            self._patience.begin(self._loop.time())
+        if self._held_bytes and not self._waiting:
+            self._release()
+        if not request.keep_alive:
+            self.transport.close()
+        if self.transport.is_closing():
+            if self._reading is BODY:
+                self._hear_out()
+            if self._reading is OVER:
+                self._waiting.clear()
+        self.resume_reading()
+
+    def pause_writing(self) -> None:
+        """For the transport: the client does not take what it is sent."""
+        if self._writable is None:
+            self._writable = asyncio.Event()
+
+    def resume_writing(self) -> None:
+        """For the transport: the client has taken most of it."""
+        writable, self._writable = self._writable, None
+        if writable is not None:
+            writable.set()
+            self._begin_waiting()
+
+    async def drain(self) -> None:
+        """Wait until the client has taken most of what was written."""
+        if self._writable is not None:
+            await self._writable.wait()
+
+    # Who is refused
+
+    def look(self, now_s: float) -> None:
+        """A client that has kept the connection waiting for too long has had the consequence."""
+        if not self.is_connected:
+            return  # the TLS handshake, which is not over, has a deadline of its own
+        if self._patience.is_stuck(now_s, self.transport):
+            self.transport.abort()
+        elif self._reading is not BODY and not self._is_idle():
+            return  # it is the client that waits
+        elif self._reading is not OVER and self._is_paused:
+            self._patience.begin(now_s)  # so it does here
+        else:
+            self._follow(self._patience.judge(now_s, self._reading, self._body_bytes))
+
+    def _follow(self, verdict: Verdict) -> None:
+        match verdict:
+            case Verdict.STAYS:
+                return
+            case Verdict.LATE:
+                self._refuse(Refused(408, LATE))
+            case Verdict.STOPPED:
+                self._refuse(Refused(503, STOPPING))
+            case Verdict.CLOSED if not self.transport.is_closing():
+                self.transport.close()
+            case _:
+                self.transport.abort()
+
+    def _hear_out(self) -> None:
+        """Nothing more is read: what still comes is thrown away, for a while."""
+        self._reading = OVER
+        self._body_bytes = 0
+        self._patience.begin(self._loop.time())
+        if not self._patience.is_stopping:
+            self.transport.linger()
+
+    def _refuse(self, refused: Refused) -> None:
+        """The client is told, nothing more is read, and the connection ends.
+
+        Not told while an earlier request awaits its answer, or has had part of it: the client
+        would take this for that. Then the connection ends behind that answer.
+        """
+        asked: list[tuple[bytes, bytes]] = []
+        was_answered = False
+        if self._reading is HEAD:
+            asked = self._headers
+        elif self._reading is BODY and self._request is not None:
+            asked = list(self._request.headers)
+            was_answered = self._request.is_answered
+        is_answering = self._give_up()
+        self._hear_out()
+        if not is_answering:
+            if not was_answered:
+                self._write_refusal(refused, find_request_id(asked))
+            self._release()
+            self.transport.close()
+        self.resume_reading()
+
+    def _give_up(self) -> bool:
+        """Give up the request that has come in part. Return whether another awaits its answer."""
+        request = self._request
+        if self._reading is BODY and request is not None and not request.status:
+            request.leave()
+            if self._waiting and self._waiting[-1] is request:
+                self._waiting.pop()
+            request = self._request = self._previous
+        # What is whole was asked for before.
+        self._begin_waiting()
+        if request is None or request.is_answered:
+            return False
+        request.keep_alive = False
+        return True
+
+    def _write_refusal(self, refused: Refused, request_id: str = "") -> None:
+        extra = refused.headers
+        answer = refusal(refused.status, refused.message, request_id or find_request_id(()), *extra)
+        self.transport.write(STATUS_LINES[refused.status] + self.common_headers + answer)
+
+
+def _refusal(cause: BaseException | None) -> Refused:
+    if isinstance(cause, MemoryError):
+        return Refused(503, UNAVAILABLE)
+    return cause if isinstance(cause, Refused) else Refused(400, MALFORMED)

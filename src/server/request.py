@@ -1,0 +1,336 @@
+"""A request and its answer: JSON, and errors in the one shape.
+
+An error is `{"error": str, "status": int}`, whatever layer it comes from; `requestId`, `retryAfter`
+and `issues` may follow (docs/api.md, Errors). Domain errors know no HTTP: `STATUSES` is where they
+meet it.
+"""
+
+import asyncio
+import http
+import random
+import re
+import time
+from collections.abc import Sequence
+from typing import Any, Final, Protocol
+
+import orjson
+
+from resumes.errors import (
+    ErrorCode,
+    InvalidKey,
+    InvalidResume,
+    Issue,
+    OutcomeUnknown,
+    ResumesError,
+    StoreError,
+    TooLarge,
+)
+from resumes.store.keys import KeyHolder
+
+Headers = list[tuple[bytes, bytes]]
+
+REQUEST_ID: Final = re.compile(rb"[A-Za-z0-9._-]{1,64}")
+"""The form in which a client may name its request (docs/api.md, Errors)."""
+
+STATUSES: Final[dict[ErrorCode, int]] = {
+    ErrorCode.INVALID_JSON: 400,
+    ErrorCode.INVALID_RESUME: 400,
+    ErrorCode.COVER_LETTER: 400,
+    ErrorCode.INVALID_ARGUMENT: 400,
+    ErrorCode.INVALID_KEY: 401,
+    ErrorCode.QUOTA_REACHED: 403,
+    ErrorCode.BUSINESS_PLAN_REQUIRED: 403,
+    ErrorCode.NOT_FOUND: 404,
+    ErrorCode.CONFLICT: 409,
+    ErrorCode.TOO_LARGE: 413,
+    ErrorCode.IDEMPOTENCY_MISMATCH: 422,
+    # Trying again does not mend it, so it is no 503.
+    ErrorCode.STORE_INCOMPATIBLE: 500,
+    ErrorCode.STORE_UNAVAILABLE: 503,
+    ErrorCode.OUTCOME_UNKNOWN: 503,
+}
+"""The status of every domain error that reaches a client."""
+
+UNAVAILABLE: Final = "Service unavailable; nothing was done, try again later"
+RETRY_AFTER: Final = (b"retry-after", b"1")
+CONTINUE: Final = b"HTTP/1.1 100 Continue\r\n\r\n"
+CLOSE: Final = b"connection: close\r\n"
+STATUS_LINES: Final = {
+    status.value: b"HTTP/1.1 %d %b\r\n" % (status.value, status.phrase.encode())
+    for status in http.HTTPStatus
+}
+
+SLICE_BYTES: Final = 32 * 1024
+"""How much of a large answer is in our hands at once, for each client that asks for it."""
+
+# Answers hold personal data and depend on the key: no cache may keep them.
+_JSON: Final = (
+    b"content-type: application/json\r\n"
+    b"cache-control: no-store\r\n"
+    b"x-content-type-options: nosniff\r\n"
+    b"content-length: %d\r\n"
+    b"x-request-id: %b\r\n"
+)
+
+
+class HttpError(Exception):
+    """An error that only HTTP has: a path, a method, a content type."""
+
+    def __init__(self, status: int, message: str = "", headers: Sequence[tuple[bytes, bytes]] = ()):
+        super().__init__(status, message)
+        self.status = status
+        self.message = message or http.HTTPStatus(status).phrase
+        self.headers = headers
+
+
+class BodyTooLarge(TooLarge):
+    """A request body over the limit; no more of it is read."""
+
+
+class ClientGone(Exception):
+    """The client has left before it had sent all; nobody waits for an answer."""
+
+
+class Carrier(Protocol):
+    """What a request came by, as far as the request uses it."""
+
+    def write(self, data: bytes) -> None:
+        """Send the data behind what was written before, in this turn of the event loop."""
+
+    def resume_reading(self) -> None:
+        """Read on from the client."""
+
+    async def drain(self) -> None:
+        """Wait until the client has taken most of what was written."""
+
+    def finish(self, request: "Request") -> None:
+        """Take note that the request has its whole answer."""
+
+    @property
+    def common_headers(self) -> bytes:
+        """The lines that every answer has."""
+
+
+class Request:
+    """A request, what became known of it on its way, and its answer.
+
+    `path` is decoded, `query` is not; `headers` have their names in lower case.
+    """
+
+    __slots__ = (
+        "_carrier",
+        "_chunks",
+        "_max_bytes",
+        "_waiter",
+        "began_s",
+        "body_bytes",
+        "expects_continue",
+        "extra",
+        "headers",
+        "holder",
+        "id",
+        "is_answered",
+        "is_gone",
+        "is_whole",
+        "keep_alive",
+        "method",
+        "operation",
+        "path",
+        "query",
+        "status",
+    )
+
+    def __init__(
+        self,
+        carrier: Carrier,
+        *,
+        method: str,
+        path: str,
+        query: bytes,
+        headers: Sequence[tuple[bytes, bytes]],
+        keep_alive: bool,
+        expects_continue: bool,
+    ) -> None:
+        self._carrier = carrier
+        self.method = method
+        self.path = path
+        self.query = query
+        self.headers = headers
+        self.keep_alive = keep_alive
+        """Whether the connection stays open behind the answer."""
+        self.expects_continue = expects_continue
+        """Whether the client asks before it sends the body, and has not been told to."""
+        self.began_s = time.perf_counter()
+        self.id = find_request_id(headers)
+        self.extra: Headers = []
+        """What its answer bears beside the headers of its own, whatever it is."""
+        self.operation = ""
+        """What was asked for, by the name that logs and metrics know; empty for what is nothing."""
+        self.holder: KeyHolder | None = None
+        """Whose key it came with, once that is known."""
+        self.status = 0
+        """Of the answer; 0 until it has begun."""
+        self.is_answered = False
+        """Whether the answer is whole."""
+        self.is_whole = False
+        """Whether all of the body has come."""
+        self.is_gone = False
+        """Whether the client has left, or was told that nothing will come of this."""
+        self.body_bytes = 0
+        """How much of the body has come."""
+        self._chunks: list[bytes] = []
+        self._max_bytes: int | None = None
+        self._waiter: asyncio.Future[None] | None = None
+
+    # Its body
+
+    async def read_body(self, max_bytes: int) -> bytes:
+        """Return the body, of which the length need not be declared, when all of it has come.
+
+        Raises BodyTooLarge, and ClientGone when the client goes before it has sent all.
+        """
+        self._max_bytes = max_bytes
+        if self.expects_continue and not self.is_gone:
+            self.expects_continue = False
+            self._carrier.write(CONTINUE)
+        while not self.is_gone:
+            if self.body_bytes > max_bytes:
+                raise BodyTooLarge(limit_bytes=max_bytes)
+            if self.is_whole:
+                chunks, self._chunks = self._chunks, []
+                return chunks[0] if len(chunks) == 1 else b"".join(chunks)
+            self._carrier.resume_reading()
+            self._waiter = asyncio.get_running_loop().create_future()
+            await self._waiter
+        raise ClientGone
+
+    @property
+    def is_awaited(self) -> bool:
+        """Whether somebody waits for the body, so that none of it is left to lie here."""
+        return self._max_bytes is not None
+
+    def receive(self, chunk: bytes) -> None:
+        """Take a part of the body, which the connection has read."""
+        self.body_bytes += len(chunk)
+        self._chunks.append(chunk)
+        if self._max_bytes is not None and self.body_bytes > self._max_bytes:
+            self._wake()
+
+    def complete(self) -> None:
+        """Take note that all of the body has come."""
+        self.is_whole = True
+        self._wake()
+
+    def leave(self) -> None:
+        """Take note that the client has left, or that nothing will come of this."""
+        self.is_gone = True
+        self._wake()
+
+    def _wake(self) -> None:
+        waiter, self._waiter = self._waiter, None
+        if waiter is not None and not waiter.done():
+            waiter.set_result(None)
+
+    # Its answer
+
+    def respond(self, status: int, body: bytes, extra: Sequence[tuple[bytes, bytes]] = ()) -> None:
+        """Answer in JSON."""
+        head = [_JSON % (len(body), self.id.encode())]
+        if self.extra or extra:
+            head += [b"%b: %b\r\n" % line for line in (*self.extra, *extra)]
+        self._begin(status, head, body)
+        self._finish()
+
+    def respond_error(self, error: ResumesError) -> None:
+        """Tell the client of a domain error."""
+        status = STATUSES[error.code]
+        issues = error.issues if isinstance(error, InvalidResume) else ()
+        body = error_body(status, _public_message(error), issues, request_id=self.id)
+        extra: Headers = []
+        if isinstance(error, InvalidKey):
+            extra = [(b"www-authenticate", b"Bearer")]
+        elif status == 503:
+            extra = [RETRY_AFTER]
+        if isinstance(error, BodyTooLarge):
+            self.keep_alive = False
+        self.respond(status, body, extra)
+
+    def respond_http_error(self, error: HttpError) -> None:
+        """Tell the client of an error that only HTTP has."""
+        body = error_body(error.status, error.message, request_id=self.id)
+        self.respond(error.status, body, error.headers)
+
+    async def respond_file(self, body: bytes, headers: Headers) -> None:
+        """Answer with bytes that stay the same, as fast as the client takes them."""
+        lines = [b"%b: %b\r\n" % line for line in (*headers, *self.extra)]
+        lines += [b"content-length: %d\r\n" % len(body), b"x-request-id: %b\r\n" % self.id.encode()]
+        self._begin(200, lines, body[:SLICE_BYTES])
+        for start in range(SLICE_BYTES, len(body), SLICE_BYTES):
+            # In slices, each behind a turn of the loop in which the last can leave: a client that
+            # does not read costs one of them, and not a copy of all.
+            await asyncio.sleep(0)
+            await self._carrier.drain()
+            if self.is_gone:
+                return
+            self._carrier.write(body[start : start + SLICE_BYTES])
+        self._finish()
+
+    def _begin(self, status: int, lines: list[bytes], body: bytes) -> None:
+        self.status = status
+        self.expects_continue = False
+        if self.is_gone:
+            return
+        close = b"" if self.keep_alive else CLOSE
+        content = b"" if self.method == "HEAD" else body
+        self._carrier.write(
+            b"".join(
+                (
+                    STATUS_LINES[status],
+                    self._carrier.common_headers,
+                    *lines,
+                    close,
+                    b"\r\n",
+                    content,
+                )
+            )
+        )
+
+    def _finish(self) -> None:
+        self.is_answered = True
+        self._carrier.finish(self)
+
+
+def error_body(
+    status: int, message: str, issues: Sequence[Issue] = (), *, request_id: str = "", **more: Any
+) -> bytes:
+    """The one shape of errors. What is empty is left out."""
+    body: dict[str, Any] = {"error": message, "status": status, **more}
+    if request_id:
+        body["requestId"] = request_id
+    if issues:
+        body["issues"] = issues
+    return orjson.dumps(body)
+
+
+def refusal(status: int, message: str, request_id: str, *extra: tuple[bytes, bytes]) -> bytes:
+    """The head, behind the common headers, and the body of an answer that ends its connection."""
+    body = error_body(status, message, request_id=request_id)
+    lines = [b"%b: %b\r\n" % line for line in extra]
+    head = _JSON % (len(body), request_id.encode())
+    return b"".join((head, *lines, CLOSE, b"\r\n", body))
+
+
+def find_request_id(headers: Sequence[tuple[bytes, bytes]]) -> str:
+    """The id that the client gave its request, if it is of the form; else a new one."""
+    for name, value in headers:
+        if name == b"x-request-id" and REQUEST_ID.fullmatch(value):
+            return value.decode()
+    # 16 random hex digits. They name, and keep no secret.
+    return f"{random.getrandbits(64):016x}"
+
+
+def _public_message(error: ResumesError) -> str:
+    # What the store says of itself names files on this machine: for the log, not for clients.
+    if isinstance(error, StoreError) and not isinstance(error, OutcomeUnknown):
+        return UNAVAILABLE
+    return error.message
