@@ -33,7 +33,7 @@ from resumes import analyzer
 from resumes.settings import load_settings
 from resumes.store import Store, accounts, creating, keys, listing, open_store, plans
 from resumes.store.creating import Created, NewResume
-from resumes.store.keys import KeyHolder
+from resumes.store.keys import Authenticated, KeyHolder
 from resumes.store.plans import PlanChange
 from server import service
 
@@ -124,7 +124,7 @@ def serve_ceiling() -> None:
     async def create_soon(*_: object, **__: object) -> Created:
         return created
 
-    keys.authenticate = lambda *_: (holder, False)
+    keys.authenticate = lambda *_: Authenticated(holder, is_due=False, expires_at=None)
     creating.create_soon = create_soon
     listing.list_page = lambda *_, **__: page
     service.run(

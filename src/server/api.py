@@ -150,7 +150,7 @@ class RemoteApi(Api):
     ) -> None:
         """In a thread, which touches nothing of the request: that may have had its answer before."""
         headers = request.headers
-        holder, visit.is_due = read_until(ends_at, lambda: self._authenticator.look_up(headers))
+        holder, visit.is_due, _ = read_until(ends_at, lambda: self._authenticator.look_up(headers))
         visit.holder = holder
         if self._rate_limits is not None:
             with self._counting:

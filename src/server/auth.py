@@ -3,38 +3,82 @@
 import asyncio
 import logging
 from collections.abc import Iterable
+from typing import Final, NamedTuple
 
+from resumes.clock import timestamp
 from resumes.errors import InvalidKey, StoreError
 from resumes.store import Store, keys
-from resumes.store.keys import KeyHolder
+from resumes.store.keys import Authenticated, KeyHolder
 
 logger = logging.getLogger("resumes.server")
 
+KEEP_US: Final = 1_000_000
+"""How long the store's answer is kept if nobody writes: the note of a key's last use is due by time."""
+
+
+class _Known(NamedTuple):
+    holder: KeyHolder
+    since_us: int
+    until_us: int
+
 
 class Authenticator:
-    """Knows the holder of each key, and notes when a key was last used."""
+    """Knows the holder of each key, and notes when a key was last used.
+
+    What the store said of a key is kept until somebody, in whichever process, has committed
+    anything. That is asked once in a turn of the event loop, before the first key of the turn: a
+    request that comes after a revocation was answered finds the key revoked (decision 0015).
+    """
 
     def __init__(self, store: Store) -> None:
         self._store = store
+        self._known: dict[bytes, _Known] = {}
+        """By the value of the header."""
+        self._version: int | None = None
+        """Of the store, when they became known."""
+        self._is_current = False
+        """Whether that was asked for in this turn."""
         # The loop holds tasks weakly; one note at a time for a key is enough.
         self._notes: dict[str, asyncio.Task[None]] = {}
 
     def authenticate(self, headers: Iterable[tuple[bytes, bytes]]) -> KeyHolder:
-        """Who holds the request's key. Never waits for its last use to be written.
+        """Return who holds the request's key. Never waits for its last use to be written.
 
-        Raises InvalidKey, the same for a missing, malformed, unknown, revoked or expired key.
+        Only for the event loop. Raises InvalidKey, the same for a missing, malformed, unknown,
+        revoked or expired key.
         """
-        holder, is_due = self.look_up(headers)
+        header = find_header(headers)
+        if not self._is_current:
+            self._forget_what_changed()
+        now_us = self._store.clock()
+        known = self._known.get(header)
+        if known is not None and known.since_us <= now_us < known.until_us:
+            return known.holder
+        holder, is_due, expires_at = keys.authenticate(self._store, parse_secret(header))
         if is_due:
             self.note_use(holder)
+        until_us = now_us + KEEP_US
+        if self._version is not None and (expires_at is None or expires_at > timestamp(until_us)):
+            self._known[header] = _Known(holder, now_us, until_us)
         return holder
 
-    def look_up(self, headers: Iterable[tuple[bytes, bytes]]) -> tuple[KeyHolder, bool]:
-        """Who holds the request's key, and whether `note_use` is due. Any thread may ask.
+    def _forget_what_changed(self) -> None:
+        version = self._store.read_version()
+        if version is None or version != self._version:
+            self._known.clear()
+            self._version = version
+        self._is_current = True
+        asyncio.get_running_loop().call_soon(self._end_turn)
+
+    def _end_turn(self) -> None:
+        self._is_current = False
+
+    def look_up(self, headers: Iterable[tuple[bytes, bytes]]) -> Authenticated:
+        """Return what the request's key is good for. Any thread may ask.
 
         Raises what `authenticate` raises.
         """
-        return keys.authenticate(self._store, find_secret(headers))
+        return keys.authenticate(self._store, parse_secret(find_header(headers)))
 
     def note_use(self, holder: KeyHolder) -> None:
         """The key's use will be written soon."""
@@ -54,15 +98,25 @@ class Authenticator:
         await asyncio.gather(*self._notes.values())
 
 
-def find_secret(headers: Iterable[tuple[bytes, bytes]]) -> str:
-    """The key that a request's headers carry: `Authorization: Bearer KEY`, the scheme in any case.
+def find_header(headers: Iterable[tuple[bytes, bytes]]) -> bytes:
+    """Return the value of the Authorization header.
 
     Raises InvalidKey without such a header, and with two: which of them would count?
     """
-    values = [value for name, value in headers if name == b"authorization"]
-    if len(values) != 1:
+    found = None
+    for name, value in headers:
+        if name == b"authorization":
+            if found is not None:
+                raise InvalidKey
+            found = value
+    if found is None:
         raise InvalidKey
-    scheme, _, secret = values[0].partition(b" ")
+    return found
+
+
+def parse_secret(header: bytes) -> str:
+    """Return the key of `Bearer KEY`, the scheme in any case. Raises InvalidKey for other forms."""
+    scheme, _, secret = header.partition(b" ")
     if scheme.lower() != b"bearer":
         raise InvalidKey
     # Any bytes survive this way, and are unknown to the store.

@@ -163,7 +163,7 @@ def test_create_prints_the_key_alone(acme: CommandLine) -> None:
     assert (key["name"], key["state"], key["masked"]) == ("importer", "active", keys.mask(secret))
     assert key["shownAt"] is not None
     with open_home(acme.home) as store:
-        holder, _ = keys.authenticate(store, secret)
+        holder, *_ = keys.authenticate(store, secret)
     assert holder.key_id == key["id"]
 
 

@@ -51,7 +51,7 @@ def test_a_key_says_whose_it_is_and_what_the_plan_allows(
     for name, plan, listing in (("ana", "business", True), ("bo", "free", False)):
         account = an_account(name, plan=plan)
         new = keys.create_key(store, name)
-        holder, _ = keys.authenticate(store, new.secret)
+        holder, *_ = keys.authenticate(store, new.secret)
         assert holder == keys.KeyHolder(account.id, new.id, listing)
     requests = {plans.Requests.PER_MINUTE: 600, plans.Requests.PER_DAY: 0}
     plans.set_plan_limits(store, plans.PlanChange("free", 5, requests=requests))
@@ -201,16 +201,16 @@ def test_the_last_use_is_written_at_most_once_a_minute(
     store: Store, ana: AccountInfo, clock: SteppingClock
 ) -> None:
     new = keys.create_key(store, "ana")
-    holder, is_due = keys.authenticate(store, new.secret)
+    holder, is_due, _ = keys.authenticate(store, new.secret)
     assert is_due
     asyncio.run(keys.mark_used_soon(store, holder))
     clock.advance(59)
-    assert keys.authenticate(store, new.secret) == (holder, False)
+    assert keys.authenticate(store, new.secret) [:2] == (holder, False)
     first = keys.get_key(store, new.id).last_used_at
     asyncio.run(keys.mark_used_soon(store, holder))
     assert keys.get_key(store, new.id).last_used_at == first
     clock.advance(2)
-    assert keys.authenticate(store, new.secret) == (holder, True)
+    assert keys.authenticate(store, new.secret) [:2] == (holder, True)
 
 
 def test_a_last_use_by_a_clock_that_was_ahead_is_written_anew(
@@ -220,7 +220,7 @@ def test_a_last_use_by_a_clock_that_was_ahead_is_written_anew(
     clock.advance(24 * 3_600 + 1)
     asyncio.run(keys.mark_used_soon(store, keys.authenticate(store, new.secret)[0]))
     clock.advance(-24 * 3_600 - 1)
-    holder, is_due = keys.authenticate(store, new.secret)
+    holder, is_due, _ = keys.authenticate(store, new.secret)
     assert is_due
     asyncio.run(keys.mark_used_soon(store, holder))
     assert keys.get_key(store, new.id).last_used_at == timestamp(clock())

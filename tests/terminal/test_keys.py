@@ -55,7 +55,7 @@ async def test_a_new_key_is_shown_once_and_then_masked(store: Store) -> None:
         await shows(pilot.app, "I stored it")
         await shows(pilot.app, "enh_live_")
         (secret,) = [line.strip() for line in lines(pilot.app) if keys.FORM.search(line)]
-        holder, _ = keys.authenticate(store, secret)
+        holder, *_ = keys.authenticate(store, secret)
         assert keys.get_key(store, holder.key_id).shown_at is None
 
         await presses(pilot, "escape", "q", "enter", "colon", "ctrl+p")

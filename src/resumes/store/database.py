@@ -55,6 +55,9 @@ class Database(Protocol):
         InvalidArgument.
         """
 
+    def read_version(self) -> int | None:
+        """Return a number that changes with commits, for this thread; None where there is none."""
+
     def measure(self) -> Size:
         """How large it is now. Raises StoreUnavailable."""
 

@@ -70,6 +70,13 @@ class Store:
         """
         return self.database.read()
 
+    def read_version(self) -> int | None:
+        """Return a number that is another one after somebody else than this thread has committed.
+
+        It is to be compared with what the same thread was told before. None: the engine has none.
+        """
+        return self.database.read_version()
+
     def write(
         self,
         apply: Callable[[Connection, Sequence[Q]], Sequence[R | ResumesError]],

@@ -147,11 +147,20 @@ HOLDER = Prepared(
 )
 
 
-def authenticate(store: Store, secret: str) -> tuple[KeyHolder, bool]:
-    """Who holds this key, and whether its use is due to be written (`mark_used`).
+class Authenticated(NamedTuple):
+    """What a key is good for now."""
 
-    One look-up on every request and no cache, so that revoking acts at once everywhere
-    (pitfalls R3). Raises InvalidKey, the same for unknown, revoked and expired.
+    holder: KeyHolder
+    is_due: bool
+    """Whether its use is to be written (`mark_used_soon`)."""
+
+    expires_at: str | None
+
+
+def authenticate(store: Store, secret: str) -> Authenticated:
+    """Look a key up, as the store has it now (pitfalls R3).
+
+    Raises InvalidKey, the same for unknown, revoked and expired.
     """
     with store.read() as connection:
         row = HOLDER.run(connection, key_hash=hash_key(secret)).fetchone()
@@ -164,7 +173,8 @@ def authenticate(store: Store, secret: str) -> tuple[KeyHolder, bool]:
     is_due = last_used_at is None or not (
         later(now_us, -USED_EVERY) <= last_used_at <= later(now_us, AHEAD)
     )
-    return KeyHolder(account_id, key_id, bool(api_listing), (minute, hour, day)), is_due
+    holder = KeyHolder(account_id, key_id, bool(api_listing), (minute, hour, day))
+    return Authenticated(holder, is_due, expires_at)
 
 
 @dataclass(frozen=True, slots=True)

@@ -201,7 +201,7 @@ class Filler:
 
     def step(self) -> float:
         """Some resumes were added, if any are to be; the seconds until the next step is due."""
-        version = search_index.read_version(self._store)
+        version = self._store.read_version()
         if version is not None and version == self._calm_version:
             return self._look_s
         began_s = self._clock()

@@ -23,7 +23,6 @@ from sqlalchemy.sql.compiler import SQLCompiler
 from sqlalchemy.sql.functions import FunctionElement
 
 from resumes.store.columns import Text
-from resumes.store.engine import Store
 from resumes.store.postgresql import pieces as postgresql_pieces
 from resumes.store.schema import (
     account_usage,
@@ -36,7 +35,7 @@ from resumes.store.schema import (
 from resumes.store.search_pieces import Pieces, Wanted
 from resumes.store.search_words import pieces_of_terms
 from resumes.store.sqlite import pieces as sqlite_pieces
-from resumes.store.statements import Prepared, at_most, driver, looked_up
+from resumes.store.statements import Prepared, at_most, looked_up
 
 
 class Progress(NamedTuple):
@@ -237,19 +236,6 @@ def _remove(connection: Connection, account_id: str, entries: Any) -> None:
         return
     pieces_of(connection).remove(connection, account_id, progress.number, rows)
     REMOVE_ENTRY.run_many(connection, ({"account_id": account_id, "seq": seq} for seq, _ in rows))
-
-
-def read_version(store: Store) -> int | None:
-    """A number that is another one after somebody has committed to the store; None where the
-    engine has no such number.
-
-    It is to be compared with what the same thread was told before.
-    """
-    with store.read() as connection:
-        if connection.dialect.name != "sqlite":
-            return None
-        (version,) = driver(connection).execute("PRAGMA data_version").fetchone()
-    return int(version)
 
 
 def pieces_of(connection: Connection) -> Pieces:

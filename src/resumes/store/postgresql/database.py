@@ -107,6 +107,10 @@ class PostgresDatabase:
             connection.invalidate()
             connection.close()
 
+    def read_version(self) -> int | None:
+        """Return None: the server has no such number."""
+        return None
+
     def measure(self) -> Size:
         """What the server says of the whole database; its log is the server's own."""
         with self.read() as connection:

@@ -100,6 +100,12 @@ class SqliteDatabase:
         """
         return _Reading(self)
 
+    def read_version(self) -> int | None:
+        """Return a number that changes when another connection than this thread's has committed."""
+        with self.read() as connection:
+            (version,) = driver(connection).execute("PRAGMA data_version").fetchone()
+        return int(version)
+
     def reader(self) -> Connection:
         """This thread's reading connection, opened when first asked for."""
         self._identity.check_known()
