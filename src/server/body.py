@@ -1,4 +1,4 @@
-"""What a request may bring: the type and the size of its body (docs/api.md, Create, Errors)."""
+"""What a request may bring: the type and the size of its body (docs/api.md, Create)."""
 
 import asyncio
 import functools

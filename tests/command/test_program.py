@@ -34,7 +34,6 @@ HEAVY = (
     "textual",
     "rich",
     "uvicorn",
-    "starlette",
     "watchfiles",
 )
 
