@@ -205,12 +205,12 @@ def test_the_last_use_is_written_at_most_once_a_minute(
     assert is_due
     asyncio.run(keys.mark_used_soon(store, holder))
     clock.advance(59)
-    assert keys.authenticate(store, new.secret) [:2] == (holder, False)
+    assert keys.authenticate(store, new.secret)[:2] == (holder, False)
     first = keys.get_key(store, new.id).last_used_at
     asyncio.run(keys.mark_used_soon(store, holder))
     assert keys.get_key(store, new.id).last_used_at == first
     clock.advance(2)
-    assert keys.authenticate(store, new.secret) [:2] == (holder, True)
+    assert keys.authenticate(store, new.secret)[:2] == (holder, True)
 
 
 def test_a_last_use_by_a_clock_that_was_ahead_is_written_anew(
