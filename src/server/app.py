@@ -94,9 +94,12 @@ class App:
     async def running(self) -> AsyncIterator[None]:
         """Do during the block what is done beside answering; close the store behind it."""
         async with pruning(self._store), self._instruments.sampling():
-            with Filler(self._store) if self._fills_index else contextlib.nullcontext():
+            with self._filling() if self._fills_index else contextlib.nullcontext():
                 yield
         await self.close()
+
+    def _filling(self) -> Filler:
+        return Filler(self._store, is_busy=self._instruments.is_busy)
 
     async def close(self) -> None:
         """Do what was begun behind answers, and close the store."""

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import time
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sized
 from typing import Any
 
@@ -17,6 +18,9 @@ from server.request import Request
 from server.room import Room
 
 Respond = Callable[[Request], Coroutine[Any, Any, None]]
+
+BUSY_PER_S = 20
+"""From so many requests a second on, what need not be done now waits."""
 
 SAMPLE_EVERY_S = 1.0
 """How old may be what other processes of the server tell of this one's moment."""
@@ -63,6 +67,14 @@ class Instruments:
         self.begin = self._metrics.begin
         """A request has begun."""
         store.lane.observe = self._metrics.observe_batch
+        self._seen = (self._metrics.started, time.monotonic())
+
+    def is_busy(self) -> bool:
+        """Tell whether requests have come in quick succession since this was last asked."""
+        started, now_s = self._metrics.started, time.monotonic()
+        before, since_s = self._seen
+        self._seen = (started, now_s)
+        return started - before > BUSY_PER_S * (now_s - since_s)
 
     def observe(self, request: Request, took_s: float) -> None:
         """The request is over: counted, and logged if requests are."""

@@ -124,6 +124,11 @@ class Metrics:
         """A request has begun; each that has is told to `end` once."""
         self._mine[0] += 1.0
 
+    @property
+    def started(self) -> float:
+        """How many requests have begun."""
+        return self._mine[PLACES.started]
+
     def end(self, operation: str, status: int, took_s: float) -> None:
         """A request is over, with this status; 0: its client left before an answer."""
         mine = self._mine

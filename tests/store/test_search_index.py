@@ -211,6 +211,18 @@ def test_a_step_adds_a_slice_and_rests_longer_while_more_comes_in(
     assert indexed(store) == 3 * SLICE
 
 
+@pytest.mark.timing
+def test_a_step_of_a_process_that_has_other_work_is_followed_by_a_longer_rest(
+    store: Store, ana: AccountInfo
+) -> None:
+    is_busy = iter([False, True, False]).__next__
+    filler = Filler(store, look_s=LOOK_S, clock=Looks(), is_busy=is_busy)
+    add_resumes(store, ana, 4 * SLICE)
+    filler.step()
+    assert filler.step() == pytest.approx(1 / BUSY_SHARE - 1, rel=0.5)
+    assert filler.step() == pytest.approx(1 / CALM_SHARE - 1, rel=0.5)
+
+
 @pytest.mark.sqlite("its version")
 def test_a_store_that_nobody_wrote_to_is_asked_for_its_version_alone(
     store: Store, an_account: MakeAccount

@@ -6,6 +6,7 @@ nothing (pitfalls R1). Ids rise in commit order, so who goes on with the last id
 nothing and sees nothing twice.
 """
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, bindparam, delete, select, update
@@ -39,16 +40,24 @@ class Entry(NamedTuple):
 
 
 class Page(NamedTuple):
-    """Entries, oldest first, and the cursor of the next page; None when nothing follows."""
+    """Resumes, oldest first, and the cursor of the next page; None when nothing follows.
 
-    entries: list[Entry]
+    A row has the fields of an `Entry`.
+    """
+
+    rows: Sequence[tuple[Any, ...]]
     cursor: str | None
+
+    @property
+    def entries(self) -> list[Entry]:
+        """The resumes by the names of their fields."""
+        return [Entry._make(row) for row in self.rows]
 
     def as_json(self, *, limit: int) -> dict[str, Any]:
         """The page as a client gets it (docs/api.md, List)."""
         return {
             "resumes": [
-                # Taken apart once: every list that a client asks for comes through here.
+                # Past `Entry`: every list that a client asks for comes through here.
                 {
                     "id": resume_id,
                     "title": list_title(title, name),
@@ -56,7 +65,7 @@ class Page(NamedTuple):
                     "createdAt": created_at,
                     "updatedAt": updated_at,
                 }
-                for resume_id, title, name, filename, created_at, updated_at in self.entries
+                for resume_id, title, name, filename, created_at, updated_at in self.rows
             ],
             "pagination": {"cursor": self.cursor, "limit": limit},
         }
@@ -116,9 +125,9 @@ def list_page(
             connection, account_id=account_id, after=check_cursor(cursor), rows=limit + 1
         ).fetchall()
     if len(rows) <= limit:
-        return Page([Entry._make(row) for row in rows], None)
+        return Page(rows, None)
     rows.pop()
-    return Page([Entry._make(row) for row in rows], rows[-1][0])
+    return Page(rows, rows[-1][0])
 
 
 def get_resume(store: Store, account_id: str, resume_id: str) -> StoredResume:

@@ -37,7 +37,7 @@ CALM_SHARE: Final = 0.5
 """The part of the time that adding takes while much is to be added,"""
 
 BUSY_SHARE: Final = 0.04
-"""and while resumes come in faster than they are added."""
+"""and while resumes come in faster than they are added, or the process has requests to answer."""
 
 YIELD_S: Final = 2.0
 """A pause after somebody else has added the same."""
@@ -155,7 +155,8 @@ def fill(store: Store, *, deadline_s: float = DEADLINE_S) -> None:
 
 class Filler:
     """During the block a thread fills the index within a second of each create, or more slowly
-    while creates keep the store busy. Failures are logged once, and what failed is tried again."""
+    while creates keep the store busy, or other work the process, which `is_busy` tells. Failures are
+    logged once, and what failed is tried again."""
 
     def __init__(
         self,
@@ -164,8 +165,10 @@ class Filler:
         look_s: float = LOOK_S,
         again_s: float = AGAIN_S,
         clock: Callable[[], float] = time.perf_counter,
+        is_busy: Callable[[], bool] = lambda: False,
     ) -> None:
         self._store = store
+        self._is_busy = is_busy
         self._look_s = look_s
         self._again_s = again_s
         self._clock = clock
@@ -216,11 +219,12 @@ class Filler:
     def _pause_s(self, gathered: Gathered, added: Added, read_s: float) -> float:
         comes_more = gathered.newest_us > self._newest_us
         self._newest_us = gathered.newest_us
+        is_busy = self._is_busy()
         if added.slices == 0:
             return YIELD_S
         if not gathered.is_full:
             return self._look_s
-        share = BUSY_SHARE if comes_more else CALM_SHARE
+        share = BUSY_SHARE if comes_more or is_busy else CALM_SHARE
         return (read_s + added.took_s) * (1 / share - 1)
 
     def _tell(self, error: Exception) -> None:
