@@ -15,7 +15,7 @@ from resumes.store.keys import KeyHolder
 from server.auth import Authenticator
 from server.rate_limits import RateLimits, refuse_too_many
 from server.readers import Readers, read_until
-from server.request import Headers, HttpError, Request
+from server.request import HttpError, Request
 
 ROOT: Final = "/api/v1"
 RESUMES: Final = f"{ROOT}/resumes"
@@ -64,8 +64,8 @@ class Api:
         operation = self._find(request)
         if self._rate_limits is not None:
             if isinstance(operation, HttpError):
-                self._rate_limits.tell(holder, request.extra)
-            elif wait_s := self._rate_limits.admit(holder, request.extra):
+                self._rate_limits.tell(holder, request.lines)
+            elif wait_s := self._rate_limits.admit(holder, request.lines):
                 request.operation = operation.name
                 refuse_too_many(request, wait_s)
                 return None
@@ -101,7 +101,7 @@ class _Visit:
 
     holder: KeyHolder | None = None
     is_due: bool = False
-    headers: Headers = field(default_factory=list)
+    lines: list[bytes] = field(default_factory=list)
     wait_s: int = 0
     body: bytes | None = None
 
@@ -155,9 +155,9 @@ class RemoteApi(Api):
         if self._rate_limits is not None:
             with self._counting:
                 if isinstance(operation, HttpError):
-                    self._rate_limits.tell(holder, visit.headers)
+                    self._rate_limits.tell(holder, visit.lines)
                 else:
-                    visit.wait_s = self._rate_limits.admit(holder, visit.headers)
+                    visit.wait_s = self._rate_limits.admit(holder, visit.lines)
         read = operation.read if isinstance(operation, Operation) else None
         if read is not None and not visit.wait_s:
             visit.body = read_until(ends_at, lambda: read(request, holder))
@@ -166,7 +166,7 @@ class RemoteApi(Api):
         if visit.holder is None:
             return
         request.holder = visit.holder
-        request.extra += visit.headers
+        request.lines += visit.lines
         if isinstance(operation, Operation):
             request.operation = operation.name
         if visit.is_due:

@@ -14,7 +14,7 @@ from resumes.store.creating import Created, IdempotencyKey, NewResume, Outcome
 from resumes.store.keys import KeyHolder
 from server.body import check_body_headers, run_aside
 from server.idempotency import REPLAYED, InFlight, KeyedOutcomeUnknown, Turns, find_key
-from server.request import RETRY_AFTER, Request
+from server.request import LINE, RETRY_AFTER, Request
 from server.room import Room
 
 THREAD_BYTES = 256 * 1024
@@ -77,7 +77,7 @@ class CreateRoute:
             async with self._turns.turn(holder.account_id, used.key) as left_s:
                 return await self._create(holder, new, deadline_s=left_s)
         except InFlight:
-            request.extra.append(RETRY_AFTER)
+            request.lines.append(LINE % RETRY_AFTER)
             raise
         except OutcomeUnknown:
             raise KeyedOutcomeUnknown from None

@@ -14,11 +14,12 @@ from resumes.errors import StoreUnavailable
 from resumes.settings import Settings
 from resumes.store.keys import KeyHolder, PlanRates
 from server.buckets import LAYOUT, Buckets, boot_clock_ns
-from server.request import Headers, Request, error_body
+from server.request import Request, error_body
 
 SECOND_NS = 1_000_000_000
 LENGTHS_S = (60, 3_600, 86_400)
 REFUSAL = "Rate limit exceeded. Please try again later."
+_LINES = b"x-ratelimit-limit: %d\r\nx-ratelimit-remaining: %d\r\nx-ratelimit-reset: %d\r\n"
 
 
 class Window(NamedTuple):
@@ -29,8 +30,7 @@ class Window(NamedTuple):
 
     word: int
     """Where in its slot a key's bucket is."""
-    header: tuple[bytes, bytes]
-    """The limit, as clients are told."""
+    limit: int
     length_ns: int
     interval_ns: int
     """In which one token comes."""
@@ -67,32 +67,43 @@ class RateLimits:
                 "Mend that, or serve with --no-rate-limit"
             ) from None
 
-    def admit(self, holder: KeyHolder, headers: Headers) -> int:
-        """0: the request is counted. Else nothing is, and a token comes in so many seconds.
+    def admit(self, holder: KeyHolder, lines: list[bytes]) -> int:
+        """Count the request and return 0; else count nothing, and return in how many seconds a
+        token comes.
 
-        Either way `headers` tell how the key stands.
+        Either way the headers that tell how the key stands are added to `lines`.
         """
         windows = self._of(holder.rates)
         if not windows:
             return 0
         buckets = self._buckets
+        words = buckets.words
         buckets.lock()
         try:
             now_ns = self._clock_ns()
             slot = buckets.take_slot(holder.key_id, now_ns)
-            debts_ns = _find_debts(windows, buckets.words, slot, now_ns)
-            wait_ns, longest = _find_longest_wait(windows, debts_ns)
-            if not wait_ns:
-                _add_one(windows, debts_ns, buckets.words, slot, now_ns)
+            debts_ns = []
+            longest_ns = 0
+            for window in windows:
+                debt_ns = _find_debt(window, words, slot, now_ns)
+                wait_ns = debt_ns + window.interval_ns - window.burst_ns
+                if wait_ns > longest_ns:
+                    longest_ns, longest, its_debt_ns = wait_ns, window, debt_ns
+                debts_ns.append(debt_ns)
+            if not longest_ns:
+                for at, window in enumerate(windows):
+                    debts_ns[at] += window.interval_ns
+                    words[slot + window.word] = now_ns + debts_ns[at]
         finally:
             buckets.unlock()
-        if not wait_ns:
-            longest = _find_tightest(windows, debts_ns)
-        self._put(headers, windows[longest], debts_ns[longest])
-        return -(-wait_ns // SECOND_NS)
+        if longest_ns:
+            lines.append(self._line(longest, its_debt_ns))
+        else:
+            lines.append(self._line(*_find_tightest(windows, debts_ns)))
+        return -(-longest_ns // SECOND_NS)
 
-    def tell(self, holder: KeyHolder, headers: Headers) -> None:
-        """`headers` tell how the key stands; nothing is counted."""
+    def tell(self, holder: KeyHolder, lines: list[bytes]) -> None:
+        """Add to `lines` the headers that tell how the key stands; count nothing."""
         windows = self._of(holder.rates)
         if not windows:
             return
@@ -100,16 +111,14 @@ class RateLimits:
         slot = self._buckets.find_slot(holder.key_id, now_ns)
         debts_ns = [0] * len(windows)
         if slot is not None:
-            debts_ns = _find_debts(windows, self._buckets.words, slot, now_ns)
-        tightest = _find_tightest(windows, debts_ns)
-        self._put(headers, windows[tightest], debts_ns[tightest])
+            words = self._buckets.words
+            debts_ns = [_find_debt(window, words, slot, now_ns) for window in windows]
+        lines.append(self._line(*_find_tightest(windows, debts_ns)))
 
-    def _put(self, headers: Headers, window: Window, debt_ns: int) -> None:
-        _, limit, _, interval_ns, burst_ns = window
+    def _line(self, window: Window, debt_ns: int) -> bytes:
+        left = (window.burst_ns - debt_ns) // window.interval_ns
         full_s = math.ceil(self._wall_s() + debt_ns / SECOND_NS)
-        headers.append(limit)
-        headers.append((b"x-ratelimit-remaining", b"%d" % ((burst_ns - debt_ns) // interval_ns)))
-        headers.append((b"x-ratelimit-reset", b"%d" % full_s))
+        return _LINES % (window.limit, left, full_s)
 
     def _of(self, rates: PlanRates) -> tuple[Window, ...]:
         """The windows that count for a plan with these rates."""
@@ -131,53 +140,24 @@ def make_windows(rates: PlanRates, defaults: tuple[int, int, int]) -> tuple[Wind
         if limit:
             length_ns = LENGTHS_S[at] * SECOND_NS
             interval_ns = length_ns // limit
-            header = (b"x-ratelimit-limit", b"%d" % limit)
-            windows.append(Window(at + 1, header, length_ns, interval_ns, limit * interval_ns))
+            windows.append(Window(at + 1, limit, length_ns, interval_ns, limit * interval_ns))
     return tuple(windows)
 
 
-def _find_debts(
-    windows: tuple[Window, ...], words: memoryview, slot: int, now_ns: int
-) -> list[int]:
-    """Each bucket's debt. A moment further off than the window is of another clock: none."""
-    debts_ns = []
-    for word, _, length_ns, _, _ in windows:
-        debt_ns = words[slot + word] - now_ns
-        debts_ns.append(debt_ns if 0 < debt_ns <= length_ns else 0)
-    return debts_ns
+def _find_debt(window: Window, words: memoryview, slot: int, now_ns: int) -> int:
+    """A bucket's debt. A moment further off than the window is of another clock: none."""
+    debt_ns: int = words[slot + window.word] - now_ns
+    return debt_ns if 0 < debt_ns <= window.length_ns else 0
 
 
-def _find_longest_wait(windows: tuple[Window, ...], debts_ns: list[int]) -> tuple[int, int]:
-    """How long until every bucket has a token, 0 if all have, and for which that is."""
-    longest_ns, longest = 0, 0
-    for at, (_, _, _, interval_ns, burst_ns) in enumerate(windows):
-        wait_ns = debts_ns[at] + interval_ns - burst_ns
-        if wait_ns > longest_ns:
-            longest_ns, longest = wait_ns, at
-    return longest_ns, longest
-
-
-def _add_one(
-    windows: tuple[Window, ...],
-    debts_ns: list[int],
-    words: memoryview,
-    slot: int,
-    now_ns: int,
-) -> None:
-    """One token is taken from each bucket, in `debts_ns` and in the slot."""
-    for at, (word, _, _, interval_ns, _) in enumerate(windows):
-        debts_ns[at] += interval_ns
-        words[slot + word] = now_ns + debts_ns[at]
-
-
-def _find_tightest(windows: tuple[Window, ...], debts_ns: list[int]) -> int:
-    """Of whose bucket the smallest part is left; the shorter window of two alike."""
-    tightest, most = 0, -1.0
-    for at, window in enumerate(windows):
-        used = debts_ns[at] / window[4]
+def _find_tightest(windows: tuple[Window, ...], debts_ns: list[int]) -> tuple[Window, int]:
+    """The window of whose bucket the smallest part is left, and its debt; the shorter of two alike."""
+    tightest, its_debt_ns, most = windows[0], 0, -1.0
+    for window, debt_ns in zip(windows, debts_ns, strict=True):
+        used = debt_ns / window.burst_ns
         if used > most:
-            tightest, most = at, used
-    return tightest
+            tightest, its_debt_ns, most = window, debt_ns, used
+    return tightest, its_debt_ns
 
 
 def refuse_too_many(request: Request, wait_s: int) -> None:

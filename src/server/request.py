@@ -53,6 +53,9 @@ STATUSES: Final[dict[ErrorCode, int]] = {
 
 UNAVAILABLE: Final = "Service unavailable; nothing was done, try again later"
 RETRY_AFTER: Final = (b"retry-after", b"1")
+LINE: Final = b"%b: %b\r\n"
+"""A header."""
+
 CONTINUE: Final = b"HTTP/1.1 100 Continue\r\n\r\n"
 CLOSE: Final = b"connection: close\r\n"
 STATUS_LINES: Final = {
@@ -125,7 +128,6 @@ class Request:
         "began_s",
         "body_bytes",
         "expects_continue",
-        "extra",
         "headers",
         "holder",
         "id",
@@ -133,6 +135,7 @@ class Request:
         "is_gone",
         "is_whole",
         "keep_alive",
+        "lines",
         "method",
         "operation",
         "path",
@@ -162,8 +165,8 @@ class Request:
         """Whether the client asks before it sends the body, and has not been told to."""
         self.began_s = time.perf_counter()
         self.id = find_request_id(headers)
-        self.extra: Headers = []
-        """What its answer bears beside the headers of its own, whatever it is."""
+        self.lines: list[bytes] = []
+        """Lines of headers that its answer bears, whatever it is."""
         self.operation = ""
         """What was asked for, by the name that logs and metrics know; empty for what is nothing."""
         self.holder: KeyHolder | None = None
@@ -235,9 +238,9 @@ class Request:
 
     def respond(self, status: int, body: bytes, extra: Sequence[tuple[bytes, bytes]] = ()) -> None:
         """Answer in JSON."""
-        head = [_JSON % (len(body), self.id.encode())]
-        if self.extra or extra:
-            head += [b"%b: %b\r\n" % line for line in (*self.extra, *extra)]
+        head = [_JSON % (len(body), self.id.encode()), *self.lines]
+        if extra:
+            head += [LINE % header for header in extra]
         self._begin(status, head, body)
         self._finish()
 
@@ -262,7 +265,7 @@ class Request:
 
     async def respond_file(self, body: bytes, headers: Headers) -> None:
         """Answer with bytes that stay the same, as fast as the client takes them."""
-        lines = [b"%b: %b\r\n" % line for line in (*headers, *self.extra)]
+        lines = [*(LINE % header for header in headers), *self.lines]
         lines += [b"content-length: %d\r\n" % len(body), b"x-request-id: %b\r\n" % self.id.encode()]
         self._begin(200, lines, body[:SLICE_BYTES])
         for start in range(SLICE_BYTES, len(body), SLICE_BYTES):
@@ -315,7 +318,7 @@ def error_body(
 def refusal(status: int, message: str, request_id: str, *extra: tuple[bytes, bytes]) -> bytes:
     """The head, behind the common headers, and the body of an answer that ends its connection."""
     body = error_body(status, message, request_id=request_id)
-    lines = [b"%b: %b\r\n" % line for line in extra]
+    lines = [LINE % header for header in extra]
     head = _JSON % (len(body), request_id.encode())
     return b"".join((head, *lines, CLOSE, b"\r\n", body))
 

@@ -21,7 +21,6 @@ from resumes.store.keys import KeyHolder
 from resumes.store.plans import PlanChange, Requests
 from server import service
 from server.rate_limits import RateLimits
-from server.request import Headers
 from tests.support.api.builders import RESUMES, Client, a_resume, error_of
 from tests.support.api.serving import Place
 
@@ -53,21 +52,23 @@ class Asking:
 
     def admit(self) -> int:
         """The seconds to wait, 0 when admitted."""
-        headers: Headers = []
-        wait_s = self._limits.admit(self._holder, headers)
-        self._keep(headers)
+        lines: list[bytes] = []
+        wait_s = self._limits.admit(self._holder, lines)
+        self._keep(lines)
         return wait_s
 
     def tell(self) -> dict[str, int]:
         """What the headers of an answer say that counts nothing."""
-        headers: Headers = []
-        self._limits.tell(self._holder, headers)
-        self._keep(headers)
+        lines: list[bytes] = []
+        self._limits.tell(self._holder, lines)
+        self._keep(lines)
         return self.headers
 
-    def _keep(self, headers: Headers) -> None:
+    def _keep(self, lines: list[bytes]) -> None:
+        told = b"".join(lines).decode().splitlines()
         self.headers = {
-            name.decode().removeprefix("x-ratelimit-"): int(value) for name, value in headers
+            name.removeprefix("x-ratelimit-"): int(value)
+            for name, value in (line.split(": ") for line in told)
         }
 
     def admitted(self, times: int) -> int:
