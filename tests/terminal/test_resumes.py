@@ -1,9 +1,12 @@
 """The resumes of an account: listed, looked for, copied, exported, deleted and taken back."""
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from sqlalchemy import Connection
 
 from resumes.store import accounts, listing
 from resumes.store.engine import Store
@@ -42,6 +45,18 @@ def titles(store: Store) -> list[str]:
     """What the API lists of ana."""
     account = accounts.get_account(store, "ana")
     return [entry.shown_title for entry in listing.list_page(store, account.id).entries]
+
+
+class CountingStore(UnsteadyStore):
+    """A store that knows how often it was read."""
+
+    reads = 0
+
+    @contextmanager
+    def read(self) -> Iterator[Connection]:
+        self.reads += 1
+        with super().read() as connection:
+            yield connection
 
 
 # Whose resumes.
@@ -91,14 +106,21 @@ async def test_without_accounts_it_says_how_to_make_one(empty_store: Store) -> N
         await shows(pilot.app, "`resumes accounts create NAME` makes one.")
 
 
-async def test_a_deleted_account_says_so(store: Store) -> None:
-    async with running(store) as pilot:
-        await shows(pilot.app, "ana · no resumes")
-        accounts.delete_account(store, "ana")
+async def test_a_deleted_account_says_so_and_is_not_asked_for_again(store: Store) -> None:
+    stored(store, a_document(title="Mine"))
+    counting = CountingStore(store)
+    async with running(counting, refresh_s=NEVER_S) as pilot:
+        await shows(pilot.app, "ana · 1 of 1", "Mine")
+        accounts.delete_account(store, "ana", with_resumes=True)
+        before = counting.reads
 
         await presses(pilot, "r")
 
         await shows(pilot.app, 'Account not found: "ana"')
+        await shows_no(pilot.app, "Mine")
+        await at_rest(pilot)
+        await pilot.pause()
+        assert counting.reads == before + 1
 
 
 # The list.

@@ -170,7 +170,5 @@ class ListScreen(Screen[None], Generic[T]):
     def _fail(self, failure: Failure) -> None:
         self._cannot_read = True
         self.query_one(ErrorLine).show(failure)
-        if failure.is_gone:
-            self.list.restart()
+        self.list.fail(is_gone=failure.is_gone)
         self.list.is_stale = failure.is_passing
-        self.list.fail()

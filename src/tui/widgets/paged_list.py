@@ -112,8 +112,13 @@ class PagedList(ScrollView, Generic[T], can_focus=True):
             self.cursor = max(0, min(self.cursor, self.pages.count - 1))
         self._grow()
 
-    def fail(self) -> None:
-        """The page that was asked for cannot be had; nothing is asked until `refresh_rows`."""
+    def fail(self, *, is_gone: bool = False) -> None:
+        """The page that was asked for cannot be had; nothing is asked until `refresh_rows`.
+
+        `is_gone`: whatever the rows belonged to is not there any more, and so neither are they.
+        """
+        if is_gone:
+            self._begin(Pages(self._key))
         self._asked = None
         self._has_failed = True
         self._grow()
