@@ -6,6 +6,7 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Final
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -32,10 +33,12 @@ from tests.support.terminal.hostility import (
 from tests.support.terminal.outages import UnsteadyStore
 from tests.support.terminal.wire import looked_at, taken_apart
 from tui.app import ResumesApp
-from tui.modes import MODES
+from tui.modes import MODES, Mode
 from tui.screens.list_screen import ListScreen
 
 pytestmark = pytest.mark.anyio
+
+EACH_SIZE: Final = (SMALL, pytest.param(LARGE, marks=pytest.mark.slow))
 
 
 async def click_on(pilot: Pilot[int], text: str, *, most: int = 4) -> int:
@@ -47,15 +50,17 @@ async def click_on(pilot: Pilot[int], text: str, *, most: int = 4) -> int:
 
 
 @pytest.mark.parametrize(
-    ("size", "most"), [(SMALL, 1), pytest.param(LARGE, 4, marks=pytest.mark.slow)], ids=str
+    ("size", "most", "modes"),
+    [(SMALL, 1, MODES[:2]), pytest.param(LARGE, 4, MODES, marks=pytest.mark.slow)],
+    ids=["first", "all"],
 )
 async def test_nothing_that_was_written_does_anything_when_it_is_clicked(
-    empty_store: Store, size: tuple[int, int], most: int
+    empty_store: Store, size: tuple[int, int], most: int, modes: Sequence[Mode]
 ) -> None:
     fill(empty_store, [f"{CLICK} {HOSTILE}", f"{CLICK} second"])
     clicks = 0
     async with running(empty_store, size=size) as pilot:
-        for mode in MODES:
+        for mode in modes:
             await presses(pilot, mode.key)
             await at_rest(pilot)
             clicks += await click_on(pilot, CLICK, most=most)
@@ -64,10 +69,10 @@ async def test_nothing_that_was_written_does_anything_when_it_is_clicked(
             while not isinstance(pilot.app.screen, ListScreen):
                 await presses(pilot, "escape")
         assert pilot.app.is_running
-    assert clicks > len(MODES)
+    assert clicks > len(modes)
 
 
-@pytest.mark.parametrize("size", [SMALL, LARGE], ids=str)
+@pytest.mark.parametrize("size", EACH_SIZE, ids=str)
 async def test_a_hostile_resume_draws_nothing_but_text(store: Store, size: tuple[int, int]) -> None:
     stored(store, a_hostile_document())
     async with running(store, size=size) as pilot:
@@ -80,7 +85,7 @@ async def test_a_hostile_resume_draws_nothing_but_text(store: Store, size: tuple
             assert_harmless(pilot)
 
 
-@pytest.mark.parametrize("size", [SMALL, LARGE], ids=str)
+@pytest.mark.parametrize("size", EACH_SIZE, ids=str)
 @pytest.mark.parametrize("screen", [mode.name for mode in MODES])
 async def test_a_hostile_error_does_neither(
     store: Store, screen: str, size: tuple[int, int]
@@ -122,6 +127,7 @@ def test_over_the_wire_goes_no_sequence_that_an_honest_store_does_not_cause(
     assert not [char for char in text if not is_harmless(char)]
 
 
+@pytest.mark.slow
 async def test_a_hostile_crash_too_is_harmless(store: Store) -> None:
     stored(store, a_hostile_document())
     program = PROGRAM.replace("\\x1b]52;c;AAAA\\x07", HOSTILE.encode("unicode_escape").decode())
@@ -164,15 +170,23 @@ async def look_through(store: Store, size: tuple[int, int], parts: Sequence[Stop
         assert pilot.app.return_code is None
 
 
-@pytest.mark.parametrize("size", [SMALL, pytest.param(LARGE, marks=pytest.mark.slow)], ids=str)
-@pytest.mark.parametrize("part", WALK, ids=" ".join)
+@pytest.mark.parametrize("size", EACH_SIZE, ids=str)
+@pytest.mark.parametrize(
+    "part",
+    [
+        pytest.param(part, marks=() if part in (WALK[0], WALK[-2]) else pytest.mark.slow)
+        for part in WALK
+    ],
+    ids=" ".join,
+)
 def test_the_worst_of_all_draws_nothing_but_text(part: Stops, size: tuple[int, int]) -> None:
     with a_store_with(WORST) as store:
         asyncio.run(look_through(store, size, [part]))
 
 
+@pytest.mark.slow
 @given(st.lists(TEXTS, min_size=1, max_size=3), SIZES, st.sampled_from(WALK))
-@settings(max_examples=2, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=5, deadline=None, suppress_health_check=list(HealthCheck))
 def test_whatever_is_written_draws_nothing_but_text(
     texts: list[str], size: tuple[int, int], part: Stops
 ) -> None:

@@ -12,13 +12,28 @@ from tests.support.terminal import scenes
 from tests.support.terminal.driving import presses, until
 from tests.support.terminal.outages import UnsteadyStore
 from tests.support.terminal.scenes import StandingClock, an_app, standing_still
-from tests.support.terminal.snapshot import FOLDER, IS_WRITTEN_ANEW, a_snapshot, seen, still
+from tests.support.terminal.snapshot import (
+    FOLDER,
+    IS_WRITTEN_ANEW,
+    a_snapshot,
+    is_busy,
+    seen,
+    still,
+)
 from tui.modes import MODES
 from tui.screens.list_screen import ListScreen
+from tui.widgets.paged_list import PagedList
 
 pytestmark = pytest.mark.anyio
 
 SCREENS: Final = tuple(mode.name for mode in MODES)
+
+
+FEW: Final = [
+    pytest.param(screen, marks=() if screen == SCREENS[0] else pytest.mark.slow)
+    for screen in SCREENS
+]
+"""For most runs the first screen: what the others show then is in the tests of each."""
 
 
 SIZES: Final = ((200, 50), (120, 40), (80, 24))
@@ -57,6 +72,11 @@ async def showing(store: Store, screen: str) -> AsyncIterator[Pilot[int]]:
         yield pilot
 
 
+def is_read(pilot: Pilot[int]) -> bool:
+    """Whether the list is there, and nothing more is read for the screen."""
+    return pilot.app.screen.query_one(PagedList).pages.is_complete and not is_busy(pilot.app)
+
+
 async def look_in(sizes: Sizes, pilot: Pilot[int], name: str, *, is_waiting: bool = False) -> None:
     """What is shown is what the snapshot of this name has, in these sizes."""
     with a_snapshot(name, is_whole=sizes == SIZES) as snapshot:
@@ -65,14 +85,14 @@ async def look_in(sizes: Sizes, pilot: Pilot[int], name: str, *, is_waiting: boo
             await snapshot.holds(f"{width}x{height}", pilot.app, is_waiting=is_waiting)
 
 
-@pytest.mark.parametrize("screen", SCREENS)
+@pytest.mark.parametrize("screen", FEW)
 async def test_empty(world: World, sizes: Sizes, screen: str) -> None:
     unsteady, _ = world
     async with showing(unsteady, screen) as pilot:
         await look_in(sizes, pilot, f"{screen}-empty")
 
 
-@pytest.mark.parametrize("screen", SCREENS)
+@pytest.mark.parametrize("screen", FEW)
 async def test_loading(world: World, sizes: Sizes, screen: str) -> None:
     store, clock = world
     unsteady = UnsteadyStore(store)
@@ -91,7 +111,7 @@ async def test_data(world: World, sizes: Sizes, screen: str) -> None:
         await look_in(sizes, pilot, f"{screen}-data")
 
 
-@pytest.mark.parametrize("screen", SCREENS)
+@pytest.mark.parametrize("screen", FEW)
 async def test_hostile(world: World, sizes: Sizes, screen: str) -> None:
     store, clock = world
     unsteady = UnsteadyStore(store)
@@ -100,7 +120,7 @@ async def test_hostile(world: World, sizes: Sizes, screen: str) -> None:
         await look_in(sizes, pilot, f"{screen}-hostile")
 
 
-@pytest.mark.parametrize("screen", SCREENS)
+@pytest.mark.parametrize("screen", FEW)
 async def test_store_gone(world: World, sizes: Sizes, screen: str) -> None:
     store, clock = world
     unsteady = UnsteadyStore(store)
@@ -136,15 +156,21 @@ PATHS: Final = {
     "palette": Path("resumes", ("colon",), "Show Imports"),
 }
 
+USUAL: Final = ("resume", "imported-file", "plan", "help")
+"""One of each kind: a page, a page beside its source, a form, and what lies over a screen."""
 
-@pytest.mark.parametrize("name", PATHS)
+
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=() if name in USUAL else pytest.mark.slow) for name in PATHS],
+)
 async def test_what_keys_lead_to(world: World, sizes: Sizes, name: str) -> None:
     store, clock = world
     unsteady = UnsteadyStore(store)
     path = PATHS[name]
     path.fill(store, clock)
     async with showing(unsteady, path.screen) as pilot:
-        await still(pilot.app)
+        await until(lambda: is_read(pilot))
         for key in path.keys:
             await presses(pilot, key)
         await until(lambda: path.text in "".join(seen(pilot.app)))
@@ -156,7 +182,7 @@ async def test_a_resume_that_loads(world: World, sizes: Sizes) -> None:
     unsteady = UnsteadyStore(store)
     scenes.fill_data(store, clock)
     async with showing(unsteady, "resumes") as pilot:
-        await still(pilot.app)
+        await until(lambda: is_read(pilot))
         with unsteady.held_reads():
             await presses(pilot, "enter")
             await until(lambda: "esc Back" in "".join(seen(pilot.app)))

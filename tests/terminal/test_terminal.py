@@ -31,6 +31,7 @@ def hostile_store(store: Store) -> Store:
     return store
 
 
+@pytest.mark.slow
 def test_a_hostile_resume_puts_no_escape_sequence_of_its_own_on_the_wire(
     hostile_store: Store,
 ) -> None:
@@ -50,6 +51,7 @@ def test_a_hostile_resume_puts_no_escape_sequence_of_its_own_on_the_wire(
         assert "\u202e".encode() not in screen.wire
 
 
+@pytest.mark.slow
 def test_a_crash_ends_with_a_code_and_gives_the_terminal_back(hostile_store: Store) -> None:
     with terminal(hostile_store, "crash") as screen:
         assert screen.ends() == 1
@@ -74,14 +76,17 @@ def test_while_it_is_stopped_others_write(hostile_store: Store) -> None:
         assert screen.ends() == 0
 
 
-@pytest.mark.parametrize("ending", [b"\x03", b"q"])
-def test_keys_that_end_it_give_the_terminal_back(store: Store, ending: bytes) -> None:
-    with terminal(store) as screen:
-        screen.reads_until(b"holds no resumes yet")
+@pytest.mark.parametrize("ending", [b"q", pytest.param(b"\x03", marks=pytest.mark.slow)])
+def test_keys_that_end_it_give_the_terminal_back(hostile_store: Store, ending: bytes) -> None:
+    with terminal(hostile_store) as screen:
+        screen.reads_until(b"a[/b]c")
+        before_end = len(screen.wire)
         screen.types(ending)
 
         assert screen.ends() == 0
-        assert LEAVES_SCREEN in screen.wire
+        assert LEAVES_SCREEN in screen.wire[before_end:]
+        assert LEAVES_SCREEN not in screen.wire[:before_end]
+        assert CLIPBOARD not in screen.wire
 
 
 @pytest.mark.slow
@@ -93,6 +98,7 @@ def test_ctrl_c_ends_it_before_the_store_is_open_too(store: Store) -> None:
         assert screen.ends() == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_ends_it_and_gives_the_terminal_back(store: Store, number: signal.Signals) -> None:
     with terminal(store) as screen:
@@ -138,6 +144,7 @@ def test_a_deletion_that_is_cut_short_by_the_end_is_told(store: Store) -> None:
 # What a terminal may send besides keys.
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "noise", [b"\xff", b"caf\xe9 menu", b"\x1b[99999999999999999999A", b"\x1b[200~\xe9\x1b[201~"]
 )
@@ -215,8 +222,9 @@ def test_handlers_are_as_before_even_after_a_crash() -> None:
 @pytest.mark.anyio
 @pytest.mark.parametrize("ends_first", [False, True])
 async def test_a_write_that_takes_long_is_not_stopped_in_the_middle(
-    store: Store, ends_first: bool
+    store: Store, ends_first: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr("tui.suspending.WAIT_S", 0.1)
     begun, go = threading.Event(), threading.Event()
 
     def slow(_: Connection, requests: Sequence[None]) -> Sequence[None]:

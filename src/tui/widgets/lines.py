@@ -10,6 +10,9 @@ from tui.modes import MODES
 from tui.notices import Failure
 from tui.text import joined, safe
 
+TICK_S = 1.0
+"""How long a second of the countdown is."""
+
 MOST_WAIT_S: Final = 30
 """How long it is waited at most for a store that is away, before it is asked again."""
 
@@ -65,7 +68,7 @@ class ErrorLine(Static):
         self._left_s = 0
 
     def on_mount(self) -> None:
-        self.set_interval(1.0, self._tick)
+        self.set_interval(TICK_S, self._tick)
 
     @property
     def has_failure(self) -> bool:

@@ -29,7 +29,7 @@ FOLDER: Final = Path(__file__).parents[2] / "terminal" / "snapshots"
 IS_WRITTEN_ANEW: Final = bool(os.environ.get("UPDATE_SNAPSHOTS"))
 
 
-STILL_S: Final = 0.3
+STILL_S: Final = 0.15
 """A screen that has not changed for so long, and for which nothing is read, is complete."""
 
 

@@ -75,7 +75,14 @@ def process_of(page: socket.socket) -> int:
     return int(wire.partition(b"pid ")[2].split()[0])
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize(
+    "number",
+    [
+        signal.SIGTERM,
+        pytest.param(signal.SIGINT, marks=pytest.mark.slow),
+        pytest.param(signal.SIGHUP, marks=pytest.mark.slow),
+    ],
+)
 def test_a_signal_ends_it_and_its_processes(number: signal.Signals) -> None:
     with program() as (server, address), open_page(address) as page:
         pid = process_of(page)
@@ -87,6 +94,7 @@ def test_a_signal_ends_it_and_its_processes(number: signal.Signals) -> None:
         assert not is_running(pid)
 
 
+@pytest.mark.slow
 def test_killed_it_leaves_no_process_behind() -> None:
     with program() as (server, address), open_page(address) as page:
         pid = process_of(page)

@@ -34,6 +34,9 @@ from tui.widgets.filter_line import FilterLine
 from tui.widgets.paged_list import PagedList
 
 PAGE_SIZE = 100
+TICK_S = 1.0
+"""How often the time is drawn anew that is left to take a deletion back."""
+
 RESUME = "resume"
 """The group of the calls that read the resume beside the list."""
 
@@ -129,7 +132,7 @@ class ResumesScreen(SplitScreen[Entry]):
         yield from super().body()
 
     def on_mount(self) -> None:
-        self.set_interval(1.0, self._count_down)
+        self.set_interval(TICK_S, self._count_down)
 
     def _count_down(self) -> None:
         if self.session.deletions:
