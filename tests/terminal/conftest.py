@@ -8,7 +8,8 @@ import pytest
 from textual.css import stylesheet
 from textual.css.model import RuleSet
 from textual.css.parse import parse
-from textual.css.tokenize import Token, tokenize_values
+from textual.css.tokenize import tokenize_values
+from textual.css.tokenizer import Token
 from textual.css.types import CSSLocation
 
 from resumes.store.engine import Store
