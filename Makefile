@@ -45,6 +45,10 @@ campaign: .venv/dev  ## the slow, those on each engine, the long forms, and alon
 	$(IN_MEMORY) $(BIN)/pytest $(SIDE_BY_SIDE) --durations=20 -m "(slow or campaign) and not timing and not chaos" $(ARGS)
 	$(IN_MEMORY) $(BIN)/pytest --durations=20 -m "timing and not chaos" $(ARGS)
 
+# Hundreds of processes of this tree are started by tests: where no bytecode may be written, each of
+# them compiles it anew.
+unexport PYTHONDONTWRITEBYTECODE
+
 # As many at once as there are processors. Tests of a module share what its fixtures make.
 SIDE_BY_SIDE := -n auto --dist loadfile
 
