@@ -139,7 +139,7 @@ def test_r2_a_killed_worker_leaves_no_lock(
 
 def test_a_stopped_worker_is_waited_for_once(path: Path, a_holder: "subprocess.Popen[str]") -> None:
     a_holder.send_signal(signal.SIGSTOP)
-    patience_s = 2.0  # long enough for a machine that stands still for a moment
+    patience_s = 1.0  # long enough for a machine that stands still for a moment
     table = Buckets(path, slots=16, boot=7, timeout_s=patience_s)  # which waits for the first time
 
     for _ in range(100):  # far longer than a test may take, if each of them waited

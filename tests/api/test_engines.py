@@ -80,8 +80,9 @@ def test_the_key_is_asked_first_and_its_use_is_noted(client: Client, place: Plac
 
 
 def test_a_store_that_works_is_ready_and_one_that_cannot_be_read_is_not(
-    client: Client, place: Place
+    client: Client, place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr("server.health.KEEP_S", 0.05)
     well = {"read": "ok", "write": "ok", "disk": "ok"}
     assert client.request("GET", "/readyz").json() == {"status": "ready", "checks": well}
     assert 'resumes_requests_total{operation="ready",status="200"} 1.0' in (
@@ -89,7 +90,7 @@ def test_a_store_that_works_is_ready_and_one_that_cannot_be_read_is_not(
     )
     lose_table(place.store, "plans")
 
-    def is_ready() -> bool:  # an answer is given again for a second
+    def is_ready() -> bool:  # an answer is given again for a while
         return client.request("GET", "/readyz").is_success
 
     wait_until(lambda: not is_ready())

@@ -169,7 +169,11 @@ def test_a_stop_lets_an_accepted_request_finish(tmp_path: Path, stop: signal.Sig
         assert listing.get_resume(store, account_id, resume_id).entry.id == resume_id
 
 
-def test_half_a_request_and_an_idle_connection_do_not_keep_it_from_stopping(tmp_path: Path) -> None:
+def test_half_a_request_and_an_idle_connection_do_not_keep_it_from_stopping(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module in ("patience", "protocol"):
+        monkeypatch.setattr(f"server.{module}.STOP_S", 0.3)
     with serve_here(tmp_path) as place:
         idle, half = (a_connection(place.url) for _ in range(2))
         with idle as one, half as other:
@@ -285,8 +289,9 @@ def test_two_workers_serve_one_store_and_stop_together(tmp_path: Path) -> None:
         assert is_refused(served.url)
 
 
+@pytest.mark.slow
 @pytest.mark.engines
-@pytest.mark.parametrize("workers", [1, pytest.param(2, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("workers", [1, 2])
 def test_what_is_created_is_soon_in_the_search_index(
     tmp_path: Path, url: str, workers: int
 ) -> None:
@@ -305,6 +310,7 @@ def test_what_is_created_is_soon_in_the_search_index(
     assert said == ""
 
 
+@pytest.mark.slow
 def test_workers_end_with_a_supervisor_that_is_killed(tmp_path: Path) -> None:
     with serve(tmp_path, workers=2) as served:
         served.process.kill()
@@ -385,6 +391,7 @@ def test_workers_that_start_slowly_are_waited_for(
     assert said == ""
 
 
+@pytest.mark.slow
 def test_workers_that_never_start_are_one_line_and_the_end(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
