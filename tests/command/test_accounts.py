@@ -167,7 +167,7 @@ def test_create_prints_the_key_alone(acme: CommandLine) -> None:
     assert holder.key_id == key["id"]
 
 
-@pytest.mark.parametrize("target", ["pipe", "/dev/full"])
+@pytest.mark.parametrize("target", ["pipe", pytest.param("/dev/full", marks=pytest.mark.slow)])
 def test_a_key_that_cannot_be_shown_is_revoked(
     acme: CommandLine, closed_pipe: int, target: str
 ) -> None:
@@ -258,6 +258,7 @@ def test_a_deletion_that_was_cut_off_is_told_and_finished(acme: CommandLine) -> 
     assert "being deleted" not in acme("accounts", "list").stderr
 
 
+@pytest.mark.slow
 def test_a_key_is_marked_as_shown_only_after_it_was_written(acme: CommandLine) -> None:
     reading, writing = os.pipe()
     os.set_blocking(writing, False)

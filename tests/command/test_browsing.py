@@ -30,6 +30,7 @@ def test_without_a_terminal_it_says_so(acme: CommandLine) -> None:
     assert "needs a terminal. Elsewhere use `resumes list`" in acme.fails(2, "tui")
 
 
+@pytest.mark.slow
 def test_what_a_terminal_ui_cannot_open_is_one_line(acme: CommandLine, tmp_path: Path) -> None:
     missing = tmp_path / "none.db"
     for words, code, line in (
@@ -62,6 +63,7 @@ def test_what_no_page_could_show_is_refused_before_any(
     acme.fails(code, "tui", "--web", "0", *words)
 
 
+@pytest.mark.slow
 def test_a_page_is_the_terminal_ui_with_the_same_options(acme: CommandLine) -> None:
     [resume] = store_resumes(acme.home, a_resume())
     url = f"sqlite:///{acme.home / 'resumes.db'}"
@@ -191,6 +193,7 @@ def test_silent_connections_are_let_go_and_neither_new_nor_open_pages_suffer(
         asyncio.run(watch_a_page(address))
 
 
+@pytest.mark.slow
 def test_connections_beyond_the_limit_are_refused_in_one_line(acme: CommandLine) -> None:
     with (
         serving(acme.home, max_connections=2, client_timeout_s=3_600) as (_, address),
@@ -217,6 +220,7 @@ def test_who_is_refused_holds_no_connection(acme: CommandLine) -> None:
         assert read_all(stranger).count(b"403 Forbidden") == 1
 
 
+@pytest.mark.slow
 def test_what_is_not_http_leaves_nothing_on_standard_error(acme: CommandLine) -> None:
     with serving(acme.home) as (_, address):
         for sent in (b"GET / HTTP/1.1\r\nno header\r\n\r\n", b"\x16\x03\x01\x00", b"GET http://[ "):
@@ -239,6 +243,7 @@ def test_without_files_left_connections_wait_and_that_is_said_once(acme: Command
             assert read_all(visitor)[9:12] == b"403"
 
 
+@pytest.mark.slow
 @needs_prlimit
 def test_a_page_for_which_no_process_can_be_started_is_one_line(acme: CommandLine) -> None:
     async def open_twice(program: "subprocess.Popen[str]", address: str) -> None:

@@ -303,6 +303,7 @@ def test_of_a_file_that_two_accounts_have_it_is_said_whose_is_meant(filled: Comm
     assert "not found" in filled.fails(1, "imports", "retry", "f" * 24, "--account", "acme")
 
 
+@pytest.mark.slow
 def test_what_becomes_of_the_files_is_waited_for(acme: CommandLine) -> None:
     row = import_one(acme, b"{")
     words = ("--home", str(acme.home), "imports", "retry", row.claim_id, "--wait", "60")

@@ -79,6 +79,7 @@ def ask(url: str, secret: str) -> tuple[int, Any]:
     return answer.status, body
 
 
+@pytest.mark.slow
 def test_the_first_start_makes_all_and_a_dropped_file_is_listed(run: CommandLine) -> None:
     process, running = started(run)
 
@@ -288,6 +289,7 @@ def test_samples_that_were_deleted_do_not_come_back(done: CommandLine) -> None:
     assert done.answers("list", "--json")["resumes"] == []
 
 
+@pytest.mark.slow
 def test_it_serves_until_ctrl_c_and_shows_how_to_ask(run: CommandLine) -> None:
     good, _ = find_samples()
     process = start("--home", str(run.home), "demo", "--port", "0")
