@@ -263,7 +263,7 @@ DOCUMENTS = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=80, derandomize=True, deadline=None)
+@settings(max_examples=40, derandomize=True, deadline=None)
 @given(document=DOCUMENTS)
 def test_every_valid_resume_makes_a_valid_json_resume_that_is_imported_without_loss(
     document: Any,

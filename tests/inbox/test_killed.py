@@ -41,8 +41,8 @@ def test_left_alone_every_file_comes_to_its_end(drain: Drain, fresh: Fresh) -> N
 @pytest.mark.parametrize(
     ("kills", "stride"),
     [
-        (1, 8),
-        (2, 27),
+        (1, 20),
+        (2, 60),
         pytest.param(1, 2, marks=pytest.mark.slow),
         pytest.param(2, 9, marks=pytest.mark.slow),
     ],

@@ -494,6 +494,7 @@ def can_mount() -> bool:
     return shutil.which("unshare") is not None and subprocess.run(command).returncode == 0
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not can_mount(), reason="nothing can be mounted here")
 def test_i9_of_a_mount_nothing_is_taken_while_it_is_one_and_the_others_go_on(
     tmp_path: Path,
@@ -747,7 +748,7 @@ def test_i15_a_backlog_has_a_worker_and_every_file_is_imported_once(
     store: Store, root: Path, told: Told, ana: AccountInfo
 ) -> None:
     set_limit(store, "business", None)
-    for number in range(1_000):
+    for number in range(300):
         drop(root, f"ana/{number}.json", a_document(str(number)))
     remarks = Remarks(told.notices.append)
     options = Options(workers=1, tuning=Tuning(workers_from=100))
@@ -759,9 +760,9 @@ def test_i15_a_backlog_has_a_worker_and_every_file_is_imported_once(
     finally:
         importer.close()
     assert len(pids) == 1
-    assert len(told.files) == len({file.name for file in told.files}) == 1_000
+    assert len(told.files) == len({file.name for file in told.files}) == 300
     assert {file.outcome for file in told.files} == {"done"}
-    assert accounts.get_account(store, "ana").resume_count == 1_000
+    assert accounts.get_account(store, "ana").resume_count == 300
     assert counters.list_wrong(store) == []
     # A worker that takes long to end is killed, and what it had is the next importer's.
     following = Importer(
@@ -769,7 +770,7 @@ def test_i15_a_backlog_has_a_worker_and_every_file_is_imported_once(
     )
     following.round()
     following.close()
-    assert len(told.files) == 1_000
+    assert len(told.files) == 300
     assert is_tidy(root)
 
 

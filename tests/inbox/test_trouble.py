@@ -106,7 +106,7 @@ def test_a_store_out_of_reach_is_told_once_and_again_when_it_is_over(
     beats: list[int] = []
     busy.acquire()  # before the first turn, which would import the file
     with run(an_importer(write_timeout_s=0.5), told, lambda: beats.append(len(told.notices))):
-        wait_until(lambda: beats.count(1) > 3)
+        wait_until(lambda: beats.count(1) > 1)
         busy.release()
         wait_until(lambda: len(told.notices) == 2)
     assert told.notices == [
@@ -269,7 +269,7 @@ def test_a_drain_gives_up_on_what_cannot_be_filed(
 ) -> None:
     (root / "_done").touch()
     drop(root, "ana/1.json")
-    summary = drain()
+    summary = drain(first_back_off_s=0.05)
     assert (summary.waiting, summary.stuck) == (1, 1)
 
 

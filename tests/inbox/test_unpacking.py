@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from hypothesis import example, given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from importer.reading import digest
@@ -72,6 +72,7 @@ DOCUMENTS = st.lists(
 
 
 @pytest.mark.parametrize("kind", PACKERS)
+@settings(max_examples=30)
 @given(documents=DOCUMENTS)
 def test_what_was_packed_comes_back_byte_for_byte(kind: str, documents: list[bytes]) -> None:
     name, pack = PACKERS[kind]
@@ -100,6 +101,7 @@ def values_of(name: str, body: bytes) -> list[Any]:
 
 
 @pytest.mark.parametrize("kind", PACKERS)
+@settings(max_examples=30)
 @given(documents=DOCUMENTS, data=st.data())
 def test_a_file_that_is_cut_short_gives_nothing_else(
     kind: str, documents: list[bytes], data: st.DataObject
