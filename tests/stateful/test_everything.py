@@ -58,7 +58,7 @@ def making(
 @pytest.mark.parametrize(
     "examples",
     [
-        4,
+        1,
         pytest.param(machine.FEW, marks=pytest.mark.slow),
         pytest.param(2_000, marks=pytest.mark.campaign),
     ],
@@ -114,14 +114,17 @@ def test_whoever_goes_on_with_a_key_and_a_last_id_may_do_so_where_all_came_back(
     assert (stored.count(first), stored.count(second), stored.count(third)) == (1, 0, 1)
 
 
+@pytest.mark.parametrize(
+    "at",
+    [pytest.param(at, marks=() if at % 3 == 0 else pytest.mark.slow) for at in range(1, 9)],
+)
 def test_an_account_may_begin_to_go_at_each_step_of_an_import(
-    engine: Engine, tmp_path: Path
+    engine: Engine, tmp_path: Path, at: int
 ) -> None:
     """Chance seldom comes to the one step between a commit and the filing of its file."""
-    for at in range(1, 9):
-        service = machine.Service(making(in_process, engine, tmp_path))
-        service.begin()
-        service.begin_with_bodies()
-        service.delete_while_importing(name="ana", at=at)
-        service.everything_is_where_it_was_put()
-        service.teardown()
+    service = machine.Service(making(in_process, engine, tmp_path))
+    service.begin()
+    service.begin_with_bodies()
+    service.delete_while_importing(name="ana", at=at)
+    service.everything_is_where_it_was_put()
+    service.teardown()

@@ -91,7 +91,7 @@ def test_a_copy_there_and_back_holds_the_same(source: Store, store: Store, tmp_p
 
 
 @settings(
-    max_examples=5,
+    max_examples=2,
     deadline=None,
     derandomize=True,
     suppress_health_check=[HealthCheck.function_scoped_fixture],
@@ -206,6 +206,7 @@ def test_s13_a_copy_that_ended_or_may_have_ended_gives_nothing_back(
         accounts.create_account(source, "late")
 
 
+@pytest.mark.slow
 def test_s13_a_source_is_given_back_though_its_target_is_lost(
     source: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -44,6 +44,7 @@ OPEN_TOGETHER = """
 """
 
 
+@pytest.mark.slow
 def test_processes_that_open_a_new_store_at_once_all_come_up(place: str) -> None:
     children = [
         subprocess.Popen(

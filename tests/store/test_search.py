@@ -273,7 +273,7 @@ PEOPLE = st.lists(st.tuples(LETTERS | st.none(), LETTERS | st.none(), LETTERS | 
 NAMES = map(str, count())
 
 
-@pytest.mark.parametrize("examples", [25, pytest.param(300, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("examples", [15, pytest.param(300, marks=pytest.mark.slow)])
 def test_any_search_gives_what_comparing_each_resume_gives(shared: Store, examples: int) -> None:
     @settings(max_examples=examples)
     @given(

@@ -35,7 +35,9 @@ def _rows_read(store: Store) -> int:
         return int(connection.execute(READ, {"of": list(TABLES)}).scalar_one())
 
 
-@pytest.fixture(scope="module", params=["one of 300", "sixty of 1"])
+@pytest.fixture(
+    scope="module", params=["one of 300", pytest.param("sixty of 1", marks=pytest.mark.slow)]
+)
 def grown(server: Server, request: pytest.FixtureRequest) -> Iterator[tuple[Store, AccountInfo]]:
     """A store with an account that grew after the statistics of the others were made."""
     name = server.make_database()

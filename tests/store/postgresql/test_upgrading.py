@@ -93,7 +93,7 @@ def test_a_table_that_somebody_is_making_at_the_same_moment_is_waited_for(url: s
         with ThreadPoolExecutor(1) as pool:
             opened = pool.submit(open_store, url)
             with pytest.raises(FuturesTimeoutError):
-                opened.result(timeout=0.5)
+                opened.result(timeout=0.2)
             other.execute("DROP DOMAIN schema_lock")
             with opened.result(timeout=30) as store:
                 assert accounts.list_accounts(store) == []

@@ -96,8 +96,9 @@ def test_a_reading_connection_cannot_write(store: Store) -> None:
 
 
 def test_a_store_that_another_program_has_locked_is_unavailable_until_it_ends(
-    store: Store,
+    store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr("resumes.store.sqlite.lane.BUSY_S", 0.2)
     shell = dbapi.connect(path_of(store), isolation_level=None)
     shell.execute("BEGIN IMMEDIATE")
     with pytest.raises(StoreUnavailable, match="locked"):
