@@ -32,6 +32,7 @@ def _brisk(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tui.widgets.lines.TICK_S", 0.1)
     monkeypatch.setattr("tui.screens.resumes.screen.TICK_S", 0.1)
     monkeypatch.setattr("tui.carrying_out.LOOK_S", 0.05)
+    monkeypatch.setattr("tui.screens.imports.overview.TALLY_EVERY_S", 0.1)
 
 
 @pytest.fixture(scope="session", autouse=True)

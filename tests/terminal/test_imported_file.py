@@ -284,7 +284,7 @@ async def test_a_done_file_says_what_it_became(store: Store) -> None:
 async def page_of(store: Store, **fields: Any) -> str:
     """What the page of a file says."""
     a_file(store, **fields)
-    async with running(store, screen="imports", size=(140, 240)) as pilot:
+    async with running(store, screen="imports", size=(140, 80)) as pilot:
         await shows(pilot.app, "1 of 1")
         await presses(pilot, "enter")
         await shows(pilot.app, "esc Back", "Now in")

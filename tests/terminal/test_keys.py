@@ -17,6 +17,7 @@ from tests.support.terminal.driving import (
     LARGE,
     NEVER_S,
     SMALL,
+    SOON_S,
     at_rest,
     copied,
     footer,
@@ -24,6 +25,7 @@ from tests.support.terminal.driving import (
     presses,
     running,
     segments,
+    sends,
     shows,
     shows_no,
     toasts,
@@ -195,7 +197,7 @@ async def test_one_key_alone_does_not_revoke(store: Store, answer: str) -> None:
 
 async def test_what_was_revoked_elsewhere_shows_by_itself(store: Store) -> None:
     new = a_key(store)
-    async with running(store, screen="keys") as pilot:
+    async with running(store, screen="keys", refresh_s=SOON_S) as pilot:
         await shows(pilot.app, "✓ active")
 
         keys.revoke_key(store, new.id)
@@ -249,7 +251,8 @@ async def test_a_key_from_elsewhere_is_registered(store: Store) -> None:
         await shows(pilot.app, "There are no keys here yet.")
         await presses(pilot, "i")
         await shows(pilot.app, "Cancel")
-        await types(pilot, f"{secret}\n")
+        sends(pilot.app, secret)
+        await presses(pilot, "enter")
 
         await shows(pilot.app, keys.mask(secret), "counts from now on")
         assert keys.authenticate(store, secret)
@@ -447,8 +450,9 @@ async def test_what_is_no_key_is_refused_and_none_is_ever_drawn(store: Store) ->
         await shows(pilot.app, "Cancel")
         await types(pilot, secret[:20] + "\n")
         await until(lambda: toasts(pilot.app) == [NOT_A_KEY])
-        await presses(pilot, *["backspace"] * 20)
-        await types(pilot, secret)
+        await presses(pilot, "ctrl+u")
+        sends(pilot.app, secret)
+        await presses(pilot, "end")
         await shows_no(pilot.app, secret[:12])
         await presses(pilot, "escape")
         await shows(pilot.app, "There are no keys here yet.")
@@ -460,7 +464,8 @@ async def test_a_key_that_counts_already_is_not_taken_over(store: Store) -> None
         await shows(pilot.app, "website")
         await presses(pilot, "i")
         await shows(pilot.app, "Cancel")
-        await types(pilot, f"{new.secret}\n")
+        sends(pilot.app, new.secret)
+        await presses(pilot, "enter")
         await shows(pilot.app, "! ", "1 key")
 
 
