@@ -31,6 +31,7 @@ def files_of(corpus: Path) -> Iterator[tuple[str, bytes]]:
             yield Path(member.name).name, content.read()
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not CORPUS.exists(), reason=ABSENT)
 def test_337_files_are_imported_and_every_walk_of_the_list_gives_the_same_ids(
     tmp_path: Path,

@@ -5,7 +5,6 @@ import json
 import re
 import shlex
 import shutil
-import signal
 import subprocess
 from collections.abc import Iterator
 from dataclasses import replace
@@ -15,6 +14,9 @@ import pytest
 from click.testing import CliRunner, Result
 
 from cli.main import resumes
+from importer.options import Options
+from importer.rounds import Importer
+from importer.telling import Remarks
 from resumes.clock import timestamp
 from resumes.store import importers, open_store
 from tests.support import postgres
@@ -71,19 +73,23 @@ class Service:
         return str(json.loads(self.run("--json", "db", "backup", str(to)).stdout)["path"])
 
     def leaves_a_held_file_and_a_claim(self, root: Path | None = None) -> None:
-        """One file is imported, one held, and one claimed by an importer that was killed."""
+        """One file is imported, one held, and one claimed by an importer that ended before it was whole."""
         root = root or self.inbox
         for name in ("Done", "Held"):
             self.drop(name)
             self.succeeds("watch", str(root), "--once")
-        with self.drop("Claimed").open("ab"):  # a file that is written to stays among the claims
-            words = command(self.home, "--database", self.database, "watch", str(root))
-            watching = subprocess.Popen(words, stderr=subprocess.DEVNULL)
-            try:
-                wait_until(lambda: claims_in(root) != [])
-            finally:
-                watching.send_signal(signal.SIGKILL)
-                watching.wait()
+        # A file that is written to stays among the claims.
+        with self.drop("Claimed").open("ab"), open_store(self.database) as store:
+            importer = Importer(
+                store,
+                root,
+                Options(settle_s=0, workers=0),
+                on_file=lambda _: None,
+                remarks=Remarks(lambda _: None),
+            )
+            importer.round()
+            importer.close()
+        assert claims_in(root) != []
 
     def imports_all_three(self, *words: str) -> bool:
         """Whether with room for all it has what was imported, held and claimed."""
@@ -319,6 +325,7 @@ def test_the_folder_goes_along_with_a_store_that_is_copied(
     assert back.imports_all_three()
 
 
+@pytest.mark.slow
 @pytest.mark.sqlite("a server's database is not made anew by whoever starts first")
 def test_s23_a_lost_store_that_was_begun_anew_does_not_get_the_folder_until_it_is_restored(
     stores: list[Service], tmp_path: Path
@@ -416,6 +423,7 @@ def test_a_running_importer_leaves_a_folder_that_another_store_took_over(
             watching.terminate()
 
 
+@pytest.mark.slow
 @pytest.mark.sqlite("a folder says the same to every engine")
 def test_a_folder_that_cannot_say_whose_it_is_is_refused_in_one_line(
     stores: list[Service],
@@ -441,6 +449,7 @@ def server() -> Iterator[postgres.Server]:
         yield running
 
 
+@pytest.mark.slow
 def test_s23_what_is_claimed_when_a_database_is_restored_under_its_importer_stays_claimed(
     server: postgres.Server, tmp_path: Path
 ) -> None:

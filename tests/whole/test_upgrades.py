@@ -44,6 +44,7 @@ def on_a_terminal(home: Path, *arguments: str, until: bytes) -> int:
         os.close(ours)
 
 
+@pytest.mark.slow
 def test_serve_makes_an_empty_store_current(tmp_path: Path) -> None:
     an_empty_store(tmp_path)
     with programs.serving(tmp_path) as url:
@@ -66,6 +67,7 @@ def test_the_terminal_ui_makes_an_empty_store_current(tmp_path: Path) -> None:
         assert accounts.list_accounts(store) == []
 
 
+@pytest.mark.slow
 def test_an_older_store_is_left_alone_until_it_is_upgraded(tmp_path: Path) -> None:
     upgrade_an_older_store(tmp_path)
 

@@ -50,6 +50,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
         yield served
 
 
+@pytest.mark.slow
 def test_everything_that_the_page_names_is_served_with_it(served: Served) -> None:
     page = httpx.get(f"{served.url}/docs")
     named = Named(page.text)
@@ -62,6 +63,7 @@ def test_everything_that_the_page_names_is_served_with_it(served: Served) -> Non
         assert urljoin(f"{served.url}/docs", address).startswith(served.url)
 
 
+@pytest.mark.slow
 def test_the_types_of_what_is_served_are_those_that_a_browser_insists_on(served: Served) -> None:
     types = {".js": "text/javascript", ".css": "text/css", ".json": "application/json"}
     for address in Named(httpx.get(f"{served.url}/docs").text).addresses:

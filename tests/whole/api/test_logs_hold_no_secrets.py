@@ -167,7 +167,8 @@ def fill_the_disk(served: Served, home: Path, client: httpx.Client, key: str) ->
         resource.prlimit(pid, resource.RLIMIT_FSIZE, before)
 
 
-@pytest.mark.parametrize("log_format", ["json", pytest.param("text", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("log_format", ["json", "text"])
 def test_no_log_shows_what_was_sent(tmp_path: Path, key: str, log_format: str) -> None:
     with (
         serving(tmp_path, "--log-format", log_format) as served,

@@ -37,7 +37,9 @@ WAYS: dict[Callable[[Path], None], str] = {
 }
 
 
-@pytest.mark.parametrize("lose", WAYS)
+@pytest.mark.parametrize(
+    "lose", [remove, *(pytest.param(way, marks=pytest.mark.slow) for way in (rename, replace))]
+)
 def test_a_server_whose_store_went_stores_nothing_more_and_says_so(
     tmp_path: Path, lose: Callable[[Path], None]
 ) -> None:
@@ -82,6 +84,7 @@ def test_a_server_whose_store_has_another_name_stores_nothing_until_it_is_gone(
     assert said.count(f"The files of the store {database} have one name each again") == 1
 
 
+@pytest.mark.slow
 def test_a_snapshot_whose_log_is_still_the_stores_is_not_opened_and_nothing_is_created(
     tmp_path: Path,
 ) -> None:
@@ -114,23 +117,16 @@ LINKS = {
 COMMANDS = [("serve", "--port", "0"), ("watch", "--once"), ("list",), ("db", "check")]
 
 
-@pytest.mark.parametrize(
-    ("link", "commands"),
-    [
-        ("a hard link", [("list",)]),
-        *(pytest.param(link, COMMANDS, marks=pytest.mark.slow) for link in LINKS),
-    ],
-)
-def test_a_store_that_has_another_name_is_opened_under_neither(
-    tmp_path: Path, link: str, commands: list[tuple[str, ...]]
-) -> None:
+@pytest.mark.slow
+@pytest.mark.parametrize("link", LINKS)
+def test_a_store_that_has_another_name_is_opened_under_neither(tmp_path: Path, link: str) -> None:
     scene = Scene(tmp_path / "home", tmp_path / "logs")
     other = tmp_path / "other"
     other.mkdir(mode=0o700)
     line = [word.format(home=scene.home, other=other) for word in LINKS[link]]
     subprocess.run(line, check=True, timeout=30)
     for home in (scene.home, other):
-        for command in commands:
+        for command in COMMANDS:
             done = programs.run(home, *command)
             assert done.returncode == 3
             assert done.stderr.startswith(f"Error: The database {home}/resumes.db has another name")

@@ -102,6 +102,7 @@ def test_with_json_every_line_of_the_log_is_json(tmp_path: Path, flags: list[str
     assert [line["status"] for line in requests] == [401] * 4
 
 
+@pytest.mark.slow
 def test_text_has_no_line_for_each_request_unless_asked_for(tmp_path: Path) -> None:
     said = {}
     for flag in ("--no-access-log", "--access-log"):

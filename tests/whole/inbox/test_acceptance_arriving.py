@@ -14,7 +14,7 @@ from tests.support.inbox.builders import Moment, during
 from tests.support.inbox.scenes import Scene
 from tests.support.resumes import a_document
 
-IN_A_FOLDER = 500
+IN_A_FOLDER = 100
 
 
 @pytest.mark.parametrize(
@@ -60,6 +60,7 @@ def test_an_account_that_is_made_later_gets_what_waited_for_it(scene: Scene) -> 
     assert scene.check(files=2, resumes={"ana": ["Ada"], "bo": ["early"]}).done == 2
 
 
+@pytest.mark.slow
 def test_what_is_dropped_for_an_account_that_was_just_made_anew_is_its_own(scene: Scene) -> None:
     scene.account("ana")
     with scene.watched():
@@ -75,6 +76,7 @@ def test_what_is_dropped_for_an_account_that_was_just_made_anew_is_its_own(scene
     scene.check_resumes({"ana": ["last"]})
 
 
+@pytest.mark.slow
 def test_what_is_dropped_for_an_account_that_was_just_deleted_stays(scene: Scene) -> None:
     scene.account("ana")
     scene.account("bo")

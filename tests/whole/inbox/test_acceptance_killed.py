@@ -41,7 +41,10 @@ def drain() -> Iterator[Drain]:
         into.close()
 
 
-@pytest.mark.parametrize("times", [2, pytest.param(100, marks=pytest.mark.campaign)])
+@pytest.mark.parametrize(
+    "times",
+    [1, pytest.param(5, marks=pytest.mark.slow), pytest.param(100, marks=pytest.mark.campaign)],
+)
 @pytest.mark.parametrize("point", Point)
 def test_an_importer_that_died_at_a_point_is_gone_on_with_and_nothing_counts_twice(
     tmp_path: Path, drain: Drain, point: Point, times: int

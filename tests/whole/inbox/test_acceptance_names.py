@@ -4,6 +4,8 @@ import os
 import threading
 from pathlib import Path
 
+import pytest
+
 from tests.support.inbox.oracle import Tally, files_of, reports_of
 from tests.support.inbox.scenes import Scene
 from tests.support.inbox.strangers import NAMES, drop_strangers
@@ -28,6 +30,7 @@ def escaped(name: bytes) -> str:
     return shown
 
 
+@pytest.mark.slow
 def test_no_name_decides_over_a_file_or_stops_the_next(scene: Scene) -> None:
     scene.account("ana")
     with scene.watched() as importer:
@@ -56,6 +59,7 @@ def test_a_report_holds_the_exact_bytes_of_a_name(scene: Scene) -> None:
         assert path.name.isprintable()
 
 
+@pytest.mark.slow
 def test_what_is_no_file_or_not_for_us_is_left_and_never_opened(
     scene: Scene, tmp_path: Path
 ) -> None:

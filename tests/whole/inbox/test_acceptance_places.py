@@ -30,6 +30,7 @@ def two(scene: Scene) -> Iterator[Scene]:
             path.chmod(0o755)
 
 
+@pytest.mark.slow
 def test_a_file_that_may_not_be_read_fails_by_name_once_that_has_lasted(
     two: Scene, bounded: list[str]
 ) -> None:
