@@ -212,6 +212,7 @@ def test_connections_beyond_the_limit_are_refused_in_one_line(acme: CommandLine)
         wait_until(lambda: visit_as_a_stranger(address) == b"403")
 
 
+@pytest.mark.slow
 def test_who_is_refused_holds_no_connection(acme: CommandLine) -> None:
     with (
         serving(acme.home, client_timeout_s=3_600) as (_, address),

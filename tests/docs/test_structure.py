@@ -3,8 +3,10 @@
 import ast
 import re
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
+
+import pytest
 
 import cli
 import importer
@@ -28,9 +30,9 @@ def modules_of(package: str) -> list[Path]:
     return [path for path in modules() if path.parts[0] == package]
 
 
-def bindings(tree: ast.Module) -> Iterator[tuple[str, str]]:
+def bindings(nodes: Iterable[ast.AST]) -> Iterator[tuple[str, str]]:
     """The names by which a module knows what it imports from tests, and their full names."""
-    for node in ast.walk(tree):
+    for node in nodes:
         if isinstance(node, ast.Import):
             for alias in node.names:
                 # Without `as` only the first part becomes a name; the rest is said where it is used.
@@ -50,22 +52,38 @@ def is_kept_back(part: str) -> bool:
     return part.startswith("test_") or (part.startswith("_") and not part.endswith("__"))
 
 
+def dotted(node: ast.expr) -> str:
+    """The name that is written there, with the modules before it; empty for what is no name."""
+    if isinstance(node, ast.Name):
+        return node.id
+    if isinstance(node, ast.Attribute) and (before := dotted(node.value)):
+        return f"{before}.{node.attr}"
+    return ""
+
+
 def reaching(tree: ast.Module) -> set[str]:
     """What a module of tests takes from another one that is not meant for others."""
-    imported = [names for names in bindings(tree) if names[1].split(".")[0] == "tests"]
+    nodes = list(ast.walk(tree))
+    imported = [names for names in bindings(nodes) if names[1].split(".")[0] == "tests"]
     known, reached = dict(imported), {name for _, name in imported}
-    for node in ast.walk(tree):
+    for node in nodes:
         if isinstance(node, ast.Attribute):
-            of = known.get(ast.unparse(node.value))
+            of = known.get(dotted(node.value))
             if of is not None and is_module(of):
                 reached.add(f"{of}.{node.attr}")
     return {name for name in reached if any(map(is_kept_back, name.split(".")))}
 
 
-def test_no_module_of_tests_takes_from_a_test_module_or_what_is_private_elsewhere() -> None:
+PARTS = sorted(path for path in TESTS.iterdir() if path.is_dir() or path.suffix == ".py")
+
+
+@pytest.mark.parametrize("part", PARTS, ids=lambda path: path.name)
+def test_no_module_of_tests_takes_from_a_test_module_or_what_is_private_elsewhere(
+    part: Path,
+) -> None:
     found = {
         str(path.relative_to(TESTS)): names
-        for path in sorted(TESTS.rglob("*.py"))
+        for path in (sorted(part.rglob("*.py")) if part.is_dir() else [part])
         if (names := reaching(ast.parse(path.read_text(encoding="utf-8"))))
     }
     assert found == {}

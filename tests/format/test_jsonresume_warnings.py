@@ -230,7 +230,7 @@ JSON_RESUMES = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=60, derandomize=True, deadline=None)
+@settings(max_examples=30, derandomize=True, deadline=None)
 @given(document=JSON_RESUMES)
 def test_whatever_the_fields_hold_it_is_a_resume_or_refused(document: Any) -> None:
     try:

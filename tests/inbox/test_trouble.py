@@ -264,6 +264,7 @@ def test_a_drain_does_not_wait_for_what_cannot_be_taken_or_looked_into(
     assert any("Cannot look into bo: Permission denied" in notice for notice in told.notices)
 
 
+@pytest.mark.slow
 def test_a_drain_gives_up_on_what_cannot_be_filed(
     root: Path, ana: AccountInfo, drain: Drain
 ) -> None:

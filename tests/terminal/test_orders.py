@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -35,7 +36,7 @@ from tests.support.terminal.driving import (
 )
 from tests.support.terminal.outages import AWAY, UnsteadyStore
 from tests.support.terminal.snapshot import still
-from tui.modes import MODES
+from tui.modes import MODES, Mode
 from tui.screens.confirming import ConfirmDialog
 from tui.screens.list_screen import ListScreen
 from tui.screens.resumes.detail import DetailScreen
@@ -269,20 +270,23 @@ async def test_a_page_and_its_dialogs_can_be_left_while_they_load(store: Store) 
         assert toasts(pilot.app) == []
 
 
+@pytest.mark.parametrize(
+    "modes", [MODES[:2], pytest.param(MODES, marks=pytest.mark.slow)], ids=["first", "all"]
+)
 async def test_while_the_store_is_gone_all_can_be_looked_at_and_afterwards_it_is_as_new(
-    store: Store,
+    store: Store, modes: Sequence[Mode]
 ) -> None:
     unsteady = UnsteadyStore(store)
     stored(store, a_document(title="Before"))
     keys.create_key(store, "ana", name="web")
     a_file(store)
     async with running(unsteady) as pilot:
-        for mode in MODES:
+        for mode in modes:
             await presses(pilot, mode.key)
             await until(lambda: the_list(pilot).pages.is_complete)
         unsteady.go_away()
 
-        for mode in MODES:
+        for mode in modes:
             await presses(pilot, mode.key, "r")
             await shows(pilot.app, AWAY, "Trying again in 1 s.")
             assert the_list(pilot).is_stale
