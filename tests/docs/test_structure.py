@@ -74,7 +74,7 @@ def reaching(tree: ast.Module) -> set[str]:
     return {name for name in reached if any(map(is_kept_back, name.split(".")))}
 
 
-PARTS = sorted(path for path in TESTS.iterdir() if path.is_dir() or path.suffix == ".py")
+PARTS = sorted({TESTS / path.relative_to(TESTS).parts[0] for path in TESTS.rglob("*.py")})
 
 
 @pytest.mark.parametrize("part", PARTS, ids=lambda path: path.name)
