@@ -1,6 +1,7 @@
 """Creates, and creates that are sent again, over a connection (docs/api.md, Create)."""
 
 import asyncio
+import functools
 import json
 import threading
 from collections import Counter
@@ -16,7 +17,8 @@ from sqlalchemy import select
 from resumes.analyzer import whole_view
 from resumes.store import Store, accounts, counters, keys, listing, open_store, schema
 from resumes.store.creating import create
-from server.idempotency import pruning
+from server import create_route, limits
+from server.idempotency import Turns, pruning
 from tests.support.api.builders import Client, a_body, a_resume, error_of, with_section
 from tests.support.api.serving import Place, serve_here
 from tests.support.clocks import SteppingClock
@@ -393,6 +395,30 @@ def test_a_repeat_is_409_when_the_first_takes_longer_than_10_s(
     assert len(client.ids()) == 1
 
 
+def test_a_create_with_a_key_has_one_deadline_for_its_turn_and_its_write(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(create_route, "Turns", functools.partial(Turns, 0.3))
+    with serve_here(tmp_path) as place, ThreadPoolExecutor() as threads:
+        client = place.client()
+        client.page()
+        wait_until(lambda: keys.list_keys(place.store)[0].last_used_at)  # nothing else is written
+        go_on, holder = hold_lane(place.store)
+        patient = threads.submit(client.create, a_resume())
+        wait_until(lambda: place.store.lane.waiting == 1)
+
+        answers = post_all(client, [a_body()] * 2, Idempotency_Key="once")
+        was_first = not patient.done()  # which waits as long as any write
+        go_on.set()
+        holder.join()
+
+        assert was_first
+        assert {answer.status_code for answer in answers} <= {409, 503}
+        created = patient.result()
+        assert client.ids() == [created.json()["id"]]
+        client.close()
+
+
 @pytest.mark.parametrize("after", [False, True])
 def test_an_unknown_outcome_is_503_and_the_same_key_then_makes_exactly_one_resume(
     broken: tuple[Client, Commits, Place], after: bool
@@ -425,6 +451,24 @@ def test_an_unknown_outcome_without_a_key_says_to_look(
         "Outcome unknown: it may have been done. Look before you try again"
     )
     assert client.ids() == []
+
+
+def test_want_of_memory_is_an_unknown_outcome_and_the_server_goes_on(
+    client: Client, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    large = with_section(items=[{"text": "x" * 15_000}] * 30)
+    full = ThreadPoolExecutor()
+    full.shutdown()  # refuses as one does that the system gives no thread
+    with monkeypatch.context() as patched:
+        patched.setattr(limits, "ASIDE", full)
+        answer = client.create(large)
+
+    assert (answer.status_code, answer.headers["Retry-After"]) == (503, "1")
+    assert error_of(answer)["error"].startswith("Outcome unknown: ")
+    assert [line.partition(" request ")[0] for line in caplog.messages] == [
+        "There was no memory for"
+    ]
+    assert client.create(large).status_code == 201
 
 
 def kept_keys(store: Store) -> list[str]:

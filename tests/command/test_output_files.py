@@ -1,6 +1,10 @@
 """Files that commands write: exports of resumes, and names that are somebody else's."""
 
+import contextlib
 import json
+import os
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -170,3 +174,38 @@ def test_only_a_name_made_of_that_of_a_file_belongs_to_it(tmp_path: Path, name: 
     check_free(tmp_path / name)
     with pytest.raises(Conflict, match="a part of the database base: name another"):
         check_free(tmp_path / "base-wal")
+
+
+# Pipes
+
+
+@contextlib.contextmanager
+def a_full_pipe(path: Path) -> Iterator[None]:
+    """Make a pipe that nobody reads from, and that no byte more fits into, until after the block."""
+    os.mkfifo(path)
+    reader = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+    writer = os.open(path, os.O_WRONLY | os.O_NONBLOCK)
+    try:
+        for size_bytes in (65_536, 1):
+            with contextlib.suppress(BlockingIOError):
+                while True:
+                    os.write(writer, b"x" * size_bytes)
+        yield
+    finally:
+        os.close(writer)
+        os.close(reader)  # whoever waits for room is told that nobody reads
+
+
+def test_what_a_pipe_has_no_room_for_is_let_go_when_the_command_is_interrupted(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "pipe"
+
+    def write_and_interrupt() -> None:
+        with OutputFile(path, remedy="").open() as file:
+            file.write(b"a line\n")
+            raise KeyboardInterrupt
+
+    with ThreadPoolExecutor() as threads, a_full_pipe(path):
+        writing = threads.submit(write_and_interrupt)
+        assert isinstance(writing.exception(timeout=30), KeyboardInterrupt)

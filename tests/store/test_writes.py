@@ -335,24 +335,34 @@ def test_s9_nothing_is_written_while_the_lane_is_left_and_all_of_it_afterwards(
     assert asyncio.run(scenario()) == ["loop", "thread"]
 
 
-def test_what_waits_when_the_store_closes_is_written_and_nothing_after_it(url: str) -> None:
+@pytest.mark.parametrize("ways", [["loop", "thread"], ["loop"], ["thread"]], ids="-".join)
+def test_what_waits_when_the_store_closes_is_written_and_nothing_after_it(
+    url: str, ways: list[str]
+) -> None:
     store = open_store(url)
 
     async def scenario() -> list[Any]:
         go_on, holder = await asyncio.to_thread(hold_lane, store)
-        loop = asyncio.create_task(store.write_soon(rename, "loop"))
-        thread = asyncio.create_task(asyncio.to_thread(store.write, rename, "thread"))
-        await until(lambda: store.lane.waiting == 2)
+        calls = [
+            asyncio.create_task(
+                asyncio.to_thread(store.write, rename, way)
+                if way == "thread"
+                else store.write_soon(rename, way)
+            )
+            for way in ways
+        ]
+        await until(lambda: store.lane.waiting == len(ways))
         closing = asyncio.create_task(asyncio.to_thread(store.close))
+        await until(lambda: not store.lane.is_alive)
         go_on.set()
-        answers = list(await asyncio.gather(loop, thread))
+        answers = list(await asyncio.gather(*calls))
         await closing
         await asyncio.to_thread(holder.join)
         with pytest.raises(StoreUnavailable):
             await store.write_soon(rename, "too late")
         return answers
 
-    assert asyncio.run(scenario()) == ["LOOP", "THREAD"]
+    assert asyncio.run(scenario()) == [way.upper() for way in ways]
     with pytest.raises(StoreUnavailable, match="closed"):
         store.write(rename, "too late")
 
