@@ -50,6 +50,23 @@ PATIENCE: Final = 3
 """Tests of a mutant may take so many times what they take without it and so many seconds more:
 time on the clock, which others take as well. One that hangs is over after a minute or two."""
 
+FORKED: Final = """
+
+import os
+
+from server import limits
+
+
+def _replace_threads() -> None:
+    limits.ASIDE = type(limits.ASIDE)(max_workers=2)
+
+
+os.register_at_fork(after_in_child=_replace_threads)
+"""
+"""Ends the copy's `tests/conftest.py`. A mutant is tried in a fork, which has none of the threads of
+the process that the tests were timed in: who waited for one of these would wait for ever, and the
+mutant would count as killed."""
+
 ALONE_S: Final = 120
 """How long all tests of an area may take for a mutant that is tried in a process of its own."""
 
@@ -173,6 +190,8 @@ def _run(area: Area, folder: Path, options: argparse.Namespace) -> None:
     (folder / "mutants" / "mutmut-stats.json").unlink(missing_ok=True)
     for name in COPIED:
         _copy(ROOT / name, folder / name)
+    with (folder / "tests" / "conftest.py").open("a", encoding="utf-8") as conftest:
+        conftest.write(FORKED)
     (folder / "setup.cfg").write_text(_settings(area))
     (folder / "pyproject.toml").write_text(_pytest_settings())
     paths = os.pathsep.join([str(options.site), os.environ.get("PYTHONPATH", "")])

@@ -3,8 +3,9 @@
 import asyncio
 import dataclasses
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 
@@ -29,6 +30,7 @@ from tests.support.terminal.driving import (
     NEVER_S,
     SMALL,
     SOON_S,
+    HandClock,
     at_rest,
     copied,
     lines,
@@ -40,6 +42,9 @@ from tests.support.terminal.driving import (
 )
 from tests.support.terminal.hostility import assert_harmless
 from tests.support.terminal.outages import UnsteadyStore
+from tui.screens.imports.overview import TALLIES, Overview, Tallied
+from tui.session import Session
+from tui.store_client import StoreClient
 
 pytestmark = pytest.mark.anyio
 
@@ -433,3 +438,35 @@ async def test_pages_follow_one_another(store: Store) -> None:
         shown = [line.partition("old-")[2][:3] for line in lines(pilot.app) if "old-" in line]
     odd, even = range(119, 0, -2), range(118, -1, -2)
     assert shown == [f"{number:03}" for number in (*odd, *even)]
+
+
+# How often files are counted.
+
+
+class Counting:
+    """A client for which counting takes as long as it is told; nothing else is answered."""
+
+    def __init__(self, took_s: float) -> None:
+        self.took_s = took_s
+        self.counts = 0
+
+    def read(
+        self, group: str, run: Callable[[Store], Any], then: Callable[[Any], None], failed: object
+    ) -> None:
+        if group == TALLIES:
+            self.counts += 1
+            then(Tallied([], self.took_s))
+
+
+@pytest.mark.parametrize(("took_s", "pause_s"), [(0.001, 2.0), (1.0, 50.0)])
+async def test_files_are_counted_less_often_where_counting_takes_long(
+    store: Store, took_s: float, pause_s: float
+) -> None:
+    client, clock = Counting(took_s), HandClock()
+    overview = Overview(Session(store), cast(StoreClient, client), monotonic=clock)
+    for expected in (1, 2, 3):
+        overview.read(None)
+        clock.now_s += pause_s - 0.01
+        overview.read(None)
+        assert client.counts == expected
+        clock.now_s += 0.02

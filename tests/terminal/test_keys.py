@@ -36,6 +36,7 @@ from tests.support.terminal.outages import UnsteadyStore
 from tui.screens.keys.ages import ago
 from tui.screens.keys.registering import NOT_A_KEY
 from tui.screens.keys.typed_spans import Understood, understand_expiry, understand_grace
+from tui.times import minute
 
 pytestmark = pytest.mark.anyio
 
@@ -138,6 +139,20 @@ async def test_a_key_is_rotated_and_the_old_one_counts_a_while(store: Store) -> 
         await shows(pilot.app, "~ until ", "✓ active", keys.mask(secret))
         assert keys.authenticate(store, secret)
         assert keys.authenticate(store, old.secret)
+
+
+async def test_a_key_that_is_replaced_still_ends_when_it_was_to_end(store: Store) -> None:
+    old = keys.create_key(store, "ana", name="website", lifetime=timedelta(hours=1))
+    ends = minute(keys.get_key(store, old.id).expires_at)
+    async with running(store, screen="keys") as pilot:
+        await shows(pilot.app, "website")
+
+        await presses(pilot, "R")
+        await shows(pilot.app, "24h")
+        await presses(pilot, "enter")
+
+        await shows(pilot.app, f"The old key {old.id} counts until {ends} UTC.")
+        assert minute(keys.get_key(store, old.id).expires_at) == ends
 
 
 async def test_only_a_key_that_counts_is_rotated(store: Store) -> None:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -25,7 +26,7 @@ from tests.support.terminal.builders import (
     a_section,
     stored,
 )
-from tests.support.terminal.driving import presses, running, shows, shows_no
+from tests.support.terminal.driving import lines, presses, running, shows, shows_no, until
 from tests.support.terminal.hostility import assert_harmless
 from tui.screens.resumes.json_text import json_paragraphs
 from tui.screens.resumes.reading import resume_paragraphs
@@ -65,6 +66,35 @@ async def test_the_json_is_the_stored_resume_whole(store: Store) -> None:
 
         await presses(pilot, "shift+tab")
         await shows(pilot.app, "WHAT I CAN")
+
+
+async def test_a_long_text_is_read_line_by_line_and_page_by_page(store: Store) -> None:
+    words = [{"title": f"Word {number:03}"} for number in range(200)]
+    stored(store, a_document(sections=a_section("skills", *words)))
+    async with running(store) as pilot:
+
+        def seen() -> list[int]:
+            return [int(one) for one in re.findall("Word ([0-9]+)", "\n".join(lines(pilot.app)))]
+
+        async def goes(key: str, *expected: int) -> None:
+            await presses(pilot, key)
+            await until(lambda: seen() == [*expected], seen)
+
+        await shows(pilot.app, "Ada Lovelace")
+        await presses(pilot, "enter")
+        await until(lambda: 0 in seen())
+        top = seen()
+        await presses(pilot, "pagedown")
+        await until(lambda: seen()[:1] == top[-1:], seen)  # one line is on both pages
+        first, end = seen()[0], seen()[-1]
+
+        await goes("j", *range(first + 1, end + 2))
+        await goes("k", *range(first, end + 1))
+        await goes("space", *range(end, 2 * end - first + 1))
+        await goes("pageup", *range(first, end + 1))
+        await goes("g", *top)
+        await goes("G", *range(199 + first - end, 200))
+        await goes("j", *range(199 + first - end, 200))
 
 
 async def test_it_can_be_opened_at_once(store: Store) -> None:
