@@ -118,6 +118,7 @@ AREAS: Final[Mapping[str, Area]] = {
         ("resumes/store/listing.py", "resumes/store/identifiers.py", "server/list_route.py"),
         (
             "store/test_listing.py",
+            "store/test_keys.py",
             "store/test_search_index.py",
             "api/test_reading.py",
             "api/test_refusals.py",

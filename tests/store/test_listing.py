@@ -89,6 +89,7 @@ def test_a_page_as_json_is_what_a_client_gets() -> None:
 def test_an_id_is_its_position_and_8_random_digits_and_compares_as_its_position_does() -> None:
     positions = [0, 1, 9, 10, 15, 16, 255, 1_800_000_000_000_000, 2**53]
     ids = [identifiers.resume_id(position) for position in positions]
+    assert all(map(identifiers.RESUME_ID.fullmatch, ids))
     assert ids == sorted(ids)
     assert ids[6].startswith("00000000000000ff")
     assert ids[6] != identifiers.resume_id(255)
