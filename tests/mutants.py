@@ -127,6 +127,7 @@ AREAS: Final[Mapping[str, Area]] = {
     "quota": Area(
         ("resumes/store/creating.py", "resumes/store/earlier.py"),
         ("store/test_creating.py",),
+        at_import=("resumes.store.earlier.x__any_of__*",),
     ),
     "claim": Area(
         ("importer/taking.py", "importer/claims.py", "importer/settling.py"),

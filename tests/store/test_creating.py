@@ -5,6 +5,7 @@ import json
 import threading
 import time
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from sqlalchemy import Connection, text
@@ -22,9 +23,18 @@ from resumes.store.creating import Created, Creation, Duplicate, NewResume, crea
 from resumes.store.engine import WRITE_DEADLINE_S
 from resumes.store.items import Items
 from resumes.store.ledger import FileOutcome, Verdict
+from resumes.store.writes import Write, was_committed
 from tests.store.conftest import SteppingClock
 from tests.support.resumes import a_claim, a_resume
-from tests.support.store.builders import Busy, MakeAccount, add_resumes, listed_ids, made_ids
+from tests.support.store.builders import (
+    Busy,
+    MakeAccount,
+    add_resumes,
+    hold_lane,
+    listed_ids,
+    made_ids,
+)
+from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.engines
 
@@ -454,3 +464,64 @@ def test_s2_whether_a_batch_was_stored_is_told_by_an_id_that_it_made(
         return [[creating.were_stored(connection, made, said) for made, said, _ in cases]]
 
     assert store.write(ask, "") == [verdict for *_, verdict in cases]
+
+
+def test_s2_whether_files_were_stored_is_told_by_an_id_of_any_of_them(
+    store: Store, ana: AccountInfo, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    add_resumes(store, ana, 1)
+    writes: list[Write] = []
+    really_offer = store.lane.offer
+
+    def offer(write: Write) -> None:
+        writes.append(write)
+        really_offer(write)
+
+    refused, made = (
+        Creation(ana.id, new, store.clock(), a_claim(digit * 24), Verdict(FileOutcome.FAILED, "x"))
+        for digit, new in (("1", []), ("2", [a_resume()]))
+    )
+    with monkeypatch.context() as patched:
+        patched.setattr(store.lane, "offer", offer)
+        told = creating.create_files(store, [refused, made])
+
+    (write,) = writes
+    lost: list[object] = [[], [Created("f" * 24)]]
+    nothing: list[object] = [[], []]
+
+    def ask(connection: Connection, _: Sequence[str]) -> list[list[bool | None]]:
+        return [[was_committed(connection, [write], [one]) for one in (told, lost, nothing)]]
+
+    assert store.write(ask, "") == [True, False, None]
+
+
+# How long it is waited for
+
+
+@pytest.mark.parametrize("way", ["create", "create_files", "create_soon"])
+def test_a_create_waits_no_longer_than_it_is_told(store: Store, ana: AccountInfo, way: str) -> None:
+    new = a_resume()
+
+    def create_within(deadline_s: float) -> object:
+        match way:
+            case "create":
+                return create(store, ana.id, [new], deadline_s=deadline_s)
+            case "create_files":
+                files = [Creation(ana.id, [new], store.clock(), a_claim())]
+                return creating.create_files(store, files, deadline_s=deadline_s)
+            case _:
+                soon = creating.create_soon(store, ana.id, new, deadline_s=deadline_s)
+                return asyncio.run(soon)
+
+    go_on, holder = hold_lane(store)
+    with ThreadPoolExecutor() as threads:
+        # As long as the other would wait that is told nothing, but for a little.
+        patient = threads.submit(create, store, ana.id, [new], deadline_s=WRITE_DEADLINE_S - 1)
+        wait_until(lambda: store.lane.waiting == 1)
+        with pytest.raises(StoreUnavailable, match="busy"):
+            create_within(0.01)
+        was_first = not patient.done()
+        go_on.set()
+        holder.join()
+        assert was_first
+        assert len(made_ids(patient.result())) == 1
