@@ -88,6 +88,22 @@ async def test_a_retried_file_says_so_and_then_what_became_of_it(store: Store) -
         await shows_no(pilot.app, "▶")
 
 
+async def test_what_is_read_stays_in_sight_while_the_file_changes(store: Store) -> None:
+    a_file(store, message=" ".join(f"word{number}" for number in range(1_000)))
+    async with running(store, screen="imports", refresh_s=SOON_S) as pilot:
+        await shows(pilot.app, "1 of 1")
+        await presses(pilot, "enter")
+        await shows(pilot.app, "word0 word1 ")
+        await presses(pilot, "pagedown")
+        await shows_no(pilot.app, "word0 word1 ")
+        (seen, *_) = [line for line in lines(pilot.app) if " word" in line]
+
+        await presses(pilot, "t")
+
+        await shows(pilot.app, "↻ failed", seen)
+        await shows_no(pilot.app, "word0 word1 ")
+
+
 async def test_n_and_p_go_through_the_list(store: Store) -> None:
     for digit in "123":
         a_file(store, an_id(digit))

@@ -1,5 +1,6 @@
 """A resume, open to read: as text, as JSON, the file that it came from, and what happened to it."""
 
+import asyncio
 import json
 import os
 import re
@@ -26,7 +27,15 @@ from tests.support.terminal.builders import (
     a_section,
     stored,
 )
-from tests.support.terminal.driving import lines, presses, running, shows, shows_no, until
+from tests.support.terminal.driving import (
+    LIMIT_S,
+    lines,
+    presses,
+    running,
+    shows,
+    shows_no,
+    until,
+)
 from tests.support.terminal.hostility import assert_harmless
 from tui.screens.resumes.json_text import json_paragraphs
 from tui.screens.resumes.reading import resume_paragraphs
@@ -95,6 +104,23 @@ async def test_a_long_text_is_read_line_by_line_and_page_by_page(store: Store) -
         await goes("g", *top)
         await goes("G", *range(199 + first - end, 200))
         await goes("j", *range(199 + first - end, 200))
+
+
+async def test_a_text_that_takes_long_to_wrap_is_there_whole(store: Store) -> None:
+    words = [{"title": f"Word {number}", "tags": ["tag"] * 20} for number in range(500)]
+    stored(store, a_document(title="Mine", sections=a_section("skills", *words), last="here"))
+    async with running(store) as pilot:
+        await shows(pilot.app, "Mine")
+        await presses(pilot, "enter", "tab")
+        await shows(pilot.app, '"skills"')
+
+        async def has_come_to_the_end() -> bool:
+            await presses(pilot, "G")
+            return any('"last": "here"' in line for line in lines(pilot.app))
+
+        async with asyncio.timeout(LIMIT_S):
+            while not await has_come_to_the_end():
+                pass
 
 
 async def test_it_can_be_opened_at_once(store: Store) -> None:
