@@ -7,11 +7,14 @@ from pathlib import Path
 
 import pytest
 
+from resumes import analyzer
 from resumes.analyzer import Format
 from resumes.store import Store, accounts, counters, listing, open_store
 from resumes.store.accounts import AccountInfo
 from resumes.store.locks import FileLock
 from tests.support.inbox.builders import (
+    FakeMonotonic,
+    Killed,
     MakeImporter,
     Moment,
     Told,
@@ -19,10 +22,13 @@ from tests.support.inbox.builders import (
     counts,
     die,
     drop,
+    during,
+    filed,
     is_tidy,
     killing_at,
     names_below,
     resume_names,
+    the_report,
     wait_until,
 )
 from tests.support.inbox.homes import Drain, Fresh, check, drain, fresh, kill_at_every_step
@@ -241,3 +247,118 @@ def test_what_lies_about_of_an_importer_s_own_and_says_nothing_is_in_nobody_s_wa
         an_importer().round()
     assert len(resume_names(store, ana.id)) == 5
     assert counts(root, "done", "failed", "duplicate") == [5, 0, 0]
+
+
+@pytest.mark.parametrize("is_claimed", [False, True])
+def test_what_ended_the_importer_again_and_again_is_put_aside_unread(
+    store: Store,
+    root: Path,
+    told: Told,
+    ana: AccountInfo,
+    an_importer: MakeImporter,
+    monkeypatch: pytest.MonkeyPatch,
+    is_claimed: bool,
+) -> None:
+    deaths = 0
+
+    def parse(body: bytes, format: Format) -> analyzer.Resume:  # noqa: A002  (as in the analyzer)
+        nonlocal deaths
+        if b"poison" in body:
+            deaths += 1
+            raise Killed
+        return parse_safely(body, format)
+
+    parse_safely = analyzer.parse_imported
+    content = a_document("poison")
+    drop(root, "ana/1.json", content)
+    if is_claimed:
+        die(an_importer(observe=killing_at(Moment.READ)))
+    drop(root, "ana/2.json", a_document("2"))
+    monkeypatch.setattr(analyzer, "parse_imported", parse)
+    importer = an_importer(settle_s=0)
+    while not told.files:
+        lived_until = deaths
+        with contextlib.suppress(Killed):
+            importer.round()
+        if deaths > lived_until:
+            assert deaths < 5
+            importer.close()
+            importer = an_importer(settle_s=0)
+    importer.round()
+    importer.close()
+
+    assert deaths in (2, 3)
+    assert told.outcomes() == {"ana/1.json": "failed", "ana/2.json": "done"}
+    (path,) = filed(root, "_failed/crashed")
+    assert path.read_bytes() == content
+    report = the_report(root, "_failed")
+    assert (report["file"], report["size_bytes"]) == ("ana/1.json", len(content))
+    assert resume_names(store, ana.id) == ["2"]
+    assert is_tidy(root)
+
+
+def write_on(root: Path, content: bytes) -> None:
+    """A writer that has kept the file open, by another name here, writes it anew, once."""
+    alias = root.parent / "alias"
+    if alias.read_bytes() != content:
+        alias.write_bytes(content)
+
+
+def test_what_is_written_on_while_nobody_is_there_is_a_file_of_its_own(
+    store: Store, root: Path, monotonic: FakeMonotonic, ana: AccountInfo, an_importer: MakeImporter
+) -> None:
+    os.link(drop(root, "ana/cv.json", a_document("First")), root.parent / "alias")
+    die(an_importer(observe=killing_at(Moment.COMMITTED)))
+    write_on(root, a_document("Second"))
+    importer = an_importer(settle_s=0)
+    for _ in range(3):
+        importer.round()
+        monotonic.advance(5)
+    importer.close()
+    assert resume_names(store, ana.id) == ["First", "Second"]
+    assert [path.read_bytes() for path in filed(root, "_done")] == [a_document("Second")]
+    assert is_tidy(root)
+
+
+def test_what_is_written_on_after_the_commit_and_is_no_resume_fails_with_a_report(
+    store: Store,
+    root: Path,
+    monotonic: FakeMonotonic,
+    ana: AccountInfo,
+    an_importer: MakeImporter,
+) -> None:
+    os.link(drop(root, "ana/cv.json", a_document("First")), root.parent / "alias")
+    importer = an_importer(observe=during(Moment.COMMITTED, lambda: write_on(root, b"{")))
+    for _ in range(3):
+        importer.round()
+        monotonic.advance(5)
+    importer.close()
+    assert resume_names(store, ana.id) == ["First"]
+    assert [path.read_bytes() for path in filed(root, "_failed")] == [b"{"]
+    assert the_report(root, "_failed")["reason"] == "invalid_json"
+    assert is_tidy(root)
+
+
+def test_a_claimed_file_that_somebody_takes_away_while_it_settles_is_forgotten(
+    store: Store,
+    root: Path,
+    told: Told,
+    monotonic: FakeMonotonic,
+    ana: AccountInfo,
+    an_importer: MakeImporter,
+) -> None:
+    os.link(drop(root, "ana/cv.json", a_document("First")), root.parent / "alias")
+    importer = an_importer(observe=during(Moment.COMMITTED, lambda: write_on(root, b"{")))
+    importer.round()
+    (claimed,) = [
+        path for path in root.glob(".work/**/*") if path.is_file() and path.read_bytes() == b"{"
+    ]
+    assert len(importer.awaited) == 1
+    claimed.unlink()
+    notices = len(told.notices)
+    monotonic.advance(5)
+    importer.round()
+    assert importer.awaited == []
+    assert told.notices[notices:] == []
+    importer.close()
+    assert is_tidy(root)

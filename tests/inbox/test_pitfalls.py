@@ -19,6 +19,8 @@ from importer.options import Options, Tuning
 from importer.rounds import Importer
 from importer.telling import Remarks
 from importer.watching import watching
+from resumes import analyzer
+from resumes.analyzer import Format
 from resumes.store import Store, accounts, counters, ledger, listing, open_store
 from resumes.store.accounts import AccountInfo
 from resumes.store.ledger import FileOutcome
@@ -710,6 +712,35 @@ def test_i13_a_report_under_another_name_is_none_either(
     importer.round()
     assert len(told.files) == 1
     assert (importer.summary().ignored, importer.summary().waiting) == (1, 0)
+
+
+def test_i13_a_report_is_not_read_again_before_it_changes(
+    store: Store,
+    root: Path,
+    ana: AccountInfo,
+    an_importer: MakeImporter,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    read: list[bytes] = []
+
+    def parse(body: bytes, format: Format) -> analyzer.Resume:  # noqa: A002  (as in the analyzer)
+        read.append(body)
+        return really_parse(body, format)
+
+    really_parse = analyzer.parse_imported
+    importer = an_importer(settle_s=0)
+    drop(root, "ana/bad.json", b"{}")
+    importer.round()
+    (report,) = (root / "_failed").rglob("*.report.json")
+    moved = report.rename(root / "ana" / "renamed.json")
+    monkeypatch.setattr(analyzer, "parse_imported", parse)
+    for _ in range(3):
+        importer.round()
+    assert read == [moved.read_bytes()]
+    assert importer.awaited == []
+    moved.write_bytes(a_document("mended"))
+    importer.round()
+    assert resume_names(store, ana.id) == ["mended"]
 
 
 # I14: our own moves

@@ -247,6 +247,26 @@ def test_a_file_that_cannot_be_taken_stays_and_is_told_of_once(
     assert told.outcomes()["ana/1.json"] == "done"
 
 
+def test_what_cannot_be_taken_is_tried_again_when_it_is_time_and_not_before(
+    root: Path, told: Told, monotonic: FakeMonotonic, ana: AccountInfo, an_importer: MakeImporter
+) -> None:
+    path = drop(root, "ana/1.json")
+    path.parent.chmod(0o555)
+    importer = an_importer(settle_s=1)
+    with bound_by_permissions():
+        importer.round()
+        assert importer.summary().stuck == 1
+        assert importer.awaited == []
+        path.parent.chmod(0o755)
+        for _ in range(4):
+            monotonic.advance(1)
+            importer.round()
+            assert told.outcomes() == {}
+        monotonic.advance(1)
+        importer.round()
+    assert told.outcomes() == {"ana/1.json": "done"}
+
+
 def test_a_drain_does_not_wait_for_what_cannot_be_taken_or_looked_into(
     root: Path, told: Told, an_account: MakeAccount, drain: Drain
 ) -> None:
