@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from resumes.analyzer import Format, parse, parse_imported, public_view, to_jsonresume
-from resumes.errors import InvalidJson
+from resumes.errors import InvalidJson, InvalidResume
 from tests.support.documents import HEADER, SECTIONS, objects_of, with_section
 from tests.support.json_resumes import (
     BASICS,
@@ -159,6 +159,55 @@ def test_a_score_that_is_too_long_is_divided_at_a_slash() -> None:
     [item] = imported_view(written)["sections"]["educations"]["items"]
     assert (item["gpa"] + "/" + item["maxGpa"], len(item["gpa"])) == (f"{grade}/{highest}", 19_999)
     assert there_and_back(written) == written
+
+
+@pytest.mark.parametrize(
+    ("score", "expected"),
+    [
+        ("g" * 9_999 + "/" + "h" * 10_000, ["g" * 9_999 + "/" + "h" * 10_000]),
+        ("g" * 10_000 + "/" + "h" * 10_000, ["g" * 10_000, "h" * 10_000]),
+        ("g/" + "h" * 19_999, ["g", "h" * 19_999]),
+        ("g/h/" + "i" * 19_999, ["g/h", "i" * 19_999]),
+    ],
+    ids=["fits", "one more", "at the beginning", "the last slash"],
+)
+def test_a_score_is_divided_only_if_it_is_too_long(score: str, expected: list[str]) -> None:
+    [item] = imported_view({"basics": {}, "education": [{"score": score}]})["sections"][
+        "educations"
+    ]["items"]
+    assert [item[name] for name in ("gpa", "maxGpa") if name in item] == expected
+
+
+def test_a_score_without_a_grade_is_not_divided() -> None:
+    with pytest.raises(InvalidResume, match="at most 20,000 characters"):
+        imported_view({"basics": {}, "education": [{"score": "/" + "h" * 20_000}]})
+
+
+@pytest.mark.parametrize(
+    ("key", "entry"),
+    [("publications", {"name": "N", "publisher": "s"}), ("skills", {"name": "N", "level": "s"})],
+)
+def test_what_says_more_than_another_section_has_a_place_for_does_not_go_there(
+    key: str, entry: dict[str, str]
+) -> None:
+    with pytest.raises(InvalidResume, match="at most 500 items"):
+        imported_view({"basics": {}, key: [entry] * 501})
+
+
+@pytest.mark.parametrize(
+    ("profile", "expected"),
+    [
+        ({"network": "Somewhere", "url": "https://a.example"}, {"title", "link"}),
+        ({"network": "GitHub"}, {"title", "icon"}),
+        ({"network": "Somewhere", "username": ""}, {"title"}),
+    ],
+)
+def test_a_profile_has_no_field_that_nothing_was_said_of(
+    profile: dict[str, str], expected: set[str]
+) -> None:
+    [section] = imported_view({"basics": {"profiles": [profile]}})["sections"].values()
+    [item] = section["items"]
+    assert item.keys() & {"title", "icon", "link"} == expected
 
 
 @pytest.mark.parametrize(
