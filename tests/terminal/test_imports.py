@@ -2,6 +2,7 @@
 
 import asyncio
 import dataclasses
+import functools
 import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -38,6 +39,7 @@ from tests.support.terminal.driving import (
     running,
     shows,
     shows_no,
+    toasts,
     until,
 )
 from tests.support.terminal.hostility import assert_harmless
@@ -218,6 +220,32 @@ async def test_a_broken_file_is_mended_and_tried_again(store: Store, importer: A
         await importer.round()
 
         await shows(pilot.app, "✓ done", "Done: ana/ada.json", "✗ 0 failed", "✓ 1 done")
+
+
+async def test_what_became_of_a_file_is_told_once(store: Store, importer: AnImporter) -> None:
+    async with running(store, screen="imports", refresh_s=SOON_S) as pilot:
+        importer.drop("ana/ada.json", BROKEN)
+        await importer.round()
+        await shows(pilot.app, "✗ failed")
+        importer.mend(json.dumps(a_document()).encode())
+        await presses(pilot, "t")
+        await shows(pilot.app, "retry asked")
+        await importer.round()
+        await shows(pilot.app, "Done: ana/ada.json", "✓ 1 done")
+
+        pilot.app.clear_notifications()
+        told: list[str] = []
+
+        def is_there(name: str) -> bool:
+            told.extend(toasts(pilot.app))
+            return any(name in line for line in lines(pilot.app))
+
+        for number in range(3):  # the list is read again and again
+            importer.drop(f"ana/{number}.json", BROKEN)
+            await importer.round()
+            await until(functools.partial(is_there, f"ana/{number}.json"))
+
+        assert told == []
 
 
 async def test_the_reason_is_copied(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
