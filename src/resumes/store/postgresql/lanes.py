@@ -67,7 +67,8 @@ class AccountLanes:
         return not self._closing and any(thread.is_alive() for thread in self._threads)
 
     def offer(self, write: Write) -> None:
-        """The write is done as soon as can be. Raises StoreUnavailable once this is closed."""
+        """The write waits until a thread is free, or `ask` wakes one: what comes together is written
+        together. Raises StoreUnavailable once this is closed."""
         with self._changed:
             if self._closing:
                 raise StoreUnavailable("The store is closed")
@@ -78,13 +79,16 @@ class AccountLanes:
                 self._ready.append(account)
             queue.append(write)
             self._waiting += 1
-            self._changed.notify()
 
     def ask(self) -> None:
-        """Nothing is to be asked for: what was offered is being done."""
+        """What was offered is being done, as far as there are threads."""
+        with self._changed:
+            # No more than have something to do: a thread that wakes takes the interpreter from others.
+            self._changed.notify(len(self._ready))
 
     def begin_turn(self, listener: Listener) -> None:
-        """Nothing is to be begun: what was offered is being done."""
+        """As `ask`: nothing here is done by the caller."""
+        self.ask()
 
     def withdraw(self, write: Write) -> bool:
         """Whether the write was still waiting; then it will not happen."""
@@ -171,7 +175,9 @@ class AccountLanes:
                 self._ready.append(account)
             else:
                 del self._queues[account]
-            self._changed.notify_all()
+            # Whoever leaves takes the next account itself.
+            if self._is_left or self._closing:
+                self._changed.notify_all()
 
     def _expired(self) -> list[Write]:
         """Writes whose time is over wait no longer. Called with `_changed` held."""
