@@ -38,7 +38,7 @@ from resumes.store.idempotency import ADD_KEY, FIND_KEY, kept_since
 from resumes.store.ledger import Claim, FileOutcome, Verdict
 from resumes.store.schema import account_usage, accounts, documents, plans, resumes
 from resumes.store.statements import Prepared, blob, text_of
-from resumes.store.writes import proved_by
+from resumes.store.writes import LostRace, proved_by
 
 
 @dataclass(frozen=True, slots=True)
@@ -312,19 +312,22 @@ def _create_in_account(
         if creation.claim is not None:
             _add_to_ledger(rows, creation, creation.claim, outcomes, done, now)
         results.append(outcomes)
-    if rows.resumes and not _take_places(connection, account_id, rows, last_id_us):
-        # The account was closed, or its plan lowered, while its row was waited for.
-        return _create_in_account(connection, account_id, creations)
+    if rows.resumes:
+        TAKE_PLACES.run_later(
+            connection,
+            _check_places,
+            account=account_id,
+            places=len(rows.resumes),
+            last_id=last_id_us,
+        )
     _insert(connection, rows, account_id)
     return results
 
 
-def _take_places(connection: Connection, account_id: str, rows: _Rows, last_id_us: int) -> bool:
-    """Whether the rows have their places; otherwise there is not the room that was read."""
-    taken = TAKE_PLACES.run(
-        connection, account=account_id, places=len(rows.resumes), last_id=last_id_us
-    )
-    return bool(taken.rowcount)
+def _check_places(changed: int) -> None:
+    if not changed:
+        # The account was closed, or its plan lowered, while its row was waited for.
+        raise LostRace
 
 
 class _Earlier:
@@ -333,8 +336,6 @@ class _Earlier:
     def __init__(
         self, connection: Connection, account_id: str, creations: Sequence[Creation]
     ) -> None:
-        self._connection = connection
-        self._account_id = account_id
         self._items = earlier.find_items(
             connection, account_id, (one.claim.claim_id for one in creations if one.claim)
         )
@@ -343,6 +344,7 @@ class _Earlier:
             account_id,
             (new.digest for one in creations for new in one.resumes if new.digest),
         )
+        self._keys = _find_keys(connection, account_id, creations)
 
     def items_of(self, claim: Claim | None) -> dict[int, Outcome]:
         """The outcomes that items of this claim had before: a claim is imported once."""
@@ -370,21 +372,29 @@ class _Earlier:
     def _find_replay(self, idempotency: IdempotencyKey, rows: _Rows, now_us: int) -> Outcome | None:
         key = idempotency.key
         mine = rows.idempotency.get(key)
-        found = (
-            (mine["body_sha256"], mine["resume_id"])
-            if mine
-            else FIND_KEY.run(
-                self._connection,
-                account_id=self._account_id,
-                key=key,
-                since=kept_since(now_us),
-            ).fetchone()
-        )
+        found = (mine["body_sha256"], mine["resume_id"]) if mine else self._keys[key, now_us]
         if found is None:
             return None
         if found[0] != idempotency.body_sha256:
             return IdempotencyMismatch()
         return Created(found[1], replayed=True)
+
+
+def _find_keys(
+    connection: Connection, account_id: str, creations: Sequence[Creation]
+) -> dict[tuple[str, int], tuple[bytes, str] | None]:
+    """What is stored of each Idempotency-Key, by the moment at which it came."""
+    used = [
+        (new.idempotency.key, one.now_us)
+        for one in creations
+        for new in one.resumes
+        if new.idempotency is not None
+    ]
+    values = (
+        {"account_id": account_id, "key": key, "since": kept_since(now_us)} for key, now_us in used
+    )
+    found = FIND_KEY.run_each(connection, values)
+    return {name: rows.fetchone() for name, rows in zip(used, found, strict=True)}
 
 
 def _add_resume(rows: _Rows, account_id: str, resume_id: str, new: NewResume, now: str) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 from sqlalchemy import (
     ColumnElement,
     Connection,
+    Dialect,
     Executable,
     Integer,
     LargeBinary,
@@ -42,10 +43,16 @@ class Prepared:
         self._statement = statement
         self._compiled: dict[str, tuple[str, tuple[str, ...], dict[str, Any]]] = {}
 
-    def _for(self, connection: Connection) -> tuple[str, tuple[str, ...], dict[str, Any]]:
-        name = connection.dialect.name
+    def bound(self, dialect: Dialect, values: Mapping[str, Any]) -> tuple[str, list[Any]]:
+        """The SQL, and the values of its parameters in order."""
+        sql, names, constants = self._for(dialect)
+        if constants:
+            values = {**constants, **values}
+        return sql, [values[name] for name in names]
+
+    def _for(self, dialect: Dialect) -> tuple[str, tuple[str, ...], dict[str, Any]]:
+        name = dialect.name
         if name not in self._compiled:
-            dialect = connection.dialect
             assert isinstance(dialect, DefaultDialect)
             statement: Any = self._statement
             if not isinstance(statement, Executable):
@@ -57,21 +64,43 @@ class Prepared:
         return self._compiled[name]
 
     def run(self, connection: Connection, /, **values: Any) -> Any:
-        """The driver's cursor after running the statement once."""
-        sql, names, constants = self._for(connection)
-        if constants:
-            values = constants | values
-        return driver(connection).execute(sql, [values[name] for name in names])
+        """The statement is run once; its rows are fetched from what is returned."""
+        raw = driver(connection)
+        run = raw.execute if connection.dialect.name == "sqlite" else raw.run
+        return run(*self.bound(connection.dialect, values))
+
+    def run_each(self, connection: Connection, rows: Iterable[Mapping[str, Any]]) -> list[Any]:
+        """What `run` returns, for each row of values. A server has them all at once."""
+        if connection.dialect.name == "sqlite":
+            return [self.run(connection, **row) for row in rows]
+        bound = [self.bound(connection.dialect, row) for row in rows]
+        return driver(connection).run_each(bound[0][0], [row for _, row in bound]) if bound else []
+
+    def run_later(
+        self, connection: Connection, /, check: Callable[[int], None], **values: Any
+    ) -> None:
+        """The statement is run once, together with the next one whose outcome is asked for.
+
+        `check` is told then how many rows it changed; what it raises is raised there.
+        """
+        if connection.dialect.name == "sqlite":
+            check(self.run(connection, **values).rowcount)
+        else:
+            sql, row = self.bound(connection.dialect, values)
+            driver(connection).run_later(sql, [row], check)
 
     def run_many(self, connection: Connection, rows: Iterable[Mapping[str, Any]]) -> None:
-        """The statement is run once for each row of values; nothing is run for none."""
-        sql, names, _ = self._for(connection)
+        """The statement is run once for each row of values; nothing is run for none. A server has
+        them with the next statement."""
+        sql, names, _ = self._for(connection.dialect)
         run_many(connection, sql, [[row[name] for name in names] for row in rows])
 
 
 def run_many(connection: Connection, sql: str, rows: list[list[Any]]) -> None:
     """A statement of the engine's own is run once for each row; nothing is run for none."""
-    if len(rows) == 1:
+    if connection.dialect.name != "sqlite":
+        driver(connection).run_later(sql, rows)
+    elif len(rows) == 1:
         driver(connection).execute(sql, rows[0])
     elif rows:
         driver(connection).cursor().executemany(sql, rows)

@@ -28,6 +28,11 @@ BATCH_LIMIT = 512
 
 BUSY = "The store is busy; nothing was done, try again"
 
+
+class LostRace(Exception):
+    """What was read is true no more: the transaction is undone, and tried again."""
+
+
 PENDING = object()
 """The outcome of a write that has none yet; None is an outcome."""
 

@@ -30,7 +30,13 @@ from resumes.store.accounts import AccountInfo
 from resumes.store.addresses import PostgresAddress
 from resumes.store.moving.proving import digest_tables
 from resumes.store.postgresql.database import BEGIN
-from resumes.store.postgresql.driver import ServerSilent, is_usable, postgres_engine
+from resumes.store.postgresql.driver import (
+    PatientConnection,
+    ServerSilent,
+    connect,
+    is_usable,
+    postgres_engine,
+)
 from resumes.store.postgresql.planner import RANDOM_PAGE_COST
 from resumes.store.postgresql.snapshots import snapshot_of
 from resumes.store.postgresql.troubles import Trouble, explain, trouble_of
@@ -188,6 +194,88 @@ def test_s17_a_frozen_server_hangs_nobody(url: str, server: Server, ana: Account
         assert len(listing.list_page(store, ana.id).entries) == 2
 
 
+ADD_PLAN = "INSERT INTO plans (name, api_listing) VALUES (%s, %s)"
+
+
+@contextmanager
+def raw(url: str) -> Iterator[PatientConnection]:
+    open_store(url).close()
+    with connect(PostgresAddress(url), patience_s=5) as connection:
+        yield connection
+
+
+def names(connection: PatientConnection) -> list[str]:
+    return [
+        name for (name,) in connection.run("SELECT name FROM plans ORDER BY name", []).fetchall()
+    ]
+
+
+@pytest.mark.parametrize("is_asked_by_psycopg", [False, True])
+def test_what_is_run_later_is_run_before_what_is_asked_next(
+    url: str, is_asked_by_psycopg: bool
+) -> None:
+    changed: list[int] = []
+    with raw(url) as connection, raw(url) as other:
+        connection.run_later("BEGIN", [()])
+        connection.run_later(ADD_PLAN, [["a", "true"], ["b", "false"]], changed.append)
+        connection.run_later(
+            "DELETE FROM plans WHERE name = ANY(%s)", [["{free,pro}"]], changed.append
+        )
+        assert changed == []
+        if is_asked_by_psycopg:
+            connection.commit()
+        else:
+            assert names(connection) == ["a", "b", "business"]
+            assert "a" not in names(other)
+            connection.run_later("COMMIT", [()])
+        assert names(connection) == names(other) == ["a", "b", "business"]
+    assert changed == [1, 1, 2]
+
+
+def test_what_is_forgotten_is_not_run_and_nothing_is_run_for_no_rows(url: str) -> None:
+    with raw(url) as connection:
+        connection.run_later(ADD_PLAN, [["a", "true"]])
+        connection.forget()
+        connection.run_later(ADD_PLAN, [])
+        assert names(connection) == ["business", "free", "pro"]
+
+
+@pytest.mark.parametrize("row", [["free", "true"], ["x", "neither"]])
+def test_what_is_wrong_with_it_is_raised_then_and_the_connection_goes_on(
+    url: str, row: list[str]
+) -> None:
+    with raw(url) as connection:
+        connection.run_later(ADD_PLAN, [["a", "true"], row, ["b", "true"]])
+        with pytest.raises(psycopg.Error) as caught:
+            names(connection)
+        assert caught.value.sqlstate in {"23505", "22P02"}
+        assert names(connection) == ["business", "free", "pro"]
+
+        def refuse(changed: int) -> None:
+            raise ValueError(changed)
+
+        connection.run_later(ADD_PLAN, [["a", "true"]], refuse)
+        with pytest.raises(ValueError, match="1"):
+            names(connection)
+        assert names(connection) == ["a", "business", "free", "pro"]
+
+
+def test_values_arrive_as_they_are_or_not_at_all(url: str) -> None:
+    sql = "SELECT %s::text, %s::bigint, %s::bytea, %s::bytea, %s::text, length(%s::text)"
+    large = "ü" * 3_000_000
+    values = ["ä\r\n%s $1 \\ ''", 2**62, b"\0\xff", bytearray(b"x"), None, large]
+    with raw(url) as connection:
+        assert connection.run(sql, values).fetchone() == (
+            "ä\r\n%s $1 \\ ''", 2**62, b"\0\xff", b"x", None, len(large),
+        )  # fmt: skip
+        rows = connection.run_each("SELECT %s::bigint", [[number] for number in range(1000)])
+        assert [row.fetchone() for row in rows] == [(number,) for number in range(1000)]
+        for text_, error in (("cut\0off", psycopg.DataError), ("\udcff", UnicodeEncodeError)):
+            with pytest.raises(error):
+                connection.run("SELECT %s::text", [text_])
+        assert connection.run("SELECT 1 WHERE false", []).fetchone() is None
+
+
 def test_s18_a_session_is_left_as_it_was_found(store: Store, url: str) -> None:
     with psycopg.connect(url, application_name="resumes", client_encoding="UTF8") as other:
         before = other.execute("SELECT name, setting FROM pg_settings").fetchall()
@@ -197,6 +285,7 @@ def test_s18_a_session_is_left_as_it_was_found(store: Store, url: str) -> None:
         with connection.begin():
             for _ in range(20):
                 raw.execute("SELECT count(*) FROM plans WHERE name = %s", ["free"])
+                raw.run_each("SELECT count(*) FROM plans WHERE name = %s", [["free"], ["pro"]])
             assert connection.execute(text("SHOW lock_timeout")).scalar() == "2s"
         assert raw.execute("SELECT name, setting FROM pg_settings").fetchall() == before
         assert raw.execute("SELECT count(*) FROM pg_prepared_statements").fetchone() == (0,)

@@ -39,7 +39,10 @@ def add(
     connection: Connection, account_id: str, number: int, entries: Iterable[tuple[int, str]]
 ) -> None:
     """The entries are found by the pieces of their words."""
-    rows = [[account_id, seq, _numbers(number, pieces_of_words(words))] for seq, words in entries]
+    rows = [
+        [account_id, seq, f"{{{','.join(map(str, _numbers(number, pieces_of_words(words))))}}}"]
+        for seq, words in entries
+    ]
     run_many(connection, ADD, rows)
 
 

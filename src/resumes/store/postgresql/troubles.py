@@ -6,6 +6,7 @@ from typing import Final
 import psycopg
 
 from resumes.errors import ResumesError, StoreUnavailable
+from resumes.store.writes import LostRace
 
 
 class Trouble(Enum):
@@ -49,6 +50,8 @@ LOST: Final = (psycopg.OperationalError, psycopg.InterfaceError)
 
 def trouble_of(error: BaseException) -> Trouble:
     """What can be done about it."""
+    if isinstance(error, LostRace):
+        return Trouble.RACE
     cause = getattr(error, "orig", error)
     state = getattr(cause, "sqlstate", None)
     if state is None:

@@ -175,6 +175,7 @@ class Writer:
         if trouble_of(error) is Trouble.GONE:
             self._discard()
             return
+        driver(connection).forget()
         try:
             connection.rollback()
         except DRIVER_ERRORS:
