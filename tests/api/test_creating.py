@@ -17,7 +17,8 @@ from sqlalchemy import select
 from resumes.analyzer import whole_view
 from resumes.store import Store, accounts, counters, keys, listing, open_store, schema
 from resumes.store.creating import create
-from server import create_route, limits
+from server import body as request_body
+from server import create_route
 from server.idempotency import Turns, pruning
 from tests.support.api.builders import Client, a_body, a_resume, error_of, with_section
 from tests.support.api.serving import Place, serve_here
@@ -460,7 +461,7 @@ def test_want_of_memory_is_an_unknown_outcome_and_the_server_goes_on(
     full = ThreadPoolExecutor()
     full.shutdown()  # refuses as one does that the system gives no thread
     with monkeypatch.context() as patched:
-        patched.setattr(limits, "ASIDE", full)
+        patched.setattr(request_body, "ASIDE", full)
         answer = client.create(large)
 
     assert (answer.status_code, answer.headers["Retry-After"]) == (503, "1")

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import psycopg
 import pytest
@@ -263,7 +264,7 @@ def test_what_is_wrong_with_it_is_raised_then_and_the_connection_goes_on(
 def test_values_arrive_as_they_are_or_not_at_all(url: str) -> None:
     sql = "SELECT %s::text, %s::bigint, %s::bytea, %s::bytea, %s::text, length(%s::text)"
     large = "ü" * 3_000_000
-    values = ["ä\r\n%s $1 \\ ''", 2**62, b"\0\xff", bytearray(b"x"), None, large]
+    values: list[Any] = ["ä\r\n%s $1 \\ ''", 2**62, b"\0\xff", bytearray(b"x"), None, large]
     with raw(url) as connection:
         assert connection.run(sql, values).fetchone() == (
             "ä\r\n%s $1 \\ ''", 2**62, b"\0\xff", b"x", None, len(large),
