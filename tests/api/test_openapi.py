@@ -13,18 +13,27 @@ from hypothesis import HealthCheck, given, settings
 
 from resumes import analyzer
 from resumes.analyzer import DEFAULT_FORMAT, Format
-from resumes.errors import ResumesError
+from resumes.analyzer.findings import MAX_REPORTED
+from resumes.errors import (
+    BusinessPlanRequired,
+    IdempotencyMismatch,
+    InvalidKey,
+    QuotaReached,
+    ResumesError,
+    TooLarge,
+)
+from resumes.store.listing import DEFAULT_LIMIT, MAX_LIMIT
 from server.openapi import build_document, document_bytes
-from server.openapi.api_paths import WITH_KEY, api_paths
-from server.openapi.errors import ERRORS, ErrorAnswer, error_responses
-from server.openapi.kinds import reference
-from server.openapi.resume import EXAMPLE, resume_components
+from server.openapi.resume_schema import reference, resume_components
 from server.rate_limits import REFUSAL
-from server.request import STATUSES
+from server.request import STATUSES, UNAVAILABLE
 from tests.support.api.conforming import is_valid, resolved
 from tests.support.api.documents import DOCUMENTS, EXTRA, FORMAT
 
 DOCUMENT = build_document()
+ERRORS: dict[str, Any] = DOCUMENT["components"]["responses"]
+CREATE = DOCUMENT["paths"]["/api/v1/resumes"]["post"]
+EXAMPLE: dict[str, Any] = CREATE["requestBody"]["content"]["application/json"]["example"]
 
 
 def parts(value: Any, path: str = "#") -> Iterator[tuple[str, dict[str, Any]]]:
@@ -96,29 +105,79 @@ def test_the_document_is_written_as_json_for_people() -> None:
     assert written.endswith(b"}\n")
 
 
+def answer_of(name: str) -> dict[str, Any]:
+    """The schema and the example of an error's answer."""
+    answer: dict[str, Any] = ERRORS[name]["content"]["application/json"]
+    return answer
+
+
+def status_of(name: str) -> int:
+    """The status that an error's answer has."""
+    status: int = answer_of(name)["schema"]["properties"]["status"]["const"]
+    return status
+
+
 def test_every_operation_tells_of_what_any_request_with_a_key_can_meet() -> None:
-    statuses = {str(each.status) for each in ERRORS if each.name in WITH_KEY}
-    for item in api_paths().values():
-        for method in item.keys() - {"parameters"}:
-            assert statuses <= item[method]["responses"].keys()
+    met = {"400", "401", "405", "408", "414", "429", "431", "500", "501", "503"}
+    for path, item in DOCUMENT["paths"].items():
+        if path.startswith("/api/"):
+            for method in item.keys() - {"parameters"}:
+                assert met <= item[method]["responses"].keys()
+
+
+def test_an_error_stands_at_its_status() -> None:
+    for _, part in parts(DOCUMENT["paths"]):
+        for status, answer in part.get("responses", {}).items():
+            if name := answer.get("$ref", "").removeprefix("#/components/responses/"):
+                assert status_of(name) == int(status)
 
 
 def test_every_status_of_a_domain_error_is_described() -> None:
-    assert set(STATUSES.values()) <= {each.status for each in ERRORS}
+    assert set(STATUSES.values()) <= {status_of(name) for name in ERRORS}
 
 
-@pytest.mark.parametrize("answer", ERRORS, ids=lambda each: each.name)
-def test_an_example_tells_its_status_and_message(answer: ErrorAnswer) -> None:
-    content = error_responses()[answer.name]["content"]["application/json"]
-    assert content["example"]["status"] == answer.status
-    assert content["example"]["error"] == answer.message
-    fixed = content["schema"]["properties"]
-    assert fixed["status"] == {"const": answer.status}
-    assert ("error" in fixed) == answer.is_exact
+@pytest.mark.parametrize("name", ERRORS)
+def test_an_example_tells_its_status_and_what_is_always_said(name: str) -> None:
+    answer = answer_of(name)
+    fixed = answer["schema"]["properties"]
+    assert answer["example"]["status"] == status_of(name)
+    if "error" in fixed:
+        assert answer["example"]["error"] == fixed["error"]["const"]
 
 
-def test_too_many_requests_are_told_in_the_words_of_the_limit() -> None:
-    assert REFUSAL in {each.message for each in ERRORS if each.status == 429}
+@pytest.mark.parametrize(
+    ("name", "message", "is_exact"),
+    [
+        ("InvalidKey", InvalidKey().message, True),
+        ("QuotaReached", QuotaReached(max_resumes=5).message, False),
+        ("BusinessPlanRequired", BusinessPlanRequired().message, True),
+        ("NotFound", "Resume not found", True),
+        ("TooLarge", TooLarge(limit_bytes=DEFAULT_FORMAT.max_bytes).message, False),
+        ("OtherBody", IdempotencyMismatch().message, True),
+        ("TooManyRequests", REFUSAL, True),
+        ("Unavailable", UNAVAILABLE, False),
+    ],
+)
+def test_errors_are_told_in_the_words_of_the_service(
+    name: str, message: str, is_exact: bool
+) -> None:
+    answer = answer_of(name)
+    assert answer["example"]["error"] == message
+    assert answer["schema"]["properties"].get("error") == ({"const": message} if is_exact else None)
+
+
+def test_the_limits_of_a_page_are_those_of_the_service() -> None:
+    limit = DOCUMENT["components"]["parameters"]["Limit"]
+    assert limit["schema"]["default"] == DEFAULT_LIMIT
+    assert f"1 to {MAX_LIMIT};" in limit["description"]
+    page = DOCUMENT["components"]["schemas"]["Page"]["properties"]
+    assert page["resumes"]["maxItems"] == MAX_LIMIT
+    assert page["pagination"]["properties"]["limit"]["maximum"] == MAX_LIMIT
+
+
+def test_as_many_issues_are_told_as_the_service_reports() -> None:
+    error = DOCUMENT["components"]["schemas"]["Error"]["properties"]
+    assert error["issues"]["maxItems"] == MAX_REPORTED
 
 
 SAMPLES = Path(__file__).parents[2] / "sample_data"
@@ -126,7 +185,7 @@ SAMPLES = Path(__file__).parents[2] / "sample_data"
 
 def schema_of(accepted: Format, name: str = "Resume") -> jsonschema_rs.Draft202012Validator:
     """A validator of one of the components."""
-    components = {"schemas": resume_components(accepted)}
+    components = {"schemas": resume_components(accepted, EXAMPLE)}
     return jsonschema_rs.Draft202012Validator({**reference(name), "components": components})
 
 

@@ -3,6 +3,6 @@
 import sys
 from pathlib import Path
 
-from server.openapi.document import document_bytes
+from server.openapi import document_bytes
 
 Path(sys.argv[1]).write_bytes(document_bytes())

@@ -1,16 +1,34 @@
 """The resume as JSON Schema: what create takes, derived from the analyzer's table of fields.
 
 `x == create accepts x` for every JSON value x that can be kept at all; what a schema cannot see
-(how the JSON is written, its depth and its size) is told in words.
+(how the JSON is written, its depth and its size) is told in words. What is kept with a warning is
+accepted, and its usual range told in words as well.
 """
 
+from collections.abc import Mapping
 from typing import Any
 
 from resumes.analyzer import Format
-from resumes.analyzer.json_text import MAX_DEPTH, MAX_FIELDS, MAX_VALUES
+from resumes.analyzer.json_text import MAX_DEPTH, MAX_FIELDS, MAX_VALUES, MIN_INTEGER
+from resumes.analyzer.kinds import (
+    MAX_LIST_ENTRIES,
+    MAX_TEXT_CHARS,
+    Choice,
+    Colour,
+    Column,
+    Flag,
+    Group,
+    Kind,
+    KnownText,
+    Listing,
+    Number,
+    Text,
+)
 from resumes.analyzer.sections import (
+    COLUMNS,
     DATE_RANGE,
     HEADER,
+    LAYOUTS,
     MAX_ITEMS,
     MULTICOLUMN,
     SECTION_FIELDS,
@@ -20,7 +38,11 @@ from resumes.analyzer.sections import (
     TITLE,
     SectionType,
 )
-from server.openapi.kinds import Schema, fields_schema, or_null, reference, value_schema
+
+Schema = dict[str, Any]
+
+COLOUR = "^#([0-9A-Fa-f]{3}|[0-9A-Fa-f]{4}|[0-9A-Fa-f]{6}|[0-9A-Fa-f]{8})$"
+MAX_NAMES_IN_WORDS = 30
 
 COVER_LETTER = (
     r"^[\W\d_]*" + "".join(rf"[{each.upper()}{each}][\W\d_]*" for each in "coverletter") + "[Ss]?"
@@ -39,31 +61,12 @@ duplicate keys, lone surrogates or U+0000; whole numbers without a fraction or a
 2^63-1, others do not overflow. A name counts as that of a cover letter whatever stands between its
 letters, but for letters of other alphabets."""
 
-EXAMPLE: Schema = {
-    "title": "Nurse",
-    "header": {"name": "Ada Example", "email": "ada@example.org"},
-    "style": {"layout": "double", "colors": ["#1A2B3C"]},
-    "sections": {
-        "experiences": {
-            "column": 0,
-            "order": 1,
-            "name": "Work",
-            "items": [
-                {
-                    "workplace": "St. Example",
-                    "dateRange": {"fromYear": 2020, "fromMonth": 0, "isOngoing": True},
-                }
-            ],
-        }
-    },
-}
 
-
-def resume_components(accepted: Format) -> dict[str, Schema]:
+def resume_components(accepted: Format, example: Any) -> dict[str, Schema]:
     """The schemas `Resume`, `ShownResume` and what these are made of, by name."""
     return {
-        "Resume": _resume(accepted),
-        "ShownResume": _shown_resume(),
+        "Resume": _resume(accepted, example),
+        "ShownResume": _shown_resume(example),
         "Header": {"description": "Who the resume is of.", **fields_schema(HEADER.fields)},
         "Style": {"description": "How the resume looks.", **fields_schema(STYLE.fields)},
         "DateRange": {
@@ -79,7 +82,7 @@ def component_name(section_type: str) -> str:
     return f"{section_type[0].upper()}{section_type[1:]}Section"
 
 
-def _resume(accepted: Format) -> Schema:
+def _resume(accepted: Format, example: Any) -> Schema:
     is_multicolumn = {
         "properties": {
             "style": {
@@ -110,7 +113,7 @@ def _resume(accepted: Format) -> Schema:
         "propertyNames": {"not": {"pattern": COVER_LETTER}},
         "if": is_multicolumn,
         "else": {"properties": {"sections": {"additionalProperties": two_columns}}},
-        "examples": [EXAMPLE],
+        "examples": [example],
     }
 
 
@@ -159,10 +162,114 @@ def _section_object(fields: Any, item: Schema) -> Schema:
     return {**schema, "required": ["column"]}
 
 
-def _shown_resume() -> Schema:
+def _shown_resume(example: Any) -> Schema:
     return {
         "description": "What is shown of a resume, in the shape that create takes.",
         "allOf": [reference("Resume")],
         "propertyNames": {"enum": ["header", "sections", "title", "style"]},
-        "examples": [EXAMPLE],
+        "examples": [example],
     }
+
+
+def reference(component: str) -> Schema:
+    """The schema of that name among the components."""
+    return {"$ref": f"#/components/schemas/{component}"}
+
+
+def fields_schema(fields: Mapping[str, Kind]) -> Schema:
+    """An object with these fields, each of which may be absent or null. It may have others."""
+    return {
+        "type": "object",
+        "properties": {name: or_null(value_schema(kind)) for name, kind in fields.items()},
+    }
+
+
+def or_null(schema: Schema) -> Schema:
+    """The schema, and null beside it."""
+    if not schema:
+        return {}
+    if "$ref" in schema:
+        return {"anyOf": [schema, {"type": "null"}]}
+    widened = schema | {"type": [schema["type"], "null"]}
+    if "enum" in schema:
+        widened["enum"] = [*schema["enum"], None]
+    return widened
+
+
+def value_schema(kind: Kind) -> Schema:
+    """What a field of this kind may hold, null aside."""
+    match kind:
+        case Column():
+            return _column()
+        case Number():
+            return _number(kind)
+        case Text():
+            return _text(kind)
+        case Choice():
+            return _choice(kind)
+        case Colour():
+            return {"type": "string", "pattern": COLOUR, "examples": ["#1A2B3C"]}
+        case Flag():
+            return {"type": "boolean"}
+        case Listing():
+            return _listing(kind)
+        case Group():
+            return reference("DateRange") if kind is DATE_RANGE else fields_schema(kind.fields)
+        case _:
+            return {}  # any value, kept as it is
+
+
+def _text(kind: Text) -> Schema:
+    schema: Schema = {"type": "string", "maxLength": MAX_TEXT_CHARS}
+    if isinstance(kind, KnownText):
+        schema["description"] = _known(kind)
+        schema["examples"] = [min(kind.known)]
+    return schema
+
+
+def _known(kind: KnownText) -> str:
+    known = f"A known {kind.known_as}; another one is kept, with a warning."
+    if len(kind.known) > MAX_NAMES_IN_WORDS:
+        return known
+    return f"{known} Known: {', '.join(sorted(kind.known))}."
+
+
+def _choice(kind: Choice) -> Schema:
+    schema: Schema = {"type": "string", "enum": list(kind.choices)}
+    if kind.choices is LAYOUTS:
+        templates = ", ".join(f"`{value}` is {name}" for value, name in LAYOUTS.items())
+        schema["description"] = f"The template: {templates}."
+    return schema
+
+
+def _number(kind: Number) -> Schema:
+    schema: Schema = {"type": "number"}
+    if kind.lowest != MIN_INTEGER:
+        hint = f": {kind.hint}" if kind.hint else ""
+        schema["description"] = (
+            f"Usually {kind.lowest} to {kind.highest}{hint}. Others are kept, with a warning."
+        )
+        schema["examples"] = [kind.lowest]
+    return schema
+
+
+def _column() -> Schema:
+    columns = ", ".join(f"{number} is the {name}" for number, name in COLUMNS.items())
+    return {
+        "type": "number",
+        "enum": list(COLUMNS),
+        "description": f"The column: {columns}, which needs `style.layout` `multicolumn`.",
+    }
+
+
+def _listing(kind: Listing) -> Schema:
+    schema: Schema = {
+        "type": "array",
+        "maxItems": MAX_LIST_ENTRIES,
+        "items": or_null(value_schema(kind.entry)),
+    }
+    if kind.usual_entries < MAX_LIST_ENTRIES:
+        schema["description"] = (
+            f"Usually up to {kind.usual_entries}; more are kept, with a warning."
+        )
+    return schema
