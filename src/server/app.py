@@ -23,7 +23,7 @@ from resumes.settings import Settings
 from resumes.store import Store
 from resumes.store.search_filler import Filler
 from server import api
-from server.api import Api, Operation, RemoteApi
+from server.api import Api, Operation
 from server.auth import Authenticator
 from server.connections import Connections
 from server.counters import Counters
@@ -75,19 +75,20 @@ class App:
     def _make_api(self, settings: Settings, store: Store) -> Api:
         resume = ResumeRoute(store, settings.format)
         create = CreateRoute(store, settings.format, self._instruments.room)
-        # Decided once: whoever has a file pays nothing for those who have a network.
-        kind = RemoteApi if store.database.waits_for_network else Api
-        return kind(
+        list_ = ListRoute(store)
+        return Api(
             self._authenticator,
             self._rate_limits,
             of_all={
-                "GET": Operation("list", read=ListRoute(store).read),
+                "GET": Operation("list", read=list_.read, read_soon=list_.read_soon),
                 "POST": Operation("create", run=create),
             },
             of_one={
-                "GET": Operation("get", read=resume.read),
+                "GET": Operation("get", read=resume.read, read_soon=resume.read_soon),
                 "DELETE": Operation("delete", run=resume.delete),
             },
+            # Decided once: whoever has a file pays nothing for those who have a network.
+            waits_for_store=store.database.waits_for_network,
         )
 
     @contextlib.asynccontextmanager
@@ -104,7 +105,6 @@ class App:
     async def close(self) -> None:
         """Do what was begun behind answers, and close the store."""
         await self._authenticator.finish()
-        self._api.close()
         if self._rate_limits is not None:
             self._rate_limits.close()
         await self._instruments.close()

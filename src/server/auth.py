@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 from resumes.clock import timestamp
 from resumes.errors import InvalidKey, StoreError
 from resumes.store import Store, keys
-from resumes.store.keys import Authenticated, KeyHolder
+from resumes.store.keys import KeyHolder
 
 logger = logging.getLogger("resumes.server")
 
@@ -73,12 +73,13 @@ class Authenticator:
     def _end_turn(self) -> None:
         self._is_current = False
 
-    def look_up(self, headers: Iterable[tuple[bytes, bytes]]) -> Authenticated:
-        """Return what the request's key is good for. Any thread may ask.
-
-        Raises what `authenticate` raises.
-        """
-        return keys.authenticate(self._store, parse_secret(find_header(headers)))
+    async def authenticate_soon(self, headers: Iterable[tuple[bytes, bytes]]) -> KeyHolder:
+        """Return who holds the request's key, as the store has it now. Raises as `authenticate`."""
+        secret = parse_secret(find_header(headers))
+        holder, is_due, _ = await keys.authenticate_soon(self._store, secret)
+        if is_due:
+            self.note_use(holder)
+        return holder
 
     def note_use(self, holder: KeyHolder) -> None:
         """The key's use will be written soon."""

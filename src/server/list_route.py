@@ -25,11 +25,23 @@ class ListRoute:
 
         Raises BusinessPlanRequired, and InvalidArgument for the query, in this order.
         """
-        if not holder.api_listing:
-            raise BusinessPlanRequired
-        cursor, limit = parse_query(request.query)
+        cursor, limit = _asked(request, holder)
         page = listing.list_page(self._store, holder.account_id, cursor=cursor, limit=limit)
         return orjson.dumps(page.as_json(limit=limit))
+
+    async def read_soon(self, request: Request, holder: KeyHolder) -> bytes:
+        """`read`, from a store that is waited for."""
+        cursor, limit = _asked(request, holder)
+        page = await listing.list_page_soon(
+            self._store, holder.account_id, cursor=cursor, limit=limit
+        )
+        return orjson.dumps(page.as_json(limit=limit))
+
+
+def _asked(request: Request, holder: KeyHolder) -> tuple[str, int]:
+    if not holder.api_listing:
+        raise BusinessPlanRequired
+    return parse_query(request.query)
 
 
 def parse_query(query: bytes) -> tuple[str, int]:

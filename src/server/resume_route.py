@@ -20,15 +20,25 @@ class ResumeRoute:
 
     def read(self, request: Request, holder: KeyHolder) -> bytes:
         """Return the resume as JSON. Raises BusinessPlanRequired and NotFound, in this order."""
-        if not holder.api_listing:
-            raise BusinessPlanRequired
+        _check_plan(holder)
         stored = listing.get_resume(self._store, holder.account_id, _id(request))
+        return orjson.dumps(public_view(stored.document, self._format))
+
+    async def read_soon(self, request: Request, holder: KeyHolder) -> bytes:
+        """`read`, from a store that is waited for."""
+        _check_plan(holder)
+        stored = await listing.get_resume_soon(self._store, holder.account_id, _id(request))
         return orjson.dumps(public_view(stored.document, self._format))
 
     async def delete(self, request: Request, holder: KeyHolder) -> None:
         """Delete the resume for good, and tell the client. Raises NotFound."""
         await listing.delete_resume_soon(self._store, holder.account_id, _id(request))
         request.respond(200, DELETED)
+
+
+def _check_plan(holder: KeyHolder) -> None:
+    if not holder.api_listing:
+        raise BusinessPlanRequired
 
 
 def _id(request: Request) -> str:

@@ -30,10 +30,13 @@ from server.counters import Counters, SharedCounters, shared_counters
 from server.listener import BACKLOG, base_url, listen
 from server.metrics import PLACES
 from server.rate_limits import is_rate_limited
-from server.readers import PATIENCE_S
 from server.workers import ApiServer, Workers
 
 logger = logging.getLogger("resumes.server")
+
+PATIENCE_S = 5.0
+"""How long a database across a network may take for one statement: then there is time left, of the
+10 s that a request waits, to try another connection."""
 
 KEEP_ALIVE_S = 75
 """How long a silent connection stays open: longer than the pools of common clients and proxies

@@ -1,8 +1,5 @@
 """The same answers whatever keeps the store: in a file, or across a network, which threads read."""
 
-import asyncio
-import threading
-import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -10,9 +7,7 @@ from typing import Any
 
 import pytest
 
-from resumes.errors import StoreIncompatible, StoreUnavailable
 from resumes.store import accounts, counters, keys
-from server.readers import Readers, read_until
 from tests.support.api.builders import RESUMES, Client, a_body, a_resume, error_of
 from tests.support.api.serving import Place, serve_here
 from tests.support.store.builders import lose_table
@@ -113,54 +108,3 @@ def test_every_request_is_counted_however_many_come_at_once(tmp_path: Path, url:
         refused = client.request("PUT")
         assert (refused.status_code, refused.headers["X-RateLimit-Remaining"]) == (405, "0")
         client.close()
-
-
-# Threads that read for the event loop
-
-
-def test_when_every_thread_is_held_up_who_waits_is_told_at_the_deadline() -> None:
-    release = threading.Event()
-    begun: list[str] = []
-    readers = Readers(threads=1, deadline_s=0.2)
-
-    def hang(_: float) -> None:
-        begun.append("first")
-        release.wait(30)
-
-    async def ask() -> list[BaseException | None]:
-        first = asyncio.create_task(readers.run(hang))
-        second = asyncio.create_task(readers.run(lambda _: begun.append("second")))
-        return list(await asyncio.gather(first, second, return_exceptions=True))
-
-    outcomes = asyncio.run(ask())
-    release.set()
-    readers.close()
-
-    assert [type(one) for one in outcomes] == [StoreUnavailable, StoreUnavailable]
-    assert begun == ["first"]  # nobody waits for the second any more, so it is not even begun
-
-
-@pytest.mark.parametrize(
-    ("outcomes", "tries"),
-    [
-        ([StoreUnavailable("lost"), StoreUnavailable("lost"), "page"], 3),
-        ([StoreIncompatible("newer"), "page"], 1),
-    ],
-)
-def test_a_read_that_loses_its_connection_is_tried_again_and_no_other(
-    outcomes: list[Exception | str], tries: int
-) -> None:
-    made: list[Exception | str] = []
-
-    def read() -> str:
-        made.append(outcomes[len(made)])
-        if isinstance(made[-1], Exception):
-            raise made[-1]
-        return made[-1]
-
-    if outcomes[tries - 1] == "page":
-        assert read_until(time.monotonic() + 30, read) == "page"
-    else:
-        with pytest.raises(StoreIncompatible):
-            read_until(time.monotonic() + 30, read)
-    assert len(made) == tries

@@ -35,7 +35,6 @@ from resumes.store.moving.marking import Move, depart, reopen, set_marks
 from resumes.store.postgresql.lanes import WRITERS
 from resumes.store.requests import Action
 from resumes.store.schema import account_usage
-from server.readers import READERS
 from tests.health.conftest import MY_NAME, command_line, find, opening, write
 from tests.support import postgres
 from tests.support.clocks import SteppingClock
@@ -218,7 +217,7 @@ def facts(**changes: Any) -> ServerFacts:
 @pytest.mark.parametrize(
     ("said", "workers", "texts", "remedy"),
     [
-        (facts(), 5, ["version 18.4"], None),
+        (facts(), 11, ["version 18.4"], None),
         (ServerFacts(None, None, None, None, None), 64, ["version unknown"], None),
         *(
             (facts(**{name: "off"}), 1, ["version 18.4", f"{name} is off: "], f"Set {name} to on")
@@ -227,7 +226,7 @@ def facts(**changes: Any) -> ServerFacts:
         (facts(is_standby=True), 1, ["version", "is a standby"], "target_session_attrs=read-write"),
         (
             facts(),
-            6,
+            12,
             ["version", "takes 97 connections, and this machine alone may want 104"],
             "Set max_connections to 124",
         ),
@@ -245,12 +244,12 @@ def test_a_server_that_may_forget_or_has_no_room_is_told(
 
 
 def test_a_worker_has_as_many_connections_as_it_is_counted_for() -> None:
-    readiness = figures = 1
-    assert WRITERS + READERS + readiness + figures == CONNECTIONS_OF_A_WORKER
+    reader = readiness = figures = 1
+    assert WRITERS + reader + readiness + figures == CONNECTIONS_OF_A_WORKER
 
 
 def test_the_doctor_looks_at_the_server_in_place_of_sqlite(settings: Settings) -> None:
-    with postgres.running("18", settings={"max_connections": "30"}) as server:
+    with postgres.running("18", settings={"max_connections": "28"}) as server:
         url = server.url(server.make_database())
         with open_store(url) as store:
             facts = read_facts(store)
@@ -258,7 +257,7 @@ def test_the_doctor_looks_at_the_server_in_place_of_sqlite(settings: Settings) -
             found = list(checks.iter_findings(installation))
 
     assert (facts.version or "").startswith("18.")
-    assert (facts.fsync, facts.room, facts.is_standby) == ("off", 27, False)
+    assert (facts.fsync, facts.room, facts.is_standby) == ("off", 25, False)
     # The servers of tests do not last, and are small.
     assert [one.about for one in found if one.state is State.NOTICE] == [
         "fsync",

@@ -22,10 +22,14 @@ FOREIGN = "enh_live_" + "aB3" * 21 + "z"
 
 
 def counts(store: Store, secret: str) -> bool:
+    """Whether it does, to threads and to event loops alike."""
     try:
-        keys.authenticate(store, secret)
+        holder = keys.authenticate(store, secret)
     except InvalidKey:
+        with pytest.raises(InvalidKey):
+            asyncio.run(keys.authenticate_soon(store, secret))
         return False
+    assert asyncio.run(keys.authenticate_soon(store, secret)) == holder
     return True
 
 

@@ -70,6 +70,27 @@ def test_the_limit_is_brought_into_1_to_100(store: Store, ana: AccountInfo) -> N
         assert len(listing.list_page(store, ana.id, limit=asked).entries) == given
 
 
+def test_coroutines_read_what_threads_read(
+    store: Store, ana: AccountInfo, an_account: MakeAccount
+) -> None:
+    made = add_resumes(store, ana, 5)
+    other = an_account("bo")
+
+    async def read() -> None:
+        for after, limit in (("", 2), ("", 5), ("", 10**30), (made[1], 2), (made[4], 2), ("", 0)):
+            page = await listing.list_page_soon(store, ana.id, cursor=after, limit=limit)
+            assert page == listing.list_page(store, ana.id, cursor=after, limit=limit)
+        with pytest.raises(InvalidArgument, match="Invalid cursor"):
+            await listing.list_page_soon(store, ana.id, cursor="x")
+        one = await listing.get_resume_soon(store, ana.id, made[0])
+        assert one == listing.get_resume(store, ana.id, made[0])
+        for account_id, resume_id in ((other.id, made[0]), (ana.id, "0" * 24), (ana.id, "x")):
+            with pytest.raises(NotFound):
+                await listing.get_resume_soon(store, account_id, resume_id)
+
+    asyncio.run(read())
+
+
 def test_a_page_as_json_is_what_a_client_gets() -> None:
     entry = listing.Entry("1" * 24, None, "Ada", "AdaResume.pdf", "2026-01-31T09:00:00.000Z", "u")
     assert listing.Page([entry], "1" * 24).as_json(limit=1) == {

@@ -176,3 +176,19 @@ def running(version: str, *, settings: dict[str, str] | None = None) -> Iterator
     finally:
         server.stop()
         shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextlib.contextmanager
+def frozen(server: Server) -> Iterator[None]:
+    """All processes of the server stand still; the system answers for them all the same."""
+    assert server.process is not None
+    parent = server.process.pid
+    listed = Path(f"/proc/{parent}/task/{parent}/children").read_text(encoding="ascii")
+    processes = [parent, *map(int, listed.split())]
+    for process in processes:
+        os.kill(process, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        for process in processes:
+            os.kill(process, signal.SIGCONT)

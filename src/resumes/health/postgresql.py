@@ -10,8 +10,8 @@ from resumes.store.engine import Store
 
 SUBJECT: Final = "server"
 
-CONNECTIONS_OF_A_WORKER: Final = 14
-"""Of each API process at most: those that write, those that read for requests, two that watch."""
+CONNECTIONS_OF_A_WORKER: Final = 7
+"""Of each API process at most: those that write, one that reads for requests, two that watch."""
 
 CONNECTIONS_OF_OTHERS: Final = 20
 """For an importer with its helpers, a terminal UI, and a command now and then."""

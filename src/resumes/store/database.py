@@ -1,14 +1,17 @@
 """What a store needs of the engine below it. Each engine has a package of its own beside this."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from sqlalchemy import Connection
 
 from resumes.errors import InvalidArgument
+from resumes.store.statements import Prepared
 from resumes.store.writes import Lane
+
+Row = tuple[Any, ...]
 
 
 class Size(NamedTuple):
@@ -57,6 +60,9 @@ class Database(Protocol):
 
     def read_version(self) -> int | None:
         """Return a number that changes with commits, for this thread; None where there is none."""
+
+    async def fetch_soon(self, statement: Prepared, values: Mapping[str, Any]) -> Sequence[Row]:
+        """The rows of a statement, for coroutines. Raises what `read` raises."""
 
     def measure(self) -> Size:
         """How large it is now. Raises StoreUnavailable."""

@@ -14,8 +14,9 @@ from sqlalchemy import Connection
 from resumes.clock import Clock, system_clock
 from resumes.errors import OutcomeUnknown, ResumesError, StoreUnavailable
 from resumes.store.addresses import PostgresAddress, parse_address
-from resumes.store.database import Database, not_text
+from resumes.store.database import Database, Row, not_text
 from resumes.store.soon import SoonWriter
+from resumes.store.statements import Prepared
 from resumes.store.writes import BUSY, Lane, ThreadMailbox, Write
 
 Q = TypeVar("Q")
@@ -76,6 +77,14 @@ class Store:
         It is to be compared with what the same thread was told before. None: the engine has none.
         """
         return self.database.read_version()
+
+    async def fetch_soon(self, statement: Prepared, /, **values: Any) -> Sequence[Row]:
+        """The rows of a statement, as `read` would give them, for coroutines: their event loop goes
+        on meanwhile. They may be shared with others who ask the same: not to be changed.
+
+        A server that is away is asked again for some seconds. Raises what `read` raises.
+        """
+        return await self.database.fetch_soon(statement, values)
 
     def write(
         self,

@@ -10,6 +10,7 @@ import re
 import secrets
 import string
 import zlib
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from enum import StrEnum
@@ -21,6 +22,7 @@ from resumes.clock import later, timestamp
 from resumes.errors import Conflict, InvalidArgument, InvalidKey, NotFound
 from resumes.store import identifiers
 from resumes.store.accounts import lock_open_account, unknown_account
+from resumes.store.database import Row
 from resumes.store.engine import Store, each
 from resumes.store.schema import accounts, api_keys, key_directory, plans
 from resumes.store.statements import Prepared
@@ -163,10 +165,19 @@ def authenticate(store: Store, secret: str) -> Authenticated:
     Raises InvalidKey, the same for unknown, revoked and expired.
     """
     with store.read() as connection:
-        row = HOLDER.run(connection, key_hash=hash_key(secret)).fetchone()
-    if row is None:
+        rows = HOLDER.run(connection, key_hash=hash_key(secret)).fetchall()
+    return _holder(store, rows)
+
+
+async def authenticate_soon(store: Store, secret: str) -> Authenticated:
+    """`authenticate` for coroutines."""
+    return _holder(store, await store.fetch_soon(HOLDER, key_hash=hash_key(secret)))
+
+
+def _holder(store: Store, rows: Sequence[Row]) -> Authenticated:
+    if not rows:
         raise InvalidKey
-    account_id, key_id, api_listing, expires_at, last_used_at, minute, hour, day = row
+    account_id, key_id, api_listing, expires_at, last_used_at, minute, hour, day = rows[0]
     now_us = store.clock()
     if expires_at is not None and expires_at <= timestamp(now_us):
         raise InvalidKey

@@ -14,6 +14,7 @@ from sqlalchemy import Connection, bindparam, delete, select, update
 from resumes.analyzer import list_title
 from resumes.errors import InvalidArgument, NotFound
 from resumes.store import search_index
+from resumes.store.database import Row
 from resumes.store.engine import Store, each
 from resumes.store.identifiers import RESUME_ID
 from resumes.store.schema import account_usage, documents, imported_digests, resumes
@@ -120,24 +121,45 @@ def list_page(
     `limit` is brought into 1 to 100. Raises InvalidArgument for a malformed cursor.
     """
     limit = max(1, min(limit, MAX_LIMIT))
+    after = check_cursor(cursor)
     with store.read() as connection:
-        rows = PAGE.run(
-            connection, account_id=account_id, after=check_cursor(cursor), rows=limit + 1
-        ).fetchall()
-    if len(rows) <= limit:
-        return Page(rows, None)
-    rows.pop()
-    return Page(rows, rows[-1][0])
+        rows = PAGE.run(connection, account_id=account_id, after=after, rows=limit + 1).fetchall()
+    return _page(rows, limit)
+
+
+async def list_page_soon(
+    store: Store, account_id: str, *, cursor: str = "", limit: int = DEFAULT_LIMIT
+) -> Page:
+    """`list_page` for coroutines."""
+    limit = max(1, min(limit, MAX_LIMIT))
+    after = check_cursor(cursor)
+    rows = await store.fetch_soon(PAGE, account_id=account_id, after=after, rows=limit + 1)
+    return _page(rows, limit)
+
+
+def _page(rows: Sequence[Row], limit: int) -> Page:
+    return Page(rows[:limit], rows[limit - 1][0] if len(rows) > limit else None)
 
 
 def get_resume(store: Store, account_id: str, resume_id: str) -> StoredResume:
     """The stored resume. Raises NotFound, also for another account's id."""
     _check_id(resume_id)
     with store.read() as connection:
-        row = ONE.run(connection, account_id=account_id, resume_id=resume_id).fetchone()
-    if row is None:
+        rows = ONE.run(connection, account_id=account_id, resume_id=resume_id).fetchall()
+    return _stored(rows)
+
+
+async def get_resume_soon(store: Store, account_id: str, resume_id: str) -> StoredResume:
+    """`get_resume` for coroutines."""
+    _check_id(resume_id)
+    return _stored(await store.fetch_soon(ONE, account_id=account_id, resume_id=resume_id))
+
+
+def _stored(rows: Sequence[Row]) -> StoredResume:
+    if not rows:
         raise NotFound("Resume not found")
-    return StoredResume(Entry._make(row[:-1]), row[-1])
+    *entry, document = rows[0]
+    return StoredResume(Entry._make(entry), document)
 
 
 def _check_id(resume_id: str) -> None:

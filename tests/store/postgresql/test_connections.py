@@ -1,13 +1,10 @@
 """Connections to a server: one for each thread, that give up, end, and leave nothing behind."""
 
-import os
-import signal
+import asyncio
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from pathlib import Path
-from typing import Any
 
 import psycopg
 import pytest
@@ -34,6 +31,7 @@ from resumes.store.postgresql.database import BEGIN
 from resumes.store.postgresql.driver import (
     PatientConnection,
     ServerSilent,
+    Value,
     connect,
     is_usable,
     postgres_engine,
@@ -42,7 +40,7 @@ from resumes.store.postgresql.planner import RANDOM_PAGE_COST
 from resumes.store.postgresql.snapshots import snapshot_of
 from resumes.store.postgresql.troubles import Trouble, explain, trouble_of
 from resumes.store.statements import driver
-from tests.support.postgres import Server, free_port
+from tests.support.postgres import Server, free_port, frozen
 from tests.support.resumes import a_resume
 from tests.support.store.builders import fill_store, held_by, made_ids
 from tests.support.store.pooler import PGBOUNCER, pooled
@@ -150,22 +148,6 @@ def test_who_only_looks_does_not_wait_for_ever(url: str) -> None:
         assert time.monotonic() - began_s < 30
 
 
-@contextmanager
-def frozen(server: Server) -> Iterator[None]:
-    """All processes of the server stand still; the system answers for them all the same."""
-    assert server.process is not None
-    parent = server.process.pid
-    listed = Path(f"/proc/{parent}/task/{parent}/children").read_text(encoding="ascii")
-    processes = [parent, *map(int, listed.split())]
-    for process in processes:
-        os.kill(process, signal.SIGSTOP)
-    try:
-        yield
-    finally:
-        for process in processes:
-            os.kill(process, signal.SIGCONT)
-
-
 def test_s17_a_silent_server_is_waited_for_by_one_connection_only(url: str) -> None:
     engine = postgres_engine(PostgresAddress(url), patience_s=0.3)
     with engine.connect() as first, engine.connect() as idle:
@@ -264,7 +246,7 @@ def test_what_is_wrong_with_it_is_raised_then_and_the_connection_goes_on(
 def test_values_arrive_as_they_are_or_not_at_all(url: str) -> None:
     sql = "SELECT %s::text, %s::bigint, %s::bytea, %s::bytea, %s::text, length(%s::text)"
     large = "ü" * 3_000_000
-    values: list[Any] = ["ä\r\n%s $1 \\ ''", 2**62, b"\0\xff", bytearray(b"x"), None, large]
+    values: list[Value] = ["ä\r\n%s $1 \\ ''", 2**62, b"\0\xff", bytearray(b"x"), None, large]
     with raw(url) as connection:
         assert connection.run(sql, values).fetchone() == (
             "ä\r\n%s $1 \\ ''", 2**62, b"\0\xff", b"x", None, len(large),
@@ -307,7 +289,16 @@ def test_s18_everything_works_when_each_transaction_has_another_session(pooled: 
             assert listing.get_resume(store, account.id, made)
             return made
 
+        async def read_together() -> None:
+            holders = [keys.authenticate_soon(store, key.secret) for _ in range(20)]
+            pages = [listing.list_page_soon(store, account.id, limit=n) for n in range(1, 21)]
+            known, found = await asyncio.gather(asyncio.gather(*holders), asyncio.gather(*pages))
+            assert {holder.account_id for holder, _ in known} == {account.id}
+            assert [len(page.entries) for page in found] == [*range(1, 21)]
+
         created = sorted(pool.map(create_and_read, range(100)))
+        for _ in range(10):
+            asyncio.run(read_together())
         search_filler.fill(store)
         for page in (
             search.find_page(store, account.id, "ada").page,

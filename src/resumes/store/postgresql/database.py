@@ -1,19 +1,22 @@
 """A store in PostgreSQL: a connection for each thread that reads, and the lanes that write."""
 
+import asyncio
 import contextlib
 import threading
 import weakref
-from collections.abc import Iterator, Mapping
-from typing import Final
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+from typing import Any, Final
 
 from sqlalchemy import Connection, text
 
 from resumes.store.addresses import PostgresAddress
-from resumes.store.database import Size, not_text
-from resumes.store.postgresql.driver import DRIVER_ERRORS, is_usable, postgres_engine
+from resumes.store.database import Row, Size, not_text
+from resumes.store.postgresql.driver import DRIVER_ERRORS, connect, is_usable, postgres_engine
 from resumes.store.postgresql.lanes import AccountLanes
+from resumes.store.postgresql.loop_reader import LoopReader
 from resumes.store.postgresql.troubles import Trouble, explain, trouble_of
-from resumes.store.statements import driver
+from resumes.store.statements import Prepared, driver
 
 READ_PATIENCE_S: Final = 30.0
 """How long a statement that reads may take: people count millions of rows with some."""
@@ -46,6 +49,9 @@ class PostgresDatabase:
         # Weak, so that a thread that ends takes its connection along.
         self._connections: weakref.WeakSet[Connection] = weakref.WeakSet()
         self._read_engine = postgres_engine(address, patience_s=read_patience_s)
+        self._connect = partial(connect, address, patience_s=read_patience_s)
+        self._loop_readers: dict[asyncio.AbstractEventLoop, LoopReader] = {}
+        self._making_readers = threading.Lock()
         writing = postgres_engine(address, patience_s=WRITE_PATIENCE_S, begin=BEGIN)
         self.lane = AccountLanes(writing, address.label)
 
@@ -80,6 +86,22 @@ class PostgresDatabase:
             raise explain(error, self.label) from error
         except UnicodeEncodeError as error:
             raise not_text(error) from error
+
+    async def fetch_soon(self, statement: Prepared, values: Mapping[str, Any]) -> Sequence[Row]:
+        """The rows of a statement, together with what others of this event loop ask for. Raises
+        StoreUnavailable."""
+        reader = self._loop_reader(asyncio.get_running_loop())
+        return await reader.fetch(*statement.bound(self._read_engine.dialect, values))
+
+    def _loop_reader(self, loop: asyncio.AbstractEventLoop) -> LoopReader:
+        reader = self._loop_readers.get(loop)
+        if reader is None:
+            reader = LoopReader(self._connect, self.label, loop)
+            with self._making_readers:
+                for gone in [one for one in self._loop_readers if one.is_closed()]:
+                    self._loop_readers.pop(gone).close()
+                self._loop_readers[loop] = reader
+        return reader
 
     def reader(self) -> Connection:
         """This thread's reading connection, opened when first asked for or when it has ended."""
@@ -120,6 +142,8 @@ class PostgresDatabase:
     def close(self) -> None:
         """Waiting writes are done, connections are closed."""
         self.lane.close()
+        for loop_reader in self._loop_readers.values():
+            loop_reader.close()
         for connection in [*self._connections]:
             with contextlib.suppress(*DRIVER_ERRORS):
                 connection.close()

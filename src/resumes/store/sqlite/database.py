@@ -4,7 +4,7 @@ import shutil
 import threading
 import time
 import weakref
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from types import TracebackType
@@ -14,13 +14,13 @@ import sqlalchemy
 from sqlalchemy import Connection, Engine, NullPool
 
 from resumes.errors import ResumesError, StoreIncompatible, StoreUnavailable
-from resumes.store.database import Size, not_text
+from resumes.store.database import Row, Size, not_text
 from resumes.store.locks import FileLock
 from resumes.store.sqlite.complaints import Complaints
 from resumes.store.sqlite.driver import dbapi
 from resumes.store.sqlite.identity import LOGS, Identity
 from resumes.store.sqlite.lane import DRIVER_ERRORS, SqliteLane
-from resumes.store.statements import driver
+from resumes.store.statements import Prepared, driver
 
 APPLICATION_ID = 0x52534D45
 """Stamped into the file's header ("RSME"), so that a stranger's database is told from ours."""
@@ -105,6 +105,12 @@ class SqliteDatabase:
         with self.read() as connection:
             (version,) = driver(connection).execute("PRAGMA data_version").fetchone()
         return int(version)
+
+    async def fetch_soon(self, statement: Prepared, values: Mapping[str, Any]) -> Sequence[Row]:
+        """The rows of a statement, read here and now: the file is as near as the memory."""
+        with self.read() as connection:
+            rows: Sequence[Row] = statement.run(connection, **values).fetchall()
+        return rows
 
     def reader(self) -> Connection:
         """This thread's reading connection, opened when first asked for."""

@@ -1,0 +1,267 @@
+"""Reads of an event loop: many in one message, fresh, and never waited for by the loop."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterator
+from typing import Any
+
+import psycopg
+import pytest
+from sqlalchemy import Integer, bindparam, func, literal_column, select
+from sqlalchemy.dialects import postgresql
+
+from resumes.errors import StoreUnavailable
+from resumes.store import Store, creating, keys, listing, open_store
+from resumes.store.accounts import AccountInfo
+from resumes.store.creating import Created
+from resumes.store.listing import PAGE
+from resumes.store.postgresql import loop_reader
+from resumes.store.postgresql.driver import numbered
+from resumes.store.postgresql.loop_reader import LoopReader
+from resumes.store.statements import Prepared
+from tests.support.postgres import Server, frozen
+from tests.support.resumes import a_resume
+from tests.support.store.builders import add_resumes, listed_ids
+from tests.support.waiting import wait_until
+
+NOW = Prepared(select(func.clock_timestamp(), literal_column("1")))
+BACKEND = Prepared(select(func.pg_backend_pid()))
+SLEEP = Prepared(select(func.pg_backend_pid(), func.pg_sleep(bindparam("seconds", type_=Integer))))
+DIVIDE = Prepared(select(literal_column("1") / bindparam("by", type_=Integer)))
+ECHO = Prepared(select(func.length(bindparam("text"))))
+
+
+async def only(store: Store, statement: Prepared, **values: Any) -> Any:
+    """The first value of the first row."""
+    rows = await store.fetch_soon(statement, **values)
+    return rows[0][0]
+
+
+def is_sleeping(server: Server) -> bool:
+    return bool(server.execute("SELECT 1 FROM pg_stat_activity WHERE wait_event = 'PgSleep'"))
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    await asyncio.to_thread(wait_until, condition)
+
+
+def test_who_asks_the_same_in_one_round_shares_the_rows_and_who_asks_later_has_newer_ones(
+    store: Store,
+) -> None:
+    async def ask() -> list[Any]:
+        return [await asyncio.gather(*(only(store, NOW) for _ in range(3))) for _ in range(2)]
+
+    first, second = asyncio.run(ask())
+    assert len(set(first)) == len(set(second)) == 1
+    assert first[0] < second[0]
+
+
+def test_what_is_asked_while_others_wait_for_an_answer_is_asked_anew(
+    store: Store, server: Server
+) -> None:
+    async def ask() -> None:
+        early = asyncio.create_task(only(store, SLEEP, seconds=1))
+        await until(lambda: is_sleeping(server))
+        began = asyncio.create_task(only(store, NOW))
+        late = [await only(store, NOW), await began]
+        assert early.done()
+        assert late[0] == late[1]
+
+    asyncio.run(ask())
+
+
+def test_who_has_created_reads_it_whoever_else_reads_and_writes(
+    store: Store, ana: AccountInfo
+) -> None:
+    async def create_and_read(number: int) -> None:
+        last = ""
+        for _ in range(5):
+            new = a_resume(f"Ada {number}")
+            outcome = await creating.create_soon(store, ana.id, new)
+            assert isinstance(outcome, Created)
+            page = await listing.list_page_soon(store, ana.id, cursor=last, limit=100)
+            assert outcome.id in [entry.id for entry in page.entries]
+            assert (await listing.get_resume_soon(store, ana.id, outcome.id)).entry.id == outcome.id
+            last = outcome.id
+
+    async def all_of_them() -> None:
+        await asyncio.gather(*map(create_and_read, range(16)))
+
+    asyncio.run(all_of_them())
+
+
+def test_hundreds_of_different_questions_have_their_own_answers(
+    store: Store, ana: AccountInfo
+) -> None:
+    made = add_resumes(store, ana, 100)
+    secret = keys.create_key(store, "ana").secret
+
+    async def ask() -> None:
+        pages = [listing.list_page_soon(store, ana.id, cursor=id_, limit=1) for id_ in made]
+        holders = [keys.authenticate_soon(store, secret) for _ in range(100)]
+        found, known = await asyncio.gather(asyncio.gather(*pages), asyncio.gather(*holders))
+        assert [page.entries[0].id for page in found[:99]] == made[1:]
+        assert found[99] == listing.Page([], None)
+        assert {holder.account_id for holder, *_ in known} == {ana.id}
+
+    asyncio.run(ask())
+
+
+def test_a_message_that_fills_the_socket_is_sent_to_its_end(store: Store) -> None:
+    async def ask() -> list[Any]:
+        sizes = range(400_000, 400_040)
+        return await asyncio.gather(*(only(store, ECHO, text="x" * size) for size in sizes))
+
+    assert asyncio.run(ask()) == [*range(400_000, 400_040)]
+
+
+def test_a_statement_that_is_refused_fails_no_other(
+    store: Store, ana: AccountInfo, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(loop_reader, "DEADLINE_S", 1.0)
+
+    async def ask() -> list[Any]:
+        questions: list[Awaitable[Any]] = [
+            only(store, DIVIDE, by=0),
+            only(store, DIVIDE, by=1),
+            listing.list_page_soon(store, ana.id),
+        ]
+        return await asyncio.gather(*questions, return_exceptions=True)
+
+    refused, quotient, page = asyncio.run(ask())
+    assert isinstance(refused, StoreUnavailable)
+    assert "division by zero" in refused.message
+    assert (quotient, page) == (1, listing.Page([], None))
+
+
+@pytest.mark.parametrize("is_asked", [True, False])
+def test_a_connection_that_is_lost_is_opened_again_and_nobody_notices(
+    store: Store, server: Server, is_asked: bool
+) -> None:
+    async def ask() -> None:
+        first = await only(store, BACKEND)
+        question = asyncio.create_task(only(store, SLEEP, seconds=1)) if is_asked else None
+        if is_asked:
+            await until(lambda: is_sleeping(server))
+        await asyncio.to_thread(server.execute, f"SELECT pg_terminate_backend({first})")
+        assert await (question or only(store, BACKEND)) != first
+
+    asyncio.run(ask())
+
+
+def test_while_the_server_starts_anew_a_read_is_slow_and_does_not_fail(
+    store: Store, server: Server, ana: AccountInfo, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    is_refused: list[BaseException] = []
+    ask_again = LoopReader._ask_again
+
+    def note(reader: LoopReader, questions: Any, error: BaseException) -> None:
+        is_refused.append(error)
+        ask_again(reader, questions, error)
+
+    monkeypatch.setattr(LoopReader, "_ask_again", note)
+
+    async def ask() -> None:
+        await listing.list_page_soon(store, ana.id)
+        server.stop()
+        question = asyncio.create_task(listing.list_page_soon(store, ana.id))
+        while not is_refused:
+            await asyncio.sleep(0.01)
+        server.start()
+        assert await question == listing.Page([], None)
+
+    asyncio.run(ask())
+
+
+def test_s17_a_frozen_server_holds_up_no_event_loop(
+    url: str, server: Server, ana: AccountInfo, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(loop_reader, "DEADLINE_S", 1.5)
+
+    async def ask(store: Store) -> None:
+        await listing.list_page_soon(store, ana.id)
+        with frozen(server):
+            question = asyncio.create_task(listing.list_page_soon(store, ana.id))
+            rounds = 0
+            while not question.done():
+                await asyncio.sleep(0.01)
+                rounds += 1
+            with pytest.raises(StoreUnavailable, match="does not answer"):
+                await question
+            assert rounds > 20
+        assert await listing.list_page_soon(store, ana.id) == listing.Page([], None)
+
+    with open_store(url, read_patience_s=0.3) as store:
+        asyncio.run(ask(store))
+
+
+def test_who_does_not_wait_any_more_takes_nothing_from_those_who_do(store: Store) -> None:
+    async def ask() -> None:
+        gone, still = (asyncio.create_task(only(store, NOW)) for _ in range(2))
+        await asyncio.sleep(0)
+        gone.cancel()
+        assert await still
+        assert gone.cancelled()
+
+    asyncio.run(ask())
+
+
+def open_connections(url: str) -> int:
+    with psycopg.connect(url, autocommit=True) as connection:
+        row = connection.execute(
+            "SELECT count(*) FROM pg_stat_activity"
+            " WHERE datname = current_database() AND application_name = 'resumes'"
+        ).fetchone()
+    assert row is not None
+    return int(row[0])
+
+
+def test_loops_come_and_go_and_a_closed_store_has_no_connection(url: str) -> None:
+    async def ask(store: Store) -> None:
+        assert await only(store, NOW)
+
+    with open_store(url) as store:
+        for _ in range(3):
+            asyncio.run(ask(store))
+        assert open_connections(url) <= 2
+    wait_until(lambda: open_connections(url) == 0)
+
+
+def test_what_is_asked_when_the_store_is_closed_is_refused(url: str, server: Server) -> None:
+    async def ask() -> None:
+        store = open_store(url)
+        waiting = asyncio.create_task(only(store, SLEEP, seconds=60))
+        await until(lambda: is_sleeping(server))
+        store.close()
+        for question in (waiting, only(store, NOW)):
+            with pytest.raises(StoreUnavailable, match="closed"):
+                await question
+
+    asyncio.run(ask())
+
+
+@pytest.fixture
+def grown(url: str) -> Iterator[psycopg.Connection]:
+    """A connection to a store with statistics of an account of many resumes."""
+    with open_store(url), psycopg.connect(url, autocommit=True) as connection:
+        connection.execute("INSERT INTO accounts VALUES ('a', 'a', 'free', '2027-01-15', NULL)")
+        connection.execute(
+            "INSERT INTO resumes (account_id, id, filename, created_at, updated_at)"
+            " SELECT 'a', lpad(n::text, 24, '0'), 'f', 'c', 'u' FROM generate_series(1, 5000) n"
+        )
+        connection.execute("ANALYZE resumes")
+        yield connection
+
+
+def test_a_plan_that_a_message_uses_again_walks_the_key_too(grown: psycopg.Connection) -> None:
+    dialect = postgresql.dialect(paramstyle="format")  # type: ignore[no-untyped-call]  # SQLAlchemy's own
+    sql, _ = PAGE.bound(dialect, {"account_id": "", "after": "", "rows": 1})
+    result = grown.pgconn.exec_(b"EXPLAIN (GENERIC_PLAN) " + numbered(sql))
+    plan = b"\n".join(result.get_value(row, 0) or b"" for row in range(result.ntuples))
+    assert b"Index Scan using resumes_pkey" in plan
+    assert b"Sort" not in plan
+
+
+def test_ids_that_threads_list_are_those_that_loops_list(store: Store, ana: AccountInfo) -> None:
+    made = add_resumes(store, ana, 30)
+    page = asyncio.run(listing.list_page_soon(store, ana.id, limit=100))
+    assert [entry.id for entry in page.entries] == listed_ids(store, ana) == made
