@@ -74,7 +74,7 @@ def test_a_store_that_cannot_be_read_is_not_ready(own: tuple[Place, Client]) -> 
 def test_a_writer_that_is_held_up_is_not_waited_for(
     own: tuple[Place, Client], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("server.health.PROBE_S", 0.5)
+    monkeypatch.setattr("server.health.PROBE_S", 1.0)
     place, client = own
     go_on, holder = hold_lane(place.store)
 
