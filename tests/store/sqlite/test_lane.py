@@ -1,6 +1,7 @@
 """How one process writes to a file: faults of its disk, its lock, and of the process itself."""
 
 import asyncio
+import errno
 import fcntl
 import os
 import signal
@@ -168,6 +169,27 @@ def fail(*_: object) -> None:
 def test_a_failed_commit_that_cannot_be_rolled_back_either_is_unknown(store: Store) -> None:
     with at_commit(fail), at_commit(fail, "rollback"), pytest.raises(OutcomeUnknown):
         store.write(rename, "x")
+
+
+def test_after_a_commit_in_doubt_a_read_only_disk_is_known_to_store_nothing(
+    store: Store, ana: AccountInfo, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    really_open = os.open
+
+    def open_read_only(path: Any, flags: int, *more: Any, **named: Any) -> int:
+        if flags & (os.O_RDWR | os.O_WRONLY):
+            raise OSError(errno.EROFS, os.strerror(errno.EROFS))
+        return really_open(path, flags, *more, **named)
+
+    with at_commit(fail), pytest.raises(OutcomeUnknown):
+        store.write(rename, "x")
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "open", open_read_only)
+        with pytest.raises(StoreUnavailable, match="read-only; nothing was done"):
+            creating.create(store, ana.id, [a_resume()])
+    (made,) = creating.create(store, ana.id, [a_resume()])
+    assert isinstance(made, Created)
+    assert listed_ids(store, ana) == [made.id]
 
 
 def test_what_waits_is_taken_although_the_lock_failed_once(
