@@ -19,6 +19,7 @@ from tests.support.inbox.builders import (
     Moment,
     Told,
     an_account_with_room_for,
+    bound_by_permissions,
     counts,
     die,
     drop,
@@ -300,7 +301,7 @@ def test_what_ended_the_importer_again_and_again_is_put_aside_unread(
 def write_on(root: Path, content: bytes) -> None:
     """A writer that has kept the file open, by another name here, writes it anew, once."""
     alias = root.parent / "alias"
-    if alias.read_bytes() != content:
+    if alias.stat().st_size != len(content):
         alias.write_bytes(content)
 
 
@@ -360,5 +361,35 @@ def test_a_claimed_file_that_somebody_takes_away_while_it_settles_is_forgotten(
     importer.round()
     assert importer.awaited == []
     assert told.notices[notices:] == []
+    importer.close()
+    assert is_tidy(root)
+
+
+def test_a_claimed_file_that_may_not_be_read_any_more_fails_after_twelve_settling_times(
+    root: Path,
+    told: Told,
+    monotonic: FakeMonotonic,
+    ana: AccountInfo,
+    an_importer: MakeImporter,
+) -> None:
+    alias = root.parent / "alias"
+    os.link(drop(root, "ana/cv.json", a_document("First")), alias)
+    importer = an_importer(
+        settle_s=5, observe=during(Moment.COMMITTED, lambda: write_on(root, a_document("Second")))
+    )
+    importer.round()
+    alias.chmod(0)
+    with bound_by_permissions():
+        importer.round()
+        for _ in range(11):
+            monotonic.advance(5)
+            importer.round()
+            assert told.outcomes() == {}
+        for _ in range(3):
+            monotonic.advance(5)
+            importer.round()
+    assert told.outcomes() == {"ana/cv.json": "failed"}
+    (report,) = (root / "_failed" / "unreadable").glob("*.report.json")
+    assert "Permission denied" in report.read_text()
     importer.close()
     assert is_tidy(root)
