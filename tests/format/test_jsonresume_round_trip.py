@@ -231,6 +231,16 @@ def test_what_has_no_room_in_a_section_goes_to_the_one_that_says_the_same(
     assert len(to_jsonresume({"header": {}, "sections": view})[key]) == 1_000
 
 
+@pytest.mark.parametrize(("more", "between"), [("", " \n\n "), ("b", "\n\n")])
+def test_texts_keep_their_blanks_unless_they_are_too_long_together(more: str, between: str) -> None:
+    begin, end = "a" * 9_998, "b" * 9_998 + more
+    items = [{"text": f"{begin} "}, {"text": f" {end}"}]
+    written = to_jsonresume(
+        {"header": {}, "sections": with_section("summaries", *items)["sections"]}
+    )
+    assert written["basics"]["summary"] == f"{begin}{between}{end}"
+
+
 BEGINNINGS = ["", "\n", "\n\n", "a\n\n\n"]
 ENDINGS = ["", "\n", "\n\n", "\n\n\na", "\n\na\n\n"]
 

@@ -247,6 +247,18 @@ def test_a_file_that_cannot_be_taken_stays_and_is_told_of_once(
     assert told.outcomes()["ana/1.json"] == "done"
 
 
+def test_a_file_that_goes_before_it_is_taken_is_in_nobody_s_way(
+    root: Path, told: Told, ana: AccountInfo, an_importer: MakeImporter
+) -> None:
+    gone = drop(root, "ana/1.json")
+    importer = an_importer(observe=during(Moment.NOTED, lambda: gone.unlink(missing_ok=True)))
+    importer.round()
+    drop(root, "ana/2.json")
+    importer.round()
+    assert told.outcomes() == {"ana/2.json": "done"}
+    assert told.notices == []
+
+
 def test_what_cannot_be_taken_is_tried_again_when_it_is_time_and_not_before(
     root: Path, told: Told, monotonic: FakeMonotonic, ana: AccountInfo, an_importer: MakeImporter
 ) -> None:
