@@ -38,9 +38,9 @@ UNTESTED: Final = 33
 """How a mutant ends that no test runs."""
 
 FAILED: Final = 1
-NOT_IMPORTED: Final = 2
-"""How pytest ends when a module of tests cannot be imported, which is noticing as well: a mutant
-may fail as soon as it is imported."""
+NOT_IMPORTED: Final = (2, 4)
+"""How pytest ends when a module of tests, or a conftest.py, cannot be imported, which is noticing as
+well: a mutant may fail as soon as it is imported."""
 
 TOO_LONG: Final = 36
 """How one ends that was still being tested when its time was over."""
@@ -282,7 +282,7 @@ def _try_alone(mutant: str, area: Area, folder: Path, options: argparse.Namespac
         ).returncode  # fmt: skip
     except subprocess.TimeoutExpired:
         return TOO_LONG
-    return FAILED if end == NOT_IMPORTED else end
+    return FAILED if end in NOT_IMPORTED else end
 
 
 def row(name: str, ends: Mapping[str, int | None]) -> str:
