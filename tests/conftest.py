@@ -37,9 +37,15 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure() -> None:
-    """Have programs under test hear Ctrl-C, also where whoever started the tests ignores it."""
+    """Have programs under test hear Ctrl-C, also where whoever started the tests ignores it.
+
+    And the end of their terminal, below `nohup` as well: a program that is started does not inherit
+    a handler, so here it goes on doing nothing.
+    """
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+    if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
+        signal.signal(signal.SIGHUP, lambda *_: None)
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
