@@ -393,3 +393,27 @@ def test_a_claimed_file_that_may_not_be_read_any_more_fails_after_twelve_settlin
     assert "Permission denied" in report.read_text()
     importer.close()
     assert is_tidy(root)
+
+
+def test_what_cannot_be_gone_on_with_for_now_is_told_and_tried_again(
+    root: Path,
+    told: Told,
+    monotonic: FakeMonotonic,
+    ana: AccountInfo,
+    an_importer: MakeImporter,
+) -> None:
+    drop(root, "ana/1.json")
+    die(an_importer(observe=killing_at(Moment.READ)))
+    (journal,) = root.glob(".work/**/*.journal")
+    journal.chmod(0o400)
+    importer = an_importer(settle_s=0)
+    with bound_by_permissions():
+        importer.round()
+    assert told.outcomes() == {}
+    assert told.notices[-1].startswith("Cannot go on with ana/1.json: Permission denied. ")
+    journal.chmod(0o600)
+    monotonic.advance(5)
+    importer.round()
+    assert told.outcomes() == {"ana/1.json": "done"}
+    importer.close()
+    assert is_tidy(root)

@@ -259,6 +259,25 @@ def test_a_file_that_goes_before_it_is_taken_is_in_nobody_s_way(
     assert told.notices == []
 
 
+def test_a_folder_of_its_own_that_somebody_tidies_away_is_made_anew(
+    root: Path, told: Told, ana: AccountInfo, an_importer: MakeImporter
+) -> None:
+    is_tidying = True
+
+    def tidy() -> None:
+        for folder in root.glob(f".work/*/{ana.id}") if is_tidying else ():
+            folder.rmdir()
+
+    path = drop(root, "ana/1.json")
+    importer = an_importer(observe=during(Moment.NOTED, tidy))
+    with pytest.raises(FileNotFoundError):
+        importer.round()
+    assert path.exists()
+    is_tidying = False
+    importer.round()
+    assert told.outcomes() == {"ana/1.json": "done"}
+
+
 def test_what_cannot_be_taken_is_tried_again_when_it_is_time_and_not_before(
     root: Path, told: Told, monotonic: FakeMonotonic, ana: AccountInfo, an_importer: MakeImporter
 ) -> None:
