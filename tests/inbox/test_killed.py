@@ -340,6 +340,37 @@ def test_what_is_written_on_after_the_commit_and_is_no_resume_fails_with_a_repor
     assert is_tidy(root)
 
 
+def test_what_is_written_on_and_cannot_be_set_aside_for_now_is_set_aside_later(
+    store: Store,
+    root: Path,
+    told: Told,
+    monotonic: FakeMonotonic,
+    ana: AccountInfo,
+    an_importer: MakeImporter,
+) -> None:
+    os.link(drop(root, "ana/cv.json", a_document("First")), root.parent / "alias")
+    folders: list[Path] = []
+
+    def write_on_and_hinder() -> None:
+        write_on(root, a_document("Second"))
+        if not folders:
+            folders.extend(root.glob(f".work/*/{ana.id}"))
+            folders[0].chmod(0o555)
+
+    importer = an_importer(observe=during(Moment.COMMITTED, write_on_and_hinder))
+    with bound_by_permissions():
+        importer.round()
+        assert importer.is_stuck
+        assert any("cannot be set aside" in notice for notice in told.notices)
+        folders[0].chmod(0o755)
+        for _ in range(3):
+            importer.round()
+            monotonic.advance(5)
+    importer.close()
+    assert resume_names(store, ana.id) == ["First", "Second"]
+    assert is_tidy(root)
+
+
 def test_a_claimed_file_that_somebody_takes_away_while_it_settles_is_forgotten(
     store: Store,
     root: Path,
