@@ -1,0 +1,197 @@
+"""Writers that add, replace, rewrite and move files while importers work, and what must come of it.
+
+Every version of a file is a resume with a name of its own, so the store tells which versions were
+imported, and how often. It is asked after the writers have ended and all is drained:
+
+- the last version of each file is stored: whoever was read before was not the last word;
+- a version is stored once at most in an account (in two, if its file was moved between them while
+  it was read);
+- what lies in `_done` is stored: nothing was put away that nobody has read.
+"""
+
+import contextlib
+import json
+import os
+import random
+import threading
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from tests.support.inbox import oracle
+from tests.support.inbox.scenes import Scene
+from tests.support.resumes import a_document
+
+ACCOUNTS: Final = ("ana", "bo")
+NAMES: Final = 12
+"""How many files a writer has under way at a time: few, so that it meets them again."""
+
+
+class Found(NamedTuple):
+    """What was wrong in the end; empty lists when nothing was."""
+
+    versions: int
+    missing: list[str]
+    """Last versions that are stored nowhere."""
+    doubled: list[str]
+    """Versions that an account has twice."""
+    unread: list[str]
+    """Files in `_done` whose content is stored nowhere."""
+    failed: list[str]
+    """Files that were refused, though every version was a valid resume."""
+
+
+class Writer:
+    """Writes to files of its own, at random, in its own thread."""
+
+    def __init__(self, number: int, root: Path, spare: Path, seed: int) -> None:
+        self._number = number
+        self._root = root
+        self._spare = spare
+        self._chosen = random.Random(seed)
+        self._ways = [self._put, self._put, self._rewrite, self._overwrite, self._move]
+        self._count = 0
+        self._files = 0
+        self._open: list[Path] = []
+        self.last: dict[Path, str] = {}
+        """By its path, the last version of each file that was written."""
+        self.moved: set[str] = set()
+        """Versions that lay in two accounts, one after the other."""
+
+    @property
+    def versions(self) -> int:
+        """How many versions it has written."""
+        return self._count
+
+    def write(self, over: threading.Event, pause_s: float) -> None:
+        """Write until it is over, with a pause of about this between two versions."""
+        while not over.wait(self._chosen.uniform(0, 2 * pause_s)):
+            with contextlib.suppress(FileNotFoundError):  # it was put away just now
+                self._chosen.choice(self._ways)()
+
+    def _version(self) -> tuple[str, bytes]:
+        self._count += 1
+        # Of one length, so that one can take the place of another unnoticed by its size.
+        version = f"writer {self._number:02} version {self._count:08}"
+        return version, a_document(version)
+
+    def _some_file(self) -> Path:
+        if len(self._open) < NAMES or self._chosen.random() < 0.2:
+            self._files += 1
+            account = self._chosen.choice(ACCOUNTS)
+            self._open.append(self._root / account / f"{self._number:02}-{self._files:06}.json")
+            del self._open[:-NAMES]
+        return self._chosen.choice(self._open)
+
+    def _put(self) -> None:
+        """Put a whole file in the place of what has the name, if anything does."""
+        path = self._some_file()
+        version, content = self._version()
+        part = self._spare / path.name
+        part.write_bytes(content)
+        part.rename(path)
+        self.last[path] = version
+
+    def _rewrite(self) -> None:
+        """Write a file anew where it lies, in two pieces."""
+        path = self._some_file()
+        version, content = self._version()
+        with path.open("r+b", buffering=0) as file:
+            file.truncate(0)
+            file.write(content[: len(content) // 2])
+            threading.Event().wait(self._chosen.uniform(0, 0.02))
+            file.write(content[len(content) // 2 :])
+        self.last[path] = version
+
+    def _overwrite(self) -> None:
+        """Write over a file in one piece of the same length, and give it back its time."""
+        path = self._some_file()
+        version, content = self._version()
+        with path.open("r+b", buffering=0) as file:
+            before = os.fstat(file.fileno())
+            if before.st_size != len(content):
+                self._count -= 1
+                return
+            file.write(content)
+            os.utime(file.fileno(), ns=(before.st_atime_ns, before.st_mtime_ns))
+        self.last[path] = version
+
+    def _move(self) -> None:
+        """Move a file to the other account's folder."""
+        path = self._some_file()
+        other = ACCOUNTS[1 - ACCOUNTS.index(path.parent.name)]
+        target = self._root / other / path.name
+        if target.exists():
+            return
+        path.rename(target)
+        if version := self.last.pop(path, None):
+            self.last[target] = version
+            self.moved.add(version)
+        self._open = [target if one == path else one for one in self._open]
+
+
+class Writers:
+    """Several writers, at work during the block."""
+
+    def __init__(self, scene: Scene, chosen: random.Random, *, count: int, pause_s: float) -> None:
+        for name in ACCOUNTS:
+            scene.account(name)
+        spare = scene.home.with_name(f"{scene.home.name}-spare")
+        spare.mkdir()
+        self._scene = scene
+        self._over = threading.Event()
+        self.each = [
+            Writer(number, scene.root, spare, chosen.randrange(1, 10**9)) for number in range(count)
+        ]
+        self._threads = [
+            threading.Thread(target=writer.write, args=(self._over, pause_s), name="writer")
+            for writer in self.each
+        ]
+
+    def __enter__(self) -> "Writers":
+        for thread in self._threads:
+            thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._over.set()
+        for thread in self._threads:
+            thread.join()
+
+    @property
+    def versions(self) -> int:
+        """How many versions were written."""
+        return sum(writer.versions for writer in self.each)
+
+    def find(self) -> Found:
+        """Compare what the store has, now that all is drained, with what was written."""
+        stored = [Counter(self._scene.names(name)) for name in ACCOUNTS]
+        everywhere = sum(stored, Counter[str]())
+        moved = set[str]().union(*(writer.moved for writer in self.each))
+        last = [version for writer in self.each for version in writer.last.values()]
+        return Found(
+            versions=self.versions,
+            missing=sorted(version for version in last if not everywhere[version]),
+            doubled=sorted(
+                version
+                for version, count in everywhere.items()
+                if count > (2 if version in moved else 1) or any(one[version] > 1 for one in stored)
+            ),
+            unread=[
+                path.name
+                for path in oracle.files_of(self._scene.root, "done")
+                if not everywhere[_version_in(path)]
+            ],
+            failed=[path.name for path in oracle.files_of(self._scene.root, "failed")],
+        )
+
+
+def _version_in(path: Path) -> str:
+    version: str = json.loads(path.read_bytes())["header"]["name"]
+    return version
+
+
+def all_of(found: Found) -> Sequence[str]:
+    """Everything that was wrong."""
+    return [*found.missing, *found.doubled, *found.unread, *found.failed]
