@@ -1,5 +1,6 @@
 """Stores, disks and folders that cannot be used for a while."""
 
+import errno
 import os
 import threading
 from collections.abc import Iterator, Sequence
@@ -243,6 +244,41 @@ def test_a_file_that_cannot_be_taken_stays_and_is_told_of_once(
     assert importer.summary().stuck == 1
     path.parent.chmod(0o755)
     monotonic.advance(10)
+    importer.round()
+    assert told.outcomes()["ana/1.json"] == "done"
+
+
+def test_a_file_on_a_bad_sector_stays_is_told_and_keeps_no_other_waiting(
+    root: Path,
+    told: Told,
+    monotonic: FakeMonotonic,
+    ana: AccountInfo,
+    an_importer: MakeImporter,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    bad = drop(root, "ana/1.json")
+    inode, really_read = bad.stat().st_ino, os.read
+
+    def read(descriptor: int, size_bytes: int) -> bytes:
+        if os.fstat(descriptor).st_ino == inode:
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+        return really_read(descriptor, size_bytes)
+
+    drop(root, "ana/2.json")
+    importer = an_importer(settle_s=1)
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "read", read)
+        for _ in range(2):
+            importer.round()
+        assert bad.exists()
+        assert told.outcomes() == {"ana/2.json": "done"}
+        assert [one.split(".")[0] for one in told.notices] == ["Cannot take ana/1"]
+        assert "Input/output error" in told.notices[0]
+        assert (importer.summary().stuck, importer.awaited) == (1, [])
+    for _ in range(5):
+        importer.round()
+        assert "ana/1.json" not in told.outcomes()
+        monotonic.advance(1)
     importer.round()
     assert told.outcomes()["ana/1.json"] == "done"
 
