@@ -205,7 +205,8 @@ def test_what_says_more_than_another_section_has_a_place_for_does_not_go_there(
 def test_a_profile_has_no_field_that_nothing_was_said_of(
     profile: dict[str, str], expected: set[str]
 ) -> None:
-    [section] = imported_view({"basics": {"profiles": [profile]}})["sections"].values()
+    made = parse_imported(orjson.dumps({"basics": {"profiles": [profile]}}), Format())
+    [section] = orjson.loads(made.document)["sections"].values()
     [item] = section["items"]
     assert item.keys() & {"title", "icon", "link"} == expected
 
