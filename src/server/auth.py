@@ -32,8 +32,8 @@ class Authenticator:
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._known: dict[bytes, _Known] = {}
-        """By the value of the header."""
+        self._known: dict[str, _Known] = {}
+        """By the key alone: around it, a header may bear blanks in any number."""
         self._version: int | None = None
         """Of the store, when they became known."""
         self._is_current = False
@@ -47,19 +47,19 @@ class Authenticator:
         Only for the event loop. Raises InvalidKey, the same for a missing, malformed, unknown,
         revoked or expired key.
         """
-        header = find_header(headers)
+        secret = parse_secret(find_header(headers))
         if not self._is_current:
             self._forget_what_changed()
         now_us = self._store.clock()
-        known = self._known.get(header)
+        known = self._known.get(secret)
         if known is not None and known.since_us <= now_us < known.until_us:
             return known.holder
-        holder, is_due, expires_at = keys.authenticate(self._store, parse_secret(header))
+        holder, is_due, expires_at = keys.authenticate(self._store, secret)
         if is_due:
             self.note_use(holder)
         until_us = now_us + KEEP_US
         if self._version is not None and (expires_at is None or expires_at > timestamp(until_us)):
-            self._known[header] = _Known(holder, now_us, until_us)
+            self._known[secret] = _Known(holder, now_us, until_us)
         return holder
 
     def _forget_what_changed(self) -> None:
