@@ -36,6 +36,10 @@ CHUNKING_FACTOR: Final = 8
 AHEAD_BYTES: Final = 64 * 1024
 """How much of a body is read that nobody has asked for yet."""
 
+TURN_BYTES: Final = 64 * 1024
+"""How much a connection is answered in a turn of the event loop, but for what passes it: a client
+that sends thousands of requests at once keeps no other waiting, nor has it all their answers here."""
+
 DRAIN_BYTES: Final = 16 * 1024 * 1024
 """How much more of a body that was refused is read and thrown away, so that the client, which
 may read only after it has sent all, sees the answer and not a reset."""
@@ -104,6 +108,8 @@ class Connection(asyncio.Protocol):
         """Requests behind it."""
         self._writable: asyncio.Event | None = None
         """Where the client does not take what it is sent: what tells that it does again."""
+        self._had_its_turn = False
+        """Whether it has been answered enough in this turn of the event loop."""
 
     def _new_parser(self) -> Any:
         parser = httptools.HttpRequestParser(self)
@@ -145,16 +151,17 @@ class Connection(asyncio.Protocol):
         self.resume_writing()
 
     def eof_received(self) -> bool | None:
-        """A client that says only that it sends no more still has the answers to what it sent.
+        """Answer what was sent whole, as the client has said only that it sends no more.
 
         Over TLS that cannot be said without ending the connection.
         """
-        if self._reading is OVER or self._is_tls:
+        if self._is_tls:
             return None
-        if self._reading is BETWEEN and self._request is not None and not self._is_idle():
-            self._request.keep_alive = False
-        else:
+        if not self._give_up():
+            if self._reading is OVER:
+                return None
             self.transport.close()  # behind the answer that is about to be sent
+        self._reading = OVER
         return True
 
     def shutdown(self) -> None:
@@ -263,7 +270,9 @@ class Connection(asyncio.Protocol):
         self._url += url
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        """For the parser: a field."""
+        """For the parser: a field; one behind a body in chunks says nothing, and is not kept."""
+        if self._reading is not HEAD:
+            return
         name = name.lower()
         if name == b"expect" and value.lower() == b"100-continue":
             self._expects_continue = True
@@ -290,11 +299,9 @@ class Connection(asyncio.Protocol):
             keep_alive=(
                 version != "1.0" and parser.should_keep_alive() and not self._patience.is_stopping
             ),
-            expects_continue=self._expects_continue,
+            expects_continue=self._expects_continue and version != "1.0",
         )
         self._waiting.append(self._request)
-        # What follows a body in chunks is no header, and says nothing.
-        self._headers = []
         self._reading = BODY
         self._is_new = True
         self._body_bytes = self._wire_bytes = 0
@@ -354,11 +361,19 @@ class Connection(asyncio.Protocol):
         """Begin what waits, each request behind the answer to the one before it."""
         while self._waiting:
             before = self._begun
-            if (before is not None and not before.is_answered) or self._writable is not None:
+            if (
+                (before is not None and not before.is_answered)
+                or self._writable is not None
+                or self._had_its_turn
+            ):
                 self._pause_reading()
                 return
             if self.transport.is_closing():
                 return
+            if self.transport.waiting_bytes > TURN_BYTES:
+                self._had_its_turn = True
+                self._loop.call_soon(self._begin_turn)  # behind what sends the answers
+                continue
             request = self._begun = self._waiting.popleft()
             rest = self._application.begin(request)
             if rest is not None:
@@ -366,6 +381,10 @@ class Connection(asyncio.Protocol):
                 self._server.tasks.add(task)
                 task.add_done_callback(self._end_task)
         self.resume_reading()
+
+    def _begin_turn(self) -> None:
+        self._had_its_turn = False
+        self._begin_waiting()
 
     def _end_task(self, task: asyncio.Task[None]) -> None:
         self._server.tasks.discard(task)
@@ -388,16 +407,19 @@ class Connection(asyncio.Protocol):
         self._server.total_requests += 1
         if self._reading is BETWEEN or self._reading is OVER:
             self._patience.begin(self._loop.time())
+        if not request.keep_alive:
+            self._end(request)
         if self._held_bytes and not self._waiting:
             self._release()
-        if not request.keep_alive:
-            self.transport.close()
-        if self.transport.is_closing():
-            if self._reading is BODY:
-                self._hear_out()
-            if self._reading is OVER:
-                self._waiting.clear()
         self.resume_reading()
+
+    def _end(self, request: Request) -> None:
+        """End the connection behind this answer: what was sent behind its request is not done."""
+        self._request = request
+        self._waiting.clear()
+        if self._reading is HEAD or self._reading is BODY:
+            self._hear_out()
+        self.transport.close()
 
     def pause_writing(self) -> None:
         """For the transport: the client does not take what it is sent."""
@@ -466,6 +488,8 @@ class Connection(asyncio.Protocol):
             asked = list(self._request.headers)
             was_answered = self._request.is_answered
         is_answering = self._give_up()
+        if self.transport.is_closing():
+            return  # behind an answer that ends the connection
         self._hear_out()
         if not is_answering:
             if not was_answered:

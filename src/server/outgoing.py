@@ -18,6 +18,8 @@ class Outgoing(asyncio.Transport):
         self._transport = transport
         self._flush_soon = flush_soon
         self._waiting: list[bytes] = []
+        self.waiting_bytes = 0
+        """What was written in this turn."""
         self._is_closing = False
         self._is_left_open = False
         self._written_bytes = 0
@@ -27,12 +29,14 @@ class Outgoing(asyncio.Transport):
         if not self._waiting:
             self._flush_soon(self)
         self._waiting.append(data)
+        self.waiting_bytes += len(data)
 
     def flush(self) -> None:
         """Send what waits."""
         waiting = self._waiting
         data = waiting[0] if len(waiting) == 1 else b"".join(waiting)
         waiting.clear()
+        self.waiting_bytes = 0
         if not self._transport.is_closing():  # else the client has gone meanwhile
             self._written_bytes += len(data)
             self._transport.write(data)

@@ -5,7 +5,8 @@ import functools
 import json
 import select
 import socket
-from collections.abc import Callable
+import tracemalloc
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 
 import httpx
@@ -34,6 +35,12 @@ def statuses(answers: bytes) -> list[int]:
     return [int(part[:3]) for part in answers.split(b"HTTP/1.1 ")[1:]]
 
 
+def as_in_1990(sent: bytes) -> bytes:
+    """The request in HTTP/1.0, of a client that asks to keep its connection."""
+    kept_then = kept(sent).replace(b"Host: resumes.test\r\n", b"Connection: keep-alive\r\n")
+    return kept_then.replace(b"HTTP/1.1", b"HTTP/1.0")
+
+
 def read_answer(connection: socket.socket) -> bytes:
     """One answer with its body."""
     received = b""
@@ -48,6 +55,16 @@ def read_answer(connection: socket.socket) -> bytes:
         body += (chunk := connection.recv(65536))
         assert chunk, received
     return head + b"\r\n\r\n" + body
+
+
+@contextlib.contextmanager
+def traced() -> Iterator[Callable[[], int]]:
+    """How much more memory this process, with its server, had at most than in the beginning."""
+    tracemalloc.start()
+    try:
+        yield lambda: tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
 
 
 # Answers
@@ -115,6 +132,12 @@ def test_garbage_behind_a_request_is_not_taken_for_its_answer(client: Client) ->
     assert list(json.loads(answers.partition(b"\r\n\r\n")[2])) == ["id"]
 
 
+def test_nor_is_garbage_answered_behind_an_answer_that_ends_its_connection(client: Client) -> None:
+    answers = exchange(client.url, as_in_1990(keyed(client, a_request("GET"))) + b"GARBAGE\r\n\r\n")
+
+    assert statuses(answers) == [200]
+
+
 def test_a_broken_body_behind_its_answer_has_no_second_answer(client: Client) -> None:
     head = kept(a_request("POST", RESUMES, JSON, b"Transfer-Encoding: chunked", key=None))
     with a_connection(client.url) as connection:
@@ -140,8 +163,7 @@ def test_a_connection_is_kept_unless_one_side_says_otherwise(client: Client) -> 
             assert b"connection: close" not in read_answer(connection).lower()
         connection.sendall(keyed(client, a_request("GET")))
         assert b"connection: close" in read_all(connection).lower()
-    old = get.replace(b"HTTP/1.1", b"HTTP/1.0").replace(b"Host: resumes.test\r\n", b"")
-    assert statuses(exchange(client.url, old)) == [200]
+    assert statuses(exchange(client.url, as_in_1990(get))) == [200]
 
 
 def test_a_client_that_sends_no_more_still_has_its_answers(client: Client) -> None:
@@ -153,6 +175,9 @@ def test_a_client_that_sends_no_more_still_has_its_answers(client: Client) -> No
         (a_request("POST", RESUMES, JSON, b"Content-Length: 3000000"), [413]),
         (b"GARBAGE\r\n\r\n", [400]),
         (a_create(a_body())[:-1], []),
+        (kept(a_create(a_body())) * 5 + a_create(a_body())[:40], [201] * 5),
+        (kept(a_create(a_body())) * 5 + a_create(a_body())[:-1], [201] * 5),
+        (kept(a_create(a_body())) * 5 + b"GARBAGE\r\n\r\n", [201] * 5),
         (b"", []),
     ):
         with a_connection(client.url) as connection:
@@ -348,6 +373,42 @@ def test_bodies_beyond_the_memory_for_them_are_503_and_the_memory_comes_back(
     client.close()
 
 
+def test_headers_behind_a_body_in_chunks_take_no_memory(client: Client) -> None:
+    head = kept(a_request("POST", RESUMES, JSON, b"Transfer-Encoding: chunked", key=None))
+    trailers = b"a:b\r\n" * 200_000
+    with a_connection(client.url) as connection, traced() as find_peak_bytes:
+        connection.sendall(head + b"%x\r\n%b\r\n0\r\n" % (MIB, b" " * MIB) + trailers + b"\r\n")
+        assert statuses(read_answer(connection)) == [401]
+        connection.sendall(a_request("GET", key=None))
+        assert statuses(read_all(connection)) == [401]
+
+        assert find_peak_bytes() < 16 * MIB  # 60 MiB, were they kept
+
+
+def test_who_reads_no_answers_has_few_of_them_made(client: Client) -> None:
+    for _ in range(100):
+        client.create(a_body("Ada " + "x" * 100))
+    list_all = keyed(client, kept(a_request("GET", f"{RESUMES}?limit=100")))
+    with a_connection(client.url) as connection, traced() as find_peak_bytes:
+        connection.sendall(list_all * 1_000)
+        assert select.select([connection], [], [], 60)[0]
+        assert client.page().status_code == 200  # others have theirs
+
+        assert find_peak_bytes() < 8 * MIB  # of 25 MiB in all
+
+
+def test_a_key_is_kept_once_however_it_is_sent(client: Client) -> None:
+    assert client.page().status_code == 200  # whose use is written now
+    get = keyed(client, kept(a_request("GET", f"{RESUMES}?limit=1")))
+    with a_connection(client.url) as connection, traced() as find_peak_bytes:
+        for count in range(400):
+            blanks = b" " * (20_000 + count)
+            connection.sendall(get.replace(b"Bearer ", b"Bearer " + blanks))
+            assert statuses(read_answer(connection)) == [200]
+
+        assert find_peak_bytes() < 2 * MIB  # of 8 MiB in all
+
+
 def test_connections_beyond_the_limit_are_503_until_another_is_gone(
     a_place: Callable[..., Place],
 ) -> None:
@@ -370,6 +431,28 @@ def test_connections_beyond_the_limit_are_503_until_another_is_gone(
                 return False
 
         wait_until(is_served)
+
+
+def test_what_stands_behind_the_last_answer_does_not_keep_its_connection_open(
+    a_place: Callable[..., Place],
+) -> None:
+    place = a_place(max_body_bytes=1_024, client_timeout_s=0.5)
+    client = place.client()
+    half = keyed(client, a_create(a_body()))[:-1]
+    get = keyed(client, kept(a_request("GET")))
+    too_large = keyed(client, kept(a_create(b" " * 2_000)))
+    with contextlib.ExitStack() as open_connections:
+        for last, status in ((as_in_1990(get), 200), (too_large, 413)):
+            for behind in (half, get + half, get + b"GARBAGE\r\n\r\n"):
+                connection = open_connections.enter_context(a_connection(place.url))
+                connection.sendall(last + behind)
+                assert statuses(read_all(connection)) == [status]
+
+        def is_alone() -> bool:
+            return "\nresumes_connections 1.0\n" in client.request("GET", "/metrics").text
+
+        wait_until(is_alone)
+    client.close()
 
 
 def test_who_keeps_a_connection_waiting_is_let_go(a_place: Callable[..., Place]) -> None:
