@@ -105,7 +105,6 @@ _CORE: Final = tuple(
     )
 )
 _BUILT_AT_IMPORT: Final = (
-    "resumes.analyzer.kinds.*__init__*",
     "resumes.analyzer.json_text.x__up_to_*",
     "resumes.analyzer.plain.x__*",
 )

@@ -21,9 +21,10 @@ from resumes.analyzer import (
 )
 from resumes.analyzer.json_text import read_json
 from resumes.analyzer.jsonresume import is_json_resume
+from resumes.analyzer.kinds import IS_SET_BY_SERVICE
 from resumes.analyzer.plain import parse_plain
 from resumes.analyzer.sections import SECTION_TYPES
-from resumes.analyzer.validation import IS_SET_BY_SERVICE, validate
+from resumes.analyzer.validation import validate
 from resumes.text import is_harmless
 from tests.fuzz import oracle
 from tests.fuzz.declared import FORMAT, MOST_ISSUES, check_issues, read

@@ -61,15 +61,7 @@ class Findings:
         the current scope: "must be a string"."""
         if self.are_full:
             return
-        self._report([*self.scope, where], expectation)
-
-    def problem_here(self, expectation: str) -> None:
-        """The same, of the scope itself."""
-        if self.are_full:
-            return
-        self._report(self.scope, expectation)
-
-    def _report(self, steps: Sequence[str | int], expectation: str) -> None:
+        steps = [*self.scope, where]
         path = dotted(steps)
         if len(steps) > 1 and steps[0] == "sections":
             within = dotted(steps[2:])

@@ -1,15 +1,13 @@
 """The kinds of value that a field can hold: how each is checked, and when it is shown.
 
-Every kind does two things with a value that is not null. `check` reports what is wrong or odd
-about it. `public` gives a valid value without its hidden and unknown parts, None when nothing of
-it is shown.
-
 Types are strict: `true` is no number and `"0"` is none either (docs/format.md, What is refused).
 """
 
 import re
-from collections.abc import Callable, Mapping
-from typing import Any, Protocol
+from collections.abc import Mapping
+from typing import Any
+
+from msgspec import Struct
 
 from resumes.analyzer.findings import Findings, printable
 from resumes.analyzer.json_text import MAX_INTEGER, MIN_INTEGER, is_faithful
@@ -19,25 +17,29 @@ MAX_LIST_ENTRIES = 200
 
 IS_WHITE_SPACE = "is only white space"
 IS_UNKNOWN = "is not a known field: kept, not shown"
+IS_SET_BY_SERVICE = "is set by the service: the value sent was dropped"
 
 _HEX_COLOUR = re.compile(r"#(?:[0-9A-Fa-f]{3,4}|[0-9A-Fa-f]{6}|[0-9A-Fa-f]{8})", re.ASCII)
 
 
-class Kind(Protocol):
+class Kind(Struct):
     """What a field may hold."""
 
-    def check(self, value: Any, where: str | int, findings: Findings, /) -> None: ...
+    def check(self, value: Any, where: str | int, findings: Findings, /) -> None:
+        """Report what is wrong or odd about a value that is not null."""
+        raise NotImplementedError
 
-    def public(self, value: Any, /) -> Any: ...
+    def public(self, value: Any, /) -> Any:
+        """Return what is shown of a valid value that is not null; None when nothing of it is."""
+        return value
+
+    def without_unknown(self, value: Any, /) -> Any:
+        """Return a valid value as it was sent, null too, but for unknown fields."""
+        return value
 
 
-Check = Callable[[Any, str | int, Findings], None]
-
-
-class Text:
+class Text(Kind):
     """A string of at most 20,000 characters, shown unless empty."""
-
-    __slots__ = ()
 
     def check(self, value: Any, where: str | int, findings: Findings, /) -> None:
         if type(value) is not str:
@@ -55,11 +57,8 @@ class Text:
 class KnownText(Text):
     """A string of which some values are known; another one is kept, with a warning."""
 
-    __slots__ = ("known", "known_as")
-
-    def __init__(self, known: frozenset[str], known_as: str) -> None:
-        self.known = known
-        self.known_as = known_as
+    known: frozenset[str]
+    known_as: str
 
     def check(self, value: Any, where: str | int, findings: Findings, /) -> None:
         super().check(value, where, findings)
@@ -67,26 +66,18 @@ class KnownText(Text):
             findings.warn(where, f'"{printable(value)}" is not a known {self.known_as}')
 
 
-class Choice:
+class Choice(Kind):
     """A string out of a closed set; anything else, the empty string too, is a problem."""
 
-    __slots__ = ("choices",)
-
-    def __init__(self, choices: Mapping[str, str]) -> None:
-        self.choices = choices
+    choices: Mapping[str, str]
 
     def check(self, value: Any, where: str | int, findings: Findings, /) -> None:
         if type(value) is not str or value not in self.choices:
             findings.problem(where, f"must be one of {', '.join(self.choices)}")
 
-    def public(self, value: Any, /) -> Any:
-        return value
 
-
-class Colour:
+class Colour(Kind):
     """A hex colour: `#` and 3 or 6 digits; 4 or 8 are kept, with a warning."""
-
-    __slots__ = ()
 
     def check(self, value: Any, where: str | int, findings: Findings, /) -> None:
         if type(value) is not str or not _HEX_COLOUR.fullmatch(value):
@@ -94,38 +85,24 @@ class Colour:
         elif len(value) in (5, 9):
             findings.warn(where, f'"{value}" carries transparency, which may not be supported')
 
-    def public(self, value: Any, /) -> Any:
-        return value
 
-
-class Number:
+class Number(Kind):
     """A finite number, whole or fractional, always shown.
 
     Outside `lowest` to `highest`, both possible values, it is kept with a warning that ends in
     `hint`.
     """
 
-    __slots__ = ("highest", "hint", "lowest")
-
-    def __init__(
-        self, lowest: float = MIN_INTEGER, highest: float = MAX_INTEGER, hint: str = ""
-    ) -> None:
-        self.lowest = lowest
-        self.highest = highest
-        self.hint = hint
+    lowest: float = MIN_INTEGER
+    highest: float = MAX_INTEGER
+    hint: str = ""
 
     def check(self, value: Any, where: str | int, findings: Findings, /) -> None:
-        kind = type(value)
-        if kind is not int and kind is not float:
+        if type(value) not in (int, float):
             findings.problem(where, "must be a number")
-        elif not self.lowest <= value <= self.highest:
-            self._outside(value, where, findings)
-
-    def public(self, value: Any, /) -> Any:
-        return value
-
-    def _outside(self, value: float, where: str | int, findings: Findings) -> None:
-        if not is_faithful(value):
+        elif self.lowest <= value <= self.highest:
+            pass
+        elif not is_faithful(value):
             findings.is_doubtful = True
         elif self.lowest != MIN_INTEGER:
             hint = f": {self.hint}" if self.hint else ""
@@ -135,63 +112,43 @@ class Number:
 class Column(Number):
     """The number of a column: 0, 1, and 2 where the layout has a third one. 1.0 is column 1."""
 
-    __slots__ = ()
-
     def check(self, value: Any, where: str | int, findings: Findings, /) -> None:
-        kind = type(value)
-        if kind is int or kind is float:
-            if value == 0 or value == 1 or (value == 2 and findings.has_third_column):
-                return
-            if value == 2:
-                findings.problem(where, "must be 0 or 1 (2 needs style.layout multicolumn)")
-                return
-        findings.problem(where, "must be a number: 0, 1 or 2")
+        if type(value) not in (int, float) or value not in (0, 1, 2):
+            findings.problem(where, "must be a number: 0, 1 or 2")
+        elif value == 2 and not findings.has_third_column:
+            findings.problem(where, "must be 0 or 1 (2 needs style.layout multicolumn)")
 
 
-class Flag:
+class Flag(Kind):
     """True or false, shown either way."""
-
-    __slots__ = ()
 
     def check(self, value: Any, where: str | int, findings: Findings, /) -> None:
         if type(value) is not bool:
             findings.problem(where, "must be a boolean")
 
-    def public(self, value: Any, /) -> Any:
-        return value
 
-
-class Opaque:
+class Opaque(Kind):
     """Any JSON value, kept as it is; null is the only one that is not shown."""
-
-    __slots__ = ()
 
     def check(self, value: Any, where: str | int, findings: Findings, /) -> None:
         # One deeper than the object or array in `scope`, which is one deeper than its steps.
         if not is_faithful(value, depth=len(findings.scope) + 2):
             findings.is_doubtful = True
 
-    def public(self, value: Any, /) -> Any:
-        return value
-
 
 OPAQUE = Opaque()
 
 
-class Listing:
+class Listing(Kind):
     """An array of at most 200 entries of one kind, shown when one entry is.
 
     Null entries are as if absent. The public form keeps hidden entries, so that positions hold.
     Past `usual_entries` the array is kept with a warning.
     """
 
-    __slots__ = ("check_entry", "entry", "of_what", "usual_entries")
-
-    def __init__(self, entry: Kind, of_what: str, usual_entries: int = MAX_LIST_ENTRIES) -> None:
-        self.entry = entry
-        self.check_entry = entry.check
-        self.of_what = of_what
-        self.usual_entries = usual_entries
+    entry: Kind
+    of_what: str
+    usual_entries: int = MAX_LIST_ENTRIES
 
     def check(self, value: Any, where: str | int, findings: Findings, /) -> None:
         if type(value) is not list:
@@ -202,77 +159,53 @@ class Listing:
             return
         if len(value) > self.usual_entries:
             findings.warn(where, f"has more than {self.usual_entries} entries")
-        check = self.check_entry
         findings.scope.append(where)
         for position, entry in enumerate(value):
             if entry is not None:
-                check(entry, position, findings)
+                self.entry.check(entry, position, findings)
         findings.scope.pop()
 
     def public(self, value: Any, /) -> Any:
-        is_shown = any(e is not None and self.entry.public(e) is not None for e in value)
-        return [self._as_sent(entry) for entry in value] if is_shown else None
-
-    def _as_sent(self, entry: Any) -> Any:
-        if isinstance(self.entry, Group) and entry is not None:
-            return {name: entry[name] for name in entry if name in self.entry.fields}
-        return entry
+        if all(each is None or self.entry.public(each) is None for each in value):
+            return None
+        return list(map(self.entry.without_unknown, value))
 
 
-class Texts(Listing):
-    """An array of strings."""
+class Group(Kind):
+    """An object with known fields, shown when one of them is.
 
-    __slots__ = ()
+    Other fields are reported: unknown ones are kept and hidden, and what the service sets itself
+    is dropped.
+    """
 
-    def __init__(self) -> None:
-        super().__init__(Text(), "strings")
-
-    def check(self, value: Any, where: str | int, findings: Findings, /) -> None:
-        # Nearly every list holds ordinary strings only, and this sees it in half the time.
-        if type(value) is list and len(value) <= MAX_LIST_ENTRIES:
-            for text in value:
-                if (
-                    type(text) is not str
-                    or not text
-                    or len(text) > MAX_TEXT_CHARS
-                    or text.isspace()
-                ):
-                    break
-            else:
-                return
-        super().check(value, where, findings)
-
-
-class Group:
-    """An object with known fields, shown when one of them is; unknown ones are kept, hidden."""
-
-    __slots__ = ("checks", "fields")
-
-    def __init__(self, fields: Mapping[str, Kind]) -> None:
-        self.fields = fields
-        self.checks: dict[str, Check] = {name: kind.check for name, kind in fields.items()}
+    fields: Mapping[str, Kind]
+    set_by_service: frozenset[str] = frozenset()
 
     def check(self, value: Any, where: str | int, findings: Findings, /) -> None:
         if type(value) is not dict:
             findings.problem(where, "must be an object")
             return
-        checks = self.checks
         findings.scope.append(where)
         for name, member in value.items():
-            check = checks.get(name)
-            if check is None:
-                check_unknown(member, name, findings)
-            elif member is not None:
-                check(member, name, findings)
+            if (kind := self.fields.get(name)) is not None:
+                if member is not None:
+                    kind.check(member, name, findings)
+            elif name in self.set_by_service:
+                check_other(member, name, findings, IS_SET_BY_SERVICE)
+            else:
+                check_other(member, name, findings)
         findings.scope.pop()
 
     def public(self, value: Any, /) -> Any:
         return shown_fields(value, self.fields) or None
 
+    def without_unknown(self, value: Any, /) -> Any:
+        return value and {name: value[name] for name in value if name in self.fields}
 
-def check_unknown(value: Any, name: str, findings: Findings) -> None:
-    """An unknown field is kept and reported (docs/format.md, What is a warning)."""
-    findings.warn(name, IS_UNKNOWN)
+
+def check_other(value: Any, name: str, findings: Findings, remark: str = IS_UNKNOWN) -> None:
+    """Report a field that no table has (docs/format.md, What is a warning)."""
+    findings.warn(name, remark)
     OPAQUE.check(value, name, findings)
 
 

@@ -5,7 +5,6 @@ from typing import Any, NamedTuple
 import orjson
 
 from resumes.analyzer.findings import Findings
-from resumes.analyzer.format import DEFAULT_FORMAT, Format
 from resumes.analyzer.json_text import (
     is_faithful,
     read_json,
@@ -15,7 +14,7 @@ from resumes.analyzer.json_text import (
 from resumes.analyzer.jsonresume import convert, is_json_resume
 from resumes.analyzer.naming import filename
 from resumes.analyzer.plain import parse_plain, without_line_breaks
-from resumes.analyzer.sections import SECTION_TYPES
+from resumes.analyzer.sections import DEFAULT_FORMAT, SECTION_TYPES, Format
 from resumes.analyzer.service_fields import take_out
 from resumes.analyzer.validation import is_cover_letter, validate
 from resumes.errors import CoverLetter, InvalidJson, InvalidResume, Issue, TooLarge

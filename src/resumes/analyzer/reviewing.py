@@ -2,7 +2,7 @@
 
 import orjson
 
-from resumes.analyzer.format import Format
+from resumes.analyzer.sections import Format
 from resumes.analyzer.service_fields import take_out
 from resumes.analyzer.validation import validate
 from resumes.errors import Issue

@@ -6,13 +6,13 @@ service that the format belongs to; they give warnings and refuse nothing.
 """
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from difflib import get_close_matches
+from pathlib import Path
 from typing import Final
 
-from resumes.analyzer.icons import ICONS
 from resumes.analyzer.kinds import (
     OPAQUE,
-    Check,
     Choice,
     Colour,
     Column,
@@ -23,7 +23,6 @@ from resumes.analyzer.kinds import (
     Listing,
     Number,
     Text,
-    Texts,
 )
 
 MAX_ITEMS: Final = 500
@@ -48,19 +47,9 @@ LAYOUTS: Final = {
 """Template names by the value of `style.layout`."""
 
 MONTHS: Final = (
-    "January",
-    "February",
-    "March",
-    "April",
-    "May",
-    "June",
-    "July",
-    "August",
-    "September",
-    "October",
-    "November",
-    "December",
-)
+    "January", "February", "March", "April", "May", "June",
+    "July", "August", "September", "October", "November", "December",
+)  # fmt: skip
 """Month names by the value of `fromMonth` and `toMonth`, which count from 0."""
 
 COLUMNS: Final = {0: "left", 1: "right", 2: "third"}
@@ -70,21 +59,19 @@ MULTICOLUMN: Final = "multicolumn"
 
 BODY_FONTS: Final = frozenset({"opensans", "roboto", "ptsans", "interui"})
 
-# fmt: off
-HEADING_FONTS: Final = frozenset(
-    {
-        "rubik", "arimo", "lato", "raleway", "bitter", "exo", "exolocked", "chivo",
-        "chivolocked", "montserrat", "tinos", "montserratlocked", "oswald", "oswaldlocked",
-        "volkhov", "robotoslab", "playfair", "abril", "gelasio",
-    }
-)
-# fmt: on
+HEADING_FONTS: Final = frozenset({
+    "rubik", "arimo", "lato", "raleway", "bitter", "exo", "exolocked", "chivo", "chivolocked",
+    "montserrat", "tinos", "montserratlocked", "oswald", "oswaldlocked", "volkhov", "robotoslab",
+    "playfair", "abril", "gelasio",
+})  # fmt: skip
+
+ICONS: Final = frozenset(Path(__file__).with_name("icons.txt").read_text("ascii").split())
+"""The fixed set that the icon field draws from (docs/format.md, Sections): a name a line."""
 
 _TEXT = Text()
-_TEXTS = Texts()
+_TEXTS = Listing(Text(), "strings")
 _NUMBER = Number()
 _FLAG = Flag()
-_ICON = KnownText(ICONS, "icon")
 _MONTH = Number(0, 11, "months are 0-based, 0 is January and 11 is December")
 
 DATE_RANGE: Final = Group(
@@ -96,8 +83,6 @@ DATE_RANGE: Final = Group(
         "isOngoing": _FLAG,
     }
 )
-
-_SLICES = Listing(Group({"title": _TEXT, "value": _NUMBER}), "objects")
 
 TITLE: Final = _TEXT
 
@@ -132,10 +117,6 @@ STYLE: Final = Group(
 SECTION_FIELDS: Final[Mapping[str, Kind]] = {"column": Column(), "order": _NUMBER, "name": _TEXT}
 """The fields of a section of any type, `items` aside."""
 
-SECTION_CHECKS: Final[Mapping[str, Check]] = {
-    name: kind.check for name, kind in SECTION_FIELDS.items()
-}
-
 SECTION_FIELDS_NOT_NULL: Final = frozenset({"column", "name"})
 
 
@@ -143,20 +124,9 @@ class SectionType:
     """One row of the table: what a section of this type is called and what its items hold.
 
     `heading` is shown for a section without a name. `fields` are those of its items, `own_fields`
-    those of the section itself, `items` aside. `show_flags` are by field.
+    those of the section itself, `items` aside. `show_flags` are the flags that say whether a field
+    is shown, by field: showDescription for description.
     """
-
-    __slots__ = (
-        "checks",
-        "fields",
-        "heading",
-        "name",
-        "own_checks",
-        "own_fields",
-        "set_by_service",
-        "show_flags",
-        "texts",
-    )
 
     def __init__(
         self, name: str, heading: str, fields: Mapping[str, Kind], extras: Mapping[str, Kind]
@@ -164,138 +134,81 @@ class SectionType:
         self.name = name
         self.heading = heading
         self.fields = fields
-        self.own_fields: dict[str, Kind] = {**SECTION_FIELDS, **extras}
-        self.own_checks = {name: kind.check for name, kind in self.own_fields.items()}
-        self.checks: dict[str, Check] = {field: kind.check for field, kind in fields.items()}
-        self.texts = frozenset(field for field, kind in fields.items() if type(kind) is Text)
-        self.show_flags = {field: show_flag(field) for field in fields}
-        self.set_by_service = frozenset({"record", *self.show_flags.values()})
+        self.own_fields: Mapping[str, Kind] = {**SECTION_FIELDS, **extras}
+        self.show_flags = {field: f"show{field[0].upper()}{field[1:]}" for field in fields}
+        self.item = Group(fields, set_by_service=frozenset({"record", *self.show_flags.values()}))
 
 
-def show_flag(field: str) -> str:
-    """The name of the flag that says whether a field is shown: showDescription for description."""
-    return f"show{field[0].upper()}{field[1:]}"
-
+_NOT_TEXT: Final[Mapping[str, Kind]] = {
+    "bullets": _TEXTS,
+    "data": Listing(Group({"title": _TEXT, "value": _NUMBER}), "objects"),
+    "dateRange": DATE_RANGE,
+    "icon": KnownText(ICONS, "icon"),
+    "pieces": _NUMBER,
+    "tags": _TEXTS,
+}
+"""What the fields of items hold that are no texts, in whatever section they are."""
 
 _TAG_EXTRAS: Final[Mapping[str, Kind]] = {"layoutMode": OPAQUE, "showBulletMarker": OPAQUE}
-_TITLED: Final[Mapping[str, Kind]] = {"title": _TEXT, "description": _TEXT}
-_TITLED_WITH_ICON: Final[Mapping[str, Kind]] = {**_TITLED, "icon": _ICON}
 
 
-def _table() -> dict[str, SectionType]:
-    rows: list[SectionType] = []
-
-    def row(
-        name: str,
-        heading: str,
-        fields: Mapping[str, Kind],
-        extras: Mapping[str, Kind] | None = None,
-    ) -> None:
-        rows.append(SectionType(name, heading, fields, extras or {}))
-
-    row("summaries", "Summary", {"text": _TEXT})
-    row(
-        "experiences",
-        "Experience",
-        {
-            "workplace": _TEXT,
-            "position": _TEXT,
-            "location": _TEXT,
-            "link": _TEXT,
-            "companyLogo": _TEXT,
-            "dateRange": DATE_RANGE,
-            "description": _TEXT,
-            "bullets": _TEXTS,
-        },
-    )
-    row(
-        "educations",
-        "Education",
-        {
-            "institution": _TEXT,
-            "degree": _TEXT,
-            "location": _TEXT,
-            "companyLogo": _TEXT,
-            "dateRange": DATE_RANGE,
-            "gpa": _TEXT,
-            "maxGpa": _TEXT,
-            "gpaText": _TEXT,
-            "bullets": _TEXTS,
-        },
-    )
-    row(
-        "industryExperiences",
-        "Industry Expertise",
-        {"name": _TEXT, "level": Number(0, 10), "icon": _ICON},
-    )
-    row(
-        "volunteering",
-        "Volunteering",
-        {
-            "institution": _TEXT,
-            "role": _TEXT,
-            "location": _TEXT,
-            "companyLogo": _TEXT,
-            "dateRange": DATE_RANGE,
-            "description": _TEXT,
-            "bullets": _TEXTS,
-        },
-    )
-    row(
-        "publications",
-        "Publications",
-        {
-            "title": _TEXT,
-            "author": _TEXT,
-            "edition": _TEXT,
-            "link": _TEXT,
-            "dateRange": DATE_RANGE,
-            "description": _TEXT,
-        },
-    )
-    row(
-        "projects",
-        "Projects",
-        {
-            "title": _TEXT,
-            "location": _TEXT,
-            "link": _TEXT,
-            "dateRange": DATE_RANGE,
-            "description": _TEXT,
-            "bullets": _TEXTS,
-        },
-    )
-    row("achievements", "Achievements", _TITLED_WITH_ICON)
-    row("awards", "Awards", _TITLED_WITH_ICON)
-    row("certificates", "Certificates", {"title": _TEXT, "issuer": _TEXT})
-    row("courses", "Courses", _TITLED)
-    row("languages", "Languages", {"name": _TEXT, "level": Number(0, 5), "levelText": _TEXT})
-    row("interests", "Interests", _TITLED_WITH_ICON)
-    row("books", "Books", {"title": _TEXT, "author": _TEXT, "image": _TEXT})
-    row("quotes", "Quotes", {"quote": _TEXT, "author": _TEXT})
-    row("references", "References", {"name": _TEXT, "contact": _TEXT})
-    row("findMeOnline", "Find Me Online", {"title": _TEXT, "link": _TEXT, "icon": _ICON})
-    row("strengths", "Strengths", _TITLED_WITH_ICON)
-    row("skills", "Skills", {**_TITLED, "tags": _TEXTS}, _TAG_EXTRAS)
-    row("mytime", "My Time", {"pieces": _NUMBER, "data": _SLICES})
-    row("customs", "Custom", {**_TITLED_WITH_ICON, "dateRange": DATE_RANGE})
-    row("customs2", "Custom 2", _TITLED)
-    row("customs3", "Custom 3", _TITLED)
-    row(
-        "additionalExperiences",
-        "Additional Experience",
-        {"workplace": _TEXT, "position": _TEXT, "dateRange": DATE_RANGE},
-    )
-    row(
-        "additionalPublications",
-        "Additional Publications",
-        {"title": _TEXT, "author": _TEXT, "dateRange": DATE_RANGE},
-    )
-    row("additionalTechnologies", "Technologies", {"title": _TEXT, "tags": _TEXTS}, _TAG_EXTRAS)
-    return {section_type.name: section_type for section_type in rows}
+def _row(
+    name: str,
+    heading: str,
+    fields: str,
+    *,
+    level: Kind | None = None,
+    extras: Mapping[str, Kind] | None = None,
+) -> SectionType:
+    kinds = {field: _NOT_TEXT.get(field, _TEXT) for field in fields.split()}
+    if level is not None:
+        kinds["level"] = level
+    return SectionType(name, heading, kinds, extras or {})
 
 
-SECTION_TYPES: Final = _table()
+SECTION_TYPES: Final = {
+    section_type.name: section_type
+    for section_type in (
+        _row("summaries", "Summary", "text"),
+        _row(
+            "experiences",
+            "Experience",
+            "workplace position location link companyLogo dateRange description bullets",
+        ),
+        _row(
+            "educations",
+            "Education",
+            "institution degree location companyLogo dateRange gpa maxGpa gpaText bullets",
+        ),
+        _row("industryExperiences", "Industry Expertise", "name level icon", level=Number(0, 10)),
+        _row(
+            "volunteering",
+            "Volunteering",
+            "institution role location companyLogo dateRange description bullets",
+        ),
+        _row("publications", "Publications", "title author edition link dateRange description"),
+        _row("projects", "Projects", "title location link dateRange description bullets"),
+        _row("achievements", "Achievements", "title description icon"),
+        _row("awards", "Awards", "title description icon"),
+        _row("certificates", "Certificates", "title issuer"),
+        _row("courses", "Courses", "title description"),
+        _row("languages", "Languages", "name level levelText", level=Number(0, 5)),
+        _row("interests", "Interests", "title description icon"),
+        _row("books", "Books", "title author image"),
+        _row("quotes", "Quotes", "quote author"),
+        _row("references", "References", "name contact"),
+        _row("findMeOnline", "Find Me Online", "title link icon"),
+        _row("strengths", "Strengths", "title description icon"),
+        _row("skills", "Skills", "title description tags", extras=_TAG_EXTRAS),
+        _row("mytime", "My Time", "pieces data"),
+        _row("customs", "Custom", "title description icon dateRange"),
+        _row("customs2", "Custom 2", "title description"),
+        _row("customs3", "Custom 3", "title description"),
+        _row("additionalExperiences", "Additional Experience", "workplace position dateRange"),
+        _row("additionalPublications", "Additional Publications", "title author dateRange"),
+        _row("additionalTechnologies", "Technologies", "title tags", extras=_TAG_EXTRAS),
+    )
+}
 """The 26 section types by name, in the order of docs/format.md."""
 
 _BY_LOWERED_NAME: Final = {name.lower(): name for name in SECTION_TYPES}
@@ -309,3 +222,17 @@ def nearest_section_type(name: str) -> str | None:
         return None
     near = get_close_matches(name.lower(), _BY_LOWERED_NAME, n=1)
     return _BY_LOWERED_NAME[near[0]] if near else None
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """The analyzer format as one installation accepts it: what settings may change about it."""
+
+    extra_section_types: frozenset[str] = frozenset()
+    """Section types beyond the 26 of the table; their items are kept as they are."""
+
+    max_bytes: int = 2 * 1024 * 1024
+    """The size of a request body, in bytes, over which it is refused unread."""
+
+
+DEFAULT_FORMAT: Final = Format()

@@ -39,6 +39,6 @@ def take_out(stored: dict[str, Any]) -> dict[str, Any]:
         if section_type is not None and type(items) is list:
             for item in items:
                 if type(item) is dict:
-                    for field in section_type.set_by_service:
+                    for field in section_type.item.set_by_service:
                         item.pop(field, None)
     return stored

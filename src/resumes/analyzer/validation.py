@@ -7,22 +7,20 @@ import re
 from typing import Any
 
 from resumes.analyzer.findings import Findings
-from resumes.analyzer.format import Format
-from resumes.analyzer.kinds import MAX_TEXT_CHARS, OPAQUE, check_unknown
+from resumes.analyzer.kinds import IS_SET_BY_SERVICE, OPAQUE, check_other
 from resumes.analyzer.sections import (
     HEADER,
     MAX_ITEMS,
     MULTICOLUMN,
-    SECTION_CHECKS,
+    SECTION_FIELDS,
     SECTION_FIELDS_NOT_NULL,
     SECTION_TYPES,
     STYLE,
     TITLE,
+    Format,
     SectionType,
     nearest_section_type,
 )
-
-IS_SET_BY_SERVICE = "is set by the service: the value sent was dropped"
 
 _DOCUMENT_FIELDS = frozenset({"header", "sections", "title", "style"})
 _KIND_MARKS = ("type", "kind", "documentType")
@@ -59,26 +57,23 @@ def validate(document: dict[str, Any], accepted: Format) -> Findings:
         if required not in document:
             findings.missing(required)
     for name, value in document.items():
-        if name == "header":
-            if type(value) is dict:
+        match name:
+            case "header" | "sections" if type(value) is not dict:
+                findings.missing(name)
+            case "header":
                 HEADER.check(value, name, findings)
-            else:
-                findings.missing(name)
-        elif name == "sections":
-            if type(value) is dict:
+            case "sections":
                 _check_sections(value, accepted, findings)
-            else:
-                findings.missing(name)
-        elif name == "title":
-            if value is not None:
+            case "title" | "style" if value is None:
+                pass
+            case "title":
                 TITLE.check(value, name, findings)
-        elif name == "style":
-            if value is not None:
+            case "style":
                 STYLE.check(value, name, findings)
-        elif name == "isImported":
-            _check_dropped(value, name, findings)
-        else:
-            check_unknown(value, name, findings)
+            case "isImported":
+                check_other(value, name, findings, IS_SET_BY_SERVICE)
+            case _:
+                check_other(value, name, findings)
     return findings
 
 
@@ -115,67 +110,28 @@ def _unknown_section_type(name: str, accepted: Format) -> str:
 def _check_section(
     section: dict[str, Any], section_type: SectionType | None, findings: Findings
 ) -> None:
-    checks = SECTION_CHECKS if section_type is None else section_type.own_checks
+    fields = SECTION_FIELDS if section_type is None else section_type.own_fields
     if "column" not in section:
         findings.problem("column", "is required and must be a number: 0, 1 or 2")
     for name, value in section.items():
-        check = checks.get(name)
-        if check is not None:
-            if value is not None or name in SECTION_FIELDS_NOT_NULL:
-                check(value, name, findings)
-        elif name != "items":
-            check_unknown(value, name, findings)
-        elif value is not None:
-            _check_items(value, section_type, findings)
+        if name == "items":
+            if value is not None:
+                _check_items(value, section_type, findings)
+        elif (kind := fields.get(name)) is None:
+            check_other(value, name, findings)
+        elif value is not None or name in SECTION_FIELDS_NOT_NULL:
+            kind.check(value, name, findings)
 
 
 def _check_items(items: Any, section_type: SectionType | None, findings: Findings) -> None:
     if type(items) is not list:
         findings.problem("items", "must be an array of objects")
-        return
-    if len(items) > MAX_ITEMS:
+    elif len(items) > MAX_ITEMS:
         findings.problem("items", f"must be an array of at most {MAX_ITEMS} items")
-        return
-    if section_type is None:
+    elif section_type is None:
         OPAQUE.check(items, "items", findings)
-        return
-    scope = findings.scope
-    scope.append("items")
-    scope.append(0)
-    for position, item in enumerate(items):
-        scope[-1] = position
-        if type(item) is dict:
-            _check_item(item, section_type, findings)
-        else:
-            findings.problem_here("must be an object")
-    scope.pop()
-    scope.pop()
-
-
-def _check_item(item: dict[str, Any], section_type: SectionType, findings: Findings) -> None:
-    checks = section_type.checks
-    texts = section_type.texts
-    for name, value in item.items():
-        # Nearly every value is an ordinary text, and this sees it without a call: what begins with
-        # a sign of ASCII, or beyond U+3000, where China, Japan and Korea write, is not all white
-        # space.
-        if (
-            name in texts
-            and type(value) is str
-            and ("!" <= value < "\x7f" or value >= "\u3001")
-            and len(value) <= MAX_TEXT_CHARS
-        ):
-            continue
-        check = checks.get(name)
-        if check is not None:
-            if value is not None:
-                check(value, name, findings)
-        elif name in section_type.set_by_service:
-            _check_dropped(value, name, findings)
-        else:
-            check_unknown(value, name, findings)
-
-
-def _check_dropped(value: Any, name: str, findings: Findings) -> None:
-    findings.warn(name, IS_SET_BY_SERVICE)
-    OPAQUE.check(value, name, findings)
+    else:
+        findings.scope.append("items")
+        for position, item in enumerate(items):
+            section_type.item.check(item, position, findings)
+        findings.scope.pop()

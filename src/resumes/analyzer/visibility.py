@@ -10,9 +10,15 @@ from typing import Any
 
 import orjson
 
-from resumes.analyzer.format import DEFAULT_FORMAT, Format
 from resumes.analyzer.kinds import shown_fields
-from resumes.analyzer.sections import HEADER, SECTION_FIELDS, SECTION_TYPES, STYLE
+from resumes.analyzer.sections import (
+    DEFAULT_FORMAT,
+    HEADER,
+    SECTION_FIELDS,
+    SECTION_TYPES,
+    STYLE,
+    Format,
+)
 
 
 @dataclass(frozen=True, slots=True)
