@@ -98,10 +98,8 @@ _CORE: Final = tuple(
         "plain",
         "reading",
         "resume",
-        "reviewing",
-        "service_fields",
         "validation",
-        "visibility",
+        "view",
     )
 )
 _BUILT_AT_IMPORT: Final = (

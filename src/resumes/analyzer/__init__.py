@@ -4,10 +4,14 @@ from resumes.analyzer.jsonresume import sections_left_out, to_jsonresume
 from resumes.analyzer.naming import filename, is_filename, list_title
 from resumes.analyzer.reading import date_range, plain_number
 from resumes.analyzer.resume import Resume, check_stored, parse, parse_imported
-from resumes.analyzer.reviewing import stored_warnings
 from resumes.analyzer.sections import DEFAULT_FORMAT, Format, nearest_section_type
-from resumes.analyzer.service_fields import whole_view
-from resumes.analyzer.visibility import ShownSection, iter_sections, public_view
+from resumes.analyzer.view import (
+    ShownSection,
+    iter_sections,
+    public_view,
+    stored_warnings,
+    whole_view,
+)
 
 __all__ = [
     "DEFAULT_FORMAT",

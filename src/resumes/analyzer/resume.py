@@ -15,8 +15,8 @@ from resumes.analyzer.jsonresume import convert, is_json_resume
 from resumes.analyzer.naming import filename
 from resumes.analyzer.plain import parse_plain, without_line_breaks
 from resumes.analyzer.sections import DEFAULT_FORMAT, SECTION_TYPES, Format
-from resumes.analyzer.service_fields import take_out
 from resumes.analyzer.validation import is_cover_letter, validate
+from resumes.analyzer.view import take_out
 from resumes.errors import CoverLetter, InvalidJson, InvalidResume, Issue, TooLarge
 
 
