@@ -13,7 +13,8 @@ import pytest
 
 from resumes.analyzer import DEFAULT_FORMAT, filename, parse
 from resumes.analyzer.json_text import read_json
-from resumes.analyzer.plain import MAX_BYTES, Plain, parse_plain
+from resumes.analyzer.naming import Names
+from resumes.analyzer.plain import MAX_BYTES, parse_plain
 from resumes.analyzer.validation import is_cover_letter, validate
 from resumes.errors import InvalidInput
 from tests.fuzz.changing import changed, changed_bytes
@@ -35,7 +36,7 @@ NASTY = (
 MEMBER = re.compile(rb'"[^"\\]*"\s*:\s*(?:"[^"\\]*"|[-0-9.eE+]+|true|false|null)')
 
 
-def precisely(body: bytes) -> Plain | None:
+def precisely(body: bytes) -> Names | None:
     """What the precise way knows of the resume; None when it has anything to say about it."""
     try:
         document = read_json(body)
@@ -49,7 +50,7 @@ def precisely(body: bytes) -> Plain | None:
         return None
     if findings.issues or findings.warnings or findings.is_doubtful:
         return None
-    return Plain(document.get("title") or None, document["header"].get("name") or None)
+    return Names(document.get("title") or None, document["header"].get("name") or None)
 
 
 def check(body: bytes) -> bool:

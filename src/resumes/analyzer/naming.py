@@ -1,6 +1,7 @@
 """What a resume is called: in a list, and as a file to download."""
 
 import re
+from typing import NamedTuple
 from unicodedata import normalize
 
 MAX_FILENAME_BYTES = 120
@@ -15,6 +16,14 @@ _UNSAFE_CHARS = (
 )
 _UNSAFE = re.compile(f"[{_UNSAFE_CHARS}]")
 _UNSAFE_OR_BLANK = re.compile(rf"[{_UNSAFE_CHARS}\s]")
+
+
+class Names(NamedTuple):
+    """What a resume says that it is called; None when absent or blank."""
+
+    title: str | None
+    name: str | None
+    """`header.name`."""
 
 
 def list_title(title: str | None, name: str | None) -> str:

@@ -9,7 +9,7 @@ and the precise way finds the same title and name in it.
 import re
 from collections.abc import Iterable, Mapping
 from types import GenericAlias
-from typing import Annotated, Any, Final, Literal, NamedTuple
+from typing import Annotated, Any, Final, Literal
 
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
@@ -29,6 +29,7 @@ from resumes.analyzer.kinds import (
     Number,
     Text,
 )
+from resumes.analyzer.naming import Names
 from resumes.analyzer.sections import (
     HEADER,
     MAX_ITEMS,
@@ -53,15 +54,8 @@ _MAYBE_BLANK: Final = re.compile(
 _HIDING: Final = re.compile(rb"\\u00(?:00|3[aA])")
 
 
-class Plain(NamedTuple):
-    """What lists show of a resume; None when absent or empty."""
-
-    title: str | None
-    name: str | None
-
-
-def parse_plain(body: bytes) -> Plain | None:
-    """Return what is known of the resume that the bytes hold; None when the precise way has to
+def parse_plain(body: bytes) -> Names | None:
+    """Return what the resume that the bytes hold is called; None when the precise way has to
     look at it."""
     if len(body) > MAX_BYTES or _MAYBE_BLANK.search(body):
         return None
@@ -74,7 +68,7 @@ def parse_plain(body: bytes) -> Plain | None:
     # Of a key that comes twice the structs have the last, and so one colon less.
     if body.count(b":") != _ENCODER.encode(resume).count(b":"):
         return None
-    return Plain(resume.title or None, resume.header.name or None)
+    return Names(resume.title or None, resume.header.name or None)
 
 
 def without_line_breaks(body: bytes) -> bytes:

@@ -12,9 +12,9 @@ from resumes.analyzer.json_text import (
     refuse_unfaithful,
 )
 from resumes.analyzer.jsonresume import convert, is_json_resume
-from resumes.analyzer.naming import filename
+from resumes.analyzer.naming import Names, filename
 from resumes.analyzer.plain import parse_plain, without_line_breaks
-from resumes.analyzer.sections import DEFAULT_FORMAT, SECTION_TYPES, Format
+from resumes.analyzer.sections import DEFAULT_FORMAT, Format
 from resumes.analyzer.validation import is_cover_letter, validate
 from resumes.analyzer.view import take_out
 from resumes.errors import CoverLetter, InvalidJson, InvalidResume, Issue, TooLarge
@@ -38,13 +38,6 @@ class Resume(NamedTuple):
 
     warnings: tuple[Issue, ...]
     """At most 50, in document order, and then one that counts the rest."""
-
-
-class Known(NamedTuple):
-    """What lists show of a stored resume; None when absent or blank."""
-
-    title: str | None
-    name: str | None
 
 
 def parse(body: bytes, format: Format = DEFAULT_FORMAT) -> Resume:  # noqa: A002  (reads best at the caller)
@@ -71,33 +64,25 @@ def parse_imported(body: bytes, format: Format = DEFAULT_FORMAT) -> Resume:  # n
     return _checked(body, document, format)
 
 
-def check_stored(document: bytes) -> Known:
-    """What is known of a stored document, looked at as strictly as what comes in.
+def check_stored(document: bytes) -> Names:
+    """What a stored document is called, looked at as strictly as what comes in.
 
     Section types beyond the table are taken as admitted, and its size is not looked at: stores of
     an earlier version added what the service sets. Raises InvalidJson, CoverLetter or InvalidResume for a
     document that the service cannot have stored.
     """
     stored = read_long_json(document)
-    if type(stored) is dict:
-        take_out(stored)
-    _check(document, stored, _admitting_all(stored))
-    return _known(stored)
-
-
-def _admitting_all(stored: Any) -> Format:
-    sections = stored.get("sections") if type(stored) is dict else None
-    if type(sections) is not dict or sections.keys() <= SECTION_TYPES.keys():
-        return DEFAULT_FORMAT
-    return Format(extra_section_types=frozenset(sections))
+    sections = take_out(stored).get("sections") if type(stored) is dict else None
+    present = frozenset(sections if type(sections) is dict else ())
+    _check(document, stored, Format(extra_section_types=present))
+    return _names(stored)
 
 
 def _plain(body: bytes, accepted: Format) -> Resume | None:
     """The resume, if it is plain to see that there is nothing to say about it."""
-    if len(body) > accepted.max_bytes or (plain := parse_plain(body)) is None:
+    if len(body) > accepted.max_bytes or (names := parse_plain(body)) is None:
         return None
-    title, name = plain
-    return Resume(title, name, filename(title, name), without_line_breaks(body), ())
+    return _resume(names, without_line_breaks(body), ())
 
 
 def _read(body: bytes, accepted: Format) -> Any:
@@ -108,7 +93,7 @@ def _read(body: bytes, accepted: Format) -> Any:
 
 def _checked(body: bytes, document: Any, accepted: Format) -> Resume:
     warnings = _check(body, document, accepted).all_warnings()
-    return _resume(document, without_line_breaks(body), warnings)
+    return _resume(_names(document), without_line_breaks(body), warnings)
 
 
 def _check(body: bytes, document: Any, accepted: Format) -> Findings:
@@ -120,7 +105,9 @@ def _check(body: bytes, document: Any, accepted: Format) -> Findings:
         raise CoverLetter
     findings = validate(document, accepted)
     if findings.is_doubtful or findings.issues:
-        _refuse(body, document, findings)
+        # Values of a wrong type were not looked into, so bad JSON may hide behind a bad resume.
+        _check_faithful(body, document)
+        raise InvalidResume(findings.issues)
     return findings
 
 
@@ -134,26 +121,19 @@ def _converted(body: bytes, document: dict[str, Any], accepted: Format) -> Resum
         raise InvalidResume([conversion.traced(issue) for issue in findings.issues])
     warnings = map(conversion.traced, findings.all_warnings())
     text = orjson.dumps(conversion.document)
-    return _resume(conversion.document, text, (*conversion.findings.all_warnings(), *warnings))
-
-
-def _resume(document: dict[str, Any], text: bytes, warnings: tuple[Issue, ...]) -> Resume:
-    title, name = _known(document)
-    return Resume(title, name, filename(title, name), text, warnings)
-
-
-def _known(document: dict[str, Any]) -> Known:
-    return Known(
-        _unless_blank(document.get("title")), _unless_blank(document["header"].get("name"))
+    return _resume(
+        _names(conversion.document), text, (*conversion.findings.all_warnings(), *warnings)
     )
 
 
-def _refuse(body: bytes, document: dict[str, Any], findings: Findings) -> None:
-    # Values of a wrong type were not looked into, so bad JSON may hide behind a bad resume.
-    if findings.is_doubtful:
-        refuse_unfaithful(body)
-    _check_faithful(body, document)
-    raise InvalidResume(findings.issues)
+def _resume(names: Names, text: bytes, warnings: tuple[Issue, ...]) -> Resume:
+    title, name = names
+    return Resume(title, name, filename(title, name), text, warnings)
+
+
+def _names(document: dict[str, Any]) -> Names:
+    title, name = document.get("title"), document["header"].get("name")
+    return Names(_unless_blank(title), _unless_blank(name))
 
 
 def _check_faithful(body: bytes, document: Any) -> None:
@@ -163,4 +143,4 @@ def _check_faithful(body: bytes, document: Any) -> None:
 
 
 def _unless_blank(text: str | None) -> str | None:
-    return None if text is None or not text or text.isspace() else text
+    return text if text and not text.isspace() else None
