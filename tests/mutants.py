@@ -82,9 +82,8 @@ class Area:
     """Below `tests`."""
 
     at_import: Sequence[str] = ()
-    """Mutants, by pattern, of what runs when a module is imported, or in processes that tests start:
-    each is tried in a process of its own, as the others are in forks of one that has imported
-    everything."""
+    """Mutants, by pattern, of what runs when a module is imported: each is tried in a process of
+    its own, as the others are in forks of one that has imported everything."""
 
 
 _ANALYZER: Final = ("format",)
@@ -130,7 +129,6 @@ AREAS: Final[Mapping[str, Area]] = {
     "claim": Area(
         ("importer/taking.py", "importer/claims.py", "importer/settling.py"),
         ("inbox",),
-        at_import=("importer.taking.xǁTakerǁ_take_unread__*",),
     ),
     "analyzer": Area(_CORE, _ANALYZER, at_import=_BUILT_AT_IMPORT),
     "converter": Area(
