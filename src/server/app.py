@@ -141,8 +141,6 @@ class App:
         except ClientGone:
             return
         except asyncio.CancelledError:
-            if request.status:
-                return  # in the middle of its answer, which ends with the process
             request.keep_alive = False
             body = error_body(503, STOPPING, request_id=request.id)
             request.respond(503, body)

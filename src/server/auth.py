@@ -9,6 +9,7 @@ from resumes.clock import timestamp
 from resumes.errors import InvalidKey, StoreError
 from resumes.store import Store, keys
 from resumes.store.keys import KeyHolder
+from server.connections import Connections
 
 logger = logging.getLogger("resumes.server")
 
@@ -26,18 +27,19 @@ class Authenticator:
     """Knows the holder of each key, and notes when a key was last used.
 
     What the store said of a key is kept until somebody, in whichever process, has committed
-    anything. That is asked once in a turn of the event loop, before the first key of the turn: a
-    request that comes after a revocation was answered finds the key revoked (decision 0015).
+    anything. That is asked before the first key of all requests that the event loop saw together: a
+    request that is sent after a revocation was answered finds the key revoked (decision 0015).
     """
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, connections: Connections) -> None:
         self._store = store
+        self._connections = connections
         self._known: dict[str, _Known] = {}
         """By the key alone: around it, a header may bear blanks in any number."""
         self._version: int | None = None
         """Of the store, when they became known."""
-        self._is_current = False
-        """Whether that was asked for in this turn."""
+        self._look_number = -1
+        """In which look of the event loop that was asked for."""
         # The loop holds tasks weakly; one note at a time for a key is enough.
         self._notes: dict[str, asyncio.Task[None]] = {}
 
@@ -48,7 +50,7 @@ class Authenticator:
         revoked or expired key.
         """
         secret = parse_secret(find_header(headers))
-        if not self._is_current:
+        if self._look_number != self._connections.look_number:
             self._forget_what_changed()
         now_us = self._store.clock()
         known = self._known.get(secret)
@@ -67,11 +69,8 @@ class Authenticator:
         if version is None or version != self._version:
             self._known.clear()
             self._version = version
-        self._is_current = True
-        asyncio.get_running_loop().call_soon(self._end_turn)
-
-    def _end_turn(self) -> None:
-        self._is_current = False
+        self._look_number = self._connections.look_number
+        self._connections.end_look_soon()
 
     async def authenticate_soon(self, headers: Iterable[tuple[bytes, bytes]]) -> KeyHolder:
         """Return who holds the request's key, as the store has it now. Raises as `authenticate`."""

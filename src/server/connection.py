@@ -384,11 +384,18 @@ class Connection(asyncio.Protocol):
 
     def _begin_turn(self) -> None:
         self._had_its_turn = False
+        self._begin_later()
+
+    def _begin_later(self) -> None:
+        """`_begin_waiting`, where the event loop has yet to look for other requests in this turn."""
+        is_waited_for = bool(self._waiting)
         self._begin_waiting()
+        if is_waited_for:
+            self.all.end_look()
 
     def _end_task(self, task: asyncio.Task[None]) -> None:
         self._server.tasks.discard(task)
-        self._begin_waiting()
+        self._begin_later()
 
     def write(self, data: bytes) -> None:
         """Send the data behind what was written before, in this turn of the event loop."""
@@ -431,7 +438,7 @@ class Connection(asyncio.Protocol):
         writable, self._writable = self._writable, None
         if writable is not None:
             writable.set()
-            self._begin_waiting()
+            self._begin_later()
 
     async def drain(self) -> None:
         """Wait until the client has taken most of what was written."""

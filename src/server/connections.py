@@ -18,6 +18,10 @@ RESERVED_FILES = 128
 REFUSED_AT_ONCE = 100
 """Connections beyond the limit that are kept for a moment, so that their clients see the answer."""
 
+SEEN_AT_ONCE = 1_000
+"""With more connections than these, one turn of the event loop may look for requests twice: libuv
+does when 1,024 files have something, and the process has a few besides."""
+
 MIB = 1024 * 1024
 
 
@@ -44,6 +48,8 @@ class Connections:
         self._due_s = 0.0
         self._timer: asyncio.TimerHandle | None = None
         self._unsent: deque[Outgoing] = deque()
+        self.look_number = 0
+        """How often, at least, the event loop has looked for requests: see `end_look`."""
         self._common: tuple[Sequence[tuple[bytes, bytes]], bytes] = ((), b"")
 
     def __len__(self) -> int:
@@ -54,6 +60,17 @@ class Connections:
     def is_full(self) -> bool:
         """Whether one more would be too many."""
         return len(self._open) >= self.max_open
+
+    def end_look(self) -> None:
+        """Take note that the event loop may look for requests before what is done next."""
+        self.look_number += 1
+
+    def end_look_soon(self) -> None:
+        """`end_look` behind the requests that the event loop sees now; if there may be more, at once."""
+        if len(self._open) + len(self._refused) > SEEN_AT_ONCE:
+            self.end_look()
+        else:
+            asyncio.get_running_loop().call_soon(self.end_look)
 
     @property
     def is_overrun(self) -> bool:

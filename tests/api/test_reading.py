@@ -1,15 +1,21 @@
 """Lists, single resumes, and the keys that they are asked with (docs/api.md, List)."""
 
 import re
+import threading
 from collections.abc import Callable
+from contextlib import ExitStack, closing
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from resumes.store import accounts, keys
+from resumes.settings import Settings
+from resumes.store import accounts, keys, open_store
 from tests.support.api.builders import RESUMES, Client, a_resume, error_of, with_section
-from tests.support.api.serving import Place
+from tests.support.api.serving import Place, a_connection, serving
+from tests.support.clocks import SteppingClock
+from tests.support.stores import make_store_file
 from tests.support.waiting import wait_until
 
 INVALID = {"error": "Invalid API key", "status": 401}
@@ -231,6 +237,91 @@ def test_a_key_expires_and_its_use_is_noted_once_a_minute(a_place: Callable[...,
     place.clock.advance(3_539)
     assert error_of(client.page()) == INVALID
     client.close()
+
+
+def a_get(key: keys.NewKey) -> bytes:
+    """A list as it is sent."""
+    lines = [f"GET {RESUMES} HTTP/1.1", "Host: a", f"Authorization: Bearer {key.secret}", "", ""]
+    return "\r\n".join(lines).encode()
+
+
+class Barrier(SteppingClock):
+    """A clock that the server stops at, when it is told to, until it may go on."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.passes = 0
+        """How often the server asks for the time before it stops; it does not at 0."""
+        self.is_reached = threading.Event()
+        self.may_go_on = threading.Event()
+
+    def __call__(self) -> int:
+        if self.passes and threading.current_thread().name == "server":
+            self.passes -= 1
+            if not self.passes:
+                self.is_reached.set()
+                assert self.may_go_on.wait(60)
+                self.may_go_on.clear()
+        return super().__call__()
+
+    def wait(self) -> None:
+        """Return when the server stands still."""
+        assert self.is_reached.wait(60)
+        self.is_reached.clear()
+
+
+def test_a_revoked_key_is_401_beside_a_request_that_waited_behind_another(tmp_path: Path) -> None:
+    clock = Barrier()
+    settings = Settings(home=tmp_path, port=0, database=make_store_file(tmp_path / "resumes.db"))
+    store = open_store(settings.database_url, clock=clock)
+    accounts.create_account(store, "ada", plan="business")
+    key = keys.create_key(store, "ada")
+    with serving(settings, store) as address, closing(open_store(settings.database_url)) as other:
+        client = Client(address, key.secret)
+        assert client.page().status_code == 200
+        wait_until(lambda: keys.list_keys(other)[0].last_used_at)
+        assert client.page().status_code == 200  # and nobody writes from here on
+        with a_connection(address) as pipelined, a_connection(address) as last:
+            clock.passes = 1
+            pipelined.sendall(b"GET /docs HTTP/1.1\r\nHost: a\r\n\r\n" + a_get(key))
+            clock.wait()  # in the second request, which began when the first was answered
+            keys.revoke_key(other, key.id)
+            last.sendall(a_get(key))
+            clock.may_go_on.set()
+
+            assert last.recv(65_536).startswith(b"HTTP/1.1 401 ")
+        client.close()
+
+
+def test_among_more_connections_than_the_loop_sees_at_once_a_revoked_key_is_401(
+    tmp_path: Path,
+) -> None:
+    clock = Barrier()
+    url = make_store_file(tmp_path / "resumes.db")
+    settings = Settings(home=tmp_path, port=0, database=url, max_connections=4_000)
+    store = open_store(settings.database_url, clock=clock)
+    accounts.create_account(store, "ada", plan="business")
+    key = keys.create_key(store, "ada")
+    get = a_get(key)
+    with serving(settings, store) as address, ExitStack() as stack:
+        first, last, *crowd = [stack.enter_context(a_connection(address)) for _ in range(1_100)]
+        for one in (first, last, *crowd):
+            one.sendall(get)
+            assert one.recv(65_536).startswith(b"HTTP/1.1 200 ")
+        clock.passes = 1
+        first.sendall(get)
+        clock.wait()  # until all the others have asked, too
+        for one in crowd:
+            one.sendall(get)
+        clock.passes = 10
+        clock.may_go_on.set()
+        clock.wait()  # in the turn of their answers
+        with closing(open_store(settings.database_url)) as other:
+            keys.revoke_key(other, key.id)
+        last.sendall(get)
+        clock.may_go_on.set()
+
+        assert last.recv(65_536).startswith(b"HTTP/1.1 401 ")
 
 
 def test_a_use_that_cannot_be_written_fails_nobody(
