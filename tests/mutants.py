@@ -54,11 +54,11 @@ FORKED: Final = """
 
 import os
 
-from server import limits
+from server import body
 
 
 def _replace_threads() -> None:
-    limits.ASIDE = type(limits.ASIDE)(max_workers=2)
+    body.ASIDE = type(body.ASIDE)(max_workers=2)
 
 
 os.register_at_fork(after_in_child=_replace_threads)

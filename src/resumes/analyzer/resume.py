@@ -11,7 +11,7 @@ from resumes.analyzer.json_text import (
     read_long_json,
     refuse_unfaithful,
 )
-from resumes.analyzer.jsonresume import convert, is_json_resume
+from resumes.analyzer.jsonresume import Conversion, is_json_resume
 from resumes.analyzer.naming import Names, filename
 from resumes.analyzer.plain import parse_plain, without_line_breaks
 from resumes.analyzer.sections import DEFAULT_FORMAT, Format
@@ -115,7 +115,7 @@ def _converted(body: bytes, document: dict[str, Any], accepted: Format) -> Resum
     _check_faithful(body, document)
     if is_cover_letter(document):
         raise CoverLetter
-    conversion = convert(document)
+    conversion = Conversion(document)
     findings = validate(conversion.document, accepted)
     if findings.issues:
         raise InvalidResume([conversion.traced(issue) for issue in findings.issues])

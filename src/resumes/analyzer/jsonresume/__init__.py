@@ -3,8 +3,7 @@
 What goes where is one table for both directions: `mapping.py`.
 """
 
-from resumes.analyzer.jsonresume.converting import Conversion, convert
-from resumes.analyzer.jsonresume.exporting import sections_left_out, to_jsonresume
-from resumes.analyzer.jsonresume.recognising import is_json_resume
+from resumes.analyzer.jsonresume.reader import Conversion, is_json_resume
+from resumes.analyzer.jsonresume.writer import sections_left_out, to_jsonresume
 
-__all__ = ["Conversion", "convert", "is_json_resume", "sections_left_out", "to_jsonresume"]
+__all__ = ["Conversion", "is_json_resume", "sections_left_out", "to_jsonresume"]

@@ -4,12 +4,12 @@ What is asked for and cannot be used is told and left out, as is what nobody ask
 document says by itself what of it was not taken.
 """
 
-from collections.abc import Callable, Container, Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
 from resumes.analyzer.findings import Findings, printable
-from resumes.analyzer.jsonresume.dates import Moment, find_moment
+from resumes.analyzer.jsonresume.values import Moment, find_moment
 
 NO_PLACE = "has no place in the analyzer format: left out"
 NO_TEXT = "is no text: left out"
@@ -24,11 +24,6 @@ def find_text(value: Any) -> str | None:
     if type(value) is str:
         return value
     return str(value) if type(value) is int or type(value) is float else None
-
-
-def is_object(value: Any) -> bool:
-    """Whether the value is a JSON object."""
-    return type(value) is dict
 
 
 def is_blank(value: Any) -> bool:
@@ -58,9 +53,9 @@ class Entry:
         """Whether there is something in the field, usable or not."""
         return not is_blank(self._values.get(name))
 
-    def holds(self, name: str, kind: Callable[[Any], bool]) -> bool:
-        """Whether what is in the field is of this kind."""
-        return kind(self._values.get(name))
+    def get(self, name: str) -> Any:
+        """Whatever is in the field, None if nothing is. It does not count as taken."""
+        return self._values.get(name)
 
     def has_only(self, names: Container[str]) -> bool:
         """Whether there is something in no other field."""

@@ -8,23 +8,25 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from resumes.analyzer.jsonresume.languages import Fluency
 from resumes.analyzer.jsonresume.parts import (
+    Fluency,
     Home,
     Joined,
     Keywords,
+    Link,
+    Network,
     Paragraphs,
     Part,
     Place,
+    Release,
     Score,
+    Span,
     Text,
     Texts,
     award_parts,
     issuer_and_date,
     study_and_area,
 )
-from resumes.analyzer.jsonresume.profiles import Link, Network
-from resumes.analyzer.jsonresume.spans import Release, Span
 from resumes.analyzer.sections import SECTION_TYPES
 
 
@@ -199,20 +201,11 @@ SPARE: Final = (
 )
 """What entries are read as that have a place there and none any more in a section that is full."""
 
+SECTIONS: Final = (SUMMARY, PROFILES, *LISTS, *ALIKE)
+"""What sections of an analyzer document go with, in their order."""
+
 KEYS: Final = (
-    "$schema",
-    "basics",
-    "work",
-    "volunteer",
-    "education",
-    "awards",
-    "certificates",
-    "publications",
-    "skills",
-    "languages",
-    "interests",
-    "references",
-    "projects",
-    "meta",
-)
+    "$schema", "basics", "work", "volunteer", "education", "awards", "certificates",
+    "publications", "skills", "languages", "interests", "references", "projects", "meta",
+)  # fmt: skip
 """What a JSON Resume has at the top, in the order of its schema."""

@@ -7,9 +7,18 @@ given shown fields only: texts that are not empty, lists with an entry that coun
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
-from resumes.analyzer.jsonresume import places
-from resumes.analyzer.jsonresume.dates import WRITTEN
-from resumes.analyzer.jsonresume.entries import Entry, is_object
+from resumes.analyzer.jsonresume.entries import NO_PLACE, Entry
+from resumes.analyzer.jsonresume.values import (
+    FLUENCIES,
+    NETWORK_ICONS,
+    WRITTEN_DATE,
+    Moment,
+    find_level,
+    find_written_date,
+    is_ongoing,
+    parse_place,
+    place_line,
+)
 from resumes.analyzer.kinds import MAX_LIST_ENTRIES, MAX_TEXT_CHARS
 
 Fields = Mapping[str, Any]
@@ -143,7 +152,7 @@ def study_and_area(degree: str) -> tuple[str, str]:
 def issuer_and_date(text: str) -> tuple[str, str]:
     """A text that ends in a date, at its last comma: `CNCF, 2021-05`; else all of it and no date."""
     issuer, _, date = text.rpartition(", ")
-    return (issuer, date) if WRITTEN.fullmatch(date) else (text, "")
+    return (issuer, date) if WRITTEN_DATE.fullmatch(date) else (text, "")
 
 
 def award_parts(text: str) -> tuple[str, str, str]:
@@ -153,7 +162,7 @@ def award_parts(text: str) -> tuple[str, str, str]:
     """
     words = text.split(" - ")
     for at, word in enumerate(words):
-        if WRITTEN.fullmatch(word):
+        if WRITTEN_DATE.fullmatch(word):
             return " - ".join(words[:at]), word, " - ".join(words[at + 1 :])
     return "", "", text
 
@@ -186,11 +195,11 @@ class Place:
     names: tuple[str, ...] = ("location",)
 
     def read(self, entry: Entry, /) -> Fields:
-        if not entry.holds("location", is_object):
+        if type(entry.get("location")) is not dict:
             return present("location", entry.find_text("location"))
         with entry.inner("location") as place:
             words = [place.find_text(name) for name in ("city", "region", "countryCode")]
-        return present("location", places.line_of(*words))
+        return present("location", place_line(*words))
 
     def write(self, item: Fields, /) -> Fields:
         return present("location", item.get("location"))
@@ -200,4 +209,116 @@ class Home(Place):
     """A place that is an object of city, region and country in a JSON Resume."""
 
     def write(self, item: Fields, /) -> Fields:
-        return present("location", places.parse_line(item.get("location", "")))
+        return present("location", parse_place(item.get("location", "")))
+
+
+class Span:
+    """From when to when. Without an end it goes on.
+
+    A span of the analyzer format that neither ends nor goes on reads as its beginning alone, so
+    it is written as one that ends where it begins.
+    """
+
+    fields = ("dateRange",)
+    names = ("startDate", "endDate")
+
+    def read(self, entry: Entry, /) -> Fields:
+        start = entry.find_moment("startDate")
+        span = _end_of_span("from", start)
+        if is_ongoing(entry.get("endDate")) or (start and not entry.has("endDate")):
+            entry.pass_over("endDate")
+            span["isOngoing"] = True
+        else:
+            span |= _end_of_span("to", entry.find_moment("endDate"))
+        return present("dateRange", span)
+
+    def write(self, item: Fields, /) -> Fields:
+        start, end = _written_span(item)
+        end = None if (item.get("dateRange") or {}).get("isOngoing") else end or start
+        return {**present("startDate", start), **present("endDate", end)}
+
+
+class Release:
+    """A single date, which is where a date range begins; nothing goes on."""
+
+    fields = ("dateRange",)
+    names = ("releaseDate",)
+
+    def read(self, entry: Entry, /) -> Fields:
+        return present("dateRange", _end_of_span("from", entry.find_moment("releaseDate")))
+
+    def write(self, item: Fields, /) -> Fields:
+        start, end = _written_span(item)
+        return present("releaseDate", start or end)
+
+
+def _end_of_span(end: str, moment: Moment | None) -> dict[str, Any]:
+    """The fields of a `dateRange` that say when it begins ("from") or ends ("to")."""
+    if moment is None:
+        return {}
+    month = {} if moment.month is None else {f"{end}Month": moment.month}
+    return {f"{end}Year": moment.year, **month}
+
+
+def _written_span(item: Fields) -> tuple[str | None, str | None]:
+    span = item.get("dateRange") or {}
+    return (
+        find_written_date(span.get("fromYear"), span.get("fromMonth")),
+        find_written_date(span.get("toYear"), span.get("toMonth")),
+    )
+
+
+class Fluency:
+    """How well a language is spoken: the words as they are, and the level that they mean, if known.
+
+    Written are the words, or such as mean the level when there are none.
+    """
+
+    fields = ("levelText", "level")
+    names = ("fluency",)
+
+    def read(self, entry: Entry, /) -> Fields:
+        fluency = entry.find_text("fluency") or ""
+        return {**present("levelText", fluency), **present("level", find_level(fluency))}
+
+    def write(self, item: Fields, /) -> Fields:
+        return present("fluency", item.get("levelText") or FLUENCIES.get(item.get("level", 0)))
+
+
+class Network:
+    """A social network: its name is the title; the icon goes by it and is not written."""
+
+    fields = ("title", "icon")
+    names = ("network",)
+
+    def read(self, entry: Entry, /) -> Fields:
+        network = entry.find_text("network") or ""
+        icon = NETWORK_ICONS.get(network.strip().lower())
+        return {**present("title", network), **present("icon", icon)}
+
+    def write(self, item: Fields, /) -> Fields:
+        return present("network", item.get("title"))
+
+
+class Link:
+    """The address of a profile, or without one the user's name.
+
+    A name beside an address has no place; nothing is told when the address says it too. A link
+    that can be no address is written as a name.
+    """
+
+    fields = ("link",)
+    names = ("url", "website", "username")
+
+    def read(self, entry: Entry, /) -> Fields:
+        address = entry.find_text("url", "website")
+        username = entry.find_text("username")
+        if address is None:
+            return present("link", username)
+        if username and username.strip("@").lower() not in address.lower():
+            entry.tell("username", NO_PLACE)
+        return {"link": address}
+
+    def write(self, item: Fields, /) -> Fields:
+        link = item.get("link", "")
+        return present("url" if any(mark in link for mark in "/.:") else "username", link)

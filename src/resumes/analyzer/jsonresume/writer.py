@@ -13,6 +13,7 @@ from resumes.analyzer.jsonresume.mapping import (
     KEYS,
     LISTS,
     PROFILES,
+    SECTIONS,
     SUMMARIES,
     SUMMARY,
     Row,
@@ -44,8 +45,7 @@ def to_jsonresume(view: Mapping[str, Any]) -> dict[str, Any]:
 def sections_left_out(view: Mapping[str, Any]) -> tuple[str, ...]:
     """The types of the sections with something to show of which a JSON Resume says nothing."""
     sections = view["sections"]
-    rows = (SUMMARY, PROFILES, *LISTS, *ALIKE)
-    written = {row.section for row in rows if any(_items(row, sections))}
+    written = {row.section for row in SECTIONS if any(_items(row, sections))}
     return tuple(
         name for name, section in sections.items() if name not in written and any(section["items"])
     )

@@ -1,0 +1,172 @@
+"""Whether a document is a JSON Resume, and the analyzer document that it makes.
+
+Converting never fails. What has no place, or is of a type that cannot be used, is left out and
+told; limits are for the analyzer format's own validation.
+"""
+
+import re
+from collections.abc import Sequence
+from typing import Any, Final
+
+from resumes.analyzer.findings import Findings, dotted
+from resumes.analyzer.jsonresume.entries import Entry, find_text, opened
+from resumes.analyzer.jsonresume.mapping import (
+    HEADER,
+    KEYS,
+    LISTS,
+    PROFILES,
+    SECTIONS,
+    SPARE,
+    SUMMARIES,
+    SUMMARY,
+    Row,
+)
+from resumes.analyzer.jsonresume.parts import Part
+from resumes.analyzer.sections import MAX_ITEMS
+from resumes.errors import Issue
+
+MAX_TITLE_CHARS: Final = 200
+
+_CONTENT: Final = frozenset(KEYS) - {"$schema", "meta"}
+# Names that the analyzer format has nowhere, so that a list of this name is no slip of its writer.
+_TELLING: Final = {row.key: row.names for row in LISTS if row.key in ("work", "education")}
+_LAST_STEP: Final = re.compile(r"(?:\[[0-9]+\]|\.?[^.\[\]]+)\Z")
+
+
+def is_json_resume(document: Any) -> bool:
+    """Whether a JSON value is a JSON Resume and nothing else (docs/format.md, JSON Resume).
+
+    What has `header` or `sections` is an analyzer document, however broken. Otherwise an object
+    `basics` tells, or `$schema`, or entries of `work` or `education` among nothing unknown.
+    """
+    if type(document) is not dict or "header" in document or "sections" in document:
+        return False
+    if type(document.get("basics")) is dict:
+        return True
+    if document.keys().isdisjoint(_CONTENT):
+        return False
+    return _names_the_schema(document.get("$schema")) or (
+        document.keys() <= set(KEYS)
+        and any(_has_entries(document.get(key), fields) for key, fields in _TELLING.items())
+    )
+
+
+def _names_the_schema(schema: Any) -> bool:
+    if type(schema) is not str:
+        return False
+    address = schema.lower()
+    # Offers of jobs have a schema beside that of resumes.
+    return ("jsonresume" in address or "resume-schema" in address) and "job" not in address
+
+
+def _has_entries(listed: Any, fields: frozenset[str]) -> bool:
+    if type(listed) is not list or not listed:
+        return False
+    return all(type(entry) is dict and not entry.keys().isdisjoint(fields) for entry in listed)
+
+
+class Conversion:
+    """The analyzer document that a JSON Resume makes, and where its parts come from."""
+
+    def __init__(self, source: dict[str, Any]) -> None:
+        self.document: dict[str, Any] = {"header": {}, "sections": {}}
+        self.findings = Findings()
+        """What has no place in it, with paths in the JSON Resume."""
+
+        self._origins: dict[str, str] = {}
+        """Paths in the JSON Resume by paths in the document."""
+
+        self._items: dict[str, list[dict[str, Any]]] = {}
+        """By section type."""
+
+        with opened(source, self.findings) as resume:
+            resume.pass_over("$schema", "meta")
+            with resume.inner("basics") as basics:
+                self._read_header(basics)
+                self._read_summary(basics)
+                self._read_list(basics, [PROFILES])
+            for key in dict.fromkeys(row.key for row in LISTS):
+                self._read_list(resume, [row for row in LISTS if row.key == key])
+        self._add_sections()
+
+    def traced(self, issue: Issue) -> Issue:
+        """What is said of the document, with the path in the JSON Resume that it comes from."""
+        path = issue.path
+        while path and path not in self._origins:
+            path = _LAST_STEP.sub("", path)
+        origin = self._origins.get(path)
+        return issue if origin is None else Issue(origin, f"{origin}: {issue.message}")
+
+    def _read_header(self, basics: Entry) -> None:
+        header = self.document["header"]
+        for part in HEADER:
+            header.update(part.read(basics))
+            self._note_origins("header", "basics", part, basics)
+        title = " - ".join(header[name] for name in ("name", "title") if name in header)
+        if title:
+            self.document["title"] = title[:MAX_TITLE_CHARS].rstrip()
+
+    def _read_summary(self, basics: Entry) -> None:
+        for item in SUMMARIES.divide(SUMMARIES.read(basics)):
+            place = self._add_item(SUMMARY, dict(item))
+            self._note_origins(place, "basics", SUMMARIES, basics)
+
+    def _read_list(self, parent: Entry, rows: Sequence[Row]) -> None:
+        """The entries of a list are items, each of the first row that takes it."""
+        key = rows[0].key
+        origin = dotted([*self.findings.scope, key])
+        for row in (*rows, *_spare_rows(key)):
+            self._origins[f"sections.{row.section}"] = origin
+        for position, entry in parent.iter_objects(key, rows[0].sole_field):
+            row = self._row_for(entry, rows)
+            item = {name: value for part in row.parts for name, value in part.read(entry).items()}
+            if item:
+                place = self._add_item(row, item)
+                for part in row.parts:
+                    self._note_origins(place, f"{origin}[{position}]", part, entry)
+
+    def _row_for(self, entry: Entry, rows: Sequence[Row]) -> Row:
+        """Return the first row that takes the entry, or a spare one when that is full."""
+        row = next(row for row in rows if _takes(row, entry))
+        if self._is_full(row):
+            for spare in _spare_rows(row.key):
+                if entry.has_only(spare.names) and not self._is_full(spare):
+                    return spare
+        return row
+
+    def _is_full(self, row: Row) -> bool:
+        return len(self._items.get(row.section, ())) >= MAX_ITEMS
+
+    def _add_item(self, row: Row, item: dict[str, Any]) -> str:
+        """Add the item; return its path in the document."""
+        items = self._items.setdefault(row.section, [])
+        items.append(item)
+        return f"sections.{row.section}.items[{len(items) - 1}]"
+
+    def _note_origins(self, place: str, origin: str, part: Part, entry: Entry) -> None:
+        if name := entry.find_name(*part.names):
+            for written in part.fields:
+                self._origins[f"{place}.{written}"] = (
+                    origin if entry.is_mere_text else f"{origin}.{name}"
+                )
+
+    def _add_sections(self) -> None:
+        sections = self.document["sections"]
+        for row in SECTIONS:
+            if row.section in self._items:
+                sections[row.section] = {
+                    "name": row.heading,
+                    "column": row.column,
+                    "order": len(sections),
+                    "items": self._items[row.section],
+                }
+
+
+def _spare_rows(key: str) -> list[Row]:
+    return [row for row in SPARE if row.key == key]
+
+
+def _takes(row: Row, entry: Entry) -> bool:
+    return row.needs is None or (
+        entry.has(row.needs) and find_text(entry.get(row.needs)) is not None
+    )
