@@ -63,7 +63,7 @@ class App:
         self._instruments = Instruments(
             settings, store, connections=self.connections, counters=counters, log=log
         )
-        self._authenticator = Authenticator(store)
+        self._authenticator = Authenticator(store, self.connections)
         self._rate_limits = RateLimits(settings) if settings.rate_limit else None
         self._api = self._make_api(settings, store)
         # What needs no key.
