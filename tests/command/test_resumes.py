@@ -169,6 +169,14 @@ def test_a_stream_of_json_resumes_can_be_imported(acme: CommandLine) -> None:
     assert parse_imported(exported.stdout.splitlines()[0].encode()).name == "Ada"
 
 
+def test_an_export_with_a_wrong_id_writes_nothing(acme: CommandLine, tmp_path: Path) -> None:
+    [ada] = store_resumes(acme.home, a_resume())
+    for more in ([], ["--to", str(tmp_path / "out")]):
+        exported = acme("export", ada, "0" * 24, *more)
+        assert (exported.exit_code, exported.stdout) == (1, "")
+    assert not (tmp_path / "out").exists()
+
+
 def test_json_resumes_lie_beside_an_export_of_the_other_format(
     acme: CommandLine, tmp_path: Path
 ) -> None:

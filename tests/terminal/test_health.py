@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -31,7 +32,7 @@ from tests.support.terminal.driving import (
 )
 from tests.support.terminal.hostility import assert_harmless
 from tests.support.terminal.outages import UnsteadyStore
-from tui.screens.health.gauges import GAUGE_CELLS, gauge_lines
+from tui.screens.health.gauges import GAUGE_CELLS, gauge_lines, gauge_texts
 
 pytestmark = pytest.mark.anyio
 
@@ -247,3 +248,16 @@ def test_wider_terminals_need_fewer_lines(width_cells: int, lines: int) -> None:
     assert len(drawn) == lines
     assert len({line.cell_length for line in drawn}) == 1
     assert all(line.cell_length <= max(width_cells, GAUGE_CELLS) for line in drawn)
+
+
+@pytest.mark.parametrize(
+    ("gauges", "expected"),
+    [
+        (replace(GAUGES, free_bytes=0), ("Disk", "0 B free")),
+        (replace(GAUGES, free_bytes=None), ("Disk", "—")),
+        (replace(GAUGES, oldest_request_s=0), ("Requests", "oldest waits for 0 seconds")),
+        (replace(GAUGES, oldest_request_s=None), ("Requests", "none waits")),
+    ],
+)
+def test_nothing_left_is_told_from_nothing_known(gauges: Gauges, expected: tuple[str, str]) -> None:
+    assert expected in gauge_texts(gauges)
