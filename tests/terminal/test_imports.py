@@ -488,8 +488,9 @@ class Counting:
 
 @pytest.mark.parametrize(("took_s", "pause_s"), [(0.001, 2.0), (1.0, 50.0)])
 async def test_files_are_counted_less_often_where_counting_takes_long(
-    store: Store, took_s: float, pause_s: float
+    store: Store, monkeypatch: pytest.MonkeyPatch, took_s: float, pause_s: float
 ) -> None:
+    monkeypatch.setattr("tui.screens.imports.overview.TALLY_EVERY_S", 2.0)
     client, clock = Counting(took_s), HandClock()
     overview = Overview(Session(store), cast(StoreClient, client), monotonic=clock)
     for expected in (1, 2, 3):
