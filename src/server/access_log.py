@@ -35,7 +35,7 @@ class AccessLog:
         self._clock = clock
 
     def observe(self, request: Request, took_s: float) -> None:
-        """The request has its line, which will be written behind the answer."""
+        """Log the request; its line is written behind the answer."""
         holder = request.holder
         method = request.method
         line = self._line % (

@@ -82,7 +82,10 @@ class Api:
             await operation.run(request, holder)
 
     def _admit(self, request: Request, holder: KeyHolder) -> Operation | None:
-        """The operation, counted. None: the key has asked too often, and was told. Raises HttpError."""
+        """Return the operation, counted; None if the key has asked too often, and was told so.
+
+        Raises HttpError.
+        """
         request.holder = holder
         operation = self._find(request)
         if isinstance(operation, HttpError):
@@ -98,7 +101,7 @@ class Api:
         return operation
 
     def _find(self, request: Request) -> Operation | HttpError:
-        """The operation, or what is said instead to those who have a key."""
+        """Return the operation, or what is said instead to those who have a key."""
         if request.path == RESUMES:
             operations = self._of_all
         elif ONE.fullmatch(request.path):

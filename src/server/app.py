@@ -38,7 +38,7 @@ from server.resume_route import ResumeRoute
 
 logger = logging.getLogger("resumes.server")
 
-STOPPING: Final = "The server is shutting down; whether the request was done is unknown"
+CUT_OFF: Final = "The server is shutting down; whether the request was done is unknown"
 
 
 class App:
@@ -142,7 +142,7 @@ class App:
             return
         except asyncio.CancelledError:
             request.keep_alive = False
-            body = error_body(503, STOPPING, request_id=request.id)
+            body = error_body(503, CUT_OFF, request_id=request.id)
             request.respond(503, body)
         except Exception as error:  # noqa: BLE001  (the server's edge)
             _respond_error(request, error)
@@ -170,7 +170,7 @@ def _respond_error(request: Request, error: Exception) -> None:
 
 
 def _respond_internal_error(request: Request, error: Exception) -> None:
-    """The error is in the log, whole, under an id, which is all that the client is told."""
+    """Log the error, whole, under an id, which is all that the client is told."""
     error_id = secrets.token_hex(8)
     logger.error("Internal error %s of request %s", error_id, request.id, exc_info=error)
     request.respond(500, error_body(500, f"Internal error {error_id}", request_id=request.id))

@@ -58,7 +58,7 @@ class Authenticator:
             return known.holder
         holder, is_due, expires_at = keys.authenticate(self._store, secret)
         if is_due:
-            self.note_use(holder)
+            self._note_use_soon(holder)
         until_us = now_us + KEEP_US
         if self._version is not None and (expires_at is None or expires_at > timestamp(until_us)):
             self._known[secret] = _Known(holder, now_us, until_us)
@@ -77,11 +77,10 @@ class Authenticator:
         secret = parse_secret(find_header(headers))
         holder, is_due, _ = await keys.authenticate_soon(self._store, secret)
         if is_due:
-            self.note_use(holder)
+            self._note_use_soon(holder)
         return holder
 
-    def note_use(self, holder: KeyHolder) -> None:
-        """The key's use will be written soon."""
+    def _note_use_soon(self, holder: KeyHolder) -> None:
         if holder.key_id not in self._notes:
             self._notes[holder.key_id] = asyncio.create_task(self._note_use(holder))
 
@@ -94,7 +93,7 @@ class Authenticator:
             del self._notes[holder.key_id]
 
     async def finish(self) -> None:
-        """Every use that was to be written is written, or logged as not."""
+        """Wait until every use that was to be written is written, or logged as not."""
         await asyncio.gather(*self._notes.values())
 
 

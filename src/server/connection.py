@@ -1,6 +1,6 @@
 """A connection: what its client sends is read into requests, which are answered one after another.
 
-httptools parses; `request_head` says which heads are served, `patience` how long a client may take,
+httptools parses; `heads` says which heads are served, `patience` how long a client may take,
 and `connections` what all of them may hold. What the application must not get to see is refused
 here, in the shape that all errors have: what cannot be read as HTTP, or could be read in two ways,
 what is too large, and what there is no room for (docs/api.md, Limits).
@@ -9,14 +9,13 @@ what is too large, and what there is no room for (docs/api.md, Limits).
 import asyncio
 import urllib.parse
 from collections import deque
-from collections.abc import Coroutine
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 import httptools
 from uvicorn import Config
 from uvicorn.server import ServerState
 
-from server.connections import Connections
+from server.app import App
 from server.heads import Refused, check_head, check_part, check_size
 from server.outgoing import Outgoing
 from server.patience import STOP_S, Patience, Reading, Verdict
@@ -52,15 +51,6 @@ STOPPING: Final = "The server is shutting down; nothing was done, try again late
 MALFORMED: Final = "Invalid HTTP request received."
 
 
-class Application(Protocol):
-    """What answers requests."""
-
-    connections: Connections
-
-    def begin(self, request: Request) -> Coroutine[Any, Any, None] | None:
-        """Answer the request, or return what is to be awaited for that. Raises nothing."""
-
-
 class Connection(asyncio.Protocol):
     """One connection of a client, as uvicorn's server makes it."""
 
@@ -74,7 +64,7 @@ class Connection(asyncio.Protocol):
         _loop: asyncio.AbstractEventLoop | None = None,
     ) -> None:
         self._server = server_state
-        self._application: Application = config.loaded_app
+        self._application: App = config.loaded_app
         self.all = self._application.connections
         self._loop = _loop or asyncio.get_event_loop()
         self._patience = Patience(
@@ -204,7 +194,7 @@ class Connection(asyncio.Protocol):
             self._refuse(_refusal(error.__context__))
 
     def _feed(self, data: bytes) -> None:
-        """The data is parsed. Raises Refused and HttpParserError.
+        """Parse the data. Raises Refused and HttpParserError.
 
         A request that offers to change the protocol keeps its body. Java's HttpClient offers
         HTTP/2 on every first request, POST too. A server may decline by answering in HTTP/1.1
@@ -236,7 +226,7 @@ class Connection(asyncio.Protocol):
         return b"\r\n".join([*head, b"", rest])
 
     def _count(self, size_bytes: int) -> None:
-        """What has come of a request that is not whole is little enough. Raises Refused."""
+        """Count what has come of a request that is not whole. Raises Refused for too much."""
         is_new, self._is_new = self._is_new, False
         if self._reading is HEAD:
             if not is_new:
@@ -361,11 +351,8 @@ class Connection(asyncio.Protocol):
         """Begin what waits, each request behind the answer to the one before it."""
         while self._waiting:
             before = self._begun
-            if (
-                (before is not None and not before.is_answered)
-                or self._writable is not None
-                or self._had_its_turn
-            ):
+            is_answering = before is not None and not before.is_answered
+            if is_answering or self._writable is not None or self._had_its_turn:
                 self._pause_reading()
                 return
             if self.transport.is_closing():
@@ -388,10 +375,8 @@ class Connection(asyncio.Protocol):
 
     def _begin_later(self) -> None:
         """`_begin_waiting`, where the event loop has yet to look for other requests in this turn."""
-        is_waited_for = bool(self._waiting)
         self._begin_waiting()
-        if is_waited_for:
-            self.all.end_look()
+        self.all.end_look()
 
     def _end_task(self, task: asyncio.Task[None]) -> None:
         self._server.tasks.discard(task)
@@ -403,7 +388,7 @@ class Connection(asyncio.Protocol):
 
     @property
     def common_headers(self) -> bytes:
-        """The lines that every answer has."""
+        """Return the lines that every answer has."""
         lines: bytes = self.all.common_headers(self._server.default_headers)
         return lines
 
@@ -448,7 +433,7 @@ class Connection(asyncio.Protocol):
     # Who is refused
 
     def look(self, now_s: float) -> None:
-        """A client that has kept the connection waiting for too long has had the consequence."""
+        """Refuse or cut off a client that has kept the connection waiting for too long."""
         if not self.is_connected:
             return  # the TLS handshake, which is not over, has a deadline of its own
         if self._patience.is_stuck(now_s, self.transport):
@@ -474,7 +459,7 @@ class Connection(asyncio.Protocol):
                 self.transport.abort()
 
     def _hear_out(self) -> None:
-        """Nothing more is read: what still comes is thrown away, for a while."""
+        """Throw away what still comes, for a while."""
         self._reading = OVER
         self._body_bytes = 0
         self._patience.begin(self._loop.time())
@@ -482,9 +467,9 @@ class Connection(asyncio.Protocol):
             self.transport.linger()
 
     def _refuse(self, refused: Refused) -> None:
-        """The client is told, nothing more is read, and the connection ends.
+        """Tell the client, read nothing more, and end the connection.
 
-        Not told while an earlier request awaits its answer, or has had part of it: the client
+        Tell nothing while an earlier request awaits its answer, or has had part of it: the client
         would take this for that. Then the connection ends behind that answer.
         """
         asked: list[tuple[bytes, bytes]] = []

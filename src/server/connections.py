@@ -29,7 +29,7 @@ class Watched(Protocol):
     """A connection that is looked after."""
 
     def look(self, now_s: float) -> None:
-        """If its client has kept it waiting for too long, that has had its consequence."""
+        """Refuse or cut off a client that has kept the connection waiting for too long."""
 
 
 class Connections:
@@ -53,7 +53,7 @@ class Connections:
         self._common: tuple[Sequence[tuple[bytes, bytes]], bytes] = ((), b"")
 
     def __len__(self) -> int:
-        """How many are open, not counting those that were refused."""
+        """Return how many are open, not counting those that were refused."""
         return len(self._open)
 
     @property
@@ -78,13 +78,13 @@ class Connections:
         return len(self._refused) >= REFUSED_AT_ONCE
 
     def add(self, connection: Watched, *, is_refused: bool = False) -> None:
-        """The connection is looked after, about once a second."""
+        """Count the connection, and look at it about once a second."""
         (self._refused if is_refused else self._open).add(connection)
         if self._timer is None:
             self._arm(asyncio.get_running_loop())
 
     def discard(self, connection: Watched) -> None:
-        """The connection is gone."""
+        """Forget the connection, which is gone."""
         self._open.discard(connection)
         self._refused.discard(connection)
 
@@ -105,7 +105,7 @@ class Connections:
                 asyncio.get_running_loop().call_soon(self._flush)
 
     def common_headers(self, headers: Sequence[tuple[bytes, bytes]]) -> bytes:
-        """These headers, which change once a second, as every answer has them."""
+        """Return the lines of these headers, which change once a second."""
         if headers is not self._common[0]:
             self._common = (headers, b"".join(b"%b: %b\r\n" % header for header in headers))
         return self._common[1]
@@ -126,9 +126,9 @@ class Connections:
 
 
 def find_room(wanted: int) -> int:
-    """How many connections this process may have open: as many as wanted, if the system allows.
+    """Return how many connections this process may have open: as many as wanted, if the system allows.
 
-    The process's limit of open files is raised as far as that needs.
+    Raise the process's limit of open files as far as that needs.
     """
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     needed = wanted + RESERVED_FILES + REFUSED_AT_ONCE
@@ -140,7 +140,7 @@ def find_room(wanted: int) -> int:
 
 
 def _raise_limit(soft: int, higher: int) -> int:
-    """The limit of open files in force, raised if the system lets us."""
+    """Raise the limit of open files if the system lets us; return the one in force."""
     hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     try:
         resource.setrlimit(resource.RLIMIT_NOFILE, (higher, hard))

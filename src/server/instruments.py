@@ -65,7 +65,7 @@ class Instruments:
         }
         """What needs no key and is not for clients, by path, with the names that metrics know."""
         self.begin = self._metrics.begin
-        """A request has begun."""
+        """Count a request that begins."""
         store.lane.observe = self._metrics.observe_batch
         self._seen = (self._metrics.started, time.monotonic())
 
@@ -77,7 +77,7 @@ class Instruments:
         return started - before > BUSY_PER_S * (now_s - since_s)
 
     def observe(self, request: Request, took_s: float) -> None:
-        """The request is over: counted, and logged if requests are."""
+        """Count the request, which is over, and log it if requests are logged."""
         self._metrics.end(request.operation, request.status, took_s)
         if self._access_log is not None:
             self._access_log.observe(request, took_s)
@@ -104,7 +104,7 @@ class Instruments:
         )
 
     async def close(self) -> None:
-        """Nothing is looked at any more, all is logged, the counters are free for a successor."""
+        """Look at nothing any more, write the log to its end, and leave the counters to a successor."""
         await self._health.close()
         await self._figures.close()
         self._metrics.counters.close()

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from server.counters import Counters
 
 OPERATIONS = ("list", "create", "get", "delete", "health", "ready", "metrics", "")
-"""All that can be asked for, by the names of `Exchange.operation`; last what is none of these."""
+"""All that can be asked for, by the names of `Request.operation`; last what is none of these."""
 
 STATUSES = (
     200,

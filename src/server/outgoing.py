@@ -25,7 +25,7 @@ class Outgoing(asyncio.Transport):
         self._written_bytes = 0
 
     def write(self, data: Any) -> None:
-        """The data is sent, after what was written before, when this turn's work is done."""
+        """Send the data, after what was written before, when this turn's work is done."""
         if not self._waiting:
             self._flush_soon(self)
         self._waiting.append(data)
@@ -54,13 +54,13 @@ class Outgoing(asyncio.Transport):
             self._transport.resume_reading()
 
     def close(self) -> None:
-        """The connection is closed, behind what was written."""
+        """Close the connection behind what was written."""
         self._is_closing = True
         if not self._waiting:
             self._close()
 
     def linger(self) -> None:
-        """From now on, to close means to send nothing more; what still comes is received.
+        """Let `close` mean from now on to send nothing more: what still comes is received.
 
         To close with something unread would reset the connection, and the client lose the answer
         that it has not read yet. Whoever calls this aborts the connection after a while.
@@ -74,7 +74,7 @@ class Outgoing(asyncio.Transport):
             self._transport.write_eof()
 
     def abort(self) -> None:
-        """The connection is gone, and what was not sent is lost."""
+        """End the connection at once; what was not sent is lost."""
         self._is_closing = True
         self._transport.abort()
 
@@ -84,10 +84,10 @@ class Outgoing(asyncio.Transport):
 
     @property
     def unsent_bytes(self) -> int:
-        """What was written and the system has not taken yet, as the client reads too slowly."""
+        """Return what was written and the system has not taken yet, as the client reads too slowly."""
         return int(self._transport.get_write_buffer_size())
 
     @property
     def sent_bytes(self) -> int:
-        """What the system has taken since the connection was made."""
+        """Return what the system has taken since the connection was made."""
         return self._written_bytes - self.unsent_bytes

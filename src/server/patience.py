@@ -33,7 +33,7 @@ class Reading(Enum):
     BODY = auto()
 
     OVER = auto()
-    """Nothing that matters: a request was refused, and no other will be read."""
+    """Nothing that matters: no other request will be read."""
 
 
 class Verdict(Enum):
@@ -83,17 +83,17 @@ class Patience:
         return self._stop_s is not None
 
     def stop(self, now_s: float) -> None:
-        """The service stops: what has come in part has little time left."""
+        """Leave little time to what has come in part, as the service stops."""
         self._stop_s = now_s
 
     def begin(self, now_s: float) -> None:
-        """What is being received began now, be it nothing."""
+        """Count from now on: something else is being received, or nothing."""
         self._is_new = False
         self._since_s = self._progress_s = now_s
         self._seen_bytes = 0
 
     def judge(self, now_s: float, reading: Reading, body_bytes: int) -> Verdict:
-        """What becomes of a connection that is now in the middle of this, and answers nothing."""
+        """Return what becomes of a connection that is in the middle of this, and answers nothing."""
         waited_s = now_s - self._since_s
         if reading is Reading.OVER:
             return Verdict.CUT if self.is_stopping or waited_s >= LINGER_S else Verdict.STAYS
@@ -119,7 +119,7 @@ class Patience:
         return now_s - self._since_s >= self._client_s + body_bytes / BODY_BYTES_PER_S
 
     def is_stuck(self, now_s: float, outgoing: Outgoing) -> bool:
-        """Whether the client has read next to nothing for too long, though there is something."""
+        """Tell whether the client has read next to nothing for too long, though there is something."""
         began_s, before_bytes = self._reads
         sent_bytes = outgoing.sent_bytes
         enough_bytes = READ_BYTES_PER_S * self._client_s

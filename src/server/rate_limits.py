@@ -121,19 +121,19 @@ class RateLimits:
         return _LINES % (window.limit, left, full_s)
 
     def _of(self, rates: PlanRates) -> tuple[Window, ...]:
-        """The windows that count for a plan with these rates."""
+        """Return the windows that count for a plan with these rates."""
         windows = self._windows.get(rates)
         if windows is None:
             windows = self._windows[rates] = make_windows(rates, self._defaults)
         return windows
 
     def close(self) -> None:
-        """Nothing more is counted here; others go on."""
+        """Count nothing more here; others go on."""
         self._buckets.close()
 
 
 def make_windows(rates: PlanRates, defaults: tuple[int, int, int]) -> tuple[Window, ...]:
-    """The windows in which a plan limits requests. None in `rates` is the default; 0 no limit."""
+    """Return the windows in which a plan limits requests. None in `rates` is the default; 0 no limit."""
     windows = []
     for at, (rate, default) in enumerate(zip(rates, defaults, strict=True)):
         limit = default if rate is None else rate

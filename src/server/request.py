@@ -63,7 +63,7 @@ STATUS_LINES: Final = {
     for status in http.HTTPStatus
 }
 
-SLICE_BYTES: Final = 32 * 1024
+FILE_SLICE_BYTES: Final = 32 * 1024
 """How much of a large answer is in our hands at once, for each client that asks for it."""
 
 # Answers hold personal data and depend on the key: no cache may keep them.
@@ -111,7 +111,7 @@ class Carrier(Protocol):
 
     @property
     def common_headers(self) -> bytes:
-        """The lines that every answer has."""
+        """Return the lines that every answer has."""
 
 
 class Request:
@@ -264,18 +264,18 @@ class Request:
         self.respond(error.status, body, error.headers)
 
     async def respond_file(self, body: bytes, headers: Headers) -> None:
-        """Answer with bytes that stay the same, as fast as the client takes them."""
+        """Answer 200 with bytes that may be many, as fast as the client takes them."""
         lines = [*(LINE % header for header in headers), *self.lines]
         lines += [b"content-length: %d\r\n" % len(body), b"x-request-id: %b\r\n" % self.id.encode()]
-        self._begin(200, lines, body[:SLICE_BYTES])
-        for start in range(SLICE_BYTES, len(body), SLICE_BYTES):
+        self._begin(200, lines, body[:FILE_SLICE_BYTES])
+        for start in range(FILE_SLICE_BYTES, len(body), FILE_SLICE_BYTES):
             # In slices, each behind a turn of the loop in which the last can leave: a client that
             # does not read costs one of them, and not a copy of all.
             await asyncio.sleep(0)
             await self._carrier.drain()
             if self.is_gone:
                 return
-            self._carrier.write(body[start : start + SLICE_BYTES])
+            self._carrier.write(body[start : start + FILE_SLICE_BYTES])
         self._finish()
 
     def _begin(self, status: int, lines: list[bytes], body: bytes) -> None:
@@ -306,7 +306,7 @@ class Request:
 def error_body(
     status: int, message: str, issues: Sequence[Issue] = (), *, request_id: str = "", **more: Any
 ) -> bytes:
-    """The one shape of errors. What is empty is left out."""
+    """Return the one shape of errors. What is empty is left out."""
     body: dict[str, Any] = {"error": message, "status": status, **more}
     if request_id:
         body["requestId"] = request_id
@@ -316,7 +316,7 @@ def error_body(
 
 
 def refusal(status: int, message: str, request_id: str, *extra: tuple[bytes, bytes]) -> bytes:
-    """The head, behind the common headers, and the body of an answer that ends its connection."""
+    """Return the head, behind the common headers, and the body of an answer that ends its connection."""
     body = error_body(status, message, request_id=request_id)
     lines = [LINE % header for header in extra]
     head = _JSON % (len(body), request_id.encode())
@@ -324,7 +324,7 @@ def refusal(status: int, message: str, request_id: str, *extra: tuple[bytes, byt
 
 
 def find_request_id(headers: Sequence[tuple[bytes, bytes]]) -> str:
-    """The id that the client gave its request, if it is of the form; else a new one."""
+    """Return the id that the client gave its request, if it is of the form; else a new one."""
     for name, value in headers:
         if name == b"x-request-id" and REQUEST_ID.fullmatch(value):
             return value.decode()
