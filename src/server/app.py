@@ -125,7 +125,7 @@ class App:
 
     def _begin(self, request: Request) -> Coroutine[Any, Any, None] | None:
         path = request.path
-        if path == api.RESUMES or path == api.ROOT or path.startswith(f"{api.ROOT}/"):
+        if path == api.ROOT or path.startswith(f"{api.ROOT}/"):
             return self._api.begin(request)
         if path not in self._open:
             raise HttpError(404)

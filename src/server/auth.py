@@ -60,7 +60,8 @@ class Authenticator:
         if is_due:
             self._note_use_soon(holder)
         until_us = now_us + KEEP_US
-        if self._version is not None and (expires_at is None or expires_at > timestamp(until_us)):
+        is_kept = expires_at is None or expires_at > timestamp(until_us)
+        if self._version is not None and is_kept and not is_due:  # whose use is due is asked again
             self._known[secret] = _Known(holder, now_us, until_us)
         return holder
 

@@ -16,7 +16,7 @@ from server.request import HttpError
 logger = logging.getLogger("resumes.server")
 
 LOOK_EVERY_S = 1.0
-RETRY_AFTER = (b"retry-after", b"10")
+RETRY_WHEN_THERE_IS_ROOM = (b"retry-after", b"10")
 LOW = "The server is low on disk space; nothing was stored, try again later"
 
 
@@ -60,7 +60,7 @@ class Room:
     def check(self, now_s: float) -> None:
         """Refuse to store anything while the disk is low: raises HttpError 503."""
         if self.is_low(now_s):
-            raise HttpError(503, LOW, [RETRY_AFTER])
+            raise HttpError(503, LOW, [RETRY_WHEN_THERE_IS_ROOM])
 
     def _look(self) -> None:
         if self._folder is None:

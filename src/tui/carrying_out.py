@@ -11,6 +11,7 @@ from tui.notices import Failure
 from tui.session import Session
 from tui.store_client import StoreClient
 from tui.toasts import tell
+from tui.widgets.paged_list import PagedList
 
 LOOK_S = 0.25
 
@@ -43,11 +44,13 @@ class DeletionRounds:
         self._redraw()
 
     def _redraw(self) -> None:
-        for listed in self._app.screen.query("PagedList"):
+        for listed in self._app.screen.query(PagedList):
             listed.refresh()
 
     def _done(self, deletion: Deletion, _: None) -> None:
         tell(self._app, f'"{deletion.title}" is deleted.')
+        for listed in self._app.screen.query(PagedList):
+            listed.refresh_rows()
 
     def _failed(self, deletion: Deletion, failure: Failure) -> None:
         tell(self._app, f'"{deletion.title}" was not deleted: {failure.message}', "error")

@@ -433,10 +433,11 @@ def test_connections_beyond_the_limit_are_503_until_another_is_gone(
         wait_until(is_served)
 
 
+@pytest.mark.slow
 def test_what_stands_behind_the_last_answer_does_not_keep_its_connection_open(
     a_place: Callable[..., Place],
 ) -> None:
-    place = a_place(max_body_bytes=1_024, client_timeout_s=0.5)
+    place = a_place(max_body_bytes=1_024, client_timeout_s=0.2)
     client = place.client()
     half = keyed(client, a_create(a_body()))[:-1]
     get = keyed(client, kept(a_request("GET")))

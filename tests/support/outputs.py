@@ -4,6 +4,7 @@ import contextlib
 import json
 import os
 import pty
+import select
 import subprocess
 import threading
 from collections.abc import Callable, Iterator
@@ -46,8 +47,9 @@ def a_stuck_terminal() -> Iterator[tuple[int, Callable[[], None]]]:
     has it read until the block ends."""
     controller, terminal = pty.openpty()
     filling = os.open(os.ttyname(terminal), os.O_WRONLY | os.O_NOCTTY | os.O_NONBLOCK)
-    with contextlib.suppress(BlockingIOError):
-        while True:
+    # Full, it soon has room again: the kernel takes what was written to the other end.
+    while select.select([], [filling], [], 0.2)[1]:
+        with contextlib.suppress(BlockingIOError):
             os.write(filling, b"x" * 1_024)
     os.close(filling)
 

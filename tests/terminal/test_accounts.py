@@ -120,6 +120,25 @@ async def test_an_account_is_put_on_a_plan_that_fits_at_once(store: Store) -> No
     assert accounts.get_account(store, "ana").plan == "huge"
 
 
+async def test_a_change_is_seen_though_the_list_was_being_read_meanwhile(store: Store) -> None:
+    plans.set_plan_limits(store, PlanChange("huge", None, api_listing=True))
+    unsteady = UnsteadyStore(store)
+    async with running(unsteady, screen="accounts", refresh_s=NEVER_S) as pilot:
+        await shows(pilot.app, "1 account")
+        await presses(pilot, "p")
+        await shows(pilot.app, "the plan it is on")
+        await at_rest(pilot)
+        change = unsteady.hold("write")
+        before = unsteady.hold("answer", after=1)  # the second is the accounts
+        await presses(pilot, "G", "enter")
+        await until(before.begun.is_set)
+        unsteady.hold_no_more()
+        change.go.set()
+        await shows(pilot.app, "ana is on the plan huge.")
+        before.go.set()
+        await shows(pilot.app, "huge        ········ 0, unlimited")
+
+
 async def test_a_plan_that_is_too_small_is_taken_after_a_question(store: Store) -> None:
     stored_many(store, 6)
     async with running(store, screen="accounts") as pilot:

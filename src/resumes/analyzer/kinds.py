@@ -23,11 +23,13 @@ _HEX_COLOUR = re.compile(r"#(?:[0-9A-Fa-f]{3,4}|[0-9A-Fa-f]{6}|[0-9A-Fa-f]{8})",
 
 
 class Kind(Struct):
-    """What a field may hold."""
+    """What a field may hold: any JSON value, kept as it is; null is the only one not shown."""
 
     def check(self, value: Any, where: str | int, findings: Findings, /) -> None:
         """Report what is wrong or odd about a value that is not null."""
-        raise NotImplementedError
+        # One deeper than the object or array in `scope`, which is one deeper than its steps.
+        if not is_faithful(value, depth=len(findings.scope) + 2):
+            findings.is_doubtful = True
 
     def public(self, value: Any, /) -> Any:
         """Return what is shown of a valid value that is not null; None when nothing of it is."""
@@ -127,16 +129,7 @@ class Flag(Kind):
             findings.problem(where, "must be a boolean")
 
 
-class Opaque(Kind):
-    """Any JSON value, kept as it is; null is the only one that is not shown."""
-
-    def check(self, value: Any, where: str | int, findings: Findings, /) -> None:
-        # One deeper than the object or array in `scope`, which is one deeper than its steps.
-        if not is_faithful(value, depth=len(findings.scope) + 2):
-            findings.is_doubtful = True
-
-
-OPAQUE = Opaque()
+OPAQUE = Kind()
 
 
 class Listing(Kind):

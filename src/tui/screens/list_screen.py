@@ -148,6 +148,7 @@ class ListScreen(Screen[None], Generic[T]):
 
     def action_reload(self) -> None:
         """The list is being read again; an error is gone until the next one."""
+        self.client.drop(PAGE)
         self._forget_failure()
         self.list.refresh_rows(anew=True)
 

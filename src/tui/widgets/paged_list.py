@@ -126,14 +126,17 @@ class PagedList(ScrollView, Generic[T], can_focus=True):
     def refresh_rows(self, *, anew: bool = False) -> None:
         """What is seen is read again, and whatever followed since. Cursor and view stay.
 
-        `anew`: rows that are gone leave the list, instead of saying so where they were.
+        `anew`: rows that are gone leave the list, instead of saying so where they were; and what is
+        being read already, perhaps from before the change that is to be seen, is asked for again.
         """
         self._has_failed = False
+        if anew:
+            self._asked = None
         if self._begins_anew:
             pass  # what was asked for last comes first
         elif not (self._inserts or anew) or not self.pages.next_page:
             self.pages.expect_changes()
-        elif self._fresh is None and self.pages.next_page <= PAGES_READ_ANEW:
+        elif (self._fresh is None or anew) and self.pages.next_page <= PAGES_READ_ANEW:
             self._fresh = Pages(self._key)
         elif anew:
             self.pages.expect_changes()

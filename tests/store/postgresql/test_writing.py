@@ -258,7 +258,7 @@ def waiting_for_a_lock(server: Server) -> str:
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """A server that does not answer a write is soon taken for frozen."""
-    monkeypatch.setattr("resumes.store.postgresql.database.WRITE_PATIENCE_S", 1.0)
+    monkeypatch.setattr("resumes.store.postgresql.database.WRITE_PATIENCE_S", 0.6)
 
 
 @pytest.mark.parametrize("is_of_files", [False, True])
@@ -296,7 +296,7 @@ def test_s2_what_cannot_be_found_out_is_unknown(
     monkeypatch.setattr(writer, "FIND_OUT_S", 0.3)
     with a_standby_that_never_answers(server) as give_up:
         with pytest.raises(OutcomeUnknown):
-            creating.create(store, ana.id, [a_resume()], deadline_s=1)
+            creating.create(store, ana.id, [a_resume()], deadline_s=0.3)
         give_up()
         wait_until(lambda: not is_committing(server))
     # It was stored after all, as the answer allowed for; counter and rows are equal.

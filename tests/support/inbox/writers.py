@@ -51,18 +51,15 @@ class Writer:
         self._spare = spare
         self._chosen = random.Random(seed)
         self._ways = [self._put, self._put, self._rewrite, self._overwrite, self._move]
-        self._count = 0
+        self._tried = 0
         self._files = 0
         self._open: list[Path] = []
         self.last: dict[Path, str] = {}
         """By its path, the last version of each file that was written."""
         self.moved: set[str] = set()
         """Versions that lay in two accounts, one after the other."""
-
-    @property
-    def versions(self) -> int:
+        self.versions = 0
         """How many versions it has written."""
-        return self._count
 
     def write(self, over: threading.Event, pause_s: float) -> None:
         """Write until it is over, with a pause of about this between two versions."""
@@ -71,10 +68,14 @@ class Writer:
                 self._chosen.choice(self._ways)()
 
     def _version(self) -> tuple[str, bytes]:
-        self._count += 1
+        self._tried += 1
         # Of one length, so that one can take the place of another unnoticed by its size.
-        version = f"writer {self._number:02} version {self._count:08}"
+        version = f"writer {self._number:02} version {self._tried:08}"
         return version, a_document(version)
+
+    def _is_written(self, path: Path, version: str) -> None:
+        self.versions += 1
+        self.last[path] = version
 
     def _some_file(self) -> Path:
         if len(self._open) < NAMES or self._chosen.random() < 0.2:
@@ -91,7 +92,7 @@ class Writer:
         part = self._spare / path.name
         part.write_bytes(content)
         part.rename(path)
-        self.last[path] = version
+        self._is_written(path, version)
 
     def _rewrite(self) -> None:
         """Write a file anew where it lies, in two pieces."""
@@ -102,7 +103,7 @@ class Writer:
             file.write(content[: len(content) // 2])
             threading.Event().wait(self._chosen.uniform(0, 0.02))
             file.write(content[len(content) // 2 :])
-        self.last[path] = version
+        self._is_written(path, version)
 
     def _overwrite(self) -> None:
         """Write over a file in one piece of the same length, and give it back its time."""
@@ -111,11 +112,10 @@ class Writer:
         with path.open("r+b", buffering=0) as file:
             before = os.fstat(file.fileno())
             if before.st_size != len(content):
-                self._count -= 1
                 return
             file.write(content)
             os.utime(file.fileno(), ns=(before.st_atime_ns, before.st_mtime_ns))
-        self.last[path] = version
+        self._is_written(path, version)
 
     def _move(self) -> None:
         """Move a file to the other account's folder."""

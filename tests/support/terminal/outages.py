@@ -50,7 +50,8 @@ class UnsteadyStore(Store):
         self._refusals = {}
 
     def hold(self, kind: str, *, after: int = 0) -> Hold:
-        """Whoever wants to "read", or to "write", waits from now on; so many go on before."""
+        """Whoever wants to "read", or to "write", or has read and is about to "answer", waits from
+        now on; so many go on before."""
         self._holds[kind] = hold = Hold(after)
         return hold
 
@@ -85,6 +86,8 @@ class UnsteadyStore(Store):
     def read(self) -> Iterator[Connection]:
         with self._admission("read"), super().read() as connection:
             yield connection
+        with self._admission("answer"):
+            pass
 
     def write(
         self,
