@@ -34,7 +34,7 @@ from resumes.text import escaped
 
 MAGIC: Final = b"SQLite format 3\0"
 
-LOOK_STEPS: Final = 20_000
+LOOK_STEPS: Final = 2_000
 """SQLite's own steps between two looks at how far it is."""
 
 SCRATCH_PREFIX: Final = ".resumes-"
