@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import click
 import pytest
@@ -223,11 +224,15 @@ def test_json_may_stand_before_between_or_after(acme: CommandLine, words: tuple[
     (acme.home / "inbox").mkdir(exist_ok=True)
     store_resumes(acme.home, a_resume())
 
-    after = acme.answers(*words, "--json")
+    def steady(answer: Any) -> Any:
+        # What doctor measures, such as what is free on the disk, is never twice the same.
+        return [one["subject"] for one in answer["findings"]] if words == ("doctor",) else answer
 
-    assert acme.answers("--json", *words) == after
+    after = steady(acme.answers(*words, "--json"))
+
+    assert steady(acme.answers("--json", *words)) == after
     if len(words) > 1:
-        assert acme.answers(words[0], "--json", *words[1:]) == after
+        assert steady(acme.answers(words[0], "--json", *words[1:])) == after
 
 
 @pytest.mark.parametrize("flag", ["--home", "--database"])
