@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, cast
 
 import pytest
+from textual.pilot import Pilot
 
 from resumes.settings import Settings
 from resumes.store import importers, requests
@@ -359,6 +360,16 @@ async def test_an_importer_that_is_silent_is_said_to_be(empty_store: Store) -> N
 # What comes late, and what comes in between.
 
 
+async def numbers_at_rest(pilot: Pilot[int]) -> list[str]:
+    """The numbers on the screen, once what is beside the list has taken its place."""
+    before: list[str] = []
+    seen = numbers(lines(pilot.app))
+    while seen != before:
+        await pilot.pause(0.2)
+        seen, before = numbers(lines(pilot.app)), seen
+    return seen
+
+
 async def test_new_failures_arrive_and_what_is_seen_stays(store: Store) -> None:
     for number in range(3, 60):
         a_file(store, f"{number:024x}", name=f"ana/old-{number:02}.json")
@@ -366,13 +377,13 @@ async def test_new_failures_arrive_and_what_is_seen_stays(store: Store) -> None:
         await shows(pilot.app, "1 of 57")
         await presses(pilot, *["pagedown"] * 2)
         await shows(pilot.app, "old-30")
-        seen = numbers(lines(pilot.app))
+        seen = await numbers_at_rest(pilot)
 
         for number in range(60, 70):
             a_file(store, f"{number:024x}", name=f"ana/new-{number}.json")
 
         await shows(pilot.app, "of 67")
-        assert numbers(lines(pilot.app)) == seen
+        assert await numbers_at_rest(pilot) == seen
         assert len(seen) > 10
 
 
