@@ -1,7 +1,7 @@
 """What a request costs: POST and GET under load, our ceiling without a store, and pages of
 accounts of any size.
 
-    .venv/bin/python benchmarks/server.py [--seconds S] [--rounds K] [--workers N] [--sizes N,N,N]
+    .venv/bin/python -m benchmarks.server [--seconds S] [--rounds K] [--workers N] [--sizes N,N,N]
 
 Needs wrk, as https://github.com/wg/wrk makes it and Debian packages it, and Linux, whose /proc says
 what processors did. Makes homes of its own in a temporary folder, and leaves nothing behind.
