@@ -50,7 +50,7 @@ def _claim(row: "FileRow") -> "Claim":
     claimed_at = datetime.fromisoformat(row.claimed_at)
     return Claim(
         id=row.claim_id,
-        folder=row.account_id,
+        account_id=row.account_id,
         account=row.account,
         name=row.name,
         claimed_at_us=int(claimed_at.timestamp() * 1_000_000),

@@ -54,6 +54,7 @@ class Bundle:
         self.signature: Signature = content.signature
         if content.is_over_limit:
             raise CannotUnpack(file_too_large(limits))
+        self.digest = reading.digest(content.body)
         self._parts = self._open(name, content.body, limits)
         self.items: list[ItemConclusion] = []
 

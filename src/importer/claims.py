@@ -1,11 +1,10 @@
-"""Claims: how a file becomes ours, and what is known of it from then on.
+"""Claims: what is known of a file from the moment that it is about to be imported.
 
-A claim is a rename into an importer's own folder under a name that no one else uses, so of two
-importers one wins and the other finds nothing there. What the file was called and whose it is
-stands in a journal, written first (pitfalls I6). A claimed file never returns to the inbox: a
-newer one may lie there under its name (I5).
+The file stays where it lies, under its name, until it is put away. Its claim's id is what the
+ledger knows it by, so that whatever is begun again comes to the same end (pitfalls I1, I6).
 """
 
+import os
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -16,25 +15,26 @@ CLAIM_ID = identifiers.RESUME_ID
 
 
 class Claim(NamedTuple):
-    """A file that is ours, or is about to be. Ids of claims sort in the order of arrival."""
+    """A file on its way into the store. Ids of claims sort in the order of arrival."""
 
     id: str
-    folder: str
-    """The claims of its account in the workspace that it lies in."""
+
+    account_id: str
+    """Whose it is, whoever bears the account's name now (pitfalls S14)."""
 
     account: str
-    """The account's name when the file was taken, for people."""
+    """The account's name when the file was found, for people."""
 
     name: str
-    """The path below ROOT, escaped."""
+    """The path below ROOT as it was dropped, escaped."""
 
-    name_hex: str = ""
-    """The exact bytes of that path; empty when they are not known."""
+    source: str = ""
+    """The path below ROOT at which it lies, exactly: text with surrogates."""
 
     claimed_at_us: int = 0
 
     attempt: int = 0
-    """How often it was read alone and the importer did not survive it, as far as is known."""
+    """How often it was read alone and the process did not survive it, as far as is known."""
 
     items: int = 0
     """How many of its items were imported when it was last begun, of a file of several."""
@@ -42,25 +42,27 @@ class Claim(NamedTuple):
     reports: tuple[str, ...] = ()
     """Paths below ROOT at which a report on this claim may lie."""
 
-    @property
-    def account_id(self) -> str:
-        """Whose it is, whoever bears the account's name now (pitfalls S14)."""
-        return self.folder.rpartition("/")[2]
-
-    @property
-    def path(self) -> str:
-        """Where the claimed file lies."""
-        return f"{self.folder}/{self.id}"
-
-    @property
-    def temporary(self) -> str:
-        """A file to write what is then renamed into place."""
-        return f"{self.folder}/{self.id}.tmp"
+    is_return: bool = False
+    """Whether it was put away before, and is taken up again as it is."""
 
     @property
     def claimed_at(self) -> str:
-        """When it was taken, as reports and the ledger say it."""
+        """When it was found, as reports and the ledger say it."""
         return timestamp(self.claimed_at_us)
+
+    @property
+    def base(self) -> str:
+        """The file's own name."""
+        return self.source.rpartition("/")[2]
+
+    def path(self, root: str) -> str:
+        """Where it lies."""
+        return f"{root}/{self.source}"
+
+
+def source_hex(source: str) -> str:
+    """The exact bytes of a path, in hexadecimal."""
+    return os.fsencode(source).hex()
 
 
 TAILS = 256

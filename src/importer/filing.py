@@ -1,29 +1,33 @@
-"""Putting concluded files away: the report first, then the move, both beside the inbox.
+"""Putting files away whose outcome is in the ledger: report, move, look once more.
 
     ROOT/_done/YYYY-MM-DD/<account>/    ROOT/_held/<account>/    ROOT/_failed/<reason>/    ROOT/_duplicate/
 
 Done files have no report, so it is their folder that says whose they are (docs/decisions/0011).
+What was read may have been replaced or written to meanwhile. Nobody can open a file by its old
+name once it was moved, so that is looked for then: another version goes back to where it came from,
+as a file of its own (pitfalls I4).
 
-Cut off anywhere and begun again it comes to the same end. Where it could not be finished, the
-file stays where it was claimed.
+Cut off anywhere and begun again it comes to the same end.
 """
 
 import contextlib
 import errno
 import os
+import time
 from collections.abc import Iterator, Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import NamedTuple
 
-from importer import moves, reading, reports
+from importer import leases, moves, reading, reports
 from importer.claims import Claim
-from importer.journals import Journal
+from importer.failpoints import Observer, Step
+from importer.folders import Folders
 from importer.names import find_extension, safe_stem
-from importer.outcomes import Conclusion
+from importer.outcomes import Conclusion, Refusal
 from importer.reading import Signature
-from importer.steps import Observer, Step
-from importer.taking import Taker
+from importer.slots import Slot
+from resumes.analyzer import Resume
 from resumes.clock import Clock
 from resumes.file_names import REPORT
 from resumes.reasons import Reason
@@ -34,6 +38,50 @@ from resumes.watched_folder import HELD
 DONE, FAILED, DUPLICATE = "_done", "_failed", "_duplicate"
 OUTCOMES = (DONE, FAILED, DUPLICATE, HELD)
 
+FRESH_NS = 3_000_000_000
+"""A file that was changed so short a time before may have been changed once more within the same
+tick of the file system's clock, so its bytes are compared too."""
+
+OF_THE_FILE = frozenset({errno.EACCES, errno.EPERM, errno.EBUSY, errno.ENAMETOOLONG, errno.EROFS})
+"""Errors that concern a file or its folder alone, so that others can be gone on with."""
+
+
+class Work(NamedTuple):
+    """A file that was read. `verdict` is None for a file of several resumes."""
+
+    claim: Claim
+    signature: Signature
+    verdict: Resume | Refusal | None = None
+    digest: bytes | None = None
+    descriptor: int | None = None
+    """The file, open; None for what could not be opened, and for what is unpacked."""
+    is_open: bool = False
+    """Whether it is judged although somebody has it open for writing."""
+
+
+class State(StrEnum):
+    """How it went."""
+
+    FILED = "filed"
+    GONE = "gone"
+    """Somebody moved it or removed it."""
+    CHANGED = "changed"
+    """It lies where it lay, or beside that, with other content than was judged."""
+    WRITTEN_TO = "written to"
+    """It lies where it belongs, and somebody still has it open for writing."""
+    UNMOVABLE = "unmovable"
+    """It lies where it lay, for a reason that concerns it or its folder alone."""
+    STUCK = "stuck"
+    """It lies where it lay, for a reason that concerns all files."""
+
+
+class Filed(NamedTuple):
+    """Where a file lies now, and what is in the way of more."""
+
+    state: State
+    target: str = ""
+    problem: str = ""
+
 
 def report_path(file: Path) -> Path:
     """Where the report on a file lies."""
@@ -41,114 +89,140 @@ def report_path(file: Path) -> Path:
     return file.with_name(name[: len(name) - len(find_extension(name) or "")] + REPORT)
 
 
-class Filing(NamedTuple):
-    """What became of a claimed file, by its claim's id."""
-
-    claim_id: str
-    conclusion: Conclusion
-
-
-class State(StrEnum):
-    """How it went: `changed` is still there, with other content than was judged; `gone` was
-    filed by someone else."""
-
-    FILED = "filed"
-    GONE = "gone"
-    CHANGED = "changed"
-    STUCK = "stuck"
-
-
-class Filed(NamedTuple):
-    """Where a file was filed, or why it was not."""
-
-    claim_id: str
-    state: State
-    target: str = ""
-    problem: str = ""
-
-
 class Filer:
-    """Puts files away from one workspace, below one ROOT."""
+    """Puts files away below one ROOT. Their claims stand in the slot's note."""
 
-    def __init__(self, root: Path, taker: Taker, clock: Clock, observe: Observer) -> None:
-        self._root = root
-        self._taker = taker
+    def __init__(
+        self, root: Path, slot: Slot, folders: Folders, clock: Clock, observe: Observer
+    ) -> None:
+        self._root = str(root)
+        self._slot = slot
+        self._folders = folders
         self._clock = clock
         self._observe = observe
         self._made: set[str] = set()
 
-    def file_away(self, filings: Sequence[Filing]) -> list[Filed]:
-        """Each file lies in its outcome's folder, with its report; one answer each, in order."""
-        self._plan_reports(filings)
-        return [self._file_away(filing) for filing in filings]
-
-    def _plan_reports(self, filings: Sequence[Filing]) -> None:
-        """Journals know where reports will lie before any does, so that they are found again if
-        a claim comes to another end after all."""
-        planned: dict[str, tuple[Journal, list[Claim]]] = {}
-        for claim_id, conclusion in filings:
-            mine = self._taker.find(claim_id)
-            if mine is None or not conclusion.needs_report:
+    def plan_reports(self, ended: Sequence[tuple[Work, Conclusion]]) -> None:
+        """Note where reports will lie before any does, so that they are found again if a claim
+        comes to another end after all. Raises OSError."""
+        planned = []
+        for work, conclusion in ended:
+            claim = self._slot.find(work.claim.id)
+            if claim is None or not conclusion.needs_report:
                 continue
-            claim = mine.claim
             places = [_report_place(claim, conclusion, name) for name in _names(claim, conclusion)]
             if new := [place for place in places if place not in claim.reports]:
-                claim = claim._replace(reports=(*claim.reports, *new))
-                planned.setdefault(mine.journal.path, (mine.journal, []))[1].append(claim)
-        for journal, claims in planned.values():
-            journal.add(claims)
-            for claim in claims:
-                self._taker.replace(claim)
+                planned.append(claim._replace(reports=(*claim.reports, *new)))
+        if planned:
+            self._slot.replace(planned)
             self._observe(Step.REPORT_PLANNED)
 
-    def _file_away(self, filing: Filing) -> Filed:
-        claim_id, conclusion = filing
-        mine = self._taker.find(claim_id)
-        if mine is None:
-            return Filed(claim_id, State.GONE)
-        claim = mine.claim
+    def file_away(self, work: Work, conclusion: Conclusion) -> Filed:
+        """The file lies in its outcome's folder, with its report, as it was read."""
+        claim = self._slot.find(work.claim.id) or work.claim
         try:
-            signature = reading.find_signature(claim.path)
-            if signature is None:
-                self.forget(claim)
-                return Filed(claim_id, State.GONE)
-            if signature != mine.signature:
-                return Filed(claim_id, State.CHANGED)
-            target = self._move(claim, signature, conclusion)
+            if claim.is_return and self._is_in_place(claim, conclusion):
+                target = claim.path(self._root)
+                if conclusion.needs_report:
+                    self._report(claim, work.signature, conclusion, report_path(Path(target)))
+            else:
+                target = self._move(claim, work, conclusion)
+        except _Copied as copied:
+            self.tidy(claim, Path(copied.target) if conclusion.needs_report else None)
+            return Filed(State.FILED, copied.target)
+        except FileNotFoundError:
+            if reading.find_signature(claim.path(self._root)) is not None:
+                return Filed(State.STUCK, problem=os.strerror(errno.ENOENT))
+            self.tidy(claim, None)
+            return Filed(State.GONE)
+        except moves.Changed:
+            self.tidy(claim, None)
+            return Filed(State.CHANGED)
+        except _Unmovable as error:
+            return Filed(State.UNMOVABLE, problem=str(error))
         except OSError as error:
-            return Filed(claim_id, State.STUCK, problem=error.strerror or str(error))
+            return Filed(State.STUCK, problem=error.strerror or str(error))
         self._observe(Step.MOVED)
-        with contextlib.suppress(OSError):  # what is left over is tidied by the next importer
-            self.forget(claim, keep=Path(target) if conclusion.needs_report else None)
-        return Filed(claim_id, State.FILED, target)
+        return self.check(work, conclusion, target)
 
-    def _move(self, claim: Claim, signature: Signature, conclusion: Conclusion) -> str:
+    def check(self, work: Work, conclusion: Conclusion, target: str) -> Filed:
+        """The moved file is what was read; else it is where it came from again."""
+        claim = self._slot.find(work.claim.id) or work.claim
+        try:
+            match _is_as_read(work, target):
+                case True:
+                    self.tidy(claim, Path(target) if conclusion.needs_report else None)
+                    return Filed(State.FILED, target)
+                case None:
+                    return Filed(State.WRITTEN_TO, target)
+                case False:
+                    self.move_back(claim, target)
+        except FileNotFoundError:  # somebody was quick to take it away; it was imported
+            self.tidy(claim, None)
+            return Filed(State.FILED, target)
+        except OSError as error:
+            return Filed(State.WRITTEN_TO, target, error.strerror or str(error))
+        return Filed(State.CHANGED)
+
+    def move_back(self, claim: Claim, target: str) -> None:
+        """What lies at the target is another version, and goes back to where it came from: under
+        another name if its own was given to yet another file. Raises OSError."""
+        folder = os.path.dirname(claim.path(self._root))  # noqa: PTH120  (text, as names are)
+        extension = find_extension(claim.base) or ""
+        stem = claim.base[: len(claim.base) - len(extension)]
+        self._make(folder)
+        for name in (claim.base, f"{stem}-{claim.id[-8:]}{extension}", f"{claim.id}{extension}"):
+            with contextlib.suppress(FileExistsError):
+                moves.move(target, f"{folder}/{name}")
+                break
+        else:
+            raise FileExistsError(errno.EEXIST, f"Every name is taken in {folder}")
+        self._observe(Step.MOVED_BACK)
+        self.tidy(claim, None)
+
+    def _is_in_place(self, claim: Claim, conclusion: Conclusion) -> bool:
+        return claim.source in iter_places(claim, conclusion)
+
+    def _move(self, claim: Claim, work: Work, conclusion: Conclusion) -> str:
         folder = f"{self._root}/{_folder(claim, conclusion)}"
         self._make(folder)
         for name in _names(claim, conclusion):
             target = f"{folder}/{name}"
             try:
-                if self._try_name(claim, signature, conclusion, target):
+                if self._try_name(claim, work, conclusion, target):
                     return target
             except FileNotFoundError:
-                self._made.discard(folder)  # somebody tidied it away
+                self._made.discard(folder)  # somebody may have tidied it away
                 raise
-        raise FileExistsError(f"Every name for {claim.id} is taken in {folder}")
+        raise FileExistsError(errno.EEXIST, f"Every name for {claim.id} is taken in {folder}")
 
-    def _try_name(
-        self, claim: Claim, signature: Signature, conclusion: Conclusion, target: str
-    ) -> bool:
+    def _try_name(self, claim: Claim, work: Work, conclusion: Conclusion, target: str) -> bool:
         """Whether the name was free and the file has it now."""
         if conclusion.needs_report:
             report = report_path(Path(target))
             if os.path.lexists(target) or reports.is_foreign(report, claim.id):
                 return False
-            self._report(claim, signature, conclusion, report)
+            self._report(claim, work.signature, conclusion, report)
         try:
-            _move(claim, target)
+            self._rename(claim, work, target)
         except FileExistsError:
             return False
         return True
+
+    def _rename(self, claim: Claim, work: Work, target: str) -> None:
+        folder = self._folders.open(claim, self._root)
+        try:
+            moves.move(claim.base, target, source_fd=folder)
+        except OSError as error:
+            to = os.path.dirname(target)  # noqa: PTH120  (text, as names are)
+            if error.errno in OF_THE_FILE and os.access(to, os.W_OK, effective_ids=True):
+                raise _Unmovable(error.strerror) from error
+            if error.errno != errno.EXDEV:
+                raise
+            # The outcomes lie on another disk, perhaps a larger one; or this folder does.
+            path = claim.path(self._root)
+            moves.move_across(path, target, work.signature, temporary=_beside(Path(target), claim))
+            raise _Copied(target) from None
 
     def _make(self, folder: str) -> None:
         if folder not in self._made:
@@ -158,46 +232,62 @@ class Filer:
     def _report(
         self, claim: Claim, signature: Signature, conclusion: Conclusion, path: Path
     ) -> None:
-        sha256 = reading.find_sha256(claim.path)
+        sha256 = reading.find_sha256(claim.path(self._root))
         content = reports.compose(claim, signature, conclusion, sha256=sha256, now_us=self._clock())
-        try:
-            moves.write_over(path, content, temporary=Path(claim.temporary))
-        except OSError as error:
-            if error.errno != errno.EXDEV:
-                raise
-            moves.write_over(path, content, temporary=_beside(path, claim))
+        moves.write_over(path, content, temporary=_beside(path, claim))
         self._observe(Step.REPORT_WRITTEN)
 
-    def forget(self, claim: Claim, keep: Path | None = None) -> None:
-        """Of a claim whose file has gone from it, only the outcome is left.
+    def tidy(self, claim: Claim, keep: Path | None) -> None:
+        """Of a file that has gone from its place, only the outcome is left.
 
         Reports that were superseded go, those beside a file of this claim stay, as does the one
         on `keep`.
         """
-        if claim.reports:
-            self._tidy_reports(claim, keep)
-            self._observe(Step.REPORTS_TIDIED)
-            with contextlib.suppress(OSError):
-                Path(claim.temporary).unlink(missing_ok=True)
-        self._taker.settle(claim.id)
-
-    def _tidy_reports(self, claim: Claim, keep: Path | None) -> None:
+        if not claim.reports:
+            return
         extension = find_extension(claim.name) or ".json"
-        for place in claim.reports:
-            path = self._root / place
-            file = path.parent / (path.name.removesuffix(REPORT) + extension)
-            if file != keep and not os.path.lexists(file):
-                reports.remove_report(path, claim.id)
+        with contextlib.suppress(OSError):  # no more than a report too many
+            for place in claim.reports:
+                path = Path(self._root) / place
+                file = path.parent / (path.name.removesuffix(REPORT) + extension)
+                if file != keep and not os.path.lexists(file):
+                    reports.remove_report(path, claim.id)
+                    _beside(path, claim).unlink(missing_ok=True)
+        self._observe(Step.REPORTS_TIDIED)
 
 
-def _move(claim: Claim, target: str) -> None:
-    try:
-        moves.move(claim.path, target)
-    except OSError as error:
-        if error.errno != errno.EXDEV:
-            raise
-        # The outcomes lie on another disk, perhaps a larger one.
-        moves.move_across(claim.path, target, temporary=_beside(Path(target), claim))
+class _Unmovable(Exception):
+    """The file cannot leave its folder, for the reason that this is made of."""
+
+
+class _Copied(Exception):
+    """The file was copied to another disk, where nobody has it open, and compared."""
+
+    def __init__(self, target: str) -> None:
+        super().__init__(target)
+        self.target = target
+
+
+def _is_as_read(work: Work, target: str) -> bool | None:
+    """Whether the moved file is what was read; None while somebody has it open for writing.
+
+    Raises OSError.
+    """
+    found = reading.find_signature(target)
+    if found is None:
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), target)
+    if found.inode != work.signature.inode:
+        return False
+    with reading.opened(target, work.descriptor) as descriptor:
+        if descriptor is None:  # it cannot be opened, and was not when it was judged
+            return found == work.signature
+        if not work.is_open and leases.find_writer(descriptor):
+            return None
+        if found != work.signature:
+            return False
+        if work.digest is None or time.time_ns() - found.mtime_ns >= FRESH_NS:
+            return True
+        return reading.digest(reading.read_again(descriptor, found.size_bytes)) == work.digest
 
 
 def _beside(path: Path, claim: Claim) -> Path:
@@ -227,7 +317,7 @@ def iter_places(claim: Claim, conclusion: Conclusion) -> Iterator[str]:
 
 
 def _folder(claim: Claim, conclusion: Conclusion) -> str:
-    # Journals and reports say whose a file is, and anybody may have edited them.
+    # Notes and reports say whose a file is, and anybody may have edited them.
     account = claim.account if NAME.fullmatch(claim.account) else claim.account_id
     return folder_of(conclusion, account, claim.claimed_at)
 

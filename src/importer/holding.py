@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 from importer import contents, reading, reports
+from importer.batch import Candidate
 from importer.claims import Claim
 from importer.filing import report_path
 from importer.names import escaped_before, find_extension
-from importer.taking import Candidate
 from resumes.file_names import REPORT
 from resumes.watched_folder import HELD, HELD_NAME
 
@@ -108,13 +108,15 @@ def returned(path: Path, claim_id: str, account_id: str, root: Path, *, now_us: 
     place = str(report_file.relative_to(root))
     claim = Claim(
         id=claim_id,
-        folder=account_id,
+        account_id=account_id,
         account=escaped_before(str(report.get("account") or path.parent.name)),
         name=escaped_before(str(report.get("file") or path.name)),
+        source=str(path.relative_to(root)),
         claimed_at_us=now_us,
         reports=(place,) if is_text(place) else (),
+        is_return=True,
     )
-    return Candidate(claim, str(path), is_return=True)
+    return Candidate(claim)
 
 
 def is_as_reported(path: Path, claim_id: str) -> bool:
@@ -126,7 +128,7 @@ def is_as_reported(path: Path, claim_id: str) -> bool:
 
 
 def is_text(name: str) -> bool:
-    """Whether the name is UTF-8, so that a journal can name it."""
+    """Whether the name is UTF-8, so that a note can name it."""
     return all(not 0xD800 <= ord(char) <= 0xDFFF for char in name)
 
 

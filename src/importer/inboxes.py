@@ -5,7 +5,7 @@ backlog or trouble makes no other wait (pitfalls I12).
 """
 
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Container, Iterator
 
 from importer import scanning
 from importer.reading import Signature
@@ -24,6 +24,9 @@ SLICE_FILES = 2_000
 BACKLOG_FILES = 5_000
 """With so many to try, more are found by looking again, and not by listening."""
 
+MOST_OUT = 2_000
+"""Files of an inbox that may be under way, most of them since they cannot be moved away."""
+
 SPARE_PLACES = 1_000
 """Places that others may take before accounts are looked at again."""
 
@@ -36,6 +39,7 @@ class Inbox:
         folder: str,
         below: str,
         *,
+        under_way: Container[str],
         settling: Settling,
         rhythm: Rhythm,
         monotonic: Callable[[], float],
@@ -48,21 +52,18 @@ class Inbox:
         self.rhythm = rhythm
         self.queue: deque[Seen] = deque()
         """Files to try, the oldest first."""
-        self.flying: set[str] = set()
-        """Paths of files that are being tried."""
-        self.is_blocked = False
-        """Whether its files cannot be taken, until the next look."""
+        self.out = 0
+        """How many of its files are under way."""
         self.is_flooded = False
         """Whether the last look found a backlog. Most of what is heard of it is our own taking
         away, and nothing that is heard is looked at before all is taken."""
-        self.foreign: set[str] = set()
-        """Its folders that were found to be file systems of their own."""
         self.ignored = 0
         self.waiting = 0
         self.waiting_bytes = 0
         """What the last look saw."""
         self.found = 0
         """How many files to try the look under way has found so far."""
+        self._under_way = under_way
         self._monotonic = monotonic
         self._remark = remark
         self._look: Iterator[None] | None = None
@@ -71,7 +72,7 @@ class Inbox:
     def is_nearly_full(self) -> bool:
         """Whether the account may not have room for all that waits."""
         free = None if self.account is None else self.account.free_places
-        return free is not None and free < self.waiting + len(self.flying) + SPARE_PLACES
+        return free is not None and free < self.waiting + self.out + SPARE_PLACES
 
     @property
     def wants_look(self) -> bool:
@@ -90,12 +91,6 @@ class Inbox:
             self._look = self._look_through()
         if next(self._look, _END) is _END:
             self._look = None
-
-    def look_whole(self) -> None:
-        """The look is done to its end."""
-        self.look()
-        while self._look is not None:
-            self.look()
 
     def _look_through(self) -> Iterator[None]:
         took_s = 0.0
@@ -123,7 +118,6 @@ class Inbox:
         self.queue.extend(seen for _, _, seen in found)
         self.found = 0
         self.ignored, self.waiting, self.waiting_bytes = ignored, waiting, waiting_bytes
-        self.is_blocked = False
         self.is_flooded = len(self.queue) >= BACKLOG_FILES
         self.settling.end_round()
         took_s += self._monotonic() - started
@@ -133,22 +127,23 @@ class Inbox:
 
     def _is_to_try(self, path: str, signature: Signature) -> bool:
         is_due = self.settling.is_due(path, signature)
-        return is_due and self.account is not None and path not in self.flying
+        return is_due and self.account is not None and path not in self._under_way
+
+    @property
+    def may_take(self) -> bool:
+        """Whether there is a file to try, and files can be moved away."""
+        return bool(self.queue) and self.out < MOST_OUT
 
     def take(self) -> Seen | None:
-        """The next file to try, which is being tried from now on."""
-        if self.is_blocked or not self.queue:
+        """The next file to try, which is under way from now on."""
+        if not self.may_take:
             return None
         seen = self.queue.popleft()
         if self.is_flooded and not self.queue:
             self.rhythm.ask()
-        self.flying.add(seen.path)
+        self.out += 1
         self._count(seen, -1)
         return seen
-
-    def land(self, path: str) -> None:
-        """The file is not being tried any more."""
-        self.flying.discard(path)
 
     def note_left(self, seen_size_bytes: int) -> None:
         """A file that was tried stays in the inbox."""
@@ -160,14 +155,9 @@ class Inbox:
         self.waiting = max(0, self.waiting + by)
         self.waiting_bytes = max(0, self.waiting_bytes + by * size_bytes)
 
-    def block(self) -> None:
-        """Nothing of it is taken before the next look."""
-        self.is_blocked = True
-        self.queue.clear()
-
     def next_due_s(self) -> float:
         """Seconds until there is something to do here."""
-        if self.is_looking or (self.queue and not self.is_blocked):
+        if self.is_looking or self.may_take:
             return 0.0
         until_due_s = self.settling.next_try() - self._monotonic()
         until_look_s = max(0.0, until_due_s, self.rhythm.until_earliest_s())

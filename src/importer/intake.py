@@ -1,28 +1,37 @@
 """New files: in which inboxes they lie, whose they are, and which are tried next."""
 
-import errno
-import os
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
+from typing import NamedTuple
 
 from importer import scanning
+from importer.batch import Candidate, Left, Why
 from importer.changes import Marked
 from importer.claims import Claim, ClaimIds
-from importer.health import Health
 from importer.inboxes import Inbox
-from importer.names import WORK, escaped, name_hex
+from importer.names import escaped
 from importer.options import Options
 from importer.rhythm import Rhythm
 from importer.scanning import Seen
 from importer.settling import Settling
-from importer.taking import Candidate, Left, Why
 from importer.telling import Remarks, unowned
 from resumes.clock import Clock
 from resumes.store.accounts import AccountInfo
 
 STUCK_AGAIN_S = 5.0
-"""How soon a file is tried again that cannot be claimed."""
+"""How soon a file is tried again that cannot be read or moved."""
+
+OPEN_AGAIN_S = 1.0
+"""How soon a file is looked at again that somebody has open for writing."""
+
+
+class _Out(NamedTuple):
+    """A file that is under way: where it lies, in which inbox, and in whose hands."""
+
+    path: str
+    inbox: Inbox | None
+    slot: int
 
 
 class Intake:
@@ -37,7 +46,6 @@ class Intake:
         clock: Clock,
         monotonic: Callable[[], float],
         remarks: Remarks,
-        health: Health,
     ) -> None:
         self._root = root
         self._options = options
@@ -45,14 +53,16 @@ class Intake:
         self._clock = clock
         self._monotonic = monotonic
         self._remarks = remarks
-        self._health = health
         self._inboxes: dict[str, Inbox] = {}
-        self._of_path: dict[str, Inbox] = {}
+        self._out: dict[str, _Out] = {}
+        """By claim, the files that are under way."""
+        self._under_way: set[str] = set()
+        """Their paths."""
         self._owners = Rhythm(options.scan_s, monotonic=monotonic)
         self._turn = 0
         self.suspects: dict[str, int] = {}
-        """Files that may have ended an importer, by the hexadecimal bytes of their names, with
-        the attempts that were made of them alone (pitfalls I10)."""
+        """Files that may have ended a process, by their paths below ROOT, with the attempts that
+        were made of them alone (pitfalls I10)."""
         self.looks = 0
         """How often ROOT was looked through, or tried to be."""
 
@@ -126,8 +136,7 @@ class Intake:
         names = scanning.find_inboxes(str(self._root))
         self._owners.scanned(self._monotonic() - started)
         for name in self._inboxes.keys() - set(names):
-            for folder in self._inboxes.pop(name).foreign:
-                self._health.ok(f"mount {escaped(os.path.relpath(folder, self._root))}")
+            del self._inboxes[name]
         for name in names:
             if name not in self._inboxes:
                 self._inboxes[name] = self._make_inbox(name)
@@ -136,6 +145,7 @@ class Intake:
         return Inbox(
             f"{self._root}/{name}" if name else str(self._root),
             name,
+            under_way=self._under_way,
             settling=Settling(self._options.settle_s, self._monotonic),
             rhythm=Rhythm(self._options.scan_s, monotonic=self._monotonic),
             monotonic=self._monotonic,
@@ -164,13 +174,12 @@ class Intake:
                 if inbox.account is None:
                     self._own(inbox, None)
 
-    def next_batch(self, hand_id: str, *, for_worker: bool = False) -> list[Candidate]:
-        """Files to try next, one of each account in turn, for the workspace of this hand.
+    def next_batch(self, slot: int = 0) -> list[Candidate]:
+        """Files to try next, one of each account in turn, by the process that has this slot.
 
-        Workers get none of accounts that are nearly full: those files have to queue up in one
+        Helpers get none of accounts that are nearly full: those files have to queue up in one
         order.
         """
-        work = f"{self._root}/{WORK}/{hand_id}"
         batch: list[Candidate] = []
         size_bytes = 0
         self._turn += 1
@@ -181,97 +190,104 @@ class Intake:
         while inboxes and len(batch) < tuning.batch_files and size_bytes < tuning.batch_bytes:
             inbox = inboxes.popleft()
             account = inbox.account
-            if account is None or (for_worker and inbox.is_nearly_full):
+            if account is None or (slot and inbox.is_nearly_full):
                 continue
             seen = inbox.take()
             if seen is not None:
                 inboxes.append(inbox)
-                batch.append(self._candidate(seen, inbox, account, work, now_us))
+                batch.append(self._candidate(seen, inbox, account, slot, now_us))
                 size_bytes += seen.signature.size_bytes if seen.signature else 0
         return batch
 
     def _candidate(
-        self, seen: Seen, inbox: Inbox, account: AccountInfo, work: str, now_us: int
+        self, seen: Seen, inbox: Inbox, account: AccountInfo, slot: int, now_us: int
     ) -> Candidate:
-        self._of_path[seen.path] = inbox
-        exact_name = name_hex(seen.name)
-        suspect = self.suspects.get(exact_name)
+        attempt = self.suspects.get(seen.name)
         claim = Claim(
-            id=self._ids.next(),
-            folder=f"{work}/{account.id}",
-            account=account.name,
-            name=escaped(seen.name),
-            name_hex=exact_name,
-            claimed_at_us=now_us,
-            attempt=suspect or 0,
+            self._ids.next(),
+            account.id,
+            account.name,
+            escaped(seen.name),
+            seen.name,
+            now_us,
+            attempt or 0,
         )
-        known = inbox.settling.find_known(seen.path)
-        return Candidate(claim, seen.path, known, is_alone=suspect is not None)
+        self._out[claim.id] = _Out(seen.path, inbox, slot)
+        self._under_way.add(seen.path)
+        return Candidate(claim, inbox.settling.find_known(seen.path), attempt is not None)
 
     def suspect(self, claims: Iterable[Claim]) -> None:
-        """These files may have ended an importer, and are read alone."""
+        """These files may have ended a process, and are read alone."""
         for claim in claims:
-            attempt = max(claim.attempt, self.suspects.get(claim.name_hex, 0))
-            self.suspects[claim.name_hex] = attempt
+            attempt = max(claim.attempt, self.suspects.get(claim.source, 0))
+            self.suspects[claim.source] = attempt
 
-    def land(self, one: Candidate) -> Inbox | None:
-        """The file is not being tried any more; the inbox that it lay in, if it was a new one."""
-        inbox = self._of_path.pop(one.path, None)
+    def hold(self, claim: Claim) -> None:
+        """The file is under way, though it was not found by a look."""
+        path = claim.path(str(self._root))
+        self._out[claim.id] = _Out(path, None, 0)
+        self._under_way.add(path)
+
+    def end(self, claim_id: str) -> None:
+        """The file is not under way any more: it was moved away, or is gone."""
+        out = self._land(claim_id)
+        if out is not None and out.inbox is not None:
+            out.inbox.settling.forget(out.path)
+
+    def look_again(self, claim: Claim) -> None:
+        """The file lies where it lay, and is a new one."""
+        inbox = self._inboxes.get(claim.source.partition("/")[0]) or self._inboxes.get("")
         if inbox is not None:
-            inbox.land(one.path)
-        return inbox
+            inbox.rhythm.force()
 
-    def after_try(self, one: Candidate, left: Left | None) -> None:
-        """The file was taken, or was left and is looked at again when it is time."""
-        self.suspects.pop(one.claim.name_hex, None)
-        inbox = self.land(one)
-        if left is None:
-            if inbox is not None:
-                inbox.settling.forget(one.path)
-                self._note_movable(inbox, one)
-            return
+    def give_up(self, slot: int) -> None:
+        """What that process had in its hands is looked for again."""
+        for claim_id in [claim_id for claim_id, out in self._out.items() if out.slot == slot]:
+            out = self._land(claim_id)
+            if out is not None and out.inbox is not None:
+                out.inbox.rhythm.force()
+
+    def give_up_all(self) -> None:
+        """Nothing is in anybody's hands."""
+        for slot in {out.slot for out in self._out.values()}:
+            self.give_up(slot)
+
+    def _land(self, claim_id: str) -> _Out | None:
+        out = self._out.pop(claim_id, None)
+        if out is not None:
+            self._under_way.discard(out.path)
+            if out.inbox is not None:
+                out.inbox.out -= 1
+        return out
+
+    def leave(self, claim: Claim, left: Left) -> None:
+        """The file was not imported, and is looked at again when it is time."""
+        out = self._land(claim.id)
         if left.why is Why.STUCK:
-            self._tell_stuck(one.claim, left.error)
-        if inbox is not None:
-            self._settle(inbox, left)
+            self._tell_stuck(claim, left.error)
+        if out is not None and out.inbox is not None:
+            self._settle(out.inbox, out.path, left)
 
-    def _settle(self, inbox: Inbox, left: Left) -> None:
+    def _settle(self, inbox: Inbox, path: str, left: Left) -> None:
         signature = left.signature
         if signature is None or left.why is Why.GONE:
-            inbox.settling.forget(left.path)
+            inbox.settling.forget(path)
             return
         inbox.note_left(signature.size_bytes)
         if left.why is Why.SETTLING:
-            inbox.settling.note(left.path, signature)
+            inbox.settling.note(path, signature)
+        elif left.why is Why.OPEN:
+            inbox.settling.note(path, signature, again_s=OPEN_AGAIN_S)
         elif left.why is Why.REPORT:
-            inbox.settling.rest(left.path, signature)
+            inbox.settling.rest(path, signature)
         elif left.why is Why.STUCK:
             again_s = max(STUCK_AGAIN_S, self._options.settle_s)
-            inbox.settling.leave(left.path, signature, again_s=again_s)
-            if left.error is not None and left.error.errno == errno.EXDEV:
-                inbox.foreign.add(os.path.dirname(left.path))  # noqa: PTH120  (text, as names are)
-                if os.path.dirname(left.path) == inbox.folder:  # noqa: PTH120
-                    inbox.block()
-
-    def _note_movable(self, inbox: Inbox, one: Candidate) -> None:
-        folder = os.path.dirname(one.path)  # noqa: PTH120  (text, as names are)
-        if folder in inbox.foreign:
-            inbox.foreign.discard(folder)
-            self._health.ok(f"mount {one.claim.name.rpartition('/')[0]}")
+            inbox.settling.leave(path, signature, again_s=again_s)
 
     def _tell_stuck(self, claim: Claim, error: OSError | None) -> None:
         code = error.errno if error else 0
-        if code == errno.EXDEV:
-            folder = claim.name.rpartition("/")[0]
-            self._health.degraded(
-                f"mount {folder}",
-                f'The folder "{folder or "inbox itself"}" is a file system of its own, and files cannot be taken '
-                "from it by renaming. Watch it as a folder of its own: "
-                f"`resumes watch {escaped(str(self._root))}/{folder} --account {claim.account}`",
-            )
-            return
         why = error.strerror if error else "it failed"
         self._remarks(
-            f"unclaimed {claim.account_id} {code}",
+            f"unread {claim.account_id} {code}",
             f"Cannot take {claim.name}: {why}. It stays where it is and is tried again",
         )

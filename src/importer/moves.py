@@ -7,6 +7,8 @@ import os
 import shutil
 from pathlib import Path
 
+from importer.reading import Signature, find_signature
+
 _AT_FDCWD = -100
 _RENAME_NOREPLACE = 1
 _NOT_SUPPORTED = frozenset({errno.ENOSYS, errno.EINVAL, errno.ENOTSUP})
@@ -14,39 +16,53 @@ _NOT_SUPPORTED = frozenset({errno.ENOSYS, errno.EINVAL, errno.ENOTSUP})
 _renameat2 = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)
 
 
-def move(source: str | Path, target: str | Path) -> None:
-    """The file is at the target and no longer at the source; whatever was at the target stays.
+def move(source: str | Path, target: str | Path, *, source_fd: int | None = None) -> None:
+    """Move a file to where nothing is; whatever is at the target stays.
 
-    Raises FileExistsError when something was, FileNotFoundError when nothing is at the source
-    (someone else moved it), and OSError. A plain rename replaces silently, and does nothing,
-    successfully, between two links of one file.
+    With `source_fd` the source is below that open folder. Raises FileExistsError when something is
+    at the target, FileNotFoundError when nothing is at the source (someone else moved it), and
+    OSError. A plain rename replaces silently, and does nothing, successfully, between two links of
+    one file.
     """
     if _renameat2 is None:
-        link_and_unlink(source, target)
+        link_and_unlink(source, target, source_fd=source_fd)
         return
     done = _renameat2(
-        _AT_FDCWD, os.fsencode(source), _AT_FDCWD, os.fsencode(target), _RENAME_NOREPLACE
+        _AT_FDCWD if source_fd is None else source_fd,
+        os.fsencode(source),
+        _AT_FDCWD,
+        os.fsencode(target),
+        _RENAME_NOREPLACE,
     )
     if done == 0:
         return
     code = ctypes.get_errno()
     if code not in _NOT_SUPPORTED:
         raise OSError(code, os.strerror(code), str(source), None, str(target))
-    link_and_unlink(source, target)
+    link_and_unlink(source, target, source_fd=source_fd)
 
 
-def link_and_unlink(source: str | Path, target: str | Path) -> None:
+def link_and_unlink(
+    source: str | Path, target: str | Path, *, source_fd: int | None = None
+) -> None:
     """`move` where the system cannot refuse to replace."""
     # Cut off between the two, the content has two names: a duplicate of itself, never a loss.
-    os.link(source, target, follow_symlinks=False)
-    os.unlink(source)  # noqa: PTH108  (source may be text)
+    os.link(source, target, src_dir_fd=source_fd, follow_symlinks=False)
+    os.unlink(source, dir_fd=source_fd)
 
 
-def move_across(source: str | Path, target: str | Path, temporary: Path) -> None:
+class Changed(Exception):
+    """The file is not what was read any more."""
+
+
+def move_across(
+    source: str | Path, target: str | Path, read: Signature, *, temporary: Path
+) -> None:
     """`move` to another file system: copied, on the disk under its name, then gone from the source.
 
     Cut off in between it is in both places; done again it is recognised by its content. Raises
-    FileExistsError when something else was at the target.
+    Changed, with nothing at the target, for a source that is not what was `read`; FileExistsError
+    when something else was at the target; OSError.
     """
     if not _is_copy(source, target):
         shutil.copyfile(source, temporary)
@@ -54,10 +70,11 @@ def move_across(source: str | Path, target: str | Path, temporary: Path) -> None
         with temporary.open("rb") as file:
             os.fsync(file.fileno())
         try:
+            if find_signature(source) != read:
+                raise Changed
             move(temporary, target)
-        except FileExistsError:
-            temporary.unlink()
-            raise
+        finally:
+            temporary.unlink(missing_ok=True)
         _sync_folder(temporary.parent)
     os.unlink(source)  # noqa: PTH108  (source may be text)
 

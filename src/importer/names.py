@@ -4,7 +4,6 @@ A name is any bytes but NUL and slash. Within Python it is text with surrogates 
 UTF-8 (`os.fsdecode`); such text must reach neither the store, nor a report, nor a terminal.
 """
 
-import os
 import re
 
 from resumes.file_names import EXTENSIONS as EXTENSIONS
@@ -54,8 +53,3 @@ def safe_stem(name: str) -> str:
     stem = base[: len(base) - len(find_extension(base) or "")]
     kept = _NOT_PLAIN.sub("_", stem).encode()[:MAX_STEM_BYTES].decode(errors="ignore")
     return kept.lstrip("-._ ").rstrip(" .") or "file"
-
-
-def name_hex(name: str) -> str:
-    """The exact bytes of a name, in hexadecimal."""
-    return os.fsencode(name).hex()

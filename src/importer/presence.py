@@ -63,6 +63,8 @@ class Presence:
 
     def beat(self) -> None:
         """The row says how the importer fares now, if it is time or that has changed."""
+        if self._importer.stands_by:
+            return  # nothing of the folder depends on this one
         findings = self._health.findings()
         if findings == self._said and self._monotonic() < self._due:
             return

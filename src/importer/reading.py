@@ -3,9 +3,11 @@
 Never through a symbolic link, never from a pipe, socket or device, never more than the limit.
 """
 
+import contextlib
 import hashlib
 import os
 import stat
+from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -89,6 +91,30 @@ def read_file(descriptor: int, max_bytes: int) -> Content:
     after = signature_of(os.fstat(descriptor))
     is_steady = before == after and len(body) == after.size_bytes
     return Content(body, after, is_steady, is_over_limit=len(body) > max_bytes)
+
+
+def read_again(descriptor: int, at_most: int) -> bytes:
+    """So many bytes of an open file, from its beginning."""
+    return os.pread(descriptor, at_most, 0)
+
+
+@contextlib.contextmanager
+def opened(path: str | Path, descriptor: int | None) -> Iterator[int | None]:
+    """The file that is open already, or the one at the path; None if that cannot be opened."""
+    if descriptor is not None:
+        yield descriptor
+        return
+    try:
+        descriptor = open_file(path)
+    except FileNotFoundError:
+        raise
+    except OSError:
+        yield None
+        return
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
 
 
 def load(path: str | Path, max_bytes: int) -> Content:

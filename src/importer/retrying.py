@@ -9,10 +9,10 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from importer import holding, reports
+from importer.batch import Candidate
 from importer.filing import FAILED, report_path
 from importer.holding import Held
 from importer.names import find_extension
-from importer.taking import Candidate
 from resumes.file_names import REPORT
 from resumes.store.requests import Action, Request
 

@@ -6,10 +6,10 @@ from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 
 from importer import holding, retrying
-from importer.committing import Queue
+from importer.batch import Candidate
 from importer.holding import Held, HeldFiles
-from importer.names import WORK, escaped
-from importer.taking import Candidate
+from importer.names import escaped
+from importer.queues import Queue
 from resumes.errors import QuotaReached
 from resumes.store import Store, identifiers, ledger, requests
 from resumes.store.accounts import AccountInfo
@@ -140,9 +140,11 @@ class Returns:
         """The file under the claim that it had; but under a new one, if what was imported under
         that one is not what it holds now: somebody changed it, or gave its name to another."""
         claim = one.claim
-        items = ledger.find_items(self._store, claim.folder, claim.id)
+        items = ledger.find_items(self._store, claim.account_id, claim.id)
         is_of_several = bool(items) and items[0].item > 0
-        if not items or (is_of_several and holding.is_as_reported(Path(one.path), claim.id)):
+        if not items or (
+            is_of_several and holding.is_as_reported(Path(claim.path(str(self._root))), claim.id)
+        ):
             return one
         new_id = identifiers.resume_id(self._store.clock())
         renewed = one._replace(claim=claim._replace(id=new_id, reports=()))
@@ -150,14 +152,9 @@ class Returns:
         self._renamed[new_id] = claim.id
         return renewed
 
-    def next_batch(self, hand_id: str, at_most: int) -> list[Candidate]:
-        """The next files to take up, in the workspace of this hand."""
-        work = f"{self._root}/{WORK}/{hand_id}"
-        batch = [self._next.popleft() for _ in range(min(len(self._next), at_most))]
-        return [
-            one._replace(claim=one.claim._replace(folder=f"{work}/{one.claim.account_id}"))
-            for one in batch
-        ]
+    def next_batch(self, at_most: int) -> list[Candidate]:
+        """The next files to take up."""
+        return [self._next.popleft() for _ in range(min(len(self._next), at_most))]
 
     def end(self, claim_id: str, *, is_over: bool = True) -> None:
         """The file was taken up, or is gone; unless `is_over` it lies where it lay, and whoever

@@ -1,38 +1,40 @@
 """The importer at work, turn by turn; `running` says when the next one is.
 
-A turn goes on with what is claimed, commits and files away, and takes new files, one account's
+A turn goes on with what was read, commits and files away, and takes new files, one account's
 after another's. About twice a second it also looks after everything that others change:
-accounts, held files, requests, importers that are gone.
+accounts, held files, requests, processes that are gone. Of several importers on one folder one
+works, and the others stand by until its slot is free.
 """
 
 import contextlib
 import os
 import time
+from collections import deque
 from collections.abc import Callable, Collection, Iterable
 from pathlib import Path
 
-from importer import scanning, workspaces
+from importer import legacy, scanning, slots
+from importer.batch import Batches, Candidate, Left, Why
 from importer.changes import Changes, Marked
-from importer.claims import Claim
-from importer.hands import Hand
+from importer.claims import Claim, ClaimIds
+from importer.failpoints import Observer, Step, unobserved
 from importer.health import Health
 from importer.intake import Intake
-from importer.names import WORK, escaped
+from importer.names import escaped
 from importer.options import Options
-from importer.pipeline import Pipeline
+from importer.queues import Queues
+from importer.recovery import plan_recovery
 from importer.returning import Returns
-from importer.steps import Observer, unobserved
-from importer.taking import Candidate, Left, Why
+from importer.slots import Slot
 from importer.tally import Tally
 from importer.telling import FileReport, Progress, Remarks, Summary, as_report
-from importer.trying import Trial
+from importer.unbundling import Unbundler
 from importer.worker import Batch, Setup
 from importer.workforce import Workforce
 from resumes import watched_folder
-from resumes.errors import InvalidArgument, StoreError, StoreUnavailable
+from resumes.errors import InvalidArgument, StoreUnavailable
 from resumes.store import Store, accounts, identifiers
 from resumes.store.accounts import AccountInfo
-from resumes.store.identifiers import ACCOUNT_ID
 from resumes.store.ledger import FileOutcome
 
 CARE_S = 0.5
@@ -41,14 +43,14 @@ CARE_S = 0.5
 ACCOUNTS_S = 2.0
 """How often accounts are looked up while none holds files."""
 
-TAKE_OVER_S = 2.0
-"""How often importers are looked for that are gone."""
-
 ROUND_S = 1.0
 """After this long a round ends although files are left."""
 
-MOST_CLAIMED = 2_000
-"""Claimed files that are not at their end; with more, none is taken."""
+STAND_BY_S = 0.5
+"""How often an importer that stands by asks for the folder."""
+
+MOST_UNDER_WAY = 2_000
+"""Files that are not at their end; with more, none is taken."""
 
 
 class Importer:
@@ -76,29 +78,41 @@ class Importer:
         self._observe = observe
         self._monotonic = monotonic
         self._health = health or Health(lambda finding: None)
-        self._trial = Trial(options.format, options.settle_s)
-        self._pipeline = Pipeline(
+        self._id = identifiers.resume_id(store.clock())
+        self._slot = Slot(root, 0)
+        self._ids = ClaimIds(store.clock)
+        self._queues = Queues()
+        self._batches = Batches(
             store,
-            self._first_hand(),
+            self._slot,
             root=root,
             options=options,
+            queues=self._queues,
             on_filed=lambda *filed: self._filed(as_report(*filed)),
             remark=remarks,
             observe=observe,
             monotonic=monotonic,
         )
+        self._unbundler = Unbundler(
+            store,
+            self._slot,
+            self._batches,
+            root=str(root),
+            queues=self._queues,
+            options=options,
+            observe=observe,
+        )
         self._intake = Intake(
             root,
             options,
-            ids=self._pipeline.ids,
+            ids=self._ids,
             clock=store.clock,
             monotonic=monotonic,
             remarks=remarks,
-            health=self._health,
         )
         self._returns = Returns(store, root)
         self._workforce = Workforce(
-            lambda: Setup(store.url, root, self._new_id(), options, observe),
+            lambda number: Setup(store.url, root, number, options, observe),
             most=options.workers,
             workers_from=options.tuning.workers_from,
             on_answer=self._changes.wake,
@@ -106,44 +120,43 @@ class Importer:
         )
         self._tally = Tally()
         self._accounts: list[AccountInfo] = []
-        self._left_claims: set[str] = set()
-        """The folders of claims that were left alone, of accounts that the store did not know."""
         self._unknown_ids: set[str] = set()
         """Those of the finding, that the store does not know."""
-        self._next_care = self._next_accounts = self._next_take_over = monotonic()
+        self._resumed: deque[Candidate] = deque()
+        """Files that a process had under way that is gone."""
+        self._suspect_ids: dict[str, list[str]] = {}
+        """By path below ROOT, the claims under which suspects stand in the note."""
+        self._stands_by = self._has_led = False
+        self._is_emptied = False
+        """Whether what lies in ROOT/.work was looked for."""
+        self._left_slots: set[int] = {0}
+        """Slots of processes that are gone, whose files are not gone on with yet."""
+        self._next_care = self._next_accounts = monotonic()
+        self._next_lead = monotonic()
         self._trouble: OSError | None = None
-
-    def _new_id(self) -> str:
-        return identifiers.resume_id(self._store.clock())
-
-    def _first_hand(self) -> Hand:
         try:
-            return self._make_hand()
+            self._lead()
         except OSError as error:
             raise InvalidArgument(
-                f"Cannot write in {escaped(str(self._root))}: {error.strerror}"
+                f"Cannot write in {escaped(str(root))}: {error.strerror}"
             ) from None
-
-    def _make_hand(self) -> Hand:
-        while True:
-            workspace = workspaces.make(self._root / WORK, self._new_id())
-            if workspace is not None:
-                return self._hand_over(workspace)
-
-    def _hand_over(self, workspace: workspaces.Workspace) -> Hand:
-        return Hand(workspace, self._root, self._trial, self._store.clock, self._observe)
 
     # What those who run it ask
 
     @property
     def id(self) -> str:
-        """The importer's id, as its workspace is called."""
-        return self._pipeline.own.id
+        """The importer's id."""
+        return self._id
+
+    @property
+    def stands_by(self) -> bool:
+        """Whether another importer works in the folder."""
+        return self._stands_by
 
     @property
     def is_stuck(self) -> bool:
         """Whether something could not be filed away; nothing new is taken while that is so."""
-        return self._pipeline.is_stuck or self._workforce.is_stuck
+        return self._batches.is_stuck or self._workforce.is_stuck
 
     @property
     def folders(self) -> list[str]:
@@ -177,33 +190,47 @@ class Importer:
 
     @property
     def _can_go_on(self) -> bool:
-        return (
-            self._pipeline.has_work
+        new = not self._left_slots and self._intake.has_work
+        return self._is_at_it or self._may_release_more or new
+
+    @property
+    def _is_at_it(self) -> bool:
+        """Whether something that was begun can be gone on with at once."""
+        return bool(
+            self._batches.has_ready
+            or self._batches.several
+            or self._resumed
             or self._returns.are_due
-            or self._may_release_more
-            or self._intake.has_work
         )
 
     @property
     def _may_release_more(self) -> bool:
         """Whether the held files that were released have come to their ends."""
-        is_idle = not self._pipeline.has_work and not self._returns.are_due
-        return self._returns.has_released and is_idle
+        return self._returns.has_released and not self._is_at_it
 
     def wait_s(self) -> float:
         """Seconds until there is something to do, apart from what changes or workers say."""
-        if self._pipeline.has_work or self._returns.are_due:
-            return 0.0
         now = self._monotonic()
-        waits = [self._next_care - now, self._intake.wait_s()]
-        if (due := self._pipeline.next_due()) is not None:
+        if not self._slot.is_held:
+            return max(0.0, self._next_lead - now)
+        if self._is_at_it:
+            return 0.0
+        waits = [self._next_care - now]
+        if not self._left_slots:
+            waits.append(self._intake.wait_s())
+        if (due := self._batches.next_due()) is not None:
             waits.append(due - now)
         return max(0.0, min(waits))
 
     @property
     def next_due(self) -> float | None:
-        """When the first file that somebody waits for will have settled; None without any."""
-        dues = (self._intake.next_due(), self._pipeline.next_due())
+        """When the first file that somebody waits for will have settled, or the folder is asked
+        for again; None without any."""
+        if not self._slot.is_held:
+            return self._next_lead
+        if self._left_slots:
+            return self._next_care
+        dues = (self._intake.next_due(), self._batches.next_due(awaited=True))
         return min((due for due in dues if due is not None), default=None)
 
     @property
@@ -211,7 +238,7 @@ class Importer:
         """The names of the files that somebody waits for, below ROOT and escaped."""
         paths = [path for inbox in self._intake.inboxes for path in inbox.settling.awaited()]
         names = [escaped(os.path.relpath(path, self._root)) for path in paths]
-        return sorted([*names, *self._pipeline.awaited])
+        return sorted([*names, *self._batches.awaited])
 
     def mark(self, marked: Marked) -> None:
         """What changed is looked at soon."""
@@ -223,7 +250,7 @@ class Importer:
         """Everything that can be done now is done, for about a second; how many files came to
         an end. Without the scan nothing new is taken. Raises StoreError and OSError."""
         before = self._tally.filed
-        self._next_care = self._next_take_over = self._next_accounts = self._monotonic()
+        self._next_care = self._next_accounts = self._next_lead = self._monotonic()
         if with_scan:
             self._intake.force()
         ends_at = time.monotonic() + ROUND_S
@@ -236,44 +263,78 @@ class Importer:
         return self._tally.filed - before
 
     def turn(self, *, takes_new: bool = True) -> None:
-        """One step further with everything. Raises StoreError and OSError; what was claimed is
-        gone on with in a later turn."""
+        """One step further with everything. Raises StoreError and OSError; what was read is gone
+        on with in a later turn."""
+        if not self._lead():
+            return
         if self._monotonic() >= self._next_care:
             self._take_care()
             self._next_care = self._monotonic() + CARE_S
         elif self._intake.wants_owners:
             self._find_owners()
         self._hear_workers()
-        self._pipeline.go_on()
-        self._pipeline.commit()
-        self._pipeline.unpack()
-        if takes_new and not self.is_stuck:
+        self._batches.commit()
+        self._batches.go_on()
+        self._unbundler.go_on()
+        if takes_new and not self.is_stuck and not self._left_slots:
             self._intake.look()
             self._check_account_owners()
             self._give_workers()
             self._take()
-            self._pipeline.commit()
-            self._returns.answer()
+            self._batches.commit()
+        self._settle()
+        self._returns.answer()
         if self._may_release_more:
             self._next_care = self._monotonic()
         if self._trouble is not None:
             error, self._trouble = self._trouble, None
             raise error
 
+    def _lead(self) -> bool:
+        """Whether the folder is this importer's to work in; it is asked for now and then."""
+        if self._slot.is_held:
+            return True
+        if self._monotonic() < self._next_lead:
+            return False
+        self._next_lead = self._monotonic() + STAND_BY_S
+        if self._has_led:
+            self._check_folder_owner()
+        self._stands_by = not self._slot.take()
+        if self._stands_by:
+            self._remarks(
+                "standby",
+                f"Another importer works in {escaped(str(self._root))}. This one stands by, and "
+                "goes on when that one ends",
+            )
+            return False
+        self._remarks.over("standby")
+        if self._has_led:  # somebody has emptied or replaced the whole folder under us
+            watched_folder.set_owner(self._root, watched_folder.owner_of(self._store))
+            self._let_go()
+        self._has_led = True
+        self._left_slots = {0}
+        return True
+
+    def _let_go(self) -> None:
+        """Nothing is under way here any more."""
+        self._workforce.end()
+        self._batches.drop()
+        self._resumed.clear()
+        self._intake.give_up_all()
+
     def _take_care(self) -> None:
         """What others changed is known, and is acted upon."""
         self._check_folder_owner()
-        self._keep_workspace()
         self._returns.look()
         self._find_accounts()
-        self._take_over()
+        self._recover()
         for claim_id in self._returns.last_ids():
-            self._pipeline.ids.follow(claim_id)
+            self._ids.follow(claim_id)
         by_id = {one.id: one for one in self._accounts}
-        left = map(_account_id, filter(_has_files, self._left_claims | self._pipeline.left_folders))
-        unknown = self._find_unknown({*self._returns.account_ids, *left})
-        busy = self._pipeline.engaged | unknown
-        self._pipeline.queues = self._returns.release(by_id, busy=busy)
+        unknown = self._find_unknown(self._returns.account_ids)
+        resumed = {one.claim.account_id for one in self._resumed}
+        busy = self._unbundler.account_ids | resumed | unknown
+        self._queues.by_account = self._returns.release(by_id, busy=busy)
         self._note_unknown(unknown)
         self._returns.take_requests()
         self._find_owners()
@@ -295,16 +356,11 @@ class Importer:
             watched_folder.check_owner(self._root, watched_folder.owner_of(self._store))
         except InvalidArgument as error:
             self._health.degraded("owner", error.message)
+            self._let_go()
+            self._slot.leave()
             where = escaped(str(self._root))
             raise StoreUnavailable(f"{where} belongs to another store") from None
         self._health.ok("owner")
-
-    def _keep_workspace(self) -> None:
-        # Somebody may have emptied or replaced the whole folder under us.
-        if not self._pipeline.own.workspace.is_held:
-            watched_folder.set_owner(self._root, watched_folder.owner_of(self._store))
-            self._give_up(self._workforce.end())
-            self._pipeline.replace_own(self._make_hand())
 
     def _find_accounts(self) -> None:
         """The accounts are known as they are; soon, while one may get room for what it holds."""
@@ -336,55 +392,62 @@ class Importer:
             sentence = f"{text}. {watched_folder.UNKNOWN_REMEDY}"
             self._health.degraded(watched_folder.UNKNOWN_ACCOUNTS, sentence)
 
-    def _take_over(self) -> None:
-        """What importers and workers left that are gone is ours."""
-        for candidates in self._workforce.bury():
-            self._give_up(candidates)
-            self._next_take_over = self._monotonic()
-        self._pipeline.leave_finished()
-        if self._monotonic() < self._next_take_over:
-            return
-        names = {account.id: account.name for account in self._accounts}
-        for workspace in workspaces.iter_abandoned(self._root / WORK):
-            hand = self._hand_over(workspace)
+    def _recover(self) -> None:
+        """What processes had under way that are gone is gone on with. Raises StoreError, OSError."""
+        self._workforce.bury()
+        self._left_slots |= set(slots.list_numbers(self._root)) - {0} - self._workforce.slots
+        for number in sorted(self._left_slots):
+            slot = self._slot if number == 0 else Slot(self._root, number)
+            if number and not slot.take():
+                continue  # a process that helped an importer which is gone, and lives still
             try:
-                folders = {folder for folder, _ in workspace.iter_claim_ids()}
-                unknown = self._find_unknown(
-                    set(filter(ACCOUNT_ID.fullmatch, map(_account_id, folders)))
-                )
-                remains = hand.take_over(without=unknown)
-            except StoreError:
-                hand.leave()
-                raise
-            except OSError as error:
-                hand.leave()
-                self._remarks(
-                    f"left over {hand.id}",
-                    f"Cannot go on with what an importer left in .work/{hand.id}: "
-                    f"{error.strerror}. It is tried again",
-                )
-                continue
-            self._left_claims |= {folder for folder in folders if _account_id(folder) in unknown}
-            self._pipeline.inherit(hand, (_named(claim, names) for claim in remains.claims))
-            self._intake.suspect(remains.suspects)
-            self._pipeline.own.keep_suspects(remains.suspects)
-        self._next_take_over = self._monotonic() + TAKE_OVER_S
+                self._go_on_with(slot)
+            finally:
+                if number:
+                    slot.leave()
+            self._left_slots.discard(number)
+        if 0 not in self._left_slots and not self._is_emptied:
+            self._resume(legacy.find_claimed(self._root))
+            self._is_emptied = True
 
-    def _give_up(self, candidates: Iterable[Candidate]) -> None:
-        """Nobody tries these files now, so they are looked for again."""
+    def _go_on_with(self, slot: Slot) -> None:
+        entries = slot.load()
+        plan = plan_recovery(self._store, str(self._root), self._options.format, entries)
+        self._intake.give_up(slot.number)
+        kept = {claim.id: claim for claim in plan.kept}
+        if slot is self._slot:
+            slot.replace(kept.values())
+            slot.end(entry.claim.id for entry in entries if entry.claim.id not in kept)
+        else:
+            self._slot.adopt(
+                entry._replace(claim=kept[entry.claim.id], is_begun=False)
+                for entry in entries
+                if entry.claim.id in kept
+            )
+            slot.end(entry.claim.id for entry in entries)
+        for ended in plan.ended:
+            self._intake.hold(ended.work.claim)
+        self._batches.adopt(plan.ended)
+        self._intake.suspect(plan.suspects)
+        for claim in plan.suspects:
+            self._suspect_ids.setdefault(claim.source, []).append(claim.id)
+        self._resume(plan.resumed)
+        for _ in entries:
+            self._observe(Step.RECOVERED)
+
+    def _resume(self, candidates: Iterable[Candidate]) -> None:
         for one in candidates:
-            inbox = self._intake.land(one)
-            if inbox is not None:
-                inbox.rhythm.force()
+            self._intake.hold(one.claim)
+            self._resumed.append(one)
 
     def _give_workers(self) -> None:
         """There are workers if there is a backlog, and they have enough to do."""
-        is_working = self._pipeline.claimed > 0
+        is_working = self._batches.under_way > 0
         self._workforce.mind(backlog=self._intake.backlog, is_working=is_working)
         for worker in self._workforce.iter_free():
-            candidates = self._intake.next_batch(worker.id, for_worker=True)
+            candidates = self._intake.next_batch(worker.slot)
             if candidates:
-                worker.give(Batch(candidates, self._pipeline.queues))
+                worker.give(Batch(candidates, self._queues.by_account))
 
     def _hear_workers(self) -> None:
         for batch, answer in self._workforce.iter_answers():
@@ -393,36 +456,51 @@ class Importer:
             for key, sentence in answer.remarks:
                 self._remarks(key, sentence)
             if batch is not None:
-                self._after_tries(batch.candidates, answer.left or [])
+                self._note_left(batch.candidates, answer.left or [])
+            self._note_ends(answer.over, answer.went_back)
 
     def _take(self) -> None:
-        """The next files are taken by this process, those that were put away before first."""
-        if self._pipeline.claimed > MOST_CLAIMED:
+        """The next files are read by this process: what others had under way first, then those
+        that were put away before."""
+        if self._batches.under_way > MOST_UNDER_WAY:
             return
-        own_id = self._pipeline.own.id
-        batch = self._returns.next_batch(
-            own_id, self._options.tuning.batch_files
-        ) or self._intake.next_batch(own_id)
+        most = self._options.tuning.batch_files
+        batch = [self._resumed.popleft() for _ in range(min(len(self._resumed), most))]
+        batch = batch or self._returns.next_batch(most) or self._intake.next_batch()
         if not batch:
             return
         try:
-            left = self._pipeline.take(batch)
+            left = self._batches.run(batch)
         except OSError as error:
-            left = [Left(one.claim.id, one.path, Why.TROUBLE, None, error) for one in batch]
-        self._after_tries(batch, left)
+            left = [Left(one.claim.id, Why.TROUBLE, None, error) for one in batch]
+        self._note_left(batch, left)
 
-    def _after_tries(self, candidates: Iterable[Candidate], left: Iterable[Left]) -> None:
+    def _note_left(self, candidates: Iterable[Candidate], left: Iterable[Left]) -> None:
         left_by_id = {one.claim_id: one for one in left}
         for one in candidates:
-            why_left = left_by_id.get(one.claim.id)
-            if one.is_return:
-                is_over = why_left is None or why_left.why is Why.GONE
-                self._returns.end(one.claim.id, is_over=is_over)
+            claim = one.claim
             if one.is_alone:
-                self._pipeline.own.end_suspect(one.claim.name_hex)
-            if why_left is not None and why_left.why is Why.TROUBLE:
+                self._intake.suspects.pop(claim.source, None)
+                self._slot.end(self._suspect_ids.pop(claim.source, []))
+            why_left = left_by_id.get(claim.id)
+            if why_left is None:
+                continue
+            if why_left.why is Why.TROUBLE:
                 self._trouble = why_left.error
-            self._intake.after_try(one, why_left)
+            if claim.is_return:
+                self._returns.end(claim.id, is_over=why_left.why is Why.GONE)
+            self._intake.leave(claim, why_left)
+
+    def _settle(self) -> None:
+        """What came to its end in this process is known."""
+        self._note_ends(self._batches.take_over(), self._batches.take_went_back())
+
+    def _note_ends(self, over: Iterable[str], went_back: Iterable[Claim]) -> None:
+        for claim_id in over:
+            self._intake.end(claim_id)
+            self._returns.end(claim_id)
+        for claim in went_back:
+            self._intake.look_again(claim)
 
     def _filed(self, report: FileReport) -> None:
         self._tally.add(report)
@@ -431,9 +509,9 @@ class Importer:
     # What people are told
 
     @property
-    def _claimed(self) -> int:
-        """Files that are claimed and not filed, by us and by workers."""
-        return self._pipeline.claimed + self._workforce.claimed
+    def _under_way(self) -> int:
+        """Files that are read and not filed, by us and by workers."""
+        return self._batches.under_way + self._workforce.under_way
 
     def progress(self) -> Progress:
         """How far everything is."""
@@ -443,7 +521,7 @@ class Importer:
             failed=self._tally[FileOutcome.FAILED],
             duplicate=self._tally[FileOutcome.DUPLICATE],
             held=self._tally[FileOutcome.HELD],
-            waiting=sum(inbox.waiting for inbox in inboxes) + self._claimed,
+            waiting=sum(inbox.waiting for inbox in inboxes) + self._under_way,
             waiting_bytes=sum(inbox.waiting_bytes for inbox in inboxes),
             is_complete=not any(inbox.is_looking for inbox in inboxes),
         )
@@ -472,27 +550,13 @@ class Importer:
             duplicate=self._tally[FileOutcome.DUPLICATE],
             held=self._tally[FileOutcome.HELD],
             ignored=ignored + resting,
-            waiting=waiting - resting + self._claimed,
-            stuck=left + len(unlisted & owned) + self._claimed,
+            waiting=waiting - resting + len(self._batches.awaited),
+            stuck=left + len(unlisted & owned) + self._under_way,
         )
 
     def close(self) -> None:
-        """Other importers may take over what is left."""
-        self._give_up(self._workforce.end())
+        """Other importers may go on with what is left."""
+        self._workforce.end()
         self._hear_workers()
-        self._pipeline.leave()
-
-
-def _account_id(folder: str) -> str:
-    """Return the account whose claims lie in the folder."""
-    return folder.rpartition("/")[2]
-
-
-def _has_files(folder: str) -> bool:
-    with contextlib.suppress(OSError), os.scandir(folder) as entries:
-        return next(entries, None) is not None
-    return False
-
-
-def _named(claim: Claim, names: dict[str, str]) -> Claim:
-    return claim if claim.account else claim._replace(account=names.get(claim.account_id, ""))
+        self._batches.drop()
+        self._slot.leave()

@@ -86,7 +86,7 @@ def watch(
             beats = (
                 _follower(watcher, importer),
                 presence.beat,
-                _pruner(store, root, options, remarks),
+                _pruner(store, root, options, importer, remarks),
             )
             Runner(
                 importer,
@@ -141,14 +141,16 @@ def _teller(remarks: Remarks) -> Callable[[Finding], None]:
     return tell
 
 
-def _pruner(store: Store, root: Path, options: Options, remarks: Remarks) -> Callable[[], None]:
+def _pruner(
+    store: Store, root: Path, options: Options, importer: Importer, remarks: Remarks
+) -> Callable[[], None]:
     """Called often, it prunes done files now and then, if that was chosen."""
     keep_days = options.done_keep_days
     due = time.monotonic()
 
     def beat() -> None:
         nonlocal due
-        if keep_days is not None and time.monotonic() >= due:
+        if keep_days is not None and time.monotonic() >= due and not importer.stands_by:
             prune(root, keep_days, store.clock(), remark=remarks)
             due = time.monotonic() + PRUNE_S
 

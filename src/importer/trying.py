@@ -1,9 +1,9 @@
 """Trying a file: what it is, and whether it may be judged by what was read of it.
 
 A whole valid resume is its own end marker and is taken at once. Everything else may still be
-written to, and is judged only after it was quiet for the settling time (pitfalls I3). Whatever
-was claimed must in addition have no writer left: a lease says so, or where the system has none,
-a second of quiet (I4).
+written to, and is judged only after it was quiet for the settling time (pitfalls I3). Whatever is
+judged must in addition have no writer left: a lease says so, or where the system has none, a
+second of quiet (I4).
 """
 
 import os
@@ -35,7 +35,8 @@ class Known(NamedTuple):
 class Tried(NamedTuple):
     """What a file is now. `verdict` is None for a file of several resumes, to be unpacked.
 
-    `is_report`: it is a report of ours that somebody put back (pitfalls I13).
+    `digest` is of the value's own bytes, None for what was not read whole. `is_report`: it is a
+    report of ours that somebody put back (pitfalls I13).
     """
 
     signature: Signature
@@ -76,24 +77,23 @@ class Trial:
         is_ready = content.is_steady and self._is_quiet(signature, known)
         if is_ready and unpacking.is_bundle(name, body):
             return Tried(signature, None, is_ready=True)
-        return Tried(signature, verdict, is_ready=is_ready)
+        return Tried(signature, verdict, reading.digest(body), is_ready)
 
     def try_unreadable(self, error: OSError, signature: Signature, known: Known | None) -> Tried:
         """What a file is that cannot be opened: somebody may still mend that."""
         is_ready = self._is_quiet(signature, known, times=PATIENCE)
         return Tried(signature, judging.unreadable(error), is_ready=is_ready)
 
-    def is_final(self, descriptor: int, path: str, tried: Tried, known: Known | None) -> bool:
-        """Whether the claimed file at the path is what was read, and stays so."""
+    def find_writer(self, descriptor: int, tried: Tried, known: Known | None) -> bool | None:
+        """Whether somebody may still be writing to the open file; None when somebody has it open,
+        and was waited for long enough."""
         writer = leases.find_writer(descriptor)
-        if reading.find_signature(path) != tried.signature:
-            return False
         if writer is False:
-            return True
+            return False
         for_s = known.for_s if known is not None and known.signature == tried.signature else 0.0
         if writer is None:
-            return for_s >= min(UNPROVED_S, self.settle_s)
-        return for_s >= max(OPEN_S, PATIENCE * self.settle_s)
+            return for_s < min(UNPROVED_S, self.settle_s)
+        return None if for_s >= max(OPEN_S, PATIENCE * self.settle_s) else True
 
     def _is_quiet(self, signature: Signature, known: Known | None, times: int = 1) -> bool:
         """Whether the file has kept this signature for the settling time."""

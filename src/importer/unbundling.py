@@ -1,18 +1,19 @@
 """Files of several resumes on their way into the store, one after the other, slice by slice."""
 
 import logging
-from collections import deque
 from collections.abc import Sequence
 
 from importer import conclusions, judging
+from importer.batch import Batches, is_last_attempt
 from importer.bundles import Bundle, Portion
 from importer.claims import Claim
-from importer.committing import Committer, Ended, Work
-from importer.hands import Hand
+from importer.failpoints import Observer, Step
+from importer.filing import Work
 from importer.options import Options
 from importer.outcomes import Conclusion, Refusal
 from importer.parts import CannotUnpack
-from importer.taking import is_last_attempt
+from importer.queues import Queues
+from importer.slots import Slot
 from resumes.errors import ResumesError, StoreError
 from resumes.store import Store, ledger
 from resumes.store.creating import Creation, Outcome, create_files
@@ -22,66 +23,77 @@ logger = logging.getLogger("resumes.importer")
 
 
 class Unbundler:
-    """Unpacks one file at a time; the others are claimed and wait."""
+    """Unpacks one file at a time; the others wait where they lie."""
 
-    def __init__(self, store: Store, committer: Committer, options: Options) -> None:
+    def __init__(
+        self,
+        store: Store,
+        slot: Slot,
+        batches: Batches,
+        *,
+        root: str,
+        queues: Queues,
+        options: Options,
+        observe: Observer,
+    ) -> None:
         self._store = store
-        self._committer = committer
+        self._slot = slot
+        self._batches = batches
+        self._root = root
+        self._queues = queues
         self._options = options
-        self.works: deque[Work] = deque()
+        self._observe = observe
         self._bundle: Bundle | None = None
         self._slice: list[Portion] = []
 
-    def add(self, work: Work) -> None:
-        """The file is unpacked when its turn comes."""
-        self.works.append(work)
+    @property
+    def account_ids(self) -> set[str]:
+        """The accounts of files that are being unpacked, and take places in a while."""
+        return {work.claim.account_id for work in self._batches.several}
 
-    def drop(self) -> None:
-        """No file is unpacked any more."""
-        self.works.clear()
-        self._bundle = None
-        self._slice = []
+    def go_on(self) -> None:
+        """Store a slice of the first file, if there is one; put the file away after its last.
 
-    def go_on(self, hand: Hand) -> Ended | Work | None:
-        """A slice of the first file is in the store, `hand` being over its workspace.
-
-        The file's end once it has come to it; or the file, if it changed and has to settle.
         Raises StoreError, and goes on there later.
         """
-        work = self.works[0]
+        if not self._batches.several:
+            return
+        work = self._batches.several[0]
         if self._bundle is None:
-            opened = self._open(work, hand)
-            if opened is None or isinstance(opened, Work):
+            opened = self._open(work)
+            if opened is None:
                 self._close()
-                return opened
+                self._batches.end([work])
+                return
             if isinstance(opened, Conclusion):
-                return self._end(work, opened)
+                self._end(work, opened)
+                return
             self._bundle = opened
         try:
             self._slice = self._slice or self._bundle.next_slice()
         except Exception:  # noqa: BLE001 - logged whole; one file must not stop the others
-            return self._end(work, conclusions.failed(judging.internal_error()))
+            self._end(work, conclusions.failed(judging.internal_error()))
+            return
         if self._slice:
             goes_on = self._commit_slice(work, self._bundle)
             self._slice = []
             if goes_on:
-                return None
-        return self._end(work, conclusions.sum_up(self._bundle.items))
+                return
+        self._end(work, conclusions.sum_up(self._bundle.items))
 
-    def _open(self, work: Work, hand: Hand) -> Bundle | Conclusion | Work | None:
-        """The open file; the end that it comes to instead; the file itself, if it has changed;
-        None if it is gone."""
-        claim = work.claim
-        queue = self._committer.find_queue(claim)
-        if queue is not None:
-            return conclusions.held(queue.message)
-        claim = self._count(claim)
+    def _open(self, work: Work) -> Bundle | Conclusion | None:
+        """The open file; the end that it comes to instead; None if it is gone or has changed, and
+        is a new file then."""
+        message = self._queues.find(work.claim)
+        if message is not None:
+            return conclusions.held(message)
+        claim = self._count(work.claim)
         if is_last_attempt(claim):
             return conclusions.failed(judging.CRASHED)
-        hand.begin(claim)
+        self._slot.begin_alone(claim, work.signature)
         try:
             bundle = Bundle(
-                claim.path,
+                claim.path(self._root),
                 claim.name,
                 self._options.format,
                 self._options.limits,
@@ -95,7 +107,7 @@ class Unbundler:
             return conclusions.failed(judging.unreadable(error))
         except Exception:  # noqa: BLE001 - logged whole; one file must not stop the others
             return conclusions.failed(judging.internal_error())
-        return bundle if bundle.signature == work.taken.signature else work
+        return bundle if bundle.signature == work.signature else None
 
     def _count(self, claim: Claim) -> Claim:
         """The claim; an attempt that got further than the one before it does not count."""
@@ -108,7 +120,7 @@ class Unbundler:
         """Return False if the account was deleted, so that this slice is the file's last."""
         portions = self._slice
         new = [one for portion in portions if (one := portion.new_resume()) is not None]
-        row = self._committer.row(work)
+        row = self._batches.row(work)
         creation = Creation(work.claim.account_id, new, self._store.clock(), row, SO_FAR)
         try:
             (result,) = create_files(
@@ -122,23 +134,23 @@ class Unbundler:
                 bundle.conclude(portion, failed)
             return True
         is_gone = isinstance(result, ResumesError)
-        if is_gone and self._committer.leave_if_unknown(work.claim):
+        if is_gone and self._batches.leave_if_unknown(work):
             self._close()
             return True
-        self._committer.observe_commit()
+        self._observe(Step.COMMITTED)
         _conclude(bundle, portions, result)
         return not is_gone
 
-    def _end(self, work: Work, conclusion: Conclusion) -> Ended:
-        self._committer.record(work, conclusion)
+    def _end(self, work: Work, conclusion: Conclusion) -> None:
+        self._batches.record(work, conclusion)
+        digest = None if self._bundle is None else self._bundle.digest
         self._close()
-        self._committer.note_held(work.claim, conclusion)
-        return Ended(work.hand_id, work.claim, conclusion)
+        self._batches.file_away([(work._replace(digest=digest), conclusion)])
 
     def _close(self) -> None:
         self._bundle = None
         self._slice = []
-        self.works.popleft()
+        self._batches.several.popleft()
 
 
 def _conclude(

@@ -1,11 +1,12 @@
 """A process that imports files for an importer with a backlog.
 
-It has a store, a workspace and a pipeline of its own, and is told only which files to try.
-Batches come in on standard input and answers go out on standard output, pickled. It ends when
-its input does, however the importer ended. It is spawned, never forked: whoever takes over its
-workspace knows that this process is gone (pitfalls I8).
+It has a store and a slot of its own, and is told only which files to import. Batches come in on
+standard input and answers go out on standard output, pickled. It ends when its input does, however
+the importer ended. It is spawned, never forked: whoever goes on with what its slot's note says
+knows that this process is gone (pitfalls I8).
 """
 
+import ctypes
 import os
 import signal
 import sys
@@ -15,19 +16,21 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import NamedTuple
 
-from importer import leases, workspaces
-from importer.committing import Queue
-from importer.hands import Hand
-from importer.names import WORK
+from importer import leases
+from importer.batch import Batches, Candidate, Left, Why
+from importer.claims import Claim
+from importer.failpoints import Observer
 from importer.options import Options
-from importer.pipeline import Pipeline
-from importer.steps import Observer
-from importer.taking import Candidate, Left, Why
+from importer.queues import Queue, Queues
+from importer.slots import Slot
 from importer.telling import FileReport, as_report
-from importer.trying import Trial
+from importer.unbundling import Unbundler
 from resumes import memory
 from resumes.errors import ResumesError, StoreError
 from resumes.store import Store, open_store
+
+PR_SET_PDEATHSIG = 1
+"""prctl(2)."""
 
 AGAIN_S = 0.5
 """How soon is tried again what the store refused."""
@@ -40,17 +43,17 @@ class Setup(NamedTuple):
 
     store_url: str
     root: Path
-    importer_id: str
+    slot: int
     options: Options
     observe: Observer
 
     def __repr__(self) -> str:
         # Without the address, which may hold a password.
-        return f"Setup({str(self.root)!r}, {self.importer_id})"
+        return f"Setup({str(self.root)!r}, {self.slot})"
 
 
 class Batch(NamedTuple):
-    """Files to try, in the worker's workspace; and by account, what its new files queue behind."""
+    """Files to import; and by account, what its new files queue behind."""
 
     candidates: list[Candidate]
     queues: dict[str, Queue]
@@ -60,50 +63,59 @@ class Answer(NamedTuple):
     """What a worker did since the last answer. `left` is of a batch, and None without one."""
 
     left: list[Left] | None = None
+    over: tuple[str, ...] = ()
+    """Ids of files that came to their end."""
+    went_back: tuple[Claim, ...] = ()
     reports: tuple[FileReport, ...] = ()
     remarks: tuple[tuple[str, str], ...] = ()
-    claimed: int = 0
+    under_way: int = 0
     is_stuck: bool = False
     """Whether the store is out of reach, or something could not be filed away."""
 
 
 class _Work:
-    """A pipeline, and what it said since it was last asked."""
+    """Batches of its own, and what it said since it was last asked."""
 
-    def __init__(self, store: Store, setup: Setup, workspace: workspaces.Workspace) -> None:
-        options = setup.options
-        trial = Trial(options.format, options.settle_s)
-        hand = Hand(workspace, setup.root, trial, store.clock, setup.observe)
+    def __init__(self, store: Store, setup: Setup, slot: Slot) -> None:
         self._reports: list[FileReport] = []
         self._remarks: list[tuple[str, str]] = []
         self._is_in_trouble = False
-        self.pipeline = Pipeline(
+        self._queues = Queues()
+        self._batches = Batches(
             store,
-            hand,
+            slot,
             root=setup.root,
-            options=options,
+            options=setup.options,
+            queues=self._queues,
             on_filed=lambda *filed: self._reports.append(as_report(*filed)),
             remark=lambda key, sentence: self._remarks.append((key, sentence)),
             observe=setup.observe,
         )
+        self._unbundler = Unbundler(
+            store,
+            slot,
+            self._batches,
+            root=str(setup.root),
+            queues=self._queues,
+            options=setup.options,
+            observe=setup.observe,
+        )
 
     def take(self, batch: Batch) -> list[Left]:
-        """The files of the batch that were not taken."""
-        self.pipeline.queues = dict(batch.queues)
+        """The files of the batch that were not imported."""
+        self._queues.by_account = dict(batch.queues)
         try:
-            return self.pipeline.take(batch.candidates)
+            return self._batches.run(batch.candidates)
         except OSError as error:
-            return [
-                Left(one.claim.id, one.path, Why.TROUBLE, None, error) for one in batch.candidates
-            ]
+            return [Left(one.claim.id, Why.TROUBLE, None, error) for one in batch.candidates]
 
     def go_on(self) -> None:
-        """Everything that can be done now with what was taken is done."""
+        """Everything that can be done now with what was read is done."""
         self._is_in_trouble = False
         try:
-            self.pipeline.go_on()
-            self.pipeline.commit()
-            self.pipeline.unpack()
+            self._batches.commit()
+            self._batches.go_on()
+            self._unbundler.go_on()
         except (StoreError, OSError) as error:
             self._is_in_trouble = True
             why = error.message if isinstance(error, ResumesError) else str(error)
@@ -111,14 +123,14 @@ class _Work:
 
     @property
     def may_take(self) -> bool:
-        """Whether new files may be tried."""
-        return not self._is_in_trouble and not self.pipeline.is_stuck
+        """Whether new files may be read."""
+        return not self._is_in_trouble and not self._batches.is_stuck
 
     def wait_s(self) -> float:
         """Seconds until there is something to do, apart from new files."""
-        if self.may_take and self.pipeline.has_work:
+        if self.may_take and self._batches.several:
             return 0.0
-        return IDLE_S if self.may_take and not self.pipeline.claimed else AGAIN_S
+        return IDLE_S if self.may_take and not self._batches.under_way else AGAIN_S
 
     def answer(self, left: list[Left] | None) -> Answer:
         """What there is to say."""
@@ -126,9 +138,11 @@ class _Work:
         remarks, self._remarks = self._remarks, []
         return Answer(
             left,
+            tuple(self._batches.take_over()),
+            tuple(self._batches.take_went_back()),
             tuple(reports),
             tuple(remarks),
-            self.pipeline.claimed,
+            self._batches.under_way,
             is_stuck=not self.may_take,
         )
 
@@ -136,16 +150,16 @@ class _Work:
 def work(tasks: Connection, answers: Connection) -> None:
     """Batches are worked off until there are no more. The first answer is that it is ready."""
     setup: Setup = tasks.recv()
-    workspace = workspaces.make(setup.root / WORK, setup.importer_id)
-    if workspace is None:
+    slot = Slot(setup.root, setup.slot)
+    if not slot.take():
         return
     try:
         with open_store(setup.store_url, upgrade=False) as store:
-            _work_off(_Work(store, setup, workspace), tasks, answers.send)
+            _work_off(_Work(store, setup, slot), tasks, answers.send)
     except (EOFError, OSError):
         pass  # the importer has ended, perhaps in the middle of a batch
     finally:
-        workspace.leave()
+        slot.leave()
 
 
 def _work_off(work: _Work, tasks: Connection, send: Callable[[Answer], None]) -> None:
@@ -160,8 +174,19 @@ def _work_off(work: _Work, tasks: Connection, send: Callable[[Answer], None]) ->
         send(work.answer(left))
 
 
+def end_with_parent() -> None:
+    """Have the kernel kill this process, also a stopped one, when the importer ends.
+
+    Elsewhere than on Linux its standard input says so, when it looks there.
+    """
+    prctl = getattr(ctypes.CDLL(None), "prctl", None)
+    if prctl is not None:
+        prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
 def main() -> None:
     """Runs a worker over this process's standard input and output."""
+    end_with_parent()
     # Ctrl-C and a service's stop reach the whole group; the importer says when it is over.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_IGN)

@@ -26,12 +26,12 @@ class Worker:
     """A process that imports the files of batches. `on_answer` is called from another thread."""
 
     def __init__(self, setup: Setup, on_answer: Callable[[], None]) -> None:
-        self.id = setup.importer_id
+        self.slot = setup.slot
         self.batches: deque[Batch] = deque()
         """Those that are not worked off."""
         self.is_ready = False
-        self.claimed = 0
-        """Files that it claimed and did not bring to their end, as last said."""
+        self.under_way = 0
+        """Files that it read and did not bring to their end, as last said."""
         self.is_stuck = False
         """Whether it cannot go on with them for now, as last said."""
         self._on_answer = on_answer
@@ -70,7 +70,7 @@ class Worker:
         return not self._answers.empty()
 
     def kill(self) -> None:
-        """The process ends at once; what it claimed is taken over."""
+        """The process ends at once; what it had under way is gone on with."""
         self._process.kill()
 
     def give(self, batch: Batch) -> None:
@@ -88,7 +88,7 @@ class Worker:
                 self.is_alive = False
                 continue
             self.is_ready = True
-            self.claimed = answer.claimed
+            self.under_way = answer.under_way
             self.is_stuck = answer.is_stuck
             yield (None if answer.left is None else self.batches.popleft()), answer
 

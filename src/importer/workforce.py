@@ -4,7 +4,7 @@ import logging
 import time
 from collections.abc import Callable, Iterator
 
-from importer.taking import Candidate
+from importer.batch import Candidate
 from importer.worker import Answer, Batch, Setup
 from importer.workers import Worker
 
@@ -23,7 +23,7 @@ class Workforce:
 
     def __init__(
         self,
-        make_setup: Callable[[], Setup],
+        make_setup: Callable[[int], Setup],
         *,
         most: int,
         workers_from: int,
@@ -36,19 +36,19 @@ class Workforce:
         self._on_answer = on_answer
         self._monotonic = monotonic
         self._workers: list[Worker] = []
-        self._heard_at: dict[str, float] = {}
+        self._heard_at: dict[int, float] = {}
         self._last_words: list[tuple[Batch | None, Answer]] = []
         self._none_before = self._last_work = monotonic()
 
     @property
-    def claimed(self) -> int:
-        """Files that workers claimed and did not bring to their end, as last said."""
-        return sum(worker.claimed for worker in self._workers)
+    def under_way(self) -> int:
+        """Files that workers read and did not bring to their end, as last said."""
+        return sum(worker.under_way for worker in self._workers)
 
     @property
     def is_busy(self) -> bool:
-        """Whether a batch is under way, or a file that was claimed."""
-        return any(worker.batches or worker.claimed for worker in self._workers)
+        """Whether a batch is under way, or a file that was read."""
+        return any(worker.batches or worker.under_way for worker in self._workers)
 
     @property
     def is_stuck(self) -> bool:
@@ -59,6 +59,11 @@ class Workforce:
     def has_answers(self) -> bool:
         """Whether a worker has something to say."""
         return any(worker.has_answers for worker in self._workers)
+
+    @property
+    def slots(self) -> set[int]:
+        """The slots of the processes."""
+        return {worker.slot for worker in self._workers}
 
     @property
     def pids(self) -> list[int]:
@@ -80,17 +85,17 @@ class Workforce:
     def _kill_silent(self, now: float) -> None:
         """A worker that somebody stopped, or that hangs, keeps its files no longer."""
         for worker in self._workers:
-            heard_at = self._heard_at.setdefault(worker.id, now)
+            heard_at = self._heard_at.setdefault(worker.slot, now)
             if not worker.batches:
-                self._heard_at[worker.id] = now
+                self._heard_at[worker.slot] = now
             elif now >= heard_at + SILENT_S:
                 logger.warning("A worker was silent for %d s and is killed", SILENT_S)
                 worker.kill()
 
     def _start(self, now: float) -> None:
         try:
-            while len(self._workers) < self._most:
-                self._workers.append(Worker(self._make_setup(), self._on_answer))
+            for slot in sorted(set(range(1, self._most + 1)) - self.slots):
+                self._workers.append(Worker(self._make_setup(slot), self._on_answer))
         except OSError:
             # Without help it takes longer; nothing else depends on it.
             logger.warning("No worker could be started", exc_info=True)
@@ -111,12 +116,12 @@ class Workforce:
         yield from said
         for worker in self._workers:
             for said_now in worker.iter_answers():
-                self._heard_at[worker.id] = self._monotonic()
+                self._heard_at[worker.slot] = self._monotonic()
                 yield said_now
 
     def bury(self) -> list[list[Candidate]]:
-        """Workers that died are gone, and their workspaces can be taken over; for each the files
-        that it gave no answer to."""
+        """Workers that died are gone, and their slots can be taken; for each the files that it gave
+        no answer to."""
         dead = [worker for worker in self._workers if not worker.is_alive]
         if dead:
             self._none_before = self._monotonic() + WORKERS_IDLE_S
@@ -130,5 +135,5 @@ class Workforce:
         worker.end()
         self._last_words.extend(worker.iter_answers())
         self._workers.remove(worker)
-        self._heard_at.pop(worker.id, None)
+        self._heard_at.pop(worker.slot, None)
         return [one for batch in worker.batches for one in batch.candidates]

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
+from importer.failpoints import Observer, unobserved
 from importer.health import Health
 from importer.options import Options, Tuning
 from importer.rounds import Importer
 from importer.service import Summary, watch
-from importer.steps import Observer, unobserved
 from importer.telling import Remarks
 from resumes.store import Store, accounts, open_store
 from tests.store.conftest import SteppingClock
@@ -86,16 +86,20 @@ def told() -> Told:
 def an_importer(
     store: Store, root: Path, monotonic: FakeMonotonic, told: Told
 ) -> Iterator[MakeImporter]:
-    """Makes importers on ROOT whose rounds are called by the test: `an_importer(settle_s=5)`."""
+    """Makes importers on ROOT whose rounds are called by the test: `an_importer(settle_s=5)`. Each
+    comes after the one before it, or `beside` it."""
     importers: list[Importer] = []
 
     def make(
         *,
         at: Path | None = None,
+        beside: bool = False,
         observe: Observer = unobserved,
         health: Health | None = None,
         **options: Any,
     ) -> Importer:
+        for one in () if beside else importers:
+            one.close()
         importer = Importer(
             store,
             at or root,

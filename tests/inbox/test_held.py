@@ -12,7 +12,6 @@ from resumes.store.ledger import FileOutcome
 from resumes.store.requests import Action
 from tests.store.conftest import SteppingClock
 from tests.support.inbox.builders import (
-    FakeMonotonic,
     MakeAccount,
     MakeImporter,
     Moment,
@@ -22,7 +21,6 @@ from tests.support.inbox.builders import (
     die,
     drop,
     drop_aged,
-    during,
     filed,
     killing_at,
     names_below,
@@ -362,37 +360,3 @@ def test_a_file_whose_folder_somebody_watches_is_left_to_that_one(
         path.rename(path.with_name(f"x{path.name}"))
     an_importer(at=moved).round()
     assert len(requests.list_requests(store)) == len(rows)
-
-
-def test_a_held_file_whose_place_among_the_claims_is_taken_stays_and_is_tried_again(
-    store: Store, root: Path, told: Told, monotonic: FakeMonotonic, an_importer: MakeImporter
-) -> None:
-    account = an_account_with_room_for(store, 1)
-    drop_aged(root, "1", "2")
-    first = an_importer()
-    first.round()
-    first.close()
-    (held,) = filed(root, "_held")
-    set_limit(store, "ana", 2)
-    in_the_way: list[Path] = []
-
-    def be_in_the_way() -> None:
-        if not in_the_way:
-            (folder,) = root.glob(f".work/*/{account.id}")
-            in_the_way.append(folder / held.name[:24])
-            in_the_way[0].write_bytes(b"somebody's")
-
-    importer = an_importer(observe=during(Moment.NOTED, be_in_the_way))
-    importer.round()
-    assert held.exists()
-    assert in_the_way[0].read_bytes() == b"somebody's"
-    assert resume_names(store, account.id) == ["1"]
-    assert any(
-        one.startswith("Cannot take ana/2.json: File exists. It stays where it is")
-        for one in told.notices
-    )
-    in_the_way[0].unlink()
-    for _ in range(3):
-        monotonic.advance(5)
-        importer.round()
-    assert resume_names(store, account.id) == ["1", "2"]

@@ -10,7 +10,6 @@ from importer.names import (
     escaped,
     escaped_before,
     find_extension,
-    name_hex,
     safe_stem,
 )
 from resumes.text import is_harmless
@@ -104,7 +103,3 @@ def test_a_safe_stem_is_the_name_of_a_file_whatever_the_name_was(name: str) -> N
     assert "/" not in stem
     assert stem[0] not in "-._ "
     assert is_harmless(stem)
-
-
-def test_the_exact_bytes_are_kept_in_hexadecimal() -> None:
-    assert bytes.fromhex(name_hex(os.fsdecode(b"bad\xff.json"))) == b"bad\xff.json"

@@ -71,7 +71,7 @@ def test_a_root_that_cannot_be_used_is_refused(
 
 
 def test_a_root_without_room_for_work_is_refused(root: Path, drain: Drain) -> None:
-    (root / ".work").touch()
+    (root / ".importer" / "0.lock").mkdir(parents=True)
     with pytest.raises(InvalidArgument, match="Cannot write in"):
         drain(settle_s=0.05)
 

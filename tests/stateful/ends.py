@@ -48,8 +48,9 @@ class Ends:
         return None if file.owner is None else self._rows.get((file.owner.id, file.name))
 
     def is_waiting(self, file: File) -> bool:
-        """Whether the file lies where it was dropped."""
-        return (self._root / file.name).exists()
+        """Whether the file lies where it was dropped, and was not imported yet."""
+        is_imported = any(name == file.name for _, name in self._rows)
+        return not is_imported and (self._root / file.name).exists()
 
     def find_items(self, row: FileRow) -> dict[int, Item]:
         """The parts of a file that reached their end, by number."""

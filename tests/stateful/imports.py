@@ -197,10 +197,9 @@ class Imports:
                 assert not account.unexplained, f"no file brought {account.unexplained}"
                 self._check_room(account)
         assert requests.list_requests(store) == []
-        work = oracle.names_in(self._root / ".work")
-        # Journals name files that may have ended an importer, and nobody's are not tried again.
-        assert not [name for name in work if not name.endswith(("lease", ".journal"))], work
-        assert waiting or not work, work
+        notes = {*oracle.names_in(self._root / ".importer")} - {"store"}
+        # Notes name files that may have ended an importer, and nobody's are not tried again.
+        assert waiting or not notes, notes
         oracle.check_reports(self._root)
 
     def _check_room(self, account: Account) -> None:

@@ -8,11 +8,11 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from importer.changes import Changes
+from importer.failpoints import Step
 from importer.options import Options
 from importer.rounds import Importer
 from importer.running import Runner
 from importer.service import watch
-from importer.steps import Step
 from importer.telling import Remarks
 from resumes.settings import Settings
 from resumes.store import Store, open_store
@@ -118,7 +118,7 @@ class InProcess:
         try:
             Runner(importer, Changes(), Remarks(lambda notice: None)).drain(threading.Event())
         except Killed:
-            _close_leases(self.root)
+            _close_slots(self.root)
         else:
             importer.close()
 
@@ -182,13 +182,13 @@ class _Killer:
             raise Killed
 
 
-def _close_leases(root: Path) -> None:
-    """No lock on a workspace is held any more, as after the end of the process that held it."""
-    for entry in Path("/proc/self/fd").iterdir():
-        with contextlib.suppress(FileNotFoundError):
-            held = entry.readlink()
-            if held.name == "lease" and held.is_relative_to(root):
-                os.close(int(entry.name))
+def _close_slots(root: Path) -> None:
+    """What a dead process had open of the folder's slots is closed, as the kernel does."""
+    own = str(root / ".importer")
+    for name in os.listdir("/proc/self/fd"):  # noqa: PTH208  (names are all that is asked for)
+        with contextlib.suppress(OSError):
+            if os.readlink(f"/proc/self/fd/{name}").startswith(own):  # noqa: PTH115
+                os.close(int(name))
 
 
 @contextlib.contextmanager

@@ -98,10 +98,7 @@ class Processes:
             pause.wait(LOOK_AGAIN_S)
 
     def _has_begun(self) -> bool:
-        try:
-            return any((self.root / ".work").glob("*/*.journal"))
-        except FileNotFoundError:  # a workspace was tidied away in the middle of the look
-            return False
+        return (self.root / ".importer" / "0.files").exists()
 
     def _count_waiting(self) -> int:
         return len(oracle.tally(self.root).left)

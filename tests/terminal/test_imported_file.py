@@ -365,7 +365,7 @@ async def test_a_file_on_its_way_has_no_verdict_yet_and_cannot_be_asked_for(stor
         await presses(pilot, "t")
         await shows(pilot.app, "is being imported")
         await presses(pilot, "enter")
-        await shows(pilot.app, "… importing", "Now in     .work")
+        await shows(pilot.app, "… importing", "Now in     the inbox")
     assert requests.list_requests(store) == []
 
 

@@ -19,8 +19,8 @@ from importer.rounds import Importer
 from importer.telling import Remarks
 from resumes.clock import timestamp
 from resumes.store import importers, open_store
-from tests.support import postgres
 from tests.support.engines import Engine
+from tests.support.inbox.builders import Moment, die, killing_at
 from tests.support.programs import command, files_in, run, wait_until
 from tests.support.resumes import a_document
 
@@ -72,27 +72,27 @@ class Service:
         """The path of a new backup."""
         return str(json.loads(self.run("--json", "db", "backup", str(to)).stdout)["path"])
 
-    def leaves_a_held_file_and_a_claim(self, root: Path | None = None) -> None:
-        """One file is imported, one held, and one claimed by an importer that ended before it was whole."""
+    def leaves_a_held_file_and_one_under_way(self, root: Path | None = None) -> None:
+        """One file is imported, one held, and one read by an importer that was killed then."""
         root = root or self.inbox
         for name in ("Done", "Held"):
             self.drop(name)
             self.succeeds("watch", str(root), "--once")
-        # A file that is written to stays among the claims.
-        with self.drop("Claimed").open("ab"), open_store(self.database) as store:
+        self.drop("Claimed")
+        with open_store(self.database) as store:
             importer = Importer(
                 store,
                 root,
                 Options(settle_s=0, workers=0),
                 on_file=lambda _: None,
                 remarks=Remarks(lambda _: None),
+                observe=killing_at(Moment.READ),
             )
-            importer.round()
-            importer.close()
-        assert claims_in(root) != []
+            die(importer)
+        assert any(path.stat().st_size for path in (root / ".importer").glob("*.files"))
 
     def imports_all_three(self, *words: str) -> bool:
-        """Whether with room for all it has what was imported, held and claimed."""
+        """Whether with room for all it has what was imported, held and under way."""
         self.succeeds("plans", "set", "free", "--max-resumes", "5")
         self.succeeds("watch", *words, "--once")
         return self.titles() == ["Claimed Resume", "Done Resume", "Held Resume"]
@@ -103,14 +103,10 @@ class Service:
         return sorted(one["title"] for one in listed)
 
 
-def claims_in(root: Path) -> list[Path]:
-    return sorted((root / ".work").glob("*/*/" + 24 * "[0-9a-f]"))
-
-
 def waiting_in(root: Path) -> list[str]:
-    """The files that are held or claimed."""
-    held = [path for path in files_in(root / "_held") if path.is_file()]
-    return sorted(str(path.relative_to(root)) for path in (*held, *claims_in(root)))
+    """The files that are held, or lie in the inbox."""
+    paths = [*files_in(root / "_held"), *files_in(root / "ana")]
+    return sorted(str(path.relative_to(root)) for path in paths if path.is_file())
 
 
 @pytest.fixture
@@ -131,7 +127,7 @@ def test_s23_the_importer_of_another_store_refuses_the_folder_and_leaves_all_tha
     mine, other, _ = stores
     mine.has_account()
     other.has_account("bo")
-    mine.leaves_a_held_file_and_a_claim()
+    mine.leaves_a_held_file_and_one_under_way()
     waiting = waiting_in(mine.inbox)
     assert len(waiting) == 2
 
@@ -191,7 +187,7 @@ def test_s23_what_waits_for_an_account_that_a_backup_is_older_than_waits_on_and_
     mine.has_account("bo")
     old = mine.backs_up(tmp_path / "old.db")
     mine.has_account("ana")
-    mine.leaves_a_held_file_and_a_claim()
+    mine.leaves_a_held_file_and_one_under_way()
     new = mine.backs_up(tmp_path / "new.db")
     waiting = waiting_in(mine.inbox)
     # A file is restored over itself, a server's database into another one.
@@ -204,10 +200,10 @@ def test_s23_what_waits_for_an_account_that_a_backup_is_older_than_waits_on_and_
 
     assert waiting_in(mine.inbox) == waiting
     assert files_in(mine.inbox / "_failed") == []
-    assert "2 files in .work/" in said
-    assert f"2 files in {mine.inbox}/.work/" in told
+    assert "1 file in _held/ana" in said
+    assert f"1 file in {mine.inbox}/_held/ana" in told
     for text in (said, told):
-        assert "wait for accounts that this store does not know" in text
+        assert "waits for an account that this store does not know" in text
         assert "Restore a backup that has it, or move the files into the folder" in text
 
     again = mine if mine.database.startswith("sqlite") else newer
@@ -248,11 +244,11 @@ def test_s23_doctor_names_what_waits_in_a_folder_that_was_taken_over_for_the_oth
 ) -> None:
     mine, other, _ = stores
     mine.has_account()
-    mine.leaves_a_held_file_and_a_claim()
+    mine.leaves_a_held_file_and_one_under_way()
     other.has_account("bo")
     other.succeeds("watch", str(mine.inbox), "--adopt", "--once")
 
-    assert f"2 files in {mine.inbox}/.work/" in other.run("doctor").stdout
+    assert f"1 file in {mine.inbox}/_held/" in other.run("doctor").stdout
     assert "does not know" not in mine.run("doctor").stdout
     assert waiting_in(mine.inbox)
 
@@ -264,7 +260,7 @@ def test_s23_a_live_importer_that_has_not_said_what_waits_keeps_doctor_from_noth
     mine.has_account("bo")
     old = mine.backs_up(tmp_path / "old.db")
     mine.has_account("ana")
-    mine.leaves_a_held_file_and_a_claim()
+    mine.leaves_a_held_file_and_one_under_way()
     restored = mine if mine.database.startswith("sqlite") else place
     restored = Service(mine.home, restored.database)
     restored.succeeds("db", "restore", old)
@@ -280,8 +276,8 @@ def test_s23_a_live_importer_that_has_not_said_what_waits_keeps_doctor_from_noth
             started_at=timestamp(store.clock()),
         )
         importers.announce(store, says_nothing)
-        assert f"2 files in {mine.inbox}/" in restored.run("doctor").stdout
-        text = "2 files in .work/ wait for accounts that this store does not know"
+        assert f"1 file in {mine.inbox}/" in restored.run("doctor").stdout
+        text = "1 file in _held/ana waits for an account that this store does not know"
         finding = importers.Finding("unknown accounts", importers.State.DEGRADED, text)
         says_it = replace(says_nothing, state=importers.State.DEGRADED, findings=(finding,))
         importers.announce(store, says_it)
@@ -294,7 +290,7 @@ def test_s14_files_of_an_account_that_was_deleted_still_fail_in_a_store_that_was
 ) -> None:
     mine, place, _ = stores
     mine.has_account()
-    mine.leaves_a_held_file_and_a_claim()
+    mine.leaves_a_held_file_and_one_under_way()
     mine.succeeds("accounts", "delete", "ana", "--with-resumes", "--yes")
     backup = mine.backs_up(tmp_path / "backup.db")
     restored = mine if mine.database.startswith("sqlite") else place
@@ -304,9 +300,9 @@ def test_s14_files_of_an_account_that_was_deleted_still_fail_in_a_store_that_was
 
     assert restored.run("watch", "--once").exit_code == 1
 
-    assert len(files_in(mine.inbox / "_failed" / "account_deleted")) == 2
+    assert len(files_in(mine.inbox / "_failed" / "account_deleted")) == 2  # with its report
     assert waiting_in(mine.inbox) == []
-    assert restored.titles() == []
+    assert restored.titles() == ["Claimed Resume"]  # in the inbox, of whoever has its name now
 
 
 def test_the_folder_goes_along_with_a_store_that_is_copied(
@@ -315,7 +311,7 @@ def test_the_folder_goes_along_with_a_store_that_is_copied(
     mine, there, _ = stores
     back = Service(mine.home, f"sqlite:///{tmp_path / 'back.db'}")
     mine.has_account()
-    mine.leaves_a_held_file_and_a_claim()
+    mine.leaves_a_held_file_and_one_under_way()
     for source, target in ((mine, there), (there, back)):
         mine.succeeds("db", "copy", source.database, target.database)
         moved = Service(mine.home, target.database)
@@ -332,7 +328,7 @@ def test_s23_a_lost_store_that_was_begun_anew_does_not_get_the_folder_until_it_i
 ) -> None:
     mine, _, _ = stores
     mine.has_account()
-    mine.leaves_a_held_file_and_a_claim()
+    mine.leaves_a_held_file_and_one_under_way()
     backup = mine.backs_up(tmp_path / "backup.db")
     for file in mine.home.glob("resumes.db*"):
         file.unlink()
@@ -371,7 +367,7 @@ def test_a_folder_from_before_becomes_that_of_the_first_store_whose_importer_run
     mine, other, _ = stores
     mine.has_account()
     other.has_account()
-    mine.leaves_a_held_file_and_a_claim()
+    mine.leaves_a_held_file_and_one_under_way()
     shutil.rmtree(mine.inbox / ".importer", ignore_errors=True)
 
     mine.succeeds("watch", "--once")
@@ -385,13 +381,13 @@ def test_s23_what_lies_in_a_folder_from_before_is_safe_from_a_wrong_store_that_c
     mine, other, _ = stores
     mine.has_account()
     other.has_account("bo")
-    mine.leaves_a_held_file_and_a_claim()
+    mine.leaves_a_held_file_and_one_under_way()
     waiting = waiting_in(mine.inbox)
     shutil.rmtree(mine.inbox / ".importer", ignore_errors=True)
 
     said = other.succeeds("watch", str(mine.inbox), "--once")
 
-    assert "wait for accounts that this store does not know" in said
+    assert "waits for an account that this store does not know" in said
     assert waiting_in(mine.inbox) == waiting
     assert mine.imports_all_three("--adopt")
 
@@ -440,44 +436,3 @@ def test_a_folder_that_cannot_say_whose_it_is_is_refused_in_one_line(
 
     shutil.rmtree(mark)
     mine.succeeds("watch", "--once")
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[postgres.Server]:
-    """A PostgreSQL server."""
-    with postgres.running("18") as running:
-        yield running
-
-
-@pytest.mark.slow
-def test_s23_what_is_claimed_when_a_database_is_restored_under_its_importer_stays_claimed(
-    server: postgres.Server, tmp_path: Path
-) -> None:
-    name, restored = server.make_database(), server.make_database()
-    home = tmp_path / "home"
-    mine = Service(home, server.url(name))
-    mine.has_account("bo")
-    backup = mine.backs_up(tmp_path / "backup.db")
-    mine.has_account(resumes=5)
-    mine.succeeds("watch", "--once")
-    lines = mine.inbox / "ana" / "several.ndjson"
-    lines.write_bytes(a_document("Ada") + b"\n" + a_document("Bo"))
-    log = tmp_path / "log"
-    words = command(home, "--database", mine.database, "watch", "--settle", "0")
-    with log.open("wb") as file, subprocess.Popen(words, stderr=file) as watching:
-        try:
-            with mine.drop("One").open("ab"), lines.open("ab"):
-                wait_until(lambda: len(claims_in(mine.inbox)) == 2)
-                Service(home, server.url(restored)).succeeds("db", "restore", backup)
-                server.drop_database(name)
-                server.execute(f"ALTER DATABASE {restored} RENAME TO {name}")
-            wait_until(lambda: "2 files in .work/" in log.read_text())
-            claims = claims_in(mine.inbox)
-            assert len(claims) == 2
-            assert not (mine.inbox / "_failed").exists()
-            (mine.inbox / "bo").mkdir(exist_ok=True)
-            for claim in claims:
-                claim.rename(mine.inbox / "bo" / f"{claim.name}.json")
-            wait_until(lambda: "Over: 2 files in .work/" in log.read_text())
-        finally:
-            watching.terminate()

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
+from importer.failpoints import Observer, Step
 from importer.rounds import Importer
-from importer.steps import Observer, Step
 from importer.telling import FileReport
 from resumes.store import Store, accounts, listing, plans
 from resumes.store.accounts import AccountInfo
@@ -110,7 +110,7 @@ def report_beside(file: Path) -> Path:
 
 def is_tidy(root: Path) -> bool:
     """Whether no importer left anything of its own behind but what lies in outcome folders."""
-    return names_below(root / ".work") == []
+    return {*names_below(root / ".work"), *names_below(root / ".importer")} <= {"store"}
 
 
 # The store
@@ -140,7 +140,7 @@ class Moment(StrEnum):
     """A point on a file's way at which a test does something. Which step of the importer that is
     stands here alone."""
 
-    NOTED = Step.JOURNAL_WRITTEN
+    NOTED = Step.NOTED
     """It is about to be opened."""
     READ = Step.READ
     COMMITTED = Step.COMMITTED

@@ -16,10 +16,10 @@ from pathlib import Path
 import sqlalchemy
 
 from importer.changes import Changes
+from importer.failpoints import unobserved
 from importer.options import Options
 from importer.rounds import Importer
 from importer.running import Runner
-from importer.steps import unobserved
 from importer.telling import Remarks
 from resumes.store import open_store
 from tests.support.inbox.builders import Moment, during

@@ -74,7 +74,7 @@ def wreak_havoc(scene: Scene, say: Callable[[str], None], kills: int, burst: int
         trickling.join()
     with scene.watched(settle_s=0.2) as importer:
         scene.wait_for_all(supply.files, limit_s=60 + supply.files / 500)
-        scene.wait_until(lambda: len(scene.workspaces()) == 1 + len(importer.children))
+        scene.wait_until(lambda: len(scene.slots()) == 1 + len(importer.children))
     found = supply.check()
     say(f"{found.files} files, killed {dict(havoc.kills)}: nothing lost, nothing doubled")
     return supply

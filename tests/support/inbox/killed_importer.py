@@ -19,16 +19,15 @@ from enum import StrEnum
 from pathlib import Path
 
 from importer.changes import Changes
-from importer.health import Health
+from importer.failpoints import Step
 from importer.options import Options, Tuning
 from importer.rounds import Importer
 from importer.running import Runner
-from importer.steps import Step
 from importer.telling import Remarks
 from resumes import analyzer
 from resumes.analyzer import DEFAULT_FORMAT, Format, Resume
 from resumes.store import open_store
-from tests.support.inbox.builders import FakeMonotonic, wait_until
+from tests.support.inbox.builders import wait_until
 
 POISON = b"poison"
 """A file with this in it ends the process that judges it, if the task says so."""
@@ -137,32 +136,6 @@ def deadly(body: bytes, format: Format = DEFAULT_FORMAT) -> Resume:  # noqa: A00
     if POISON in body:
         os.kill(os.getpid(), signal.SIGKILL)
     return parse_safely(body, format)
-
-
-def drain_a_mount(home: str) -> None:
-    """Drains while the folder of ana is a mount, unmounts it, and drains again; prints what was
-    found in between."""
-    monotonic = FakeMonotonic()
-    health = Health(lambda finding: None)
-    with open_store(f"sqlite:///{home}/resumes.db") as store:
-        remarks = Remarks(lambda notice: None)
-        importer = Importer(
-            store,
-            Path(home) / "inbox",
-            Options(workers=0),
-            on_file=lambda file: None,
-            remarks=remarks,
-            health=health,
-            monotonic=monotonic,
-        )
-        importer.round()
-        found = [f"{finding.state}: {finding.sentence}" for finding in health.findings()]
-        left = os.listdir(f"{home}/inbox/ana")  # noqa: PTH208  (names alone)
-        subprocess.run(["umount", f"{home}/inbox/ana"], check=True)
-        monotonic.advance(60)
-        importer.round()
-        importer.close()
-    sys.stdout.write(json.dumps([found, left, len(health.findings())]))
 
 
 def main() -> None:

@@ -3,7 +3,7 @@
     files in = done + failed + duplicate + held + left
     resumes = distinct accepted documents          counter = rows
     a report beside every file that is not simply done, and none without its file
-    nothing in .work
+    nothing noted in .importer
 
 Reads folders and the store alone, and asks the importer's code nothing.
 """
@@ -62,7 +62,7 @@ def check(
     found = tally(root)
     assert found.left == frozenset(left)
     assert found.files == files, found
-    assert names_in(root / ".work") == []
+    assert {*names_in(root / ".importer")} <= {"store"}
     check_reports(root)
     with open_store(f"sqlite:///{home / 'resumes.db'}") as store:
         check_store(store, found, resumes)

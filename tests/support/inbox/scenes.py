@@ -157,12 +157,9 @@ class Scene:
         home: Path | None = None,
     ) -> Iterator[Watch]:
         """An importer is at work during the block, and has ended well after it."""
-        before_it = set(self.workspaces())
         program = self.start(*arguments, settle_s=settle_s, before=before, root=root, home=home)
         try:
-            programs.wait_until(
-                lambda: not program.is_running or bool(set(self.workspaces()) - before_it)
-            )
+            programs.wait_until(lambda: not program.is_running or self.is_ready(program))
             assert program.is_running, program.log
             yield program
             if program.is_running:
@@ -179,22 +176,13 @@ class Scene:
                 for finding in one.importer.findings
             ]
 
-    def importer_id(self, watch: Watch) -> str:
-        """By which the folder of its claims is called."""
-        ids: list[str] = []
+    def is_ready(self, watch: Watch) -> bool:
+        """Whether the importer works in the folder, or stands by."""
+        return "stands by" in watch.log or is_locked(self.root / ".importer" / "0.lock")
 
-        def is_there() -> bool:
-            with self.store() as store:
-                seen = [one.importer for one in importers.list_importers(store)]
-            ids.extend(one.id for one in seen if one.pid == watch.pid)
-            return bool(ids)
-
-        self.wait_until(is_there)
-        return ids[0]
-
-    def workspaces(self) -> list[str]:
-        """The importers and helpers that have a folder for their claims, also those that died."""
-        return [path.name for path in (self.root / ".work").glob("*")]
+    def slots(self) -> list[str]:
+        """Those of the importer and of its helpers, also of those that died."""
+        return [path.name for path in (self.root / ".importer").glob("*.lock")]
 
     def names(self, account: str) -> list[str]:
         """The names on the account's resumes, in the order in which they were created."""
@@ -244,3 +232,12 @@ def kill(pid: int) -> None:
     """The process, which we started, ends without a chance to do anything, if it has not ended."""
     with contextlib.suppress(ProcessLookupError):
         os.kill(pid, signal.SIGKILL)
+
+
+def is_locked(path: Path) -> bool:
+    """Whether a process holds a lock on the file. To try it would look like one that does."""
+    try:
+        inode = path.stat().st_ino
+    except FileNotFoundError:
+        return False
+    return f":{inode} " in Path("/proc/locks").read_text()

@@ -21,8 +21,8 @@ from tests.support.inbox.mounts import a_disk
 
 pytestmark = pytest.mark.slow
 
-DISK_BYTES = 64 * 1024 * 1024
-FLOOR_BYTES = 32 * 1024 * 1024
+DISK_BYTES = 256 * 1024 * 1024
+FLOOR_BYTES = 128 * 1024 * 1024
 LOW = "The server is low on disk space; nothing was stored, try again later"
 
 

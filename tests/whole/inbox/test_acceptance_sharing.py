@@ -2,7 +2,6 @@
 
 import os
 import signal
-from pathlib import Path
 
 import pytest
 
@@ -14,30 +13,31 @@ COUNTS = [1_500, pytest.param(20_000, marks=pytest.mark.campaign)]
 
 
 @pytest.mark.parametrize("count", COUNTS)
-def test_two_importers_share_a_folder_and_one_finishes_what_a_killed_one_had(
+def test_of_two_importers_one_stands_by_and_finishes_what_a_killed_one_had(
     scene: Scene, count: int
 ) -> None:
-    """Each file is imported once, whoever took it; the survivor takes over the other's claims."""
+    """Each file is imported once, whoever took it; who stood by goes on with what was under way."""
     scene.account("ana")
     scene.account("bo")
-    with scene.watched() as survivor, scene.watched() as victim:
-        claims = scene.root / ".work" / scene.importer_id(victim)
+    with scene.watched() as victim, scene.watched() as survivor:
+        scene.wait_until(lambda: "stands by" in survivor.log)
         for number in range(count // 2):
             for name in ("ana", "bo"):
                 scene.drop(f"{name}/{number}.json")
             if number >= count // 8 and victim.is_running:
-                kill_at_work(victim, claims)
-        assert not victim.is_running
+                kill_at_work(scene, victim)
+        victim.kill()  # which was never seen at work
         scene.wait_for_all(count, limit_s=30 + count / 200)
-        scene.wait_until(lambda: len(scene.workspaces()) == 1 + len(survivor.children))
+        scene.wait_until(lambda: len(scene.slots()) == 1 + len(survivor.children))
     names = {name: [f"{number}.json" for number in range(count // 2)] for name in ("ana", "bo")}
     assert scene.check(files=count, resumes=names).done == count
 
 
-def kill_at_work(victim: Watch, claims: Path) -> None:
-    """If the importer has claims at this moment, it keeps them and ends."""
+def kill_at_work(scene: Scene, victim: Watch) -> None:
+    """If the importer has files under way at this moment, it ends."""
     os.kill(victim.pid, signal.SIGSTOP)
-    if any(claims.glob("*/[0-9a-f]*[0-9a-f]")):
+    notes = (scene.root / ".importer").glob("*.files")
+    if any(path.stat().st_size for path in notes):
         victim.kill()
     else:
         os.kill(victim.pid, signal.SIGCONT)

@@ -85,7 +85,7 @@ def _about(file: FileRow) -> Iterator[Paragraph]:
 def filed_in(file: FileRow) -> str:
     """Where the file lies below its folder (docs/importing.md, Where files go)."""
     if file.is_under_way:
-        return ".work"
+        return "the inbox"
     named = f"as …-{file.claim_id[-8:]}"
     match file.outcome:
         case FileOutcome.FAILED:

@@ -1,4 +1,4 @@
-"""The steps of the recipe that change a disk or the store, for those who watch it or cut it off."""
+"""The points of a file's way that change a disk or the store, for those who watch it or cut it off."""
 
 from collections.abc import Callable
 from enum import StrEnum
@@ -7,16 +7,17 @@ from enum import StrEnum
 class Step(StrEnum):
     """Said as soon as the named thing is true. A process may be killed at any of them."""
 
-    JOURNAL_WRITTEN = "journal_written"
-    CLAIMED = "claimed"
+    NOTED = "noted"
     READ = "read"
     COMMITTED = "committed"
     REPORT_PLANNED = "report_planned"
     REPORT_WRITTEN = "report_written"
     MOVED = "moved"
+    MOVED_BACK = "moved_back"
     REPORTS_TIDIED = "reports_tidied"
-    JOURNAL_DROPPED = "journal_dropped"
-    TAKEN_OVER = "taken_over"
+    ENDED = "ended"
+    """Nothing of a batch is under way any more."""
+    RECOVERED = "recovered"
 
 
 Observer = Callable[[Step], None]

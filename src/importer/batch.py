@@ -1,0 +1,526 @@
+"""A file's way, from the inbox to where it belongs, many files at a time.
+
+    note       what the batch's files are called and whose they are: the slot's note
+    read       where they lie; a whole valid resume at once, anything else once it was quiet,
+               nothing that somebody has open for writing (pitfalls I3, I4)
+    commit     one transaction: resumes, digests, items, outcomes (I1)
+    file away  write the report, move the file, and see that it still is what was read
+
+A process may be killed anywhere: before the commit the file is a new one, after it the ledger
+says where it belongs (`importer.recovery`). What is committed and cannot be brought to its end is
+gone on with later, and not taken again.
+"""
+
+import errno
+import logging
+import math
+import os
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
+from enum import StrEnum
+from pathlib import Path
+from typing import NamedTuple
+
+from importer import conclusions, judging, reading
+from importer.bundles import as_ledger_text
+from importer.claims import Claim
+from importer.failpoints import Observer, Step
+from importer.filing import OF_THE_FILE, Filed, Filer, State, Work
+from importer.folders import Folders
+from importer.names import escaped
+from importer.options import Options
+from importer.outcomes import Conclusion, Refusal
+from importer.queues import Queues
+from importer.reading import Signature
+from importer.slots import Slot
+from importer.telling import Remark
+from importer.trying import Known, Trial
+from resumes.analyzer import Resume
+from resumes.errors import StoreError
+from resumes.reasons import Reason
+from resumes.store import Store, accounts, ledger
+from resumes.store.creating import Creation, NewResume, create_files
+from resumes.store.ledger import FileOutcome, Verdict
+
+logger = logging.getLogger("resumes.importer")
+
+OF_THE_PROCESS = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM})
+"""Errors of opening that say nothing of the file."""
+
+ATTEMPTS = 3
+"""A file that ended its reader each time is not read for a third time alone (pitfalls I10)."""
+
+AGAIN_S = 1.0
+"""How soon a file is looked at again that lies where it belongs and that somebody has open."""
+
+UNMOVABLE_AGAIN_S = 5.0
+
+
+class Candidate(NamedTuple):
+    """A file to import. `is_alone`: it may have ended a process."""
+
+    claim: Claim
+    known: Known | None = None
+    is_alone: bool = False
+
+
+class Why(StrEnum):
+    """Why a file was not imported."""
+
+    GONE = "gone"
+    SETTLING = "settling"
+    OPEN = "open"
+    """Somebody has it open for writing."""
+    REPORT = "report"
+    STUCK = "stuck"
+    """It concerns this file or its folder."""
+    TROUBLE = "trouble"
+    """It concerns every file."""
+
+
+class Left(NamedTuple):
+    """A file that lies where it lay, and was not imported. `error` is the system's."""
+
+    claim_id: str
+    why: Why
+    signature: Signature | None = None
+    error: OSError | None = None
+
+
+class Ended(NamedTuple):
+    """A file whose outcome is in the ledger, and that is not where it belongs yet."""
+
+    work: Work
+    conclusion: Conclusion
+    target: str = ""
+    """Where it was moved to, if it was."""
+    due: float = -math.inf
+    """When it is tried again, on the monotonic clock."""
+
+
+OnFiled = Callable[[Claim, Conclusion, str], None]
+
+
+class Batches:
+    """Imports files into one store, below one ROOT, for as long as the slot is held."""
+
+    def __init__(
+        self,
+        store: Store,
+        slot: Slot,
+        *,
+        root: Path,
+        options: Options,
+        queues: Queues,
+        on_filed: OnFiled,
+        remark: Remark,
+        observe: Observer,
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._store = store
+        self._slot = slot
+        self._root = str(root)
+        self._shown_root = escaped(self._root)
+        self._options = options
+        self._queues = queues
+        self._on_filed = on_filed
+        self._remark = remark
+        self._observe = observe
+        self._monotonic = monotonic
+        self._trial = Trial(options.format, options.settle_s)
+        self._folders = Folders()
+        self._filer = Filer(root, slot, self._folders, store.clock, observe)
+        self._ready: deque[Work] = deque()
+        self.several: deque[Work] = deque()
+        """Files of several resumes, to be unpacked (`importer.unbundling`)."""
+        self._unmoved: dict[str, Ended] = {}
+        """Files that are imported, and lie where they lay or are still written to."""
+        self._stuck: dict[str, Ended] = {}
+        """Those of them for a reason that concerns all files."""
+        self._over: list[str] = []
+        self._went_back: list[Claim] = []
+
+    @property
+    def is_stuck(self) -> bool:
+        """Whether something could not be filed: nothing new is taken while that is so (I11)."""
+        return bool(self._stuck)
+
+    @property
+    def under_way(self) -> int:
+        """How many files were read and are not where they belong."""
+        return len(self._ready) + len(self.several) + len(self._stuck) + len(self._unmoved)
+
+    @property
+    def has_ready(self) -> bool:
+        """Whether files wait for their commit, as the store did not take them."""
+        return bool(self._ready)
+
+    def next_due(self, *, awaited: bool = False) -> float | None:
+        """When the first file should be looked at again, on the monotonic clock; the first of those
+        that somebody may still write to, and that are `awaited` therefore."""
+        some = (one for one in self._unmoved.values() if one.target or not awaited)
+        return min((one.due for one in some), default=None)
+
+    @property
+    def awaited(self) -> list[str]:
+        """The names of files that lie where they belong and are still written to."""
+        return [one.work.claim.name for one in self._unmoved.values() if one.target]
+
+    def take_over(self) -> list[str]:
+        """The ids of the files that came to their end since this was last asked."""
+        over, self._over = self._over, []
+        return over
+
+    def take_went_back(self) -> list[Claim]:
+        """The files that went back to where they lay since this was last asked."""
+        went_back, self._went_back = self._went_back, []
+        return went_back
+
+    # Read
+
+    def run(self, candidates: Sequence[Candidate]) -> list[Left]:
+        """Import the files that are ready; return the others.
+
+        Raises OSError when they cannot be noted, and StoreError; what was read waits then for
+        `commit`.
+        """
+        self._slot.note(one.claim for one in candidates)
+        self._observe(Step.NOTED)
+        left: list[Left] = []
+        read: list[Work] = []
+        for one in candidates:
+            answer = self._read(one)
+            if isinstance(answer, Work):
+                read.append(answer)
+            else:
+                left.append(answer)
+        if left:
+            self._slot.end(one.claim_id for one in left)
+        self._slot.note_read((one.claim.id, one.signature, one.digest) for one in read)
+        self._observe(Step.READ)
+        for work in read:
+            (self._ready if work.verdict is not None else self.several).append(work)
+        return left
+
+    def _read(self, one: Candidate) -> Work | Left:
+        claim = one.claim
+        try:
+            if is_last_attempt(claim) and not self._trial.leaves_unread(claim.name):
+                signature = reading.signature_of(os.lstat(claim.path(self._root)))
+                return Work(claim, signature, judging.CRASHED)
+            if not one.is_alone:
+                return self._read_open(one)
+            self._slot.begin_alone(claim)
+            answer = self._read_open(one)
+            self._slot.end_alone(claim)
+            return answer
+        except FileNotFoundError as error:
+            return Left(claim.id, Why.GONE, None, error)
+        except OSError as error:
+            why = Why.STUCK if error.errno in OF_THE_FILE else Why.TROUBLE
+            return Left(claim.id, why, self._signature(claim), error)
+
+    def _read_open(self, one: Candidate) -> Work | Left:
+        claim = one.claim
+        folder = self._folders.open(claim, self._root)
+        try:
+            descriptor = reading.open_file(claim.base, dir_fd=folder)
+        except FileNotFoundError:
+            raise
+        except OSError as error:
+            if error.errno in OF_THE_PROCESS:
+                raise
+            return self._unreadable(one, error)
+        is_kept = False
+        try:
+            answer = self._judge(one, descriptor)
+            is_kept = isinstance(answer, Work) and answer.descriptor is not None
+            return answer
+        finally:
+            if not is_kept:
+                os.close(descriptor)
+
+    def _judge(self, one: Candidate, descriptor: int) -> Work | Left:
+        claim, known = one.claim, one.known
+        if claim.is_return:  # it was quiet before
+            known = Known(reading.signature_of(os.fstat(descriptor)), math.inf)
+        try:
+            tried = self._trial.try_open(descriptor, claim.name, known)
+        except OSError as error:  # a bad sector, say: this file's trouble alone
+            return Left(claim.id, Why.STUCK, self._signature(claim), error)
+        if not tried.is_ready and not claim.is_return:
+            why = Why.REPORT if tried.is_report else Why.SETTLING
+            return Left(claim.id, why, tried.signature)
+        writer = self._trial.find_writer(descriptor, tried, known)
+        if writer:
+            return Left(claim.id, Why.OPEN, tried.signature)
+        kept = None if tried.verdict is None else descriptor
+        is_open = writer is None
+        return Work(claim, tried.signature, tried.verdict, tried.digest, kept, is_open)
+
+    def _unreadable(self, one: Candidate, error: OSError) -> Work | Left:
+        signature = reading.signature_of(os.lstat(one.claim.path(self._root)))
+        tried = self._trial.try_unreadable(error, signature, one.known)
+        if not tried.is_ready and not one.claim.is_return:
+            return Left(one.claim.id, Why.SETTLING, signature)
+        return Work(one.claim, signature, tried.verdict)
+
+    def _signature(self, claim: Claim) -> Signature | None:
+        return reading.find_signature(claim.path(self._root))
+
+    # Commit
+
+    def commit(self) -> None:
+        """Put what was read into the store and the ledger for good, and file it away.
+
+        Raises StoreError, and what it is about waits then.
+        """
+        while works := self._next_batch():
+            ends = self._commit(works)
+            for _ in works:
+                self._ready.popleft()
+            self._observe(Step.COMMITTED)
+            self.file_away(
+                [
+                    (work, end)
+                    for work, end in zip(works, ends, strict=True)
+                    if not (_is_deleted(end) and self.leave_if_unknown(work))
+                ]
+            )
+        if not self._ready:
+            self._folders.close()
+
+    def _next_batch(self) -> list[Work]:
+        works: list[Work] = []
+        size_bytes = 0
+        tuning = self._options.tuning
+        for work in self._ready:
+            works.append(work)
+            size_bytes += work.signature.size_bytes
+            if len(works) == tuning.batch_files or size_bytes >= tuning.batch_bytes:
+                break
+        return works
+
+    def _commit(self, works: Sequence[Work]) -> list[Conclusion]:
+        creations = [self._creation(work) for work in works]
+        try:
+            results = create_files(
+                self._store, creations, deadline_s=self._options.tuning.write_timeout_s
+            )
+        except StoreError:
+            raise
+        except Exception:
+            logger.exception("A batch of %d files failed; one by one", len(works))
+            return [self._commit_alone(work) for work in works]
+        return [
+            conclusions.conclude(_verdict(work), creation, result)
+            for work, creation, result in zip(works, creations, results, strict=True)
+        ]
+
+    def _commit_alone(self, work: Work) -> Conclusion:
+        try:
+            creation = self._creation(work)
+            (result,) = create_files(
+                self._store, [creation], deadline_s=self._options.tuning.write_timeout_s
+            )
+        except StoreError:
+            raise
+        except Exception:  # noqa: BLE001 - logged whole; one file must not stop the others
+            conclusion = conclusions.failed(judging.internal_error())
+            self.record(work, conclusion)
+            return conclusion
+        return conclusions.conclude(_verdict(work), creation, result)
+
+    def _creation(self, work: Work) -> Creation:
+        claim = work.claim
+        row = self.row(work)
+        now_us = self._store.clock()
+        verdict = _verdict(work)
+        if isinstance(verdict, Refusal):
+            failed = conclusions.verdict_of(conclusions.failed(verdict))
+            return Creation(claim.account_id, (), now_us, row, failed)
+        message = self._queues.find(claim)
+        if message is not None and not self._is_stored(claim, work.digest):
+            held = Verdict(FileOutcome.HELD, Reason.QUOTA_REACHED.value, message)
+            return Creation(claim.account_id, (), now_us, row, held)
+        return Creation(claim.account_id, (NewResume(verdict, digest=work.digest),), now_us, row)
+
+    def _is_stored(self, claim: Claim, digest: bytes | None) -> bool:
+        """Whether the content is there already, so that it needs no place."""
+        if digest is None:
+            return False
+        return ledger.find_stored(self._store, claim.account_id, digest) is not None
+
+    def row(self, work: Work, items: str | None = None) -> ledger.Claim:
+        """The file as the ledger knows it."""
+        claim = work.claim
+        return ledger.Claim(
+            claim_id=claim.id,
+            name=claim.name,
+            size_bytes=work.signature.size_bytes,
+            claimed_at=claim.claimed_at,
+            source=lambda: reading.find_head(claim.path(self._root)),
+            root=self._shown_root,
+            items=items,
+        )
+
+    def record(self, work: Work, conclusion: Conclusion) -> None:
+        """The file's outcome is in the ledger. Raises StoreError."""
+        row = self.row(work, items=as_ledger_text(conclusion.items))
+        verdict = conclusions.verdict_of(conclusion)
+        try:
+            request = ledger.FileVerdict(work.claim.account_id, row, verdict)
+            ledger.record(self._store, request, deadline_s=self._options.tuning.write_timeout_s)
+        except StoreError:
+            raise
+        except Exception:
+            # The report still tells; one file must not stop the others.
+            logger.exception("No ledger row for claim %s", work.claim.id)
+
+    def leave_if_unknown(self, work: Work) -> bool:
+        """Leave a file of an account that is gone where it lies, unless the store has deleted it.
+
+        A server's database may have been restored under this importer. Return whether it was left.
+        Raises StoreError.
+        """
+        if accounts.find_deleted(self._store, [work.claim.account_id]):
+            return False
+        self.end([work])
+        return True
+
+    # File away
+
+    def file_away(self, ended: Sequence[tuple[Work, Conclusion]]) -> None:
+        """Put files away whose outcome is in the ledger, as far as that is possible now."""
+        for work, conclusion in ended:
+            self._queues.note(work.claim, conclusion)
+        try:
+            self._filer.plan_reports(ended)
+        except OSError as error:
+            stuck = Filed(State.STUCK, problem=error.strerror or str(error))
+            for work, conclusion in ended:
+                self._after(Ended(work, conclusion), stuck)
+            return
+        over = []
+        for work, conclusion in ended:
+            filed = self._filer.file_away(work, conclusion)
+            if self._after(Ended(work, conclusion), filed):
+                over.append(work)
+        self.end(over)
+
+    def go_on(self) -> None:
+        """What was imported and could not be filed away is tried again, if it is time."""
+        now = self._monotonic()
+        if self._stuck:
+            stuck, self._stuck = self._stuck, {}
+            self.file_away([(one.work, one.conclusion) for one in stuck.values()])
+        for claim_id, one in [*self._unmoved.items()]:
+            if now < one.due:
+                continue
+            del self._unmoved[claim_id]
+            if one.target:
+                filed = self._filer.check(one.work, one.conclusion, one.target)
+            else:
+                filed = self._filer.file_away(one.work, one.conclusion)
+            if self._after(one, filed):
+                self.end([one.work])
+        self._folders.close()
+
+    def _after(self, ended: Ended, filed: Filed) -> bool:
+        """Whether the file has come to its end."""
+        work, conclusion, *_ = ended
+        claim = work.claim
+        problem = escaped(filed.problem)
+        match filed.state:
+            case State.FILED:
+                self._on_filed(claim, conclusion, filed.target)
+            case State.CHANGED:
+                self._remark(
+                    f"changed {claim.id}",
+                    f"{claim.name} was written to while it was imported; what it holds now is "
+                    "imported as a file of its own",
+                )
+                self._went_back.append(claim)
+            case State.WRITTEN_TO:
+                if problem:
+                    self._remark(
+                        f"changed {claim.id} {problem}",
+                        f"{claim.name} was written to while it was imported; what it holds now lies "
+                        f"in {escaped(os.path.relpath(filed.target, self._root))} and cannot be put "
+                        f"back: {problem}. It is tried again",
+                    )
+                self._keep(ended, AGAIN_S, filed.target)
+                return False
+            case State.UNMOVABLE:
+                self._remark(
+                    f"unmovable {claim.account_id} {problem}",
+                    f"{claim.name} is imported and cannot be moved away: {problem}. It stays "
+                    "where it is and is tried again",
+                )
+                self._keep(ended, UNMOVABLE_AGAIN_S)
+                return False
+            case State.STUCK:
+                self._stuck[claim.id] = _closed(ended)
+                self._remark(
+                    "unfiled",
+                    f"Cannot file {claim.name} away: {problem}. It is imported, stays where it is "
+                    "and is tried again; nothing new is taken meanwhile",
+                )
+                return False
+            case State.GONE:
+                pass
+        return True
+
+    def _keep(self, ended: Ended, again_s: float, target: str = "") -> None:
+        due = self._monotonic() + again_s
+        self._unmoved[ended.work.claim.id] = _closed(ended)._replace(target=target, due=due)
+
+    def end(self, works: Iterable[Work]) -> None:
+        """Nothing is left to do for these files."""
+        ids = []
+        for work in works:
+            ids.append(work.claim.id)
+            if work.descriptor is not None:
+                os.close(work.descriptor)
+        if ids:
+            self._over += ids
+            if self._slot.end(ids):
+                self._observe(Step.ENDED)
+
+    def adopt(self, ended: Iterable[Ended]) -> None:
+        """Files that another process imported and did not bring to their end; their claims are
+        noted."""
+        self._unmoved.update((one.work.claim.id, one) for one in ended)
+
+    def drop(self) -> None:
+        """Nothing is under way here any more."""
+        for work in self._ready:
+            if work.descriptor is not None:
+                os.close(work.descriptor)
+        for some in (self._ready, self.several, self._unmoved, self._stuck):
+            some.clear()
+        self._folders.close()
+
+
+def _closed(ended: Ended) -> Ended:
+    work = ended.work
+    if work.descriptor is None:
+        return ended
+    os.close(work.descriptor)
+    return ended._replace(work=work._replace(descriptor=None))
+
+
+def is_last_attempt(claim: Claim) -> bool:
+    """Whether the file ended its reader so often that it is not read again."""
+    return claim.attempt + 1 >= ATTEMPTS
+
+
+def _is_deleted(conclusion: Conclusion) -> bool:
+    refusal = conclusion.refusal
+    return refusal is not None and refusal.reason is Reason.ACCOUNT_DELETED
+
+
+def _verdict(work: Work) -> Resume | Refusal:
+    assert work.verdict is not None
+    return work.verdict

@@ -1,0 +1,113 @@
+"""What a process that is gone had under way: brought to its end, or left to be found anew.
+
+    noted, not read             one of these may have ended the process: each is read alone (I10)
+    read, not in the ledger     nothing happened yet: a new file
+    in the ledger, not moved    imported again under its claim, which the create path knows
+    the same, changed since     a new file
+    moved                       looked at once more, as the process would have done (I4)
+    being unpacked              gone on with under its claim, after the items that are stored
+
+Each step may be cut off and is done again (pitfalls I1, I6).
+"""
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from importer import conclusions, judging, reading
+from importer.batch import Candidate, Ended
+from importer.claims import Claim
+from importer.filing import Work, iter_places
+from importer.outcomes import Conclusion, Refusal
+from importer.slots import Entry
+from importer.trying import Known
+from resumes.analyzer import Format
+from resumes.errors import NotFound
+from resumes.reasons import Reason
+from resumes.store import Store, ledger
+from resumes.store.ledger import FileOutcome, FileRow
+
+NOT_OVER = (FileOutcome.HELD, FileOutcome.FAILED)
+"""Outcomes that a file may have had before it was taken up again."""
+
+
+@dataclass(slots=True)
+class Plan:
+    """What is left to do."""
+
+    resumed: list[Candidate] = field(default_factory=list)
+    """Files to import under the claims that they had."""
+
+    ended: list[Ended] = field(default_factory=list)
+    """Files that are imported, to be put away, or looked at where they were put."""
+
+    suspects: list[Claim] = field(default_factory=list)
+    """Files in the inbox, one of which may have ended the process."""
+
+    @property
+    def kept(self) -> list[Claim]:
+        """The claims that stay noted."""
+        resumed = [one.claim for one in self.resumed]
+        return [*resumed, *(one.work.claim for one in self.ended), *self.suspects]
+
+
+def plan_recovery(store: Store, root: str, format: Format, entries: Iterable[Entry]) -> Plan:  # noqa: A002
+    """What is to be done with files that were under way. Raises StoreError and OSError."""
+    plan = Plan()
+    for entry in sorted(entries, key=lambda one: one.claim.id):
+        claim = entry.claim._replace(attempt=entry.claim.attempt + entry.is_begun)
+        found = reading.find_signature(claim.path(root))
+        row = None if entry.signature is None else _find_row(store, claim)
+        if entry.signature is None or row is None:
+            is_suspect = entry.signature is None or entry.is_begun
+            if is_suspect and found is not None and claim.is_return:
+                plan.resumed.append(Candidate(claim, is_alone=True))
+            elif is_suspect and found is not None:
+                plan.suspects.append(claim)
+        elif found != entry.signature or not _has_content(claim.path(root), entry.digest):
+            work = Work(claim, entry.signature, digest=entry.digest)
+            conclusion = _conclusion(row)
+            for target in _find_moved(root, claim, conclusion):
+                plan.ended.append(Ended(work, conclusion, target))
+        elif row.outcome not in NOT_OVER and row.items is None:
+            work = Work(claim, entry.signature, digest=entry.digest)
+            plan.ended.append(Ended(work, _recall(store, root, format, claim)))
+        elif row.is_under_way or not claim.is_return:
+            known = Known(entry.signature, math.inf)
+            plan.resumed.append(Candidate(claim, known, is_alone=True))
+    return plan
+
+
+def _find_row(store: Store, claim: Claim) -> FileRow | None:
+    try:
+        return ledger.get_file(store, claim.id, account_id=claim.account_id)
+    except NotFound:
+        return None
+
+
+def _has_content(path: str, digest: bytes | None) -> bool:
+    """Whether the file still holds what was read. Raises OSError."""
+    if digest is None:
+        return True
+    body = reading.find_body(path, reading.HASHED_BYTES)
+    return body is not None and reading.digest(body) == digest
+
+
+def _find_moved(root: str, claim: Claim, conclusion: Conclusion) -> list[str]:
+    """Where the file was moved, if it was."""
+    targets = (f"{root}/{place}" for place in iter_places(claim, conclusion))
+    return [target for target in targets if reading.find_signature(target) is not None][:1]
+
+
+def _recall(store: Store, root: str, format: Format, claim: Claim) -> Conclusion:  # noqa: A002
+    """What became of a file of one resume, whatever is thought of it now."""
+    (item, *_) = ledger.find_items(store, claim.account_id, claim.id)
+    body = reading.find_body(claim.path(root), format.max_bytes)
+    return conclusions.recall(item, None if body is None else judging.judge(body, format))
+
+
+def _conclusion(row: FileRow) -> Conclusion:
+    """What the ledger says, as far as places and reports depend on it."""
+    if row.reason is None:
+        return Conclusion(row.outcome)
+    return Conclusion(row.outcome, refusal=Refusal(Reason(row.reason), row.message or ""))

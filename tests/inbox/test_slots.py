@@ -1,0 +1,211 @@
+"""Slots: who works in a folder, what a note says of a process that is gone, and what lies in `.work`."""
+
+import fcntl
+import json
+from pathlib import Path
+
+import pytest
+
+from importer import slots
+from importer.claims import Claim
+from importer.reading import Signature
+from importer.slots import Slot
+from resumes.store import Store, accounts
+from resumes.store.accounts import AccountInfo
+from tests.support.inbox.builders import (
+    MakeAccount,
+    MakeImporter,
+    Told,
+    counts,
+    drop,
+    names_below,
+    resume_names,
+)
+from tests.support.resumes import a_document
+
+OWNER = "a" * 16
+
+
+def a_claim(number: int) -> Claim:
+    """A claim of a file whose name is no text."""
+    source = f"ana/{number}\udcff.json"
+    return Claim(f"{number:024x}", OWNER, "ana", f"ana/{number}", source)
+
+
+def taken(root: Path, number: int = 0) -> Slot:
+    slot = Slot(root, number)
+    assert slot.take()
+    return slot
+
+
+def test_a_slot_is_one_process_s_until_it_leaves_or_is_gone(root: Path) -> None:
+    first, second = taken(root), Slot(root, 0)
+    assert not second.take()
+    assert first.is_held
+    assert taken(root, 1).is_held
+    assert slots.list_numbers(root) == [0, 1]
+    first.leave()
+    assert second.take()
+    assert not first.is_held
+
+
+def test_what_was_under_way_is_what_was_noted_and_not_ended(root: Path) -> None:
+    slot = taken(root)
+    claims = [a_claim(number) for number in range(4)]
+    read = Signature(2**63, 5, -1)
+    slot.note(claims)
+    slot.note_read([(claim.id, read, b"digest") for claim in claims[:3]])
+    slot.end([claims[0].id])
+    slot.begin_alone(claims[1]._replace(attempt=1))
+    slot.replace([claims[2]._replace(reports=("_failed/a.report.json",))])
+    slot.leave()
+
+    found = taken(root).load()
+
+    assert [entry.claim.id for entry in found] == [claim.id for claim in claims[1:]]
+    begun, replaced, unread = found
+    assert (begun.is_begun, begun.claim.attempt, begun.signature) == (True, 1, read)
+    assert (replaced.claim.reports, replaced.digest) == (("_failed/a.report.json",), b"digest")
+    assert (unread.signature, unread.claim) == (None, claims[3])
+
+
+def test_a_note_of_which_nothing_is_under_way_is_gone(root: Path) -> None:
+    slot = taken(root)
+    slot.note([a_claim(1)])
+    assert slot.end([a_claim(1).id])
+    slot.leave()
+    assert names_below(root) == []
+
+
+def test_a_line_that_was_cut_off_or_written_by_others_says_nothing(root: Path) -> None:
+    slot = taken(root)
+    slot.note([a_claim(1)])
+    slot.leave()
+    note = root / ".importer" / "0.files"
+    whole = note.read_bytes()
+    foreign = [
+        b"5",
+        b'{"files": [[1, 2]]}',
+        b'{"files": [["../../x"]]}',
+        json.dumps(
+            {"files": [[f"{2:024x}", OWNER, "a", "a", "2e2e2f78", 0, 0, 0, [], 0, 0]]}
+        ).encode(),
+        b'{"read": {"%s": ["x", "1", "1", null]}}' % a_claim(1).id.encode(),
+        whole.strip()[:-9],
+    ]
+    note.write_bytes(whole + b"\n".join(foreign))
+    slot = taken(root)
+    assert [entry.claim for entry in slot.load()] == [a_claim(1)]
+    slot.note([a_claim(3)])
+    slot.leave()
+    assert [entry.claim for entry in taken(root).load()] == [a_claim(1), a_claim(3)]
+
+
+def test_a_long_note_is_written_anew_with_what_is_still_under_way(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(slots, "LONG_BYTES", 10_000)
+    slot = taken(root)
+    slot.note([a_claim(0)])
+    slot.note_read([(a_claim(0).id, Signature(1, 2, 3), None)])
+    for number in range(1, 500):
+        slot.note([a_claim(number)])
+        slot.end([a_claim(number).id])
+    assert (root / ".importer" / "0.files").stat().st_size < 20_000
+    slot.leave()
+    (entry,) = taken(root).load()
+    assert (entry.claim, entry.signature) == (a_claim(0), Signature(1, 2, 3))
+
+
+# What an importer before 0.1.0 left
+
+
+def leave_claim(root: Path, account: AccountInfo, claim_id: str, name: str, content: bytes) -> Path:
+    """A claimed file, and the journal that names it."""
+    workspace = root / ".work" / ("1" * 24)
+    line = {"id": claim_id, "account": account.name, "name": name, "account_id": account.id}
+    drop(workspace, f"{claim_id}.journal", json.dumps(line).encode() + b"\n")
+    (workspace / "lease").touch()
+    return drop(workspace, f"{account.id}/{claim_id}", content)
+
+
+def test_what_lies_claimed_in_work_is_imported_under_its_claim(
+    store: Store, root: Path, told: Told, an_account: MakeAccount, an_importer: MakeImporter
+) -> None:
+    ana, gone = an_account("ana"), an_account("gone")
+    leave_claim(root, ana, "0" * 23 + "1", "ana/1.json", a_document("1"))
+    leave_claim(root, ana, "0" * 23 + "2", "ana/bad.json", b"{")
+    leave_claim(root, gone, "0" * 23 + "3", "gone/3.json", a_document("3"))
+    nameless = leave_claim(root, ana, "0" * 23 + "4", "ana/4.json", a_document("4"))
+    (nameless.parent.parent / f"{nameless.name}.journal").unlink()
+    accounts.delete_account(store, "gone")
+
+    an_importer().round()
+    an_importer().round()
+
+    assert resume_names(store, ana.id) == ["1", "4"]
+    assert told.outcomes() == {
+        "ana/1.json": "done",
+        "ana/bad.json": "failed",
+        "gone/3.json": "failed",
+        nameless.name: "done",
+    }
+    assert counts(root, "done", "failed") == [2, 2]
+    assert not (root / ".work").exists()
+
+
+def test_what_an_importer_that_still_runs_has_in_work_is_left_to_it(
+    store: Store, root: Path, ana: AccountInfo, an_importer: MakeImporter
+) -> None:
+    claimed = leave_claim(root, ana, "0" * 23 + "1", "ana/1.json", a_document("1"))
+    with (claimed.parent.parent / "lease").open("r+b") as lease:
+        fcntl.flock(lease, fcntl.LOCK_EX)
+        an_importer().round()
+        assert claimed.exists()
+    an_importer().round()
+    assert resume_names(store, ana.id) == ["1"]
+
+
+# Standing by
+
+
+def test_an_importer_stands_by_while_another_works_and_says_so_once(
+    store: Store, root: Path, told: Told, ana: AccountInfo, an_importer: MakeImporter
+) -> None:
+    first = an_importer()
+    second = an_importer(beside=True)
+    drop(root, "ana/1.json", a_document("1"))
+    for _ in range(2):
+        second.round()
+    assert second.stands_by
+    assert resume_names(store, ana.id) == []
+    (notice,) = told.notices
+    assert notice.startswith(f"Another importer works in {root}. This one stands by")
+    first.close()
+    second.round()
+    assert resume_names(store, ana.id) == ["1"]
+    assert not second.stands_by
+
+
+def test_no_new_file_is_taken_while_a_helper_of_an_importer_that_is_gone_lives(
+    store: Store, root: Path, ana: AccountInfo, an_importer: MakeImporter
+) -> None:
+    helper = taken(root, 1)
+    drop(root, "ana/1.json", a_document("1"))
+    importer = an_importer()
+    importer.round()
+    assert resume_names(store, ana.id) == []
+    helper.leave()
+    importer.round()
+    assert resume_names(store, ana.id) == ["1"]
+
+
+def test_where_nothing_can_be_locked_the_folder_is_refused(
+    store: Store, root: Path, an_importer: MakeImporter
+) -> None:
+    from resumes.errors import InvalidArgument
+
+    (root / ".importer").mkdir()
+    (root / ".importer" / "0.lock").symlink_to("/dev/null")
+    with pytest.raises(InvalidArgument, match="Cannot write in"):
+        an_importer()
