@@ -11,7 +11,7 @@ from cli.failures import Failed
 from cli.sources import STANDARD_INPUT, Source
 
 if TYPE_CHECKING:
-    from importer.ignored import Why
+    from importer.dry_run import Why
 
 MOST_NAMED = 3
 
@@ -48,7 +48,7 @@ def find_sources(paths: Sequence[str]) -> Found:
 
 
 def _look_into(folder: str, found: Found) -> None:
-    from importer.ignored import find_why
+    from importer.dry_run import find_why
 
     for entry in _iter_by_name(folder):
         if entry.is_dir(follow_symlinks=False):
@@ -75,7 +75,7 @@ def describe(ignored: "Counter[Why]") -> str:
 
 
 def _part(why: "Why", count: int) -> str:
-    from importer.ignored import ENDINGS, Why
+    from importer.dry_run import ENDINGS, Why
 
     one, several = {
         Why.ENDING: (f"ends in none of {ENDINGS}", f"end in none of {ENDINGS}"),

@@ -27,12 +27,11 @@ from importer.bundles import as_ledger_text
 from importer.claims import Claim
 from importer.failpoints import Observer, Step
 from importer.filing import OF_THE_FILE, Filed, Filer, State, Work
-from importer.folders import Folders
 from importer.names import escaped
 from importer.options import Options
 from importer.outcomes import Conclusion, Refusal
 from importer.queues import Queues
-from importer.reading import Signature
+from importer.reading import Folders, Signature
 from importer.slots import Slot
 from importer.telling import Remark
 from importer.trying import Known, Trial

@@ -22,10 +22,9 @@ from typing import NamedTuple
 from importer import leases, moves, reading, reports
 from importer.claims import Claim
 from importer.failpoints import Observer, Step
-from importer.folders import Folders
 from importer.names import find_extension, safe_stem
 from importer.outcomes import Conclusion, Refusal
-from importer.reading import Signature
+from importer.reading import Folders, Signature
 from importer.slots import Slot
 from resumes.analyzer import Resume
 from resumes.clock import Clock

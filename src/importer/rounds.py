@@ -19,18 +19,17 @@ from importer.changes import Changes, Marked
 from importer.claims import Claim, ClaimIds
 from importer.failpoints import Observer, Step, unobserved
 from importer.health import Health
+from importer.held import Returns
+from importer.helpers import Workforce
 from importer.intake import Intake
 from importer.names import escaped
 from importer.options import Options
 from importer.queues import Queues
 from importer.recovery import plan_recovery
-from importer.returning import Returns
 from importer.slots import Slot
-from importer.tally import Tally
-from importer.telling import FileReport, Progress, Remarks, Summary, as_report
+from importer.telling import FileReport, Progress, Remarks, Summary, Tally, as_report
 from importer.unbundling import Unbundler
 from importer.worker import Batch, Setup
-from importer.workforce import Workforce
 from resumes import watched_folder
 from resumes.errors import InvalidArgument, StoreUnavailable
 from resumes.store import Store, accounts, identifiers

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from importer.ignored import ENDINGS, Ignored, Why, find_why
+from importer.dry_run import ENDINGS, Ignored, Why, find_why
 from importer.service import Summary
 from resumes.store import Store, accounts, ledger
 from resumes.store.accounts import AccountInfo

@@ -17,7 +17,7 @@ from importer.health import Health
 from importer.options import Options, Tuning
 from importer.rounds import Importer
 from importer.telling import Remarks
-from importer.watching import watching
+from importer.watcher import watching
 from resumes import analyzer
 from resumes.analyzer import Format
 from resumes.store import Store, accounts, counters, ledger, listing, open_store

@@ -12,11 +12,8 @@ import pytest
 
 from importer.changes import Changes
 from importer.health import Finding, Health, HealthState
-from importer.keeping import ANEW_S, PROVEN_S
-from importer.listening import Change, Ending
-from importer.mounts import polling_reason
 from importer.scanning import is_outcome
-from importer.watching import Watcher, watching
+from importer.watcher import ANEW_S, PROVEN_S, Change, Ending, Watcher, polling_reason, watching
 from tests.support.inbox.builders import FakeMonotonic, drop, wait_until
 from tests.support.resumes import a_mount, mountinfo
 

@@ -6,18 +6,19 @@ The same verdicts by the same functions, and nothing is changed: no file, no fol
 import dataclasses
 import os
 from collections.abc import Callable, Iterator
+from enum import StrEnum
 from pathlib import Path
+from typing import NamedTuple
 
 from importer import conclusions, judging, reading, scanning
 from importer.bundles import Bundle, Portion
 from importer.filing import folder_of
-from importer.holding import HeldFiles
-from importer.ignored import Ignored, Why, find_why
-from importer.names import escaped
+from importer.held import HeldFiles
+from importer.names import EXTENSIONS, escaped, find_extension
 from importer.options import Options
 from importer.outcomes import Conclusion, Refusal
 from importer.parts import CannotUnpack
-from importer.scanning import Seen
+from importer.scanning import Seen, is_passed_over
 from importer.telling import FileReport, Remark, Summary, unowned
 from importer.trying import Trial
 from resumes.clock import timestamp
@@ -27,6 +28,52 @@ from resumes.store import Store, accounts, ledger
 from resumes.store.accounts import AccountInfo
 from resumes.store.creating import Created, Duplicate, Outcome
 from resumes.store.ledger import FileOutcome
+
+ENDINGS = ", ".join(ending for ending in EXTENSIONS if ending.count(".") == 1)
+"""`.json, .ndjson, …`: what names end in, those of compressed files as `.gz`."""
+
+
+class Why(StrEnum):
+    """Why a file is left where it is."""
+
+    ENDING = "ending"
+    HIDDEN = "hidden"
+    LINK = "link"
+    NO_FILE = "no_file"
+    REPORT = "report"
+
+    @property
+    def sentence(self) -> str:
+        """The reason in words, of one file."""
+        return _SENTENCES[self]
+
+
+_SENTENCES = {
+    Why.ENDING: f"Its name ends in none of {ENDINGS}",
+    Why.HIDDEN: "Its name is a hidden or temporary one",
+    Why.LINK: "It is a link",
+    Why.NO_FILE: "It is no regular file",
+    Why.REPORT: "It is a report of the importer",
+}
+
+
+class Ignored(NamedTuple):
+    """A file that is left where it is. `name` is its path below ROOT, escaped."""
+
+    name: str
+    why: Why
+
+
+def find_why(path: str) -> Why | None:
+    """Why what lies there is never imported, by its name and kind; None for a file that is."""
+    name = os.path.basename(path)  # noqa: PTH119  (text, as names are)
+    if is_passed_over(name):
+        return Why.HIDDEN
+    if find_extension(name) is None:
+        return Why.ENDING
+    if Path(path).is_symlink():
+        return Why.LINK
+    return None if Path(path).is_file() else Why.NO_FILE
 
 
 class _Account:
