@@ -126,8 +126,13 @@ AREAS: Final[Mapping[str, Area]] = {
         ("store/test_creating.py",),
         at_import=("resumes.store.earlier.x__any_of__*",),
     ),
-    "claim": Area(
-        ("importer/taking.py", "importer/claims.py", "importer/settling.py"),
+    "importing": Area(
+        (
+            "importer/batch.py",
+            "importer/filing.py",
+            "importer/recovery.py",
+            "importer/slots.py",
+        ),
         ("inbox",),
     ),
     "analyzer": Area(_CORE, _ANALYZER, at_import=_BUILT_AT_IMPORT),

@@ -22,14 +22,13 @@ from enum import StrEnum
 from pathlib import Path
 from typing import NamedTuple
 
-from importer import conclusions, judging, reading
-from importer.bundles import as_ledger_text
+from importer import outcomes, reading
 from importer.claims import Claim
 from importer.failpoints import Observer, Step
 from importer.filing import OF_THE_FILE, Filed, Filer, State, Work
 from importer.names import escaped
 from importer.options import Options
-from importer.outcomes import Conclusion, Refusal
+from importer.outcomes import Conclusion, Refusal, as_ledger_text
 from importer.queues import Queues
 from importer.reading import Folders, Signature
 from importer.slots import Slot
@@ -132,7 +131,7 @@ class Batches:
         self._filer = Filer(root, slot, self._folders, store.clock, observe)
         self._ready: deque[Work] = deque()
         self.several: deque[Work] = deque()
-        """Files of several resumes, to be unpacked (`importer.unbundling`)."""
+        """Files of several resumes, to be unpacked (`importer.slices`)."""
         self._unmoved: dict[str, Ended] = {}
         """Files that are imported, and lie where they lay or are still written to."""
         self._stuck: dict[str, Ended] = {}
@@ -207,7 +206,7 @@ class Batches:
         try:
             if is_last_attempt(claim) and not self._trial.leaves_unread(claim.name):
                 signature = reading.signature_of(os.lstat(claim.path(self._root)))
-                return Work(claim, signature, judging.CRASHED)
+                return Work(claim, signature, outcomes.CRASHED)
             if not one.is_alone:
                 return self._read_open(one)
             self._slot.begin_alone(claim)
@@ -313,7 +312,7 @@ class Batches:
             logger.exception("A batch of %d files failed; one by one", len(works))
             return [self._commit_alone(work) for work in works]
         return [
-            conclusions.conclude(_verdict(work), creation, result)
+            outcomes.conclude(_verdict(work), creation, result)
             for work, creation, result in zip(works, creations, results, strict=True)
         ]
 
@@ -326,10 +325,10 @@ class Batches:
         except StoreError:
             raise
         except Exception:  # noqa: BLE001 - logged whole; one file must not stop the others
-            conclusion = conclusions.failed(judging.internal_error())
+            conclusion = outcomes.failed(outcomes.internal_error())
             self.record(work, conclusion)
             return conclusion
-        return conclusions.conclude(_verdict(work), creation, result)
+        return outcomes.conclude(_verdict(work), creation, result)
 
     def _creation(self, work: Work) -> Creation:
         claim = work.claim
@@ -337,7 +336,7 @@ class Batches:
         now_us = self._store.clock()
         verdict = _verdict(work)
         if isinstance(verdict, Refusal):
-            failed = conclusions.verdict_of(conclusions.failed(verdict))
+            failed = outcomes.verdict_of(outcomes.failed(verdict))
             return Creation(claim.account_id, (), now_us, row, failed)
         message = self._queues.find(claim)
         if message is not None and not self._is_stored(claim, work.digest):
@@ -367,7 +366,7 @@ class Batches:
     def record(self, work: Work, conclusion: Conclusion) -> None:
         """The file's outcome is in the ledger. Raises StoreError."""
         row = self.row(work, items=as_ledger_text(conclusion.items))
-        verdict = conclusions.verdict_of(conclusion)
+        verdict = outcomes.verdict_of(conclusion)
         try:
             request = ledger.FileVerdict(work.claim.account_id, row, verdict)
             ledger.record(self._store, request, deadline_s=self._options.tuning.write_timeout_s)

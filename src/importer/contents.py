@@ -1,10 +1,10 @@
 """What a file or a member holds once it is inflated: lines, an array, or one value."""
 
+import itertools
+import re
 from collections.abc import Iterator
 from typing import Final
 
-from importer import arrays, lines
-from importer.inflating import GZIP_MAGIC
 from importer.outcomes import Refusal
 from importer.parts import (
     Bytes,
@@ -22,6 +22,190 @@ from importer.reading import JSON_SPACE
 from resumes.errors import InvalidJson
 from resumes.reasons import Reason
 
+MAX_DEPTH = 1_000
+"""Levels of nesting in an item; a resume may have far fewer (docs/format.md, JSON)."""
+
+_SPACE = rb"[ \t\r\n]*+"
+_PLAIN = rb'[^"\\\x00-\x1f]*+'
+_ESCAPE = rb'\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})'
+_BEGUN_STRING = rb'"' + _PLAIN + rb"(?:" + _ESCAPE + _PLAIN + rb"|)*+"
+_STRING = _BEGUN_STRING + rb'"'
+_INTEGER = rb"-?(?:0|[1-9][0-9]*+)"
+_NUMBER = _INTEGER + rb"(?:\.[0-9]++[eE][+-]?[0-9]++|\.[0-9]++|[eE][+-]?[0-9]++|)"
+_SCALAR = rb"(?:" + _STRING + rb"|" + _NUMBER + rb"|true|false|null)"
+_KEY = _STRING + _SPACE + rb":" + _SPACE
+
+
+def _then(closer: bytes) -> bytes:
+    """What stands between a value and the next one, or the closing bracket."""
+    return _SPACE + rb"(?:," + _SPACE + rb"(?!" + closer + rb")|(?=" + closer + rb"))"
+
+
+def _items(value: bytes) -> bytes:
+    return rb"(?:" + value + _then(rb"\]") + rb"|)*+"
+
+
+def _members(value: bytes) -> bytes:
+    return rb"(?:" + _KEY + value + _then(rb"\}") + rb"|)*+"
+
+
+_FLAT_ARRAY = rb"\[" + _SPACE + _items(_SCALAR) + rb"\]"
+_FLAT_OBJECT = rb"\{" + _SPACE + _members(_SCALAR) + rb"\}"
+_LEAF = rb"(?:" + _SCALAR + rb"|" + _FLAT_ARRAY + rb"|" + _FLAT_OBJECT + rb")"
+# A key whose value is no leaf is the one group.
+_IN_ARRAY = _items(_LEAF)
+_IN_OBJECT = _members(_LEAF) + rb"(?:(" + _KEY + rb")|)"
+
+_WHITE = re.compile(_SPACE)
+_BEGINNING = re.compile(_SPACE + rb"\[" + _SPACE)
+_PASSED = re.compile(_LEAF)
+_OPENED = {b"[": re.compile(_SPACE + _IN_ARRAY), b"{": re.compile(_SPACE + _IN_OBJECT)}
+_CONTINUED = {
+    b"[": re.compile(_then(rb"\]") + _IN_ARRAY),
+    b"{": re.compile(_then(rb"\}") + _IN_OBJECT),
+}
+_CLOSERS = {b"[": b"]", b"{": b"}"}
+_NEXT_ITEM = re.compile(_then(rb"\]"))
+# A token that ends with the text, before it is a whole one.
+_CUT_SHORT = re.compile(
+    rb"(?:" + _BEGUN_STRING + rb"(?:\\(?:u[0-9a-fA-F]{0,3})?)?|[-+.0-9eE]*+|[a-z]*+)\Z"
+)
+
+
+def begins_array(text: Bytes) -> bool:
+    """Whether an array begins here, white space aside."""
+    return _BEGINNING.match(text) is not None
+
+
+def iter_items(text: Bytes) -> Iterator[tuple[int, int]]:
+    """Where each item of the array begins and ends, in order.
+
+    Raises InvalidJson at the place where it is no JSON: who must know that the whole is takes all
+    of them before any is used.
+    """
+    beginning = _BEGINNING.match(text)
+    at = len(text) if beginning is None else beginning.end()
+    while text[at : at + 1] != b"]":
+        end = _find_end(text, at)
+        yield at, end
+        following = _NEXT_ITEM.match(text, end)
+        if following is None:
+            raise _not_json(text, end)
+        at = following.end()
+    end = _after_space(text, at + 1)
+    if end != len(text):
+        raise _invalid("trailing characters", end)
+
+
+def is_value(text: Bytes) -> bool:
+    """Whether the text is one JSON value, without white space around it."""
+    try:
+        return _find_end(text, 0) == len(text)
+    except InvalidJson:
+        return False
+
+
+def _find_end(text: Bytes, at: int) -> int:
+    """Where the JSON value ends that begins at this byte. Raises InvalidJson."""
+    leaf = _PASSED.match(text, at)
+    if leaf is not None:
+        return leaf.end()
+    opened: list[bytes] = []
+    is_value_due = True
+    while True:
+        bracket = bytes(text[at : at + 1])
+        if not is_value_due or bracket not in _OPENED:
+            raise _not_json(text, _after_leaf(text, at))
+        if len(opened) == MAX_DEPTH:
+            raise _invalid(f"nested deeper than {MAX_DEPTH:,} levels", at)
+        opened.append(bracket)
+        passed = _OPENED[bracket].match(text, at + 1)
+        while passed is not None:
+            at = passed.end()
+            has_key = passed.lastindex is not None
+            if has_key or text[at : at + 1] != _CLOSERS[opened[-1]]:
+                break
+            opened.pop()
+            at += 1
+            if not opened:
+                return at
+            passed = _CONTINUED[opened[-1]].match(text, at)
+        else:
+            raise _not_json(text, at)
+        is_value_due = has_key or opened[-1] == b"["
+
+
+def _after_space(text: Bytes, at: int) -> int:
+    white = _WHITE.match(text, at)
+    return at if white is None else white.end()
+
+
+def _after_leaf(text: Bytes, at: int) -> int:
+    # What is wrong with a value, or with a string where a key is due, is what comes after it.
+    leaf = _PASSED.match(text, at)
+    return at if leaf is None else leaf.end()
+
+
+def _not_json(text: Bytes, at: int) -> InvalidJson:
+    """The error for what follows here, white space aside, and may not."""
+    at = _after_space(text, at)
+    if _CUT_SHORT.match(text, at):
+        return _invalid("the text ends in the middle of the array", len(text))
+    return _invalid("no value, comma or bracket that may stand here", at)
+
+
+def _invalid(reason: str, offset: int) -> InvalidJson:
+    return InvalidJson(f"Invalid JSON at byte {offset}: {reason}", offset=offset)
+
+
+_OBJECT = ord("{")
+# From the first byte that is not white space to the end of its line.
+_LINE = re.compile(rb"[^ \t\r\n][^\n]*+")
+
+
+def unpack_lines(content: Bytes, limits: Limits) -> Iterator[Part]:
+    """The lines, as they are: whether they are JSON is not looked at. Raises CannotUnpack."""
+    count = sum(1 for _ in itertools.islice(_LINE.finditer(content), limits.max_parts + 1))
+    if count > limits.max_parts:
+        raise CannotUnpack(too_many_parts(limits))
+    if not count:
+        raise CannotUnpack(holds_no_resume("every line is blank"))
+    return _iter_lines(content, limits)
+
+
+def _iter_lines(content: Bytes, limits: Limits) -> Iterator[Part]:
+    too_large = resume_too_large(limits)
+    line, counted_to = 1, 0
+    for number, found in enumerate(_LINE.finditer(content), 1):
+        begin, end = found.span()
+        line += content.count(b"\n", counted_to, begin)
+        counted_to = begin
+        place = f"line {line}"
+        # The line end may be two bytes, of which the carriage return is no part of the value.
+        body = b"" if end - begin > limits.max_bytes + 1 else cut(content, begin, end)
+        body = body.rstrip(JSON_SPACE)
+        if body and len(body) <= limits.max_bytes:
+            yield Part(number, place, begin, body)
+        else:
+            yield Part(number, place, begin, b"", too_large)
+
+
+def looks_like_lines(content: Bytes, *, is_whole: bool = True) -> bool:
+    """Whether the first line is a whole object in itself, and the next one begins another.
+
+    So a resume on one line that something else follows is not taken for its first line. Without
+    `is_whole` the content is a beginning, whose next line may not be there yet.
+    """
+    first = _LINE.search(content)
+    if first is None or content[first.start()] != _OBJECT:
+        return False
+    following = _LINE.search(content, first.end())
+    if content[following.start()] != _OBJECT if following else is_whole:
+        return False
+    return is_value(cut(content, *first.span()).rstrip(JSON_SPACE))
+
+
+GZIP_MAGIC = b"\x1f\x8b"
 ZIP_MAGICS: Final = (b"PK\x03\x04", b"PK\x05\x06")
 """What a zip begins with; the second, one that is empty."""
 
@@ -35,15 +219,15 @@ _TAR_AT, _TAR = 257, b"ustar"
 
 def is_several(content: Bytes) -> bool:
     """Whether it is an array, or values one after the other, each on a line."""
-    return arrays.begins_array(content) or lines.looks_like_lines(content)
+    return begins_array(content) or looks_like_lines(content)
 
 
 def check_beginning(beginning: Bytes, limits: Limits, *, is_by_line: bool) -> None:
     """Raises CannotUnpack when more than one resume may have, which this is, was one value."""
     _refuse_foreign(beginning)
-    if is_by_line or arrays.begins_array(beginning):
+    if is_by_line or begins_array(beginning):
         return
-    if not lines.looks_like_lines(beginning, is_whole=False):
+    if not looks_like_lines(beginning, is_whole=False):
         raise CannotUnpack(resume_too_large(limits))
 
 
@@ -53,9 +237,9 @@ def unpack_content(content: Bytes, limits: Limits, *, is_by_line: bool) -> Itera
     Raises CannotUnpack at once, if at all.
     """
     _refuse_foreign(content)
-    if is_by_line or lines.looks_like_lines(content):
-        return lines.unpack_lines(content, limits)
-    if arrays.begins_array(content):
+    if is_by_line or looks_like_lines(content):
+        return unpack_lines(content, limits)
+    if begins_array(content):
         return _unpack_array(content, limits)
     return _unpack_value(content, limits)
 
@@ -75,7 +259,7 @@ def _refuse_foreign(content: Bytes) -> None:
 def _unpack_array(content: Bytes, limits: Limits) -> Iterator[Part]:
     spans: list[tuple[int, int]] = []
     try:
-        for span in arrays.iter_items(content):
+        for span in iter_items(content):
             if len(spans) == limits.max_parts:
                 raise CannotUnpack(too_many_parts(limits))
             spans.append(span)

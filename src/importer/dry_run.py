@@ -10,8 +10,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import NamedTuple
 
-from importer import conclusions, judging, reading, scanning
-from importer.bundles import Bundle, Portion
+from importer import outcomes, reading, scanning
 from importer.filing import folder_of
 from importer.held import HeldFiles
 from importer.names import EXTENSIONS, escaped, find_extension
@@ -19,6 +18,7 @@ from importer.options import Options
 from importer.outcomes import Conclusion, Refusal
 from importer.parts import CannotUnpack
 from importer.scanning import Seen, is_passed_over
+from importer.slices import Bundle, Portion
 from importer.telling import FileReport, Remark, Summary, unowned
 from importer.trying import Trial
 from resumes.clock import timestamp
@@ -162,7 +162,7 @@ def _judge(seen: Seen, account: _Account, options: Options) -> Conclusion | Why 
     except FileNotFoundError:
         return None
     except OSError as error:
-        return conclusions.failed(judging.unreadable(error))
+        return outcomes.failed(outcomes.unreadable(error))
     try:
         tried = trial.try_open(descriptor, name, None)
     finally:
@@ -170,9 +170,9 @@ def _judge(seen: Seen, account: _Account, options: Options) -> Conclusion | Why 
     if tried.is_report:
         return Why.REPORT
     if isinstance(tried.verdict, Refusal):
-        return conclusions.failed(tried.verdict)
+        return outcomes.failed(tried.verdict)
     if tried.verdict is not None and tried.digest is not None:
-        return _rehearsed(conclusions.conclude_one(tried.verdict, account.create(tried.digest)))
+        return _rehearsed(outcomes.conclude_one(tried.verdict, account.create(tried.digest)))
     return _judge_bundle(seen.path, name, account, options)
 
 
@@ -180,17 +180,17 @@ def _judge_bundle(path: str, name: str, account: _Account, options: Options) -> 
     try:
         bundle = Bundle(path, name, options.format, options.limits, options.tuning)
     except CannotUnpack as error:
-        return conclusions.failed(error.refusal)
+        return outcomes.failed(error.refusal)
     except OSError as error:
-        return conclusions.failed(judging.unreadable(error))
+        return outcomes.failed(outcomes.unreadable(error))
     for portion in _iter_portions(bundle):
         if isinstance(portion.verdict, Refusal):
-            bundle.conclude(portion, conclusions.failed(portion.verdict))
+            bundle.conclude(portion, outcomes.failed(portion.verdict))
         else:
             outcome = account.create(reading.digest(portion.part.body))
-            conclusion = _rehearsed(conclusions.conclude_one(portion.verdict, outcome))
+            conclusion = _rehearsed(outcomes.conclude_one(portion.verdict, outcome))
             bundle.conclude(portion, conclusion)
-    return conclusions.sum_up(bundle.items)
+    return outcomes.sum_up(bundle.items)
 
 
 def _rehearsed(conclusion: Conclusion) -> Conclusion:

@@ -4,17 +4,225 @@ It can neither stop nor undo an import: the importer only notes what became of a
 of the hook's own does the rest. There is one run at a time, and what comes meanwhile is in the next.
 """
 
+import contextlib
+import json
 import logging
+import os
+import selectors
+import signal
+import subprocess
+import tempfile
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
-from importer import shell
-from importer.hook_batches import HookBatch, listed
-from importer.shell import Ending
 from importer.telling import FileReport
+from resumes.store import accounts
+from resumes.store.ledger import FileOutcome
 from resumes.text import escaped
+
+MAX_FILES = 10_000
+MAX_CHARS = 8 * 1024 * 1024
+"""What is kept of the files: so many, and texts of this length in all."""
+
+MAX_ACCOUNTS = 1_000
+"""Their names stay far below what a system takes for a variable."""
+
+
+@dataclass(slots=True)
+class HookBatch:
+    """Files that came to their end, for one run of the command. Times are monotonic seconds."""
+
+    first_at: float = 0.0
+    last_at: float = 0.0
+    counts: dict[FileOutcome, int] = field(default_factory=lambda: dict.fromkeys(FileOutcome, 0))
+    account_names: set[str] = field(default_factory=set)
+    files: list[FileReport] = field(default_factory=list)
+    chars: int = 0
+    omitted: int = 0
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether no file is in it."""
+        return not self.files
+
+    def add(self, report: FileReport, now: float) -> None:
+        """The file is counted, and listed while there is room."""
+        if self.is_empty:
+            self.first_at = now
+        self.last_at = now
+        self.counts[report.outcome] += 1
+        if len(self.account_names) < MAX_ACCOUNTS and accounts.NAME.fullmatch(report.account):
+            self.account_names.add(report.account)
+        if len(self.files) < MAX_FILES and self.chars < MAX_CHARS:
+            self.files.append(report)
+            texts = (report.name, report.message or "", str(report.filed_as))
+            self.chars += sum(map(len, texts))
+        else:
+            self.omitted += 1
+
+    def due_at(self, quiet_s: float, longest_s: float) -> float:
+        """When the command is to run, if no more files come."""
+        return min(self.last_at + quiet_s, self.first_at + longest_s)
+
+    def iter_lines(self) -> Iterator[str]:
+        """The files as JSON Lines, in ASCII; at last how many more there were, if any."""
+        for report in self.files:
+            yield _line(
+                {
+                    "account": report.account,
+                    "name": report.name,
+                    "outcome": report.outcome.value,
+                    "reason": report.reason,
+                    "message": report.message,
+                    "filed_as": str(report.filed_as),
+                    "resume_id": report.resume_id,
+                    "warnings": report.warnings,
+                }
+            )
+        if self.omitted:
+            yield _line({"omitted": self.omitted})
+
+    def environment(self, root: Path, listing: str) -> dict[str, str]:
+        """The command's environment: ours, with the batch in it."""
+        counts = {
+            f"RESUMES_IMPORT_{outcome.name}": str(count) for outcome, count in self.counts.items()
+        }
+        return {
+            **os.environ,
+            **counts,
+            "RESUMES_IMPORT_ROOT": str(root),
+            "RESUMES_IMPORT_ACCOUNTS": ",".join(sorted(self.account_names)),
+            "RESUMES_IMPORT_BATCH": listing,
+        }
+
+
+def _line(fields: dict[str, object]) -> str:
+    return json.dumps(fields, separators=(",", ":")) + "\n"
+
+
+@contextlib.contextmanager
+def listed(batch: HookBatch) -> Iterator[str]:
+    """The path of a file that lists the batch, for its owner's eyes only; gone after the block."""
+    descriptor, path = tempfile.mkstemp(prefix="resumes-import-", suffix=".jsonl")
+    try:
+        with os.fdopen(descriptor, "w", encoding="ascii") as file:
+            file.writelines(batch.iter_lines())
+        yield path
+    finally:
+        with contextlib.suppress(OSError):
+            Path(path).unlink()
+
+
+KEPT_BYTES = 16 * 1024
+"""How much of each stream is kept."""
+
+PIPE_BYTES = 64 * 1024
+LOOK_S = 0.05
+KILL_AFTER_S = 5.0
+"""How long a command that has to end may take over it."""
+
+CUT_OFF_KILL_AFTER_S = 0.5
+"""The same when we have to end ourselves."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """How a command ended and how what it printed begins."""
+
+    exit_status: int | None
+    """Negative: the signal that killed it. None: it did not end in time and was killed."""
+
+    output: bytes
+    errors: bytes
+
+
+def run(
+    command: str,
+    environment: Mapping[str, str],
+    *,
+    timeout_s: float,
+    kill_after_s: float = KILL_AFTER_S,
+    cut_off: threading.Event,
+    monotonic: Callable[[], float] = time.monotonic,
+) -> Ending:
+    """The command has ended: by itself, or with its whole group after `timeout_s`, or at `cut_off`.
+
+    Raises OSError when it cannot be started, and ValueError for a command that no system can take.
+    """
+    with subprocess.Popen(
+        ["/bin/sh", "-c", command],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=environment,
+        start_new_session=True,
+    ) as process:
+        printed = _Printed(process)
+        ends_at = monotonic() + timeout_s
+        while process.poll() is None and monotonic() < ends_at and not cut_off.is_set():
+            printed.read(LOOK_S)
+        exit_status = process.poll()
+        if exit_status is None:
+            _end(process, printed, cut_off, kill_after_s, monotonic)
+        printed.read_rest()
+        return Ending(exit_status, bytes(printed.output), bytes(printed.errors))
+
+
+def _end(
+    process: "subprocess.Popen[bytes]",
+    printed: "_Printed",
+    cut_off: threading.Event,
+    kill_after_s: float,
+    monotonic: Callable[[], float],
+) -> None:
+    """The process and its group have ended: asked to at first, then killed."""
+    began = monotonic()
+    _signal(process, signal.SIGTERM)
+    while process.poll() is None:
+        limit_s = CUT_OFF_KILL_AFTER_S if cut_off.is_set() else kill_after_s
+        if monotonic() >= began + limit_s:
+            break
+        printed.read(LOOK_S)
+    # Also when it has ended itself: those that it started may not have.
+    _signal(process, signal.SIGKILL)
+    process.wait()
+
+
+def _signal(process: "subprocess.Popen[bytes]", number: signal.Signals) -> None:
+    # Its session has its number, and as group too. Some systems refuse where all have ended.
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, number)
+
+
+class _Printed:
+    """The beginnings of what a process prints."""
+
+    def __init__(self, process: "subprocess.Popen[bytes]") -> None:
+        self.output = bytearray()
+        self.errors = bytearray()
+        self._selector = selectors.DefaultSelector()
+        for stream, kept in ((process.stdout, self.output), (process.stderr, self.errors)):
+            assert stream is not None
+            self._selector.register(stream.fileno(), selectors.EVENT_READ, kept)
+
+    def read(self, wait_s: float) -> None:
+        """What has been printed is read; it is waited for so long."""
+        for key, _ in self._selector.select(wait_s):
+            chunk = os.read(key.fd, PIPE_BYTES)
+            if not chunk:
+                self._selector.unregister(key.fd)
+            kept: bytearray = key.data
+            kept += chunk[: KEPT_BYTES - len(kept)]
+
+    def read_rest(self) -> None:
+        """What an ended process left in its pipes is read, and nothing more is."""
+        for _ in range(2):
+            self.read(0)
+        self._selector.close()
+
 
 logger = logging.getLogger("resumes.importer")
 
@@ -108,7 +316,7 @@ class Hook:
     def _run(self, batch: HookBatch) -> None:
         try:
             with listed(batch) as listing:
-                ending = shell.run(
+                ending = run(
                     self._command,
                     batch.environment(self._root, listing),
                     timeout_s=self._timeout_s,

@@ -3,13 +3,23 @@
 What a file's owner can do about a reason, `resumes.reasons` says.
 """
 
+import dataclasses
+import itertools
+import json
+import logging
+import secrets
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from resumes.errors import ErrorCode, Issue
+from importer import reading
+from resumes import analyzer
+from resumes.analyzer import Format, Resume
+from resumes.errors import ErrorCode, InvalidJson, InvalidResume, Issue, ResumesError
 from resumes.reasons import HINTS, Reason
-from resumes.store.ledger import FileOutcome
+from resumes.store.creating import Created, Creation, Duplicate, Outcome
+from resumes.store.items import MOST_PROBLEMS, Items, Problem
+from resumes.store.ledger import FileOutcome, Item, Verdict
 from resumes.text import counted, escaped
 
 
@@ -136,3 +146,170 @@ def told_items(items: Iterable[ItemConclusion]) -> str:
 def treat(code: ErrorCode) -> Treatment:
     """What an error of this code makes of a file."""
     return TREATMENTS[code]
+
+
+def verdict_of(conclusion: Conclusion) -> Verdict:
+    """The conclusion as the ledger keeps it."""
+    refusal = conclusion.refusal
+    if refusal is None:
+        return Verdict(conclusion.outcome)
+    return Verdict(
+        conclusion.outcome,
+        refusal.reason.value,
+        refusal.message,
+        refusal.path,
+        refusal.byte_offset,
+    )
+
+
+def conclude(
+    verdict: Resume | Refusal, creation: Creation, result: Sequence[Outcome] | ResumesError
+) -> Conclusion:
+    """What the create path's answer makes of a file with one resume at most."""
+    if isinstance(result, ResumesError):
+        return _refused(result)
+    if not result:
+        return _unasked(verdict, creation)
+    return conclude_one(verdict, result[0])
+
+
+def conclude_one(verdict: Resume | Refusal, outcome: Outcome | ResumesError) -> Conclusion:
+    """What the create path's answer makes of one resume."""
+    if isinstance(outcome, Created):
+        return Conclusion(FileOutcome.DONE, outcome.id, warnings=_warnings(verdict))
+    if isinstance(outcome, Duplicate):
+        return _duplicate(outcome)
+    return _refused(outcome)
+
+
+def _unasked(verdict: Resume | Refusal, creation: Creation) -> Conclusion:
+    """Of a file that held nothing to create, or that queues behind others."""
+    if isinstance(verdict, Refusal):
+        return failed(verdict)
+    return held(creation.failed.message if creation.failed else None)
+
+
+def held(message: str | None) -> Conclusion:
+    """The file waits for a place."""
+    return Conclusion(FileOutcome.HELD, refusal=Refusal(Reason.QUOTA_REACHED, message or ""))
+
+
+def _refused(error: ResumesError) -> Conclusion:
+    treatment = treat(error.code)
+    refusal = refusal_of(error)
+    if refusal.reason is Reason.ACCOUNT_DELETED:
+        refusal = dataclasses.replace(refusal, message="The account was deleted")
+    return Conclusion(treatment.outcome or FileOutcome.FAILED, refusal=refusal)
+
+
+def failed(refusal: Refusal) -> Conclusion:
+    """The file failed for this reason."""
+    return Conclusion(FileOutcome.FAILED, refusal=refusal)
+
+
+def _duplicate(outcome: Duplicate) -> Conclusion:
+    refusal = Refusal(Reason.DUPLICATE, outcome.message)
+    return Conclusion(FileOutcome.DUPLICATE, outcome.id, refusal)
+
+
+def recall(item: Item, verdict: Resume | Refusal | None) -> Conclusion:
+    """What the ledger says of a claim that was committed before."""
+    if item.outcome is FileOutcome.DUPLICATE:
+        return _duplicate(Duplicate(item.resume_id))
+    return Conclusion(FileOutcome.DONE, item.resume_id, warnings=_warnings(verdict))
+
+
+def sum_up(items: Sequence[ItemConclusion]) -> Conclusion:
+    """What becomes of a file of several resumes: the worst that became of one, and a duplicate
+    only when all are."""
+    order = list(FileOutcome)
+    worst = min((item.outcome for item in items), key=order.index)
+    if worst is FileOutcome.DUPLICATE and any(i.outcome is FileOutcome.DONE for i in items):
+        worst = FileOutcome.DONE
+    if worst is FileOutcome.DONE:
+        return Conclusion(worst, items=tuple(items))
+    first = next(item for item in items if item.outcome is worst)
+    return Conclusion(worst, refusal=_of_several(first, items), items=tuple(items))
+
+
+def _of_several(first: ItemConclusion, items: Sequence[ItemConclusion]) -> Refusal:
+    refusal = first.refusal or Refusal(Reason.INTERNAL_ERROR, "")
+    where = f"{first.place}: " if first.place else ""
+    count = f"{told_items(items)}. " if len(items) > 1 else ""
+    return dataclasses.replace(refusal, message=f"{count}{where}{refusal.message}")
+
+
+def _warnings(verdict: Resume | Refusal | None) -> tuple[Issue, ...]:
+    return verdict.warnings if isinstance(verdict, Resume) else ()
+
+
+logger = logging.getLogger("resumes.importer")
+
+
+def judge(body: bytes, format: Format) -> Resume | Refusal:  # noqa: A002  (as in analyzer.parse)
+    """The resume that the bytes hold, or why they hold none. Never raises."""
+    try:
+        return analyzer.parse_imported(body, format)
+    except ResumesError as error:
+        return refusal_of(error)
+    except Exception:  # noqa: BLE001 - logged whole; one file must not stop the others
+        return internal_error()
+
+
+def unreadable(error: OSError) -> Refusal:
+    """A refusal for what cannot be opened."""
+    is_file = not isinstance(error, reading.NotAFile)
+    why = f"Cannot read it: {error.strerror}" if is_file else "Not a regular file"
+    return Refusal(Reason.UNREADABLE, why)
+
+
+CRASHED = Refusal(
+    Reason.CRASHED, "The importer ended unexpectedly each time that it read this file"
+)
+
+
+def refusal_of(error: ResumesError) -> Refusal:
+    """The error as it stands in a report and in the ledger."""
+    reason = treat(error.code).reason or Reason.INTERNAL_ERROR
+    if isinstance(error, InvalidJson):
+        return Refusal(reason, error.message, byte_offset=error.offset)
+    if isinstance(error, InvalidResume):
+        return Refusal(reason, error.message, path=error.issues[0].path, issues=error.issues)
+    return Refusal(reason, error.message)
+
+
+def internal_error() -> Refusal:
+    """A refusal for the exception being handled, which is in the log under the same id."""
+    error_id = secrets.token_hex(4)
+    logger.exception("Internal error %s", error_id)
+    return Refusal(Reason.INTERNAL_ERROR, f"Internal error {error_id}; the log says more")
+
+
+def as_ledger_text(items: tuple[ItemConclusion, ...]) -> str | None:
+    """The items as the ledger keeps them: counts, and the first that are not done."""
+    if not items:
+        return None
+    counts = Counter(item.outcome for item in items)
+    problems = (_problem(item) for item in items if item.outcome is not FileOutcome.DONE)
+    short = Items(
+        total=len(items),
+        done=counts[FileOutcome.DONE],
+        duplicate=counts[FileOutcome.DUPLICATE],
+        held=counts[FileOutcome.HELD],
+        failed=counts[FileOutcome.FAILED],
+        problems=tuple(itertools.islice(problems, MOST_PROBLEMS)),
+    )
+    return json.dumps(short.as_json())
+
+
+def _problem(item: ItemConclusion) -> Problem:
+    refusal = item.refusal
+    return Problem(
+        item.item,
+        escaped(item.place),
+        item.outcome.value,
+        refusal.reason.value if refusal else None,
+        escaped(refusal.message) if refusal else None,
+        escaped(refusal.path) if refusal and refusal.path is not None else None,
+        refusal.byte_offset if refusal else None,
+    )

@@ -14,7 +14,7 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from importer import conclusions, judging, reading
+from importer import outcomes, reading
 from importer.batch import Candidate, Ended
 from importer.claims import Claim
 from importer.filing import Work, iter_places
@@ -103,7 +103,7 @@ def _recall(store: Store, root: str, format: Format, claim: Claim) -> Conclusion
     """What became of a file of one resume, whatever is thought of it now."""
     (item, *_) = ledger.find_items(store, claim.account_id, claim.id)
     body = reading.find_body(claim.path(root), format.max_bytes)
-    return conclusions.recall(item, None if body is None else judging.judge(body, format))
+    return outcomes.recall(item, None if body is None else outcomes.judge(body, format))
 
 
 def _conclusion(row: FileRow) -> Conclusion:

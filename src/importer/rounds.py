@@ -26,9 +26,9 @@ from importer.names import escaped
 from importer.options import Options
 from importer.queues import Queues
 from importer.recovery import plan_recovery
+from importer.slices import Unbundler
 from importer.slots import Slot
 from importer.telling import FileReport, Progress, Remarks, Summary, Tally, as_report
-from importer.unbundling import Unbundler
 from importer.worker import Batch, Setup
 from resumes import watched_folder
 from resumes.errors import InvalidArgument, StoreUnavailable

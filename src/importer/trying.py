@@ -10,7 +10,7 @@ import os
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from importer import judging, leases, reading, reports, unpacking
+from importer import leases, outcomes, reading, reports, unpacking
 from importer.names import find_extension
 from importer.outcomes import Refusal
 from importer.reading import Content, Signature
@@ -69,7 +69,7 @@ class Trial:
 
     def _try_value(self, content: Content, name: str, known: Known | None) -> Tried:
         body, signature = content.body, content.signature
-        verdict = judging.judge(body, self.format)
+        verdict = outcomes.judge(body, self.format)
         if isinstance(verdict, Resume):
             return Tried(signature, verdict, reading.digest(body), content.is_steady)
         if reports.is_report(body):
@@ -82,7 +82,7 @@ class Trial:
     def try_unreadable(self, error: OSError, signature: Signature, known: Known | None) -> Tried:
         """What a file is that cannot be opened: somebody may still mend that."""
         is_ready = self._is_quiet(signature, known, times=PATIENCE)
-        return Tried(signature, judging.unreadable(error), is_ready=is_ready)
+        return Tried(signature, outcomes.unreadable(error), is_ready=is_ready)
 
     def find_writer(self, descriptor: int, tried: Tried, known: Known | None) -> bool | None:
         """Whether somebody may still be writing to the open file; None when somebody has it open,

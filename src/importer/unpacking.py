@@ -13,7 +13,7 @@ import dataclasses
 from collections.abc import Iterator
 from zipfile import ZipFile
 
-from importer import archives, contents, inflating
+from importer import archives, contents
 from importer.archives import Member
 from importer.names import find_extension
 from importer.parts import Bytes, CannotUnpack, Limits, Part, too_many_parts
@@ -49,7 +49,7 @@ def unpack(name: str, body: bytes, limits: Limits) -> Iterator[Part]:
     if packing == _ZIP:
         return _iter_zip(*archives.open_archive(body, limits), limits)
     if packing == _GZ:
-        return _unpack_chunks(inflating.iter_gunzipped(body, limits), extension, limits)
+        return _unpack_chunks(archives.iter_gunzipped(body, limits), extension, limits)
     return contents.unpack_content(body, limits, is_by_line=extension in _LINES)
 
 
@@ -58,7 +58,7 @@ def _packing(name: str, body: bytes) -> str | None:
     extension = find_extension(name)
     if extension is not None:
         return next((packing for packing in (_GZ, _ZIP) if extension.endswith(packing)), None)
-    if body.startswith(inflating.GZIP_MAGIC):
+    if body.startswith(contents.GZIP_MAGIC):
         return _GZ
     return _ZIP if body.startswith(contents.ZIP_MAGICS) else None
 
@@ -71,7 +71,7 @@ def _unpack_chunks(
     def look(beginning: Bytes) -> None:
         contents.check_beginning(beginning, limits, is_by_line=is_by_line)
 
-    content = inflating.collect(chunks, limits, look)
+    content = archives.collect(chunks, limits, look)
     return contents.unpack_content(content, limits, is_by_line=is_by_line)
 
 

@@ -22,9 +22,9 @@ from importer.claims import Claim
 from importer.failpoints import Observer
 from importer.options import Options
 from importer.queues import Queue, Queues
+from importer.slices import Unbundler
 from importer.slots import Slot
 from importer.telling import FileReport, as_report
-from importer.unbundling import Unbundler
 from resumes import memory
 from resumes.errors import ResumesError, StoreError
 from resumes.store import Store, open_store

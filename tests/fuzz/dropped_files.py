@@ -14,11 +14,11 @@ from pathlib import Path
 from tempfile import gettempdir
 from typing import Final, NamedTuple
 
-from importer import conclusions, contents, judging, names, reading, reports
-from importer.bundles import Bundle, Portion, as_ledger_text
+from importer import contents, names, outcomes, reading, reports
 from importer.claims import Claim
-from importer.outcomes import Conclusion, ItemConclusion, Refusal
+from importer.outcomes import Conclusion, ItemConclusion, Refusal, as_ledger_text
 from importer.parts import CannotUnpack, Limits
+from importer.slices import Bundle, Portion
 from importer.trying import Trial
 from resumes.analyzer import Resume
 from resumes.reasons import Reason
@@ -58,7 +58,7 @@ def check_dropped_file(data: bytes) -> None:
     except CannotUnpack as error:
         _check_refusal(error.refusal)
         _check_items_cannot_be_had(dropped, error.refusal)
-        _check_report(dropped, conclusions.failed(error.refusal))
+        _check_report(dropped, outcomes.failed(error.refusal))
     else:
         if verdict is None:
             _check_portions(dropped, portions)
@@ -120,11 +120,11 @@ def _iter_portions(path: Path, name: str) -> Iterator[Portion]:
 
 def _check_one(dropped: Dropped, verdict: Resume | Refusal) -> None:
     """A file of one resume says what the same bytes say when they are parsed."""
-    assert verdict == judging.judge(dropped.body, FORMAT)
+    assert verdict == outcomes.judge(dropped.body, FORMAT)
     if isinstance(verdict, Refusal):
         _check_refusal(verdict)
         assert verdict.byte_offset is None or verdict.byte_offset <= len(dropped.body)
-        _check_report(dropped, conclusions.failed(verdict))
+        _check_report(dropped, outcomes.failed(verdict))
     else:
         check_stored(verdict)
         _check_report(dropped, Conclusion(FileOutcome.DONE, "f" * 24, warnings=verdict.warnings))
@@ -158,7 +158,7 @@ def _check_portions(dropped: Dropped, portions: list[Portion]) -> None:
     _check_items(dropped, portions)
     items = tuple(map(_concluded, portions))
     assert (as_ledger_text(items) or "").isascii()
-    _check_report(dropped, conclusions.sum_up(items))
+    _check_report(dropped, outcomes.sum_up(items))
 
 
 def _check_items(dropped: Dropped, portions: list[Portion]) -> None:

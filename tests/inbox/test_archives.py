@@ -10,8 +10,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from importer.archives import iter_inflated, open_archive
-from importer.inflating import CHUNK_BYTES, collect, iter_gunzipped
+from importer.archives import CHUNK_BYTES, collect, iter_gunzipped, iter_inflated, open_archive
 from importer.parts import Bytes, CannotUnpack
 from resumes.reasons import Reason
 from resumes.text import is_harmless

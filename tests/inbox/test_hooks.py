@@ -13,10 +13,8 @@ from typing import Any
 
 import pytest
 
-from importer import hook_batches, hooks, shell
-from importer.hook_batches import HookBatch, listed
-from importer.hooks import Hook
-from importer.shell import KEPT_BYTES, Ending
+from importer import hooks
+from importer.hooks import KEPT_BYTES, Ending, Hook, HookBatch, listed
 from importer.telling import FileReport
 from resumes.store.ledger import FileOutcome
 from tests.support.inbox.builders import wait_until
@@ -340,8 +338,8 @@ def test_the_list_has_a_line_for_each_file_and_its_owner_alone_may_read_it() -> 
 
 def test_a_list_that_would_be_too_long_ends_with_how_many_more_there_were() -> None:
     for reports, kept in (
-        ([a_report()] * (hook_batches.MAX_FILES + 2), hook_batches.MAX_FILES),
-        ([a_report("n" * (hook_batches.MAX_CHARS // 2))] * 5, 2),
+        ([a_report()] * (hooks.MAX_FILES + 2), hooks.MAX_FILES),
+        ([a_report("n" * (hooks.MAX_CHARS // 2))] * 5, 2),
     ):
         batch = a_batch(*reports)
         listed_lines = list(batch.iter_lines())
@@ -352,10 +350,10 @@ def test_a_list_that_would_be_too_long_ends_with_how_many_more_there_were() -> N
 
 
 def test_names_of_accounts_are_bounded() -> None:
-    many = hook_batches.MAX_ACCOUNTS + 2
+    many = hooks.MAX_ACCOUNTS + 2
     batch = a_batch(*(a_report(account=f"a{number}") for number in range(many)))
     names = batch.environment(Path("/"), "")["RESUMES_IMPORT_ACCOUNTS"].split(",")
-    assert len(names) == hook_batches.MAX_ACCOUNTS
+    assert len(names) == hooks.MAX_ACCOUNTS
 
 
 # As a process
@@ -369,7 +367,7 @@ def run(
     cut_off: threading.Event | None = None,
 ) -> Ending:
     """How the command ended, in our own environment."""
-    return shell.run(
+    return hooks.run(
         command,
         os.environ,
         timeout_s=timeout_s,
@@ -388,7 +386,7 @@ def is_alive(pid_file: Path) -> bool:
 
 
 def test_it_gets_the_environment_it_is_given_and_nothing_to_read() -> None:
-    ending = shell.run('cat; echo "$WHO"', {"WHO": "Ada"}, timeout_s=10, cut_off=threading.Event())
+    ending = hooks.run('cat; echo "$WHO"', {"WHO": "Ada"}, timeout_s=10, cut_off=threading.Event())
     assert ending == Ending(0, b"Ada\n", b"")
 
 

@@ -8,9 +8,15 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from importer.arrays import MAX_DEPTH, is_value, iter_items
-from importer.contents import check_beginning, unpack_content
-from importer.lines import looks_like_lines, unpack_lines
+from importer.contents import (
+    MAX_DEPTH,
+    check_beginning,
+    is_value,
+    iter_items,
+    looks_like_lines,
+    unpack_content,
+    unpack_lines,
+)
 from importer.outcomes import Refusal
 from importer.parts import Bytes, CannotUnpack, Part
 from resumes.errors import InvalidJson

@@ -31,6 +31,7 @@ def test_what_was_acknowledged_before_a_backup_survives_the_loss_of_the_store(
     home, backups = tmp_path / "home", tmp_path / "backups"
     backups.mkdir()
     key = make_account(home, "ana")
+    succeed(home, "plans", "set", "business", "--max-resumes", "unlimited")
     acknowledged: list[str] = []
     over = threading.Event()
 

@@ -1,23 +1,97 @@
 """Files of several resumes on their way into the store, one after the other, slice by slice."""
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
-from importer import conclusions, judging
+from importer import outcomes, reading, unpacking
 from importer.batch import Batches, is_last_attempt
-from importer.bundles import Bundle, Portion
 from importer.claims import Claim
 from importer.failpoints import Observer, Step
 from importer.filing import Work
-from importer.options import Options
-from importer.outcomes import Conclusion, Refusal
-from importer.parts import CannotUnpack
+from importer.options import DEFAULT_TUNING, Options, Tuning
+from importer.outcomes import Conclusion, ItemConclusion, Refusal
+from importer.parts import CannotUnpack, Limits, Part, file_too_large
 from importer.queues import Queues
+from importer.reading import Signature
 from importer.slots import Slot
+from resumes.analyzer import Format, Resume
 from resumes.errors import ResumesError, StoreError
 from resumes.store import Store, ledger
-from resumes.store.creating import Creation, Outcome, create_files
+from resumes.store.creating import Creation, NewResume, Outcome, create_files
 from resumes.store.ledger import SO_FAR
+
+
+class Portion(NamedTuple):
+    """A part of the file and what it is."""
+
+    part: Part
+    verdict: Resume | Refusal
+
+    def new_resume(self) -> NewResume | None:
+        """The resume on its way in, if there is one."""
+        if isinstance(self.verdict, Refusal):
+            return None
+        digest = reading.digest(self.part.body)
+        return NewResume(self.verdict, digest=digest, item=self.part.number)
+
+
+class Bundle:
+    """An open file of several resumes. Raises CannotUnpack for one that is none, and OSError."""
+
+    def __init__(
+        self,
+        path: str,
+        name: str,
+        format: Format,  # noqa: A002
+        limits: Limits,
+        tuning: Tuning = DEFAULT_TUNING,
+    ) -> None:
+        self._tuning = tuning
+        self._format = format
+        content = reading.load(path, limits.max_file_bytes)
+        self.signature: Signature = content.signature
+        if content.is_over_limit:
+            raise CannotUnpack(file_too_large(limits))
+        self.digest = reading.digest(content.body)
+        self._parts = self._open(name, content.body, limits)
+        self.items: list[ItemConclusion] = []
+
+    def _open(self, name: str, body: bytes, limits: Limits) -> Iterator[Part]:
+        if not unpacking.is_bundle(name, body):
+            # One value after all, perhaps one that is too large to be a resume.
+            verdict = outcomes.judge(body, self._format)
+            if isinstance(verdict, Refusal):
+                raise CannotUnpack(verdict)
+            return iter([Part(1, "", 0, body)])
+        return unpacking.unpack(name, body, limits)
+
+    def next_slice(self) -> list[Portion]:
+        """The next items, judged; empty at the end."""
+        portions: list[Portion] = []
+        size_bytes = 0
+        for part in self._parts:
+            verdict = part.refusal or outcomes.judge(part.body, self._format)
+            portions.append(Portion(part, verdict))
+            size_bytes += len(part.body)
+            if len(portions) == self._tuning.slice_items or size_bytes >= self._tuning.slice_bytes:
+                break
+        return portions
+
+    def conclude(self, portion: Portion, conclusion: Conclusion) -> None:
+        """What became of an item."""
+        part = portion.part
+        self.items.append(
+            ItemConclusion(
+                part.number,
+                part.place,
+                conclusion.outcome,
+                conclusion.resume_id,
+                conclusion.refusal,
+                conclusion.warnings,
+            )
+        )
+
 
 logger = logging.getLogger("resumes.importer")
 
@@ -72,24 +146,24 @@ class Unbundler:
         try:
             self._slice = self._slice or self._bundle.next_slice()
         except Exception:  # noqa: BLE001 - logged whole; one file must not stop the others
-            self._end(work, conclusions.failed(judging.internal_error()))
+            self._end(work, outcomes.failed(outcomes.internal_error()))
             return
         if self._slice:
             goes_on = self._commit_slice(work, self._bundle)
             self._slice = []
             if goes_on:
                 return
-        self._end(work, conclusions.sum_up(self._bundle.items))
+        self._end(work, outcomes.sum_up(self._bundle.items))
 
     def _open(self, work: Work) -> Bundle | Conclusion | None:
         """The open file; the end that it comes to instead; None if it is gone or has changed, and
         is a new file then."""
         message = self._queues.find(work.claim)
         if message is not None:
-            return conclusions.held(message)
+            return outcomes.held(message)
         claim = self._count(work.claim)
         if is_last_attempt(claim):
-            return conclusions.failed(judging.CRASHED)
+            return outcomes.failed(outcomes.CRASHED)
         self._slot.begin_alone(claim, work.signature)
         try:
             bundle = Bundle(
@@ -102,11 +176,11 @@ class Unbundler:
         except FileNotFoundError:
             return None
         except CannotUnpack as error:
-            return conclusions.failed(error.refusal)
+            return outcomes.failed(error.refusal)
         except OSError as error:
-            return conclusions.failed(judging.unreadable(error))
+            return outcomes.failed(outcomes.unreadable(error))
         except Exception:  # noqa: BLE001 - logged whole; one file must not stop the others
-            return conclusions.failed(judging.internal_error())
+            return outcomes.failed(outcomes.internal_error())
         return bundle if bundle.signature == work.signature else None
 
     def _count(self, claim: Claim) -> Claim:
@@ -129,7 +203,7 @@ class Unbundler:
         except StoreError:
             raise
         except Exception:  # noqa: BLE001 - logged whole; one file must not stop the others
-            failed = conclusions.failed(judging.internal_error())
+            failed = outcomes.failed(outcomes.internal_error())
             for portion in portions:
                 bundle.conclude(portion, failed)
             return True
@@ -156,12 +230,12 @@ class Unbundler:
 def _conclude(
     bundle: Bundle, portions: Sequence[Portion], result: Sequence[Outcome] | ResumesError
 ) -> None:
-    outcomes = iter(() if isinstance(result, ResumesError) else result)
+    answers = iter(() if isinstance(result, ResumesError) else result)
     for portion in portions:
         verdict = portion.verdict
         if isinstance(verdict, Refusal):
-            bundle.conclude(portion, conclusions.failed(verdict))
+            bundle.conclude(portion, outcomes.failed(verdict))
         elif isinstance(result, ResumesError):
-            bundle.conclude(portion, conclusions.conclude_one(verdict, result))
+            bundle.conclude(portion, outcomes.conclude_one(verdict, result))
         else:
-            bundle.conclude(portion, conclusions.conclude_one(verdict, next(outcomes)))
+            bundle.conclude(portion, outcomes.conclude_one(verdict, next(answers)))
