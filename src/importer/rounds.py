@@ -189,6 +189,8 @@ class Importer:
 
     @property
     def _can_go_on(self) -> bool:
+        if not self._slot.is_held:
+            return False
         new = not self._left_slots and self._intake.has_work
         return self._is_at_it or self._may_release_more or new
 

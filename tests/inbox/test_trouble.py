@@ -394,6 +394,7 @@ def test_a_drain_that_waits_for_long_says_for_what(
 # The watched folder itself
 
 
+@pytest.mark.slow
 def test_an_inbox_that_vanishes_and_is_back_needs_no_restart(
     store: Store, root: Path, told: Told, an_account: MakeAccount, watched: Watched
 ) -> None:
