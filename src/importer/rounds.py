@@ -320,6 +320,7 @@ class Importer:
         """Nothing is under way here any more."""
         self._workforce.end()
         self._batches.drop()
+        self._unbundler.drop()
         self._resumed.clear()
         self._intake.give_up_all()
 

@@ -222,9 +222,13 @@ class Unbundler:
         self._batches.file_away([(work._replace(digest=digest), conclusion)])
 
     def _close(self) -> None:
+        self.drop()
+        self._batches.several.popleft()
+
+    def drop(self) -> None:
+        """No file is being unpacked any more."""
         self._bundle = None
         self._slice = []
-        self._batches.several.popleft()
 
 
 def _conclude(

@@ -313,6 +313,25 @@ def test_a_folder_of_its_own_that_somebody_tidies_away_is_made_anew(
     assert watched_folder.find_owner(root) == watched_folder.owner_of(store)
 
 
+def test_what_was_being_unpacked_when_the_folder_was_tidied_does_not_enter_the_next_file(
+    store: Store, root: Path, told: Told, ana: AccountInfo, an_importer: MakeImporter
+) -> None:
+    def tidy_and_take_away() -> None:
+        if first.exists() and resume_names(store, ana.id):
+            shutil.rmtree(root / ".importer")
+            first.unlink()
+            drop(root, "ana/b.ndjson", lines("3", "4"))
+
+    first = drop(root, "ana/a.ndjson", lines("0", "1", "2"))
+    importer = an_importer(
+        settle_s=0, slice_items=1, observe=during(Moment.COMMITTED, tidy_and_take_away)
+    )
+    for _ in range(3):
+        importer.round()
+    assert resume_names(store, ana.id) == ["0", "3", "4"]
+    assert told.outcomes() == {"ana/b.ndjson": "done"}
+
+
 def test_what_cannot_be_taken_is_tried_again_when_it_is_time_and_not_before(
     root: Path, told: Told, monotonic: FakeMonotonic, ana: AccountInfo, an_importer: MakeImporter
 ) -> None:
