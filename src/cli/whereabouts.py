@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from importer.claims import Claim
-    from importer.outcomes import Conclusion
     from resumes.store.ledger import FileRow
 
 
@@ -30,8 +29,9 @@ class Place:
 def find_place(row: "FileRow", roots: Iterable[Path]) -> Place | None:
     """The first place below one of the folders where the file lies; None when it is in none."""
     from importer.filing import iter_places
+    from importer.outcomes import conclusion_of
 
-    belows = [*iter_places(_claim(row), _conclusion(row))]
+    belows = [*iter_places(_claim(row), conclusion_of(row))]
     places = (Place(root, below) for root in roots for below in belows)
     return next((place for place in places if os.path.lexists(place.path)), None)
 
@@ -55,12 +55,3 @@ def _claim(row: "FileRow") -> "Claim":
         name=row.name,
         claimed_at_us=int(claimed_at.timestamp() * 1_000_000),
     )
-
-
-def _conclusion(row: "FileRow") -> "Conclusion":
-    from importer.outcomes import Conclusion, Refusal
-    from resumes.reasons import Reason
-
-    if row.reason not in list(Reason):
-        return Conclusion(row.outcome)
-    return Conclusion(row.outcome, refusal=Refusal(Reason(row.reason), row.message or ""))

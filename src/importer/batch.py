@@ -136,7 +136,7 @@ class Batches:
         """Files that are imported, and lie where they lay or are still written to."""
         self._stuck: dict[str, Ended] = {}
         """Those of them for a reason that concerns all files."""
-        self._over: list[str] = []
+        self._ended: list[str] = []
         self._went_back: list[Claim] = []
 
     @property
@@ -165,10 +165,10 @@ class Batches:
         """The names of files that lie where they belong and are still written to."""
         return [one.work.claim.name for one in self._unmoved.values() if one.target]
 
-    def take_over(self) -> list[str]:
+    def take_ended(self) -> list[str]:
         """The ids of the files that came to their end since this was last asked."""
-        over, self._over = self._over, []
-        return over
+        ended, self._ended = self._ended, []
+        return ended
 
     def take_went_back(self) -> list[Claim]:
         """The files that went back to where they lay since this was last asked."""
@@ -177,11 +177,10 @@ class Batches:
 
     # Read
 
-    def run(self, candidates: Sequence[Candidate]) -> list[Left]:
-        """Import the files that are ready; return the others.
+    def read(self, candidates: Sequence[Candidate]) -> list[Left]:
+        """Read the files that are ready, for the next `commit`; return the others.
 
-        Raises OSError when they cannot be noted, and StoreError; what was read waits then for
-        `commit`.
+        Raises OSError when they cannot be noted.
         """
         self._slot.note(one.claim for one in candidates)
         self._observe(Step.NOTED)
@@ -482,7 +481,7 @@ class Batches:
             if work.descriptor is not None:
                 os.close(work.descriptor)
         if ids:
-            self._over += ids
+            self._ended += ids
             if self._slot.end(ids):
                 self._observe(Step.ENDED)
 

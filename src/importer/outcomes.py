@@ -19,7 +19,7 @@ from resumes.errors import ErrorCode, InvalidJson, InvalidResume, Issue, Resumes
 from resumes.reasons import HINTS, Reason
 from resumes.store.creating import Created, Creation, Duplicate, Outcome
 from resumes.store.items import MOST_PROBLEMS, Items, Problem
-from resumes.store.ledger import FileOutcome, Item, Verdict
+from resumes.store.ledger import FileOutcome, FileRow, Item, Verdict
 from resumes.text import counted, escaped
 
 
@@ -217,6 +217,13 @@ def recall(item: Item, verdict: Resume | Refusal | None) -> Conclusion:
     if item.outcome is FileOutcome.DUPLICATE:
         return _duplicate(Duplicate(item.resume_id))
     return Conclusion(FileOutcome.DONE, item.resume_id, warnings=_warnings(verdict))
+
+
+def conclusion_of(row: FileRow) -> Conclusion:
+    """What the ledger says of a file, as far as its place depends on it."""
+    if row.reason not in list(Reason):  # one of a later version
+        return Conclusion(row.outcome)
+    return Conclusion(row.outcome, refusal=Refusal(Reason(row.reason), row.message or ""))
 
 
 def sum_up(items: Sequence[ItemConclusion]) -> Conclusion:

@@ -18,17 +18,13 @@ from importer import outcomes, reading
 from importer.batch import Candidate, Ended
 from importer.claims import Claim
 from importer.filing import Work, iter_places
-from importer.outcomes import Conclusion, Refusal
+from importer.outcomes import Conclusion
 from importer.slots import Entry
 from importer.trying import Known
 from resumes.analyzer import Format
 from resumes.errors import NotFound
-from resumes.reasons import Reason
 from resumes.store import Store, ledger
-from resumes.store.ledger import FileOutcome, FileRow
-
-NOT_OVER = (FileOutcome.HELD, FileOutcome.FAILED)
-"""Outcomes that a file may have had before it was taken up again."""
+from resumes.store.ledger import FileRow
 
 
 @dataclass(slots=True)
@@ -66,12 +62,12 @@ def plan_recovery(store: Store, root: str, format: Format, entries: Iterable[Ent
                 plan.suspects.append(claim)
         elif found != entry.signature or not _has_content(claim.path(root), entry.digest):
             work = Work(claim, entry.signature, digest=entry.digest)
-            conclusion = _conclusion(row)
-            for target in _find_moved(root, claim, conclusion):
-                plan.ended.append(Ended(work, conclusion, target))
-        elif row.outcome not in NOT_OVER and row.items is None:
+            known_end = outcomes.conclusion_of(row)
+            for target in _find_moved(root, claim, known_end):
+                plan.ended.append(Ended(work, known_end, target))
+        elif (conclusion := _recall(store, root, format, claim)) is not None:
             work = Work(claim, entry.signature, digest=entry.digest)
-            plan.ended.append(Ended(work, _recall(store, root, format, claim)))
+            plan.ended.append(Ended(work, conclusion))
         elif row.is_under_way or not claim.is_return:
             known = Known(entry.signature, math.inf)
             plan.resumed.append(Candidate(claim, known, is_alone=True))
@@ -99,15 +95,11 @@ def _find_moved(root: str, claim: Claim, conclusion: Conclusion) -> list[str]:
     return [target for target in targets if reading.find_signature(target) is not None][:1]
 
 
-def _recall(store: Store, root: str, format: Format, claim: Claim) -> Conclusion:  # noqa: A002
-    """What became of a file of one resume, whatever is thought of it now."""
-    (item, *_) = ledger.find_items(store, claim.account_id, claim.id)
+def _recall(store: Store, root: str, format: Format, claim: Claim) -> Conclusion | None:  # noqa: A002
+    """What became of a file of one resume, whatever is thought of it now; None where the ledger
+    has no resume of it."""
+    items = ledger.find_items(store, claim.account_id, claim.id, limit=1)
+    if not items or items[0].item != 0:
+        return None
     body = reading.find_body(claim.path(root), format.max_bytes)
-    return outcomes.recall(item, None if body is None else outcomes.judge(body, format))
-
-
-def _conclusion(row: FileRow) -> Conclusion:
-    """What the ledger says, as far as places and reports depend on it."""
-    if row.reason is None:
-        return Conclusion(row.outcome)
-    return Conclusion(row.outcome, refusal=Refusal(Reason(row.reason), row.message or ""))
+    return outcomes.recall(items[0], None if body is None else outcomes.judge(body, format))

@@ -472,7 +472,7 @@ class Importer:
         if not batch:
             return
         try:
-            left = self._batches.run(batch)
+            left = self._batches.read(batch)
         except OSError as error:
             left = [Left(one.claim.id, Why.TROUBLE, None, error) for one in batch]
         self._note_left(batch, left)
@@ -495,7 +495,7 @@ class Importer:
 
     def _settle(self) -> None:
         """What came to its end in this process is known."""
-        self._note_ends(self._batches.take_over(), self._batches.take_went_back())
+        self._note_ends(self._batches.take_ended(), self._batches.take_went_back())
 
     def _note_ends(self, over: Iterable[str], went_back: Iterable[Claim]) -> None:
         for claim_id in over:

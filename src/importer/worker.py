@@ -105,7 +105,7 @@ class _Work:
         """The files of the batch that were not imported."""
         self._queues.by_account = dict(batch.queues)
         try:
-            return self._batches.run(batch.candidates)
+            return self._batches.read(batch.candidates)
         except OSError as error:
             return [Left(one.claim.id, Why.TROUBLE, None, error) for one in batch.candidates]
 
@@ -138,7 +138,7 @@ class _Work:
         remarks, self._remarks = self._remarks, []
         return Answer(
             left,
-            tuple(self._batches.take_over()),
+            tuple(self._batches.take_ended()),
             tuple(self._batches.take_went_back()),
             tuple(reports),
             tuple(remarks),
