@@ -35,7 +35,6 @@ from resumes.store.ledger import FileOutcome
 from resumes.watched_folder import HELD
 
 DONE, FAILED, DUPLICATE = "_done", "_failed", "_duplicate"
-OUTCOMES = (DONE, FAILED, DUPLICATE, HELD)
 
 FRESH_NS = 3_000_000_000
 """A file that was changed so short a time before may have been changed once more within the same
@@ -134,7 +133,7 @@ class Filer:
                 return Filed(State.STUCK, problem=os.strerror(errno.ENOENT))
             self.tidy(claim, None)
             return Filed(State.GONE)
-        except moves.Changed:
+        except _Changed:
             self.tidy(claim, None)
             return Filed(State.CHANGED)
         except _Unmovable as error:
@@ -166,16 +165,7 @@ class Filer:
     def move_back(self, claim: Claim, target: str) -> None:
         """What lies at the target is another version, and goes back to where it came from: under
         another name if its own was given to yet another file. Raises OSError."""
-        folder = os.path.dirname(claim.path(self._root))  # noqa: PTH120  (text, as names are)
-        extension = find_extension(claim.base) or ""
-        stem = claim.base[: len(claim.base) - len(extension)]
-        self._make(folder)
-        for name in (claim.base, f"{stem}-{claim.id[-8:]}{extension}", f"{claim.id}{extension}"):
-            with contextlib.suppress(FileExistsError):
-                moves.move(target, f"{folder}/{name}")
-                break
-        else:
-            raise FileExistsError(errno.EEXIST, f"Every name is taken in {folder}")
+        put_back(self._root, claim, target)
         self._observe(Step.MOVED_BACK)
         self.tidy(claim, None)
 
@@ -199,7 +189,8 @@ class Filer:
         """Whether the name was free and the file has it now."""
         if conclusion.needs_report:
             report = report_path(Path(target))
-            if os.path.lexists(target) or reports.is_foreign(report, claim.id):
+            is_taken = os.path.lexists(target) and not moves.is_copy(claim.path(self._root), target)
+            if is_taken or reports.is_foreign(report, claim.id):
                 return False
             self._report(claim, work.signature, conclusion, report)
         try:
@@ -219,9 +210,23 @@ class Filer:
             if error.errno != errno.EXDEV:
                 raise
             # The outcomes lie on another disk, perhaps a larger one; or this folder does.
-            path = claim.path(self._root)
-            moves.move_across(path, target, work.signature, temporary=_beside(Path(target), claim))
+            self._copy_away(claim, work, target, folder)
             raise _Copied(target) from None
+
+    def _copy_away(self, claim: Claim, work: Work, target: str, folder: int) -> None:
+        """Set the file aside, under a name that nobody writes to, before it is copied and removed."""
+        aside = str(aside_of(self._root, claim))
+        moves.move(claim.base, aside, source_fd=folder)
+        self._observe(Step.SET_ASIDE)
+        try:
+            if not _is_as_read(work, aside):
+                raise _Changed
+            moves.copy_across(aside, target, temporary=_beside(Path(target), claim))
+        except (_Changed, OSError):
+            put_back(self._root, claim, aside)
+            raise
+        self._observe(Step.COPIED)
+        os.unlink(aside)  # noqa: PTH108  (text, as names are)
 
     def _make(self, folder: str) -> None:
         if folder not in self._made:
@@ -253,6 +258,28 @@ class Filer:
                     reports.remove_report(path, claim.id)
                     _beside(path, claim).unlink(missing_ok=True)
         self._observe(Step.REPORTS_TIDIED)
+
+
+def put_back(root: str, claim: Claim, lies_at: str) -> None:
+    """Move the claim's file to where it was found, or beside that. Raises OSError."""
+    folder = os.path.dirname(claim.path(root))  # noqa: PTH120  (text, as names are)
+    extension = find_extension(claim.base) or ""
+    stem = claim.base[: len(claim.base) - len(extension)]
+    Path(folder).mkdir(parents=True, exist_ok=True)
+    for name in (claim.base, f"{stem}-{claim.id[-8:]}{extension}", f"{claim.id}{extension}"):
+        with contextlib.suppress(FileExistsError):
+            moves.move(lies_at, f"{folder}/{name}")
+            return
+    raise FileExistsError(errno.EEXIST, f"Every name is taken in {folder}")
+
+
+def aside_of(root: str, claim: Claim) -> Path:
+    """Where a file is set aside that is copied to another disk."""
+    return _beside(Path(claim.path(root)), claim)
+
+
+class _Changed(Exception):
+    """The file is not what was read any more, and lies where it lay, or beside that."""
 
 
 class _Unmovable(Exception):

@@ -192,11 +192,6 @@ class Workforce:
         """The slots of the processes."""
         return {worker.slot for worker in self._workers}
 
-    @property
-    def pids(self) -> list[int]:
-        """The processes."""
-        return [worker.pid for worker in self._workers]
-
     def mind(self, *, backlog: int, is_working: bool) -> None:
         """Called now and then: there are workers if the backlog is worth it, and none after a
         while without work."""

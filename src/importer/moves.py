@@ -7,8 +7,6 @@ import os
 import shutil
 from pathlib import Path
 
-from importer.reading import Signature, find_signature
-
 _AT_FDCWD = -100
 _RENAME_NOREPLACE = 1
 _NOT_SUPPORTED = frozenset({errno.ENOSYS, errno.EINVAL, errno.ENOTSUP})
@@ -51,32 +49,23 @@ def link_and_unlink(
     os.unlink(source, dir_fd=source_fd)
 
 
-class Changed(Exception):
-    """The file is not what was read any more."""
+def copy_across(source: str | Path, target: str | Path, *, temporary: Path) -> None:
+    """Copy a file to another file system, durably, to where nothing is.
 
-
-def move_across(
-    source: str | Path, target: str | Path, read: Signature, *, temporary: Path
-) -> None:
-    """`move` to another file system: copied, on the disk under its name, then gone from the source.
-
-    Cut off in between it is in both places; done again it is recognised by its content. Raises
-    Changed, with nothing at the target, for a source that is not what was `read`; FileExistsError
-    when something else was at the target; OSError.
+    Done already, it is recognised by its content. Raises FileExistsError when something else is at
+    the target, and OSError.
     """
-    if not _is_copy(source, target):
+    if is_copy(source, target):
+        return
+    try:
         shutil.copyfile(source, temporary)
         shutil.copystat(source, temporary)
         with temporary.open("rb") as file:
             os.fsync(file.fileno())
-        try:
-            if find_signature(source) != read:
-                raise Changed
-            move(temporary, target)
-        finally:
-            temporary.unlink(missing_ok=True)
-        _sync_folder(temporary.parent)
-    os.unlink(source)  # noqa: PTH108  (source may be text)
+        move(temporary, target)
+    finally:
+        temporary.unlink(missing_ok=True)
+    _sync_folder(temporary.parent)
 
 
 def _sync_folder(folder: Path) -> None:
@@ -87,8 +76,9 @@ def _sync_folder(folder: Path) -> None:
         os.close(descriptor)
 
 
-def _is_copy(source: str | Path, target: str | Path) -> bool:
-    return os.path.lexists(target) and filecmp.cmp(source, target, shallow=False)
+def is_copy(source: str | Path, target: str | Path) -> bool:
+    """Whether the target is a file of the same content. Raises OSError."""
+    return os.path.isfile(target) and filecmp.cmp(source, target, shallow=False)  # noqa: PTH113
 
 
 def write_new(path: Path, content: bytes) -> None:

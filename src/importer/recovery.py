@@ -11,13 +11,14 @@ Each step may be cut off and is done again (pitfalls I1, I6).
 """
 
 import math
+import os
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from importer import outcomes, reading
 from importer.batch import Candidate, Ended
 from importer.claims import Claim
-from importer.filing import Work, iter_places
+from importer.filing import Work, aside_of, iter_places, put_back
 from importer.outcomes import Conclusion
 from importer.slots import Entry
 from importer.trying import Known
@@ -52,6 +53,9 @@ def plan_recovery(store: Store, root: str, format: Format, entries: Iterable[Ent
     plan = Plan()
     for entry in sorted(entries, key=lambda one: one.claim.id):
         claim = entry.claim._replace(attempt=entry.claim.attempt + entry.is_begun)
+        aside = aside_of(root, claim)
+        if os.path.lexists(aside):
+            put_back(root, claim, str(aside))
         found = reading.find_signature(claim.path(root))
         row = None if entry.signature is None else _find_row(store, claim)
         if entry.signature is None or row is None:

@@ -168,11 +168,6 @@ class Importer:
         return self._intake.looks
 
     @property
-    def worker_pids(self) -> list[int]:
-        """The processes that help, if any do."""
-        return self._workforce.pids
-
-    @property
     def filed(self) -> int:
         """How many files were filed so far, by this process and its workers."""
         return self._tally.filed

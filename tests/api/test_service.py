@@ -37,6 +37,7 @@ from tests.support.api.serving import (
 from tests.support.postgres import free_port
 from tests.support.store.builders import hold_lane
 from tests.support.stores import make_account
+from tests.support.waiting import children_of
 
 # The start
 
@@ -267,9 +268,10 @@ def alter(home: Path, statement: str) -> None:
 
 def children(pid: int) -> list[int]:
     """Its workers."""
-    listed = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
     return [
-        int(child) for child in listed if "spawn_main" in Path(f"/proc/{child}/cmdline").read_text()
+        child
+        for child in children_of(pid)
+        if "spawn_main" in Path(f"/proc/{child}/cmdline").read_text()
     ]
 
 

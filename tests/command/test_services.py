@@ -19,7 +19,7 @@ import pytest
 from cli.samples import find_samples
 from resumes.store import keys
 from tests.command.conftest import CommandLine, a_resume, finish, is_alive, open_home, start
-from tests.support.waiting import wait_until
+from tests.support.waiting import children_of, wait_until
 
 REFUSED = (
     "The new key could not be written, so it was revoked: {} is there, and is neither an earlier key "
@@ -60,12 +60,6 @@ def started(run: CommandLine) -> "tuple[subprocess.Popen[str], dict[str, Any]]":
     if not line:
         raise AssertionError(finish(process))
     return process, json.loads(line)
-
-
-def children_of(process_id: int) -> list[int]:
-    """The ids of its children."""
-    path = Path(f"/proc/{process_id}/task/{process_id}/children")
-    return [int(word) for word in path.read_text(encoding="ascii").split()]
 
 
 def ask(url: str, secret: str) -> tuple[int, Any]:

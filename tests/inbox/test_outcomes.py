@@ -4,6 +4,7 @@ import hashlib
 import json
 import os
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -14,16 +15,19 @@ from resumes.errors import ErrorCode
 from resumes.store import Store, ledger
 from resumes.store.accounts import AccountInfo
 from tests.support.inbox.builders import (
-    MakeAccount,
     MakeImporter,
     Moment,
     an_account_with_room_for,
     counts,
+    die,
     drop,
     during,
     filed,
     is_tidy,
+    killing_at,
+    names_below,
     report_beside,
+    resume_names,
     the_report,
 )
 from tests.support.resumes import a_document
@@ -200,35 +204,112 @@ def test_a_folder_of_outcomes_that_somebody_removed_is_made_again(
         shutil.rmtree(root / f"_{end}")
 
 
-@pytest.mark.parametrize("content", [a_document("Ada"), b"nonsense"], ids=["done", "failed"])
-def test_outcomes_may_lie_on_another_disk(
-    root: Path,
-    tmp_path: Path,
-    an_account: MakeAccount,
-    an_importer: MakeImporter,
-    content: bytes,
-) -> None:
+@pytest.fixture
+def other_disk(root: Path, tmp_path: Path) -> Iterator[Path]:
+    """A folder on another disk, where files lie that came to their end."""
     other = Path("/dev/shm")
+    if tmp_path.is_relative_to(other):
+        other = Path("/var/tmp")
     if not other.is_dir() or other.stat().st_dev == tmp_path.stat().st_dev:
         pytest.skip("there is no other disk")
     folder = other / f"{tmp_path.parent.name}-{tmp_path.name}"
     folder.mkdir()
-    try:
-        for name in ("_done", "_failed"):
-            (folder / name).mkdir()
-            (root / name).symlink_to(folder / name)
-        an_account()
-        drop(root, "ana/cv.json", content)
-        importer = an_importer(settle_s=0)
+    for name in ("_done", "_failed"):
+        (folder / name).mkdir()
+        (root / name).symlink_to(folder / name)
+    yield folder
+    shutil.rmtree(folder)
+
+
+FAR = pytest.mark.parametrize("content", [a_document("Ada"), b"nonsense"], ids=["done", "failed"])
+
+
+@FAR
+def test_outcomes_may_lie_on_another_disk(
+    root: Path, other_disk: Path, ana: AccountInfo, an_importer: MakeImporter, content: bytes
+) -> None:
+    drop(root, "ana/cv.json", content)
+    importer = an_importer(settle_s=0)
+    importer.round()
+    importer.close()
+    check_far(root, other_disk, content)
+
+
+@FAR
+@pytest.mark.parametrize("moment", [Moment.SET_ASIDE, Moment.COPIED])
+def test_a_file_is_copied_to_another_disk_once_however_often_that_is_cut_off(
+    root: Path,
+    other_disk: Path,
+    ana: AccountInfo,
+    an_importer: MakeImporter,
+    content: bytes,
+    moment: Moment,
+) -> None:
+    drop(root, "ana/cv.json", content)
+    for _ in range(2):
+        die(an_importer(settle_s=0, observe=killing_at(moment)))
+    importer = an_importer(settle_s=0)
+    importer.round()
+    importer.close()
+    check_far(root, other_disk, content)
+
+
+def check_far(root: Path, folder: Path, content: bytes) -> None:
+    """The content lies on the other disk once, and nothing else of the importer's anywhere."""
+    (path,) = [path for path in folder.rglob("cv-*.json") if ".report" not in path.name]
+    assert path.read_bytes() == content
+    assert report_beside(path).exists() == (content == b"nonsense")
+    assert list(folder.rglob(".*")) == []
+    assert names_below(root / "ana") == []
+    assert is_tidy(root)
+
+
+@pytest.mark.parametrize("moment", [Moment.SET_ASIDE, Moment.COPIED])
+def test_what_is_put_in_a_file_s_place_while_it_is_copied_is_a_file_of_its_own(
+    store: Store,
+    root: Path,
+    other_disk: Path,
+    ana: AccountInfo,
+    an_importer: MakeImporter,
+    moment: Moment,
+) -> None:
+    versions = iter([a_document("Second"), a_document("Third")])
+
+    def replace() -> None:
+        if (content := next(versions, None)) is not None:
+            drop(root, "ana/cv.json", content)
+
+    drop(root, "ana/cv.json", a_document("First"))
+    importer = an_importer(settle_s=0, observe=during(moment, replace))
+    for _ in range(3):
         importer.round()
-        importer.close()
-        (path,) = [path for path in folder.rglob("cv-*.json") if ".report" not in path.name]
-        assert path.read_bytes() == content
-        assert report_beside(path).exists() == (content == b"nonsense")
-        assert list(folder.rglob(".*")) == []
-        assert is_tidy(root)
-    finally:
-        shutil.rmtree(folder)
+    assert resume_names(store, ana.id) == ["First", "Second", "Third"]
+    assert counts(root, "done") == [3]
+
+
+@pytest.mark.parametrize("is_replaced", [False, True])
+def test_a_file_that_is_written_to_when_it_is_to_be_copied_is_a_new_version(
+    store: Store,
+    root: Path,
+    other_disk: Path,
+    ana: AccountInfo,
+    an_importer: MakeImporter,
+    is_replaced: bool,
+) -> None:
+    path = drop(root, "ana/cv.json", a_document("First"))
+    contents = iter([a_document("Second")])
+
+    def write() -> None:
+        if (content := next(contents, None)) is not None:
+            if is_replaced:
+                path.unlink()
+            path.write_bytes(content)
+
+    importer = an_importer(settle_s=0, observe=during(Moment.COMMITTED, write))
+    for _ in range(3):
+        importer.round()
+    assert resume_names(store, ana.id) == ["First", "Second"]
+    assert counts(root, "done") == [1]
 
 
 def test_a_report_goes_when_its_file_comes_to_another_end(

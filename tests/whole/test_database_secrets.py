@@ -20,6 +20,7 @@ from resumes.store import accounts
 from tests.support import postgres, programs
 from tests.support.resumes import a_document
 from tests.support.terminal.console import console
+from tests.support.waiting import children_of
 
 PASSWORD = "planted-Passw0rd"
 ENCODED = PASSWORD.replace("-", "%2D")
@@ -146,7 +147,7 @@ def test_no_process_of_the_service_bears_it_on_its_command_line_and_no_file_hold
             body = a_document("Grace")
             programs.call(f"{api}/api/v1/resumes", key, method="POST", body=body)
             programs.wait_until(lambda: not programs.files_in(home / "inbox" / "ana"))
-            processes = [up.pid, *_children_of(up.pid)]
+            processes = [up.pid, *all_below(up.pid)]
             lines = [Path(f"/proc/{one}/cmdline").read_text() for one in processes]
         finally:
             up.terminate()
@@ -160,10 +161,10 @@ def test_no_process_of_the_service_bears_it_on_its_command_line_and_no_file_hold
     assert [path for path in held if not is_harmless(path.read_bytes().decode("latin-1"))] == []
 
 
-def _children_of(process_id: int) -> list[int]:
-    found = Path(f"/proc/{process_id}/task/{process_id}/children").read_text().split()
-    children = [int(one) for one in found]
-    return children + [below for child in children for below in _children_of(child)]
+def all_below(process_id: int) -> list[int]:
+    """Its children, and theirs."""
+    children = children_of(process_id)
+    return children + [below for child in children for below in all_below(child)]
 
 
 @pytest.mark.slow

@@ -17,7 +17,7 @@ from tests.support import programs
 from tests.support.api.load import RESUMES, Answer, Wire, a_request
 from tests.support.api.serving import wait_until
 from tests.support.stores import open_home
-from tests.support.waiting import end
+from tests.support.waiting import children_of, end
 
 SECRETS = re.compile(rb"enh_live_\w{4,}|planted|@example\.com")
 """What no log may hold: keys, and what the bodies of these tests say."""
@@ -34,9 +34,8 @@ class Server:
     @property
     def workers(self) -> list[int]:
         """The process ids of a supervisor's workers."""
-        pid = self.process.pid
-        listed = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
-        return [int(child) for child in listed if b"spawn_main" in _command_line(int(child))]
+        children = children_of(self.process.pid)
+        return [child for child in children if b"spawn_main" in _command_line(child)]
 
     @property
     def serving_pids(self) -> list[int]:

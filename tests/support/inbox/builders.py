@@ -145,6 +145,9 @@ class Moment(StrEnum):
     READ = Step.READ
     COMMITTED = Step.COMMITTED
     REPORTED = Step.REPORT_WRITTEN
+    SET_ASIDE = Step.SET_ASIDE
+    COPIED = Step.COPIED
+    """Both on the way to another disk."""
     MOVED = Step.MOVED
 
 

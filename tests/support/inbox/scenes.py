@@ -20,6 +20,7 @@ from tests.support.inbox import oracle
 from tests.support.inbox.oracle import Tally
 from tests.support.resumes import a_document
 from tests.support.stores import open_home
+from tests.support.waiting import children_of
 
 STOP_S = 60.0
 """How long an importer may take to end that was told to, whatever it is at."""
@@ -48,10 +49,7 @@ class Watch:
     @property
     def children(self) -> list[int]:
         """The processes that help it."""
-        with contextlib.suppress(FileNotFoundError):
-            text = Path(f"/proc/{self.pid}/task/{self.pid}/children").read_text()
-            return [int(pid) for pid in text.split()]
-        return []
+        return children_of(self.pid)
 
     @property
     def most_memory_bytes(self) -> int:

@@ -18,6 +18,7 @@ from tests.support.api.serving import Served, serve, wait_until
 from tests.support.outputs import closed_pipe, full_pipe, serving
 from tests.support.programs import command
 from tests.support.stores import make_account
+from tests.support.waiting import children_of
 
 
 def total(url: str, name: str) -> float:
@@ -28,11 +29,9 @@ def total(url: str, name: str) -> float:
 
 def workers(served: Served) -> list[int]:
     """The worker processes."""
-    pid = served.process.pid
-    listed = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
     return [
-        int(child)
-        for child in listed
+        child
+        for child in children_of(served.process.pid)
         if b"resource_tracker" not in Path(f"/proc/{child}/cmdline").read_bytes()
     ]
 
