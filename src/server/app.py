@@ -64,7 +64,7 @@ class App:
             settings, store, connections=self.connections, counters=counters, log=log
         )
         self._authenticator = Authenticator(store, self.connections)
-        self._rate_limits = RateLimits(settings) if settings.rate_limit else None
+        self._rate_limits = RateLimits(settings, takes_ahead=True) if settings.rate_limit else None
         self._api = self._make_api(settings, store)
         # What needs no key.
         self._open: dict[str, tuple[str, Respond]] = {

@@ -3,17 +3,24 @@
 A bucket of N tokens fills by N in its window, evenly. A request takes one token of each, or is
 refused and takes none. The buckets are in `server.buckets`, so that all workers and servers of
 a home on one machine count together, and a read costs no write to the store (pitfalls R2).
+
+To have the buckets alone costs more than to count. So where a key's requests come thick and fast and
+its buckets are at least half full, tokens for many are taken at once, and those that were not
+needed are given back a moment later. Nobody is refused for them: half of the tokens are left to
+others.
 """
 
+import asyncio
 import math
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from resumes.errors import StoreUnavailable
 from resumes.settings import Settings
 from resumes.store.keys import KeyHolder, PlanRates
-from server.buckets import LAYOUT, Buckets, boot_clock_ns
+from server.buckets import LAYOUT, SLOTS, Buckets, boot_clock_ns
 from server.request import Request, error_body
 
 SECOND_NS = 1_000_000_000
@@ -37,16 +44,35 @@ class Window(NamedTuple):
     burst_ns: int
 
 
+AHEAD = 32
+"""Tokens that are taken at once,"""
+
+AHEAD_S = 0.01
+"""for a key that asked so shortly before, and for so long."""
+
+
+@dataclass(slots=True)
+class _Taken:
+    """Tokens of a key that were taken ahead. The window is the tightest for all of them."""
+
+    windows: tuple[Window, ...]
+    tightest: Window
+    debt_ns: int
+    """The tightest bucket's, with the tokens that were needed."""
+    left: int
+
+
 class RateLimits:
     """Counts the requests of keys. The default clocks are those of the machine.
 
-    Raises StoreUnavailable when the memory to count in cannot be had.
+    It `takes_ahead` only where an event loop runs. Raises StoreUnavailable when the memory to count in cannot be had.
     """
 
     def __init__(
         self,
         settings: Settings,
         *,
+        takes_ahead: bool = False,
         clock_ns: Callable[[], int] = boot_clock_ns,
         wall_s: Callable[[], float] = time.time,
     ) -> None:
@@ -58,6 +84,10 @@ class RateLimits:
         self._clock_ns = clock_ns
         self._wall_s = wall_s
         self._windows: dict[PlanRates, tuple[Window, ...]] = {}
+        self._takes_ahead = takes_ahead
+        self._asked_ns: dict[str, int] = {}
+        """When each key was last counted."""
+        self._taken: dict[str, _Taken] = {}
         path = settings.home.absolute() / "run" / f"rate-limits.{LAYOUT}"
         try:
             self._buckets = Buckets(path)
@@ -73,62 +103,112 @@ class RateLimits:
 
         Either way the headers that tell how the key stands are added to `lines`.
         """
-        windows = self._of(holder.rates)
+        if (taken := self._taken.get(holder.key_id)) is not None and taken.left:
+            taken.left -= 1
+            taken.debt_ns += taken.tightest.interval_ns
+            lines.append(self._line(taken.tightest, taken.debt_ns))
+            return 0
+        windows = self._windows.get(holder.rates) or self._make(holder.rates)
         if not windows:
             return 0
-        buckets = self._buckets
-        words = buckets.words
-        buckets.lock()
+        words = self._buckets.words
+        debts_ns = []
+        longest_ns, most = 0, 0.0
+        self._buckets.lock()
         try:
             now_ns = self._clock_ns()
-            slot = buckets.take_slot(holder.key_id, now_ns)
-            debts_ns = []
-            longest_ns = 0
+            slot = self._buckets.take_slot(holder.key_id, now_ns)
             for window in windows:
-                debt_ns = _find_debt(window, words, slot, now_ns)
-                wait_ns = debt_ns + window.interval_ns - window.burst_ns
-                if wait_ns > longest_ns:
-                    longest_ns, longest, its_debt_ns = wait_ns, window, debt_ns
+                word, _, length_ns, interval_ns, burst_ns = window
+                debt_ns = words[slot + word] - now_ns
+                # A moment further off than the window is of another clock.
+                if not 0 < debt_ns <= length_ns:
+                    debt_ns = 0
                 debts_ns.append(debt_ns)
+                debt_ns += interval_ns
+                if debt_ns - burst_ns > longest_ns:
+                    longest_ns, longest = debt_ns - burst_ns, window
+                if debt_ns / burst_ns > most:
+                    most, tightest, its_debt_ns = debt_ns / burst_ns, window, debt_ns
             if not longest_ns:
-                for at, window in enumerate(windows):
-                    debts_ns[at] += window.interval_ns
-                    words[slot + window.word] = now_ns + debts_ns[at]
+                tokens = self._count_ahead(holder, windows, debts_ns, tightest, now_ns)
+                for window, debt_ns in zip(windows, debts_ns, strict=True):
+                    words[slot + window.word] = now_ns + debt_ns + tokens * window.interval_ns
         finally:
-            buckets.unlock()
+            self._buckets.unlock()
         if longest_ns:
-            lines.append(self._line(longest, its_debt_ns))
+            lines.append(self._line(longest, longest_ns + longest.burst_ns - longest.interval_ns))
         else:
-            lines.append(self._line(*_find_tightest(windows, debts_ns)))
+            lines.append(self._line(tightest, its_debt_ns))
         return -(-longest_ns // SECOND_NS)
+
+    def _count_ahead(
+        self,
+        holder: KeyHolder,
+        windows: tuple[Window, ...],
+        debts_ns: list[int],
+        tightest: Window,
+        now_ns: int,
+    ) -> int:
+        """Return how many tokens to take for the key now; `tightest` is for one."""
+        if not self._takes_ahead:
+            return 1
+        if len(self._asked_ns) >= SLOTS:
+            self._asked_ns.clear()
+        asked_ns = self._asked_ns.get(holder.key_id, 0)
+        self._asked_ns[holder.key_id] = now_ns
+        if now_ns - asked_ns > AHEAD_S * SECOND_NS:
+            return 1
+        # What is tightest at both ends is so in between: each bucket's part grows evenly.
+        last, debt_ns = _find_tightest(windows, debts_ns, AHEAD)
+        if last is not tightest or 2 * debt_ns > tightest.burst_ns:
+            return 1
+        debt_ns -= (AHEAD - 1) * tightest.interval_ns
+        self._taken[holder.key_id] = _Taken(windows, tightest, debt_ns, AHEAD - 1)
+        asyncio.get_running_loop().call_later(AHEAD_S, self._give_back)
+        return AHEAD
+
+    def _give_back(self) -> None:
+        """Give back the tokens that were taken ahead and not needed."""
+        if not self._taken:
+            return
+        self._buckets.lock()
+        try:
+            for key_id, taken in self._taken.items():
+                slot = self._buckets.take_slot(key_id, self._clock_ns())
+                for window in taken.windows:
+                    self._buckets.words[slot + window.word] -= taken.left * window.interval_ns
+        finally:
+            self._buckets.unlock()
+        self._taken.clear()
 
     def tell(self, holder: KeyHolder, lines: list[bytes]) -> None:
         """Add to `lines` the headers that tell how the key stands; count nothing."""
-        windows = self._of(holder.rates)
+        windows = self._windows.get(holder.rates) or self._make(holder.rates)
         if not windows:
             return
+        self._give_back()
         now_ns = self._clock_ns()
         slot = self._buckets.find_slot(holder.key_id, now_ns)
         debts_ns = [0] * len(windows)
         if slot is not None:
             words = self._buckets.words
             debts_ns = [_find_debt(window, words, slot, now_ns) for window in windows]
-        lines.append(self._line(*_find_tightest(windows, debts_ns)))
+        lines.append(self._line(*_find_tightest(windows, debts_ns, 0)))
 
     def _line(self, window: Window, debt_ns: int) -> bytes:
         left = (window.burst_ns - debt_ns) // window.interval_ns
         full_s = math.ceil(self._wall_s() + debt_ns / SECOND_NS)
         return _LINES % (window.limit, left, full_s)
 
-    def _of(self, rates: PlanRates) -> tuple[Window, ...]:
-        """Return the windows that count for a plan with these rates."""
-        windows = self._windows.get(rates)
-        if windows is None:
-            windows = self._windows[rates] = make_windows(rates, self._defaults)
+    def _make(self, rates: PlanRates) -> tuple[Window, ...]:
+        """Return the windows that count for a plan with these rates, and know them from now on."""
+        windows = self._windows[rates] = make_windows(rates, self._defaults)
         return windows
 
     def close(self) -> None:
         """Count nothing more here; others go on."""
+        self._give_back()
         self._buckets.close()
 
 
@@ -150,10 +230,14 @@ def _find_debt(window: Window, words: memoryview, slot: int, now_ns: int) -> int
     return debt_ns if 0 < debt_ns <= window.length_ns else 0
 
 
-def _find_tightest(windows: tuple[Window, ...], debts_ns: list[int]) -> tuple[Window, int]:
-    """The window of whose bucket the smallest part is left, and its debt; the shorter of two alike."""
+def _find_tightest(
+    windows: tuple[Window, ...], debts_ns: list[int], tokens: int
+) -> tuple[Window, int]:
+    """The window of whose bucket the smallest part is left once so many tokens are taken, and its
+    debt then; the shorter of two alike."""
     tightest, its_debt_ns, most = windows[0], 0, -1.0
-    for window, debt_ns in zip(windows, debts_ns, strict=True):
+    for window, before_ns in zip(windows, debts_ns, strict=True):
+        debt_ns = before_ns + tokens * window.interval_ns
         used = debt_ns / window.burst_ns
         if used > most:
             tightest, its_debt_ns, most = window, debt_ns, used

@@ -1,3 +1,4 @@
+import asyncio
 import json
 import subprocess
 import sys
@@ -20,7 +21,7 @@ from resumes.store import keys, plans
 from resumes.store.keys import KeyHolder
 from resumes.store.plans import PlanChange, Requests
 from server import service
-from server.rate_limits import RateLimits
+from server.rate_limits import AHEAD_S, RateLimits
 from tests.support.api.builders import RESUMES, Client, a_resume, error_of
 from tests.support.api.serving import Place
 
@@ -86,11 +87,16 @@ def limits(tmp_path: Path, moments: Clock) -> Iterator[Callable[..., RateLimits]
     """Makes limits over one file: `limits(rate_per_minute=3)`; 0 unless said."""
     made: list[RateLimits] = []
 
-    def make(**rates: int) -> RateLimits:
+    def make(*, takes_ahead: bool = False, **rates: int) -> RateLimits:
         none = dict.fromkeys(("rate_per_minute", "rate_per_hour", "rate_per_day"), 0)
         changed = Settings(home=tmp_path).model_copy(update=none | rates)
         made.append(
-            RateLimits(changed, clock_ns=lambda: moments.now_ns, wall_s=lambda: moments.wall_s)
+            RateLimits(
+                changed,
+                takes_ahead=takes_ahead,
+                clock_ns=lambda: moments.now_ns,
+                wall_s=lambda: moments.wall_s,
+            )
         )
         return made[-1]
 
@@ -100,6 +106,52 @@ def limits(tmp_path: Path, moments: Clock) -> Iterator[Callable[..., RateLimits]
 
 
 # docs/api.md, Rate limits: what is counted
+
+
+@pytest.mark.parametrize("rates", [(0, 0, 500), (300, 700, 900), (64, 0, 65), (40, 90, 10_000)])
+def test_tokens_that_are_taken_ahead_change_nothing_of_what_a_key_is_told(
+    limits: Callable[..., RateLimits], moments: Clock, rates: tuple[int, int, int]
+) -> None:
+    ahead = Asking(limits(takes_ahead=True, rate_per_day=1), "ahead", *rates)
+    alone = Asking(limits(rate_per_day=1), "alone", *rates)
+
+    async def ask() -> None:
+        for times in (1, 2, 31, 33, 100, 1, 200, 2_000):
+            for _ in range(times):
+                assert ahead.admit() == alone.admit()
+                assert ahead.headers == alone.headers
+            assert ahead.tell() == alone.tell()
+            moments.advance(0.001)
+
+    asyncio.run(ask())
+
+
+def test_tokens_that_were_taken_ahead_are_given_back_to_others(
+    limits: Callable[..., RateLimits],
+) -> None:
+    one = Asking(limits(takes_ahead=True, rate_per_day=1_000))
+    other = Asking(limits(rate_per_day=1_000))
+
+    async def ask() -> None:
+        assert one.admitted(10) == 10
+        assert other.tell()["remaining"] < 990
+        while other.tell()["remaining"] < 990:
+            await asyncio.sleep(AHEAD_S)
+
+    asyncio.run(ask())
+    assert other.headers["remaining"] == 990
+
+
+@pytest.mark.parametrize("limit", [1, 40, 64, 200, 1_000])
+def test_nobody_is_refused_for_tokens_that_another_process_took_ahead(
+    limits: Callable[..., RateLimits], limit: int
+) -> None:
+    several = [Asking(limits(takes_ahead=True, rate_per_day=limit)) for _ in range(2)]
+
+    async def admitted() -> int:
+        return sum(one.admit() == 0 for _ in range(limit) for one in several)
+
+    assert asyncio.run(admitted()) == limit
 
 
 @pytest.mark.parametrize("limit", [1, 2, 7, 60, 1_000, 999_983])
@@ -142,7 +194,7 @@ A_PROCESS = """
 import sys
 from resumes.settings import Settings
 from resumes.store.keys import KeyHolder
-from server.rate_limits import RateLimits
+from server.rate_limits import AHEAD_S, RateLimits
 
 limits = RateLimits(
     Settings(home=sys.argv[1], rate_per_minute=0, rate_per_hour=0, rate_per_day=2_000)
