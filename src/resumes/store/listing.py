@@ -9,6 +9,7 @@ nothing and sees nothing twice.
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+import orjson
 from sqlalchemy import Connection, bindparam, delete, select, update
 
 from resumes.analyzer import list_title
@@ -18,7 +19,7 @@ from resumes.store.database import Row
 from resumes.store.engine import Store, each
 from resumes.store.identifiers import RESUME_ID
 from resumes.store.schema import account_usage, documents, imported_digests, resumes
-from resumes.store.statements import Prepared, at_most
+from resumes.store.statements import Prepared, at_most, rows_as_json
 
 DEFAULT_LIMIT = 20
 MAX_LIMIT = 100
@@ -46,7 +47,7 @@ class Page(NamedTuple):
     A row has the fields of an `Entry`.
     """
 
-    rows: Sequence[tuple[Any, ...]]
+    rows: Sequence[Sequence[Any]]
     cursor: str | None
 
     @property
@@ -87,12 +88,14 @@ COLUMNS = (
     resumes.c.created_at,
     resumes.c.updated_at,
 )
-PAGE = Prepared(
+_ROWS = (
     select(*COLUMNS)
     .where(resumes.c.account_id == bindparam("account_id"), resumes.c.id > bindparam("after"))
     .order_by(resumes.c.id)
     .limit(at_most("rows"))
+    .subquery()
 )
+PAGE = Prepared(select(rows_as_json(*_ROWS.c)))
 ONE = Prepared(
     select(*COLUMNS, documents.c.document)
     .join(
@@ -123,8 +126,8 @@ def list_page(
     limit = max(1, min(limit, MAX_LIMIT))
     after = check_cursor(cursor)
     with store.read() as connection:
-        rows = PAGE.run(connection, account_id=account_id, after=after, rows=limit + 1).fetchall()
-    return _page(rows, limit)
+        found = PAGE.run(connection, account_id=account_id, after=after, rows=limit + 1).fetchall()
+    return _page(found, limit)
 
 
 async def list_page_soon(
@@ -133,11 +136,12 @@ async def list_page_soon(
     """`list_page` for coroutines."""
     limit = max(1, min(limit, MAX_LIMIT))
     after = check_cursor(cursor)
-    rows = await store.fetch_soon(PAGE, account_id=account_id, after=after, rows=limit + 1)
-    return _page(rows, limit)
+    found = await store.fetch_soon(PAGE, account_id=account_id, after=after, rows=limit + 1)
+    return _page(found, limit)
 
 
-def _page(rows: Sequence[Row], limit: int) -> Page:
+def _page(found: Sequence[Row], limit: int) -> Page:
+    rows: list[list[Any]] = orjson.loads(found[0][0])
     return Page(rows[:limit], rows[limit - 1][0] if len(rows) > limit else None)
 
 

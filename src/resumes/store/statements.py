@@ -174,6 +174,24 @@ def _text_of_postgresql(element: text_of, compiler: SQLCompiler, **options: Any)
     return f"convert_from({compiler.process(element.clauses, **options)}, 'UTF8')"
 
 
+class rows_as_json(FunctionElement[str]):
+    """All rows as one JSON text, an array of arrays: a driver makes many small values one by one."""
+
+    type = Text()
+    inherit_cache = True
+
+
+@compiles(rows_as_json, "sqlite")
+def _rows_as_json_sqlite(element: rows_as_json, compiler: SQLCompiler, **options: Any) -> str:
+    return f"json_group_array(json_array({compiler.process(element.clauses, **options)}))"
+
+
+@compiles(rows_as_json, "postgresql")
+def _rows_as_json_postgresql(element: rows_as_json, compiler: SQLCompiler, **options: Any) -> str:
+    columns = compiler.process(element.clauses, **options)
+    return f"COALESCE(json_agg(json_build_array({columns})), '[]')::text"
+
+
 def driver(connection: Connection) -> Any:
     """The driver's own connection below SQLAlchemy's."""
     return connection.connection.driver_connection
