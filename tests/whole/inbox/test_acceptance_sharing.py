@@ -1,13 +1,18 @@
-"""Two importers on one folder."""
+"""Several importers on one folder."""
 
 import os
+import re
 import signal
+import time
 
 import pytest
 
+from tests.support import programs
 from tests.support.inbox.scenes import Scene, Watch
 
 pytestmark = pytest.mark.slow
+
+TAKE_OVER_S = 2.0
 
 COUNTS = [1_500, pytest.param(20_000, marks=pytest.mark.campaign)]
 
@@ -57,3 +62,46 @@ def test_two_importers_drain_a_backlog_together(scene: Scene, count: int) -> Non
         second.kill()
     names = [f"{number}.json" for number in range(count)]
     assert scene.check(files=count, resumes={"ana": names}).done == count
+
+
+@pytest.mark.timing
+def test_of_two_that_stand_by_one_takes_over_within_two_seconds(scene: Scene) -> None:
+    scene.account("ana")
+    with scene.watched() as victim, scene.watched() as second, scene.watched() as third:
+        scene.wait_until(lambda: all("stands by" in one.log for one in (second, third)))
+        for number in range(5):
+            scene.drop(f"ana/{number}.json")
+        scene.wait_for(ended=5)
+        victim.kill()
+        killed_s = time.monotonic()
+        scene.drop("ana/5.json")
+        scene.wait_for(ended=6)
+        took_s = time.monotonic() - killed_s
+    assert scene.check(files=6, resumes={"ana": [f"{n}.json" for n in range(6)]}).done == 6
+    assert took_s < TAKE_OVER_S
+
+
+@pytest.mark.campaign
+def test_of_an_importer_that_was_stopped_doctor_tells_the_process_and_nobody_takes_its_folder(
+    scene: Scene,
+) -> None:
+    scene.account("ana")
+    with scene.watched() as stopped, scene.watched() as other:
+        scene.wait_until(lambda: "stands by" in other.log)
+        scene.drop("ana/0.json")
+        scene.wait_for(ended=1)
+        os.kill(stopped.pid, signal.SIGSTOP)
+        try:
+            scene.drop("ana/1.json")
+            silent = re.compile(rf"process {stopped.pid} on .* has said nothing")
+            scene.wait_until(lambda: silent.search(told(scene)) is not None, limit_s=120)
+            assert scene.tally().ended == 1
+        finally:
+            os.kill(stopped.pid, signal.SIGCONT)
+        scene.wait_for(ended=2)
+    assert scene.check(files=2, resumes={"ana": ["0.json", "1.json"]}).done == 2
+
+
+def told(scene: Scene) -> str:
+    """What doctor says, in a line."""
+    return " ".join(programs.run(scene.home, "doctor").stdout.split())
