@@ -118,16 +118,14 @@ class Filer:
     def file_away(self, work: Work, conclusion: Conclusion) -> Filed:
         """The file lies in its outcome's folder, with its report, as it was read."""
         claim = self._slot.find(work.claim.id) or work.claim
+        is_copied = False
         try:
             if claim.is_return and self._is_in_place(claim, conclusion):
                 target = claim.path(self._root)
                 if conclusion.needs_report:
                     self._report(claim, work.signature, conclusion, report_path(Path(target)))
             else:
-                target = self._move(claim, work, conclusion)
-        except _Copied as copied:
-            self.tidy(claim, Path(copied.target) if conclusion.needs_report else None)
-            return Filed(State.FILED, copied.target)
+                target, is_copied = self._move(claim, work, conclusion)
         except FileNotFoundError:
             if reading.find_signature(claim.path(self._root)) is not None:
                 return Filed(State.STUCK, problem=os.strerror(errno.ENOENT))
@@ -140,6 +138,9 @@ class Filer:
             return Filed(State.UNMOVABLE, problem=str(error))
         except OSError as error:
             return Filed(State.STUCK, problem=error.strerror or str(error))
+        if is_copied:  # nobody has the copy open, and it was compared
+            self.tidy(claim, Path(target) if conclusion.needs_report else None)
+            return Filed(State.FILED, target)
         self._observe(Step.MOVED)
         return self.check(work, conclusion, target)
 
@@ -172,34 +173,38 @@ class Filer:
     def _is_in_place(self, claim: Claim, conclusion: Conclusion) -> bool:
         return claim.source in iter_places(claim, conclusion)
 
-    def _move(self, claim: Claim, work: Work, conclusion: Conclusion) -> str:
+    def _move(self, claim: Claim, work: Work, conclusion: Conclusion) -> tuple[str, bool]:
+        """Where the file is now, and whether it was copied there from another disk."""
         folder = f"{self._root}/{_folder(claim, conclusion)}"
         self._make(folder)
         for name in _names(claim, conclusion):
             target = f"{folder}/{name}"
             try:
-                if self._try_name(claim, work, conclusion, target):
-                    return target
+                is_copied = self._try_name(claim, work, conclusion, target)
+                if is_copied is not None:
+                    return target, is_copied
             except FileNotFoundError:
                 self._made.discard(folder)  # somebody may have tidied it away
                 raise
         raise FileExistsError(errno.EEXIST, f"Every name for {claim.id} is taken in {folder}")
 
-    def _try_name(self, claim: Claim, work: Work, conclusion: Conclusion, target: str) -> bool:
-        """Whether the name was free and the file has it now."""
+    def _try_name(
+        self, claim: Claim, work: Work, conclusion: Conclusion, target: str
+    ) -> bool | None:
+        """Whether the file was copied to have the name; None when the name was taken."""
         if conclusion.needs_report:
             report = report_path(Path(target))
             is_taken = os.path.lexists(target) and not moves.is_copy(claim.path(self._root), target)
             if is_taken or reports.is_foreign(report, claim.id):
-                return False
+                return None
             self._report(claim, work.signature, conclusion, report)
         try:
-            self._rename(claim, work, target)
+            return self._rename(claim, work, target)
         except FileExistsError:
-            return False
-        return True
+            return None
 
-    def _rename(self, claim: Claim, work: Work, target: str) -> None:
+    def _rename(self, claim: Claim, work: Work, target: str) -> bool:
+        """Whether the file had to be copied."""
         folder = self._folders.open(claim, self._root)
         try:
             moves.move(claim.base, target, source_fd=folder)
@@ -211,7 +216,8 @@ class Filer:
                 raise
             # The outcomes lie on another disk, perhaps a larger one; or this folder does.
             self._copy_away(claim, work, target, folder)
-            raise _Copied(target) from None
+            return True
+        return False
 
     def _copy_away(self, claim: Claim, work: Work, target: str, folder: int) -> None:
         """Set the file aside, under a name that nobody writes to, before it is copied and removed."""
@@ -284,14 +290,6 @@ class _Changed(Exception):
 
 class _Unmovable(Exception):
     """The file cannot leave its folder, for the reason that this is made of."""
-
-
-class _Copied(Exception):
-    """The file was copied to another disk, where nobody has it open, and compared."""
-
-    def __init__(self, target: str) -> None:
-        super().__init__(target)
-        self.target = target
 
 
 def _is_as_read(work: Work, target: str) -> bool | None:

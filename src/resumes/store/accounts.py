@@ -123,11 +123,21 @@ def find_account(store: Store, name: str, *, closed_too: bool = False) -> Accoun
     return None if row is None else AccountInfo(*row)
 
 
+_OPEN = Prepared(select(accounts.c.id).where(accounts.c.id == bindparam("account_id"), IS_OPEN))
+_DELETED = Prepared(
+    select(deleted_accounts.c.id).where(deleted_accounts.c.id == bindparam("account_id"))
+)
+
+
 def find_open(store: Store, account_ids: Collection[str]) -> set[str]:
     """Return those of the ids whose accounts are there and not being deleted."""
-    statement = select(accounts.c.id).where(accounts.c.id.in_(account_ids), IS_OPEN)
+    return _find_each(store, _OPEN, account_ids)
+
+
+def _find_each(store: Store, one: Prepared, account_ids: Collection[str]) -> set[str]:
     with store.read() as connection:
-        return set(connection.execute(statement).scalars())
+        found = one.run_each(connection, ({"account_id": each} for each in account_ids))
+        return {row[0] for rows in found for row in rows.fetchall()}
 
 
 def unknown_account(name: str) -> NotFound:
@@ -257,9 +267,7 @@ def find_deleted(store: Store, account_ids: Collection[str]) -> set[str]:
     An account that is neither here nor there may be of another store, or newer than a backup that
     was restored.
     """
-    wanted = select(deleted_accounts.c.id).where(deleted_accounts.c.id.in_(account_ids))
-    with store.read() as connection:
-        return set(connection.execute(wanted).scalars())
+    return _find_each(store, _DELETED, account_ids)
 
 
 def lock_account(connection: Connection, account_id: str) -> int | None:
