@@ -19,7 +19,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import NamedTuple
 
-from importer import leases, moves, reading, reports
+from importer import moves, reading, reports
 from importer.claims import Claim
 from importer.failpoints import Observer, Step
 from importer.names import find_extension, safe_stem
@@ -305,7 +305,7 @@ def _is_as_read(work: Work, target: str) -> bool | None:
     with reading.opened(target, work.descriptor) as descriptor:
         if descriptor is None:  # it cannot be opened, and was not when it was judged
             return found == work.signature
-        if not work.is_open and leases.find_writer(descriptor):
+        if not work.is_open and reading.find_writer(descriptor):
             return None
         if found != work.signature:
             return False

@@ -11,11 +11,55 @@ from dataclasses import dataclass
 
 from importer import scanning
 from importer.reading import Signature
-from importer.rhythm import Rhythm
 from importer.scanning import Seen
 from importer.telling import Remark
 from importer.trying import Known
 from resumes.store.accounts import AccountInfo
+
+SCAN_SHARE = 10
+"""A scan that took a second is repeated after ten at the earliest, unless an event asks."""
+
+ASKED_SHARE = 2
+"""The same for events, so that a storm of them in a large folder leaves time for work."""
+
+
+class Rhythm:
+    """Times on the monotonic clock, in seconds. A scan is due at first."""
+
+    def __init__(self, scan_s: float, *, monotonic: Callable[[], float]) -> None:
+        self._scan_s = scan_s
+        self._monotonic = monotonic
+        self._next_scan = monotonic()
+        self._earliest = self._next_scan
+
+    @property
+    def is_scan_due(self) -> bool:
+        """Whether to look through the folder now."""
+        return self._monotonic() >= self._next_scan
+
+    def ask(self, at: float | None = None) -> None:
+        """A scan is due now, or at the time, or as soon as the last one's length allows."""
+        wanted = self._monotonic() if at is None else at
+        self._next_scan = min(self._next_scan, max(wanted, self._earliest))
+
+    def force(self) -> None:
+        """A scan is due now, whatever the last one took."""
+        self._next_scan = self._earliest = self._monotonic()
+
+    def scanned(self, took_s: float) -> None:
+        """A scan ended that spent so long on looking alone."""
+        now = self._monotonic()
+        self._next_scan = now + max(self._scan_s, SCAN_SHARE * took_s)
+        self._earliest = now + ASKED_SHARE * took_s
+
+    def until_scan_s(self) -> float:
+        """Seconds until a scan is due."""
+        return max(0.0, self._next_scan - self._monotonic())
+
+    def until_earliest_s(self) -> float:
+        """Seconds until a scan may be asked for."""
+        return max(0.0, self._earliest - self._monotonic())
+
 
 SOON_S = 0.2
 """How soon a file is looked at again that was quiet and could not be judged all the same."""

@@ -9,10 +9,9 @@ from importer import scanning
 from importer.batch import Candidate, Left, Why
 from importer.changes import Marked
 from importer.claims import Claim, ClaimIds
-from importer.inboxes import Inbox, Settling
+from importer.inboxes import Inbox, Rhythm, Settling
 from importer.names import escaped
 from importer.options import Options
-from importer.rhythm import Rhythm
 from importer.scanning import Seen
 from importer.telling import Remarks, unowned
 from resumes.clock import Clock

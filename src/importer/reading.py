@@ -5,9 +5,12 @@ Never through a symbolic link, never from a pipe, socket or device, never more t
 
 import contextlib
 import errno
+import fcntl
 import hashlib
 import os
+import signal
 import stat
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -196,6 +199,30 @@ def _sha256(descriptor: int) -> str | None:
         if os.fstat(descriptor).st_size > HASHED_BYTES:
             return None
         return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def find_writer(descriptor: int) -> bool | None:
+    """Whether the file of a read-only descriptor is open for writing; None where the system cannot
+    say (pitfalls I4).
+
+    A read lease is given only for a file that nobody has open for writing, nor mapped for it. It is
+    given back at once: what counts is whether it could be had. The system cannot say on network file systems, nor for files of another user unless it runs as root.
+    """
+    try:
+        fcntl.fcntl(descriptor, fcntl.F_SETLEASE, fcntl.F_RDLCK)
+    except OSError as error:
+        return True if error.errno == errno.EAGAIN else None
+    except AttributeError:  # no leases on this system
+        return None
+    fcntl.fcntl(descriptor, fcntl.F_SETLEASE, fcntl.F_UNLCK)
+    return False
+
+
+def ignore_breaks() -> None:
+    """Whoever opens the file for writing while we hold the lease makes the system send SIGIO,
+    which ends a process that does not expect it."""
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGIO, signal.SIG_IGN)
 
 
 _FOLDER_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC

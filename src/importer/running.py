@@ -8,7 +8,6 @@ from collections.abc import Callable
 from importer.changes import Changes
 from importer.names import escaped
 from importer.options import DEFAULT_TUNING, Tuning
-from importer.rhythm import BackOff
 from importer.rounds import Importer
 from importer.telling import Progress, Remarks
 from resumes.errors import StoreError
@@ -30,6 +29,41 @@ again at some later turn, and those between say nothing of it."""
 
 Beat = Callable[[], None]
 """Called between turns; cheap unless it is time for something."""
+
+
+class BackOff:
+    """How long nothing is tried after failures in a row. `random` returns 0 to 1."""
+
+    def __init__(
+        self,
+        *,
+        monotonic: Callable[[], float],
+        random: Callable[[], float],
+        tuning: Tuning = DEFAULT_TUNING,
+    ) -> None:
+        self._monotonic = monotonic
+        self._random = random
+        self._tuning = tuning
+        self._until = monotonic()
+        self.failures = 0
+        """In a row."""
+
+    def failed(self) -> None:
+        """Nothing is tried for a while, longer each time, and not by all importers at once."""
+        back_off_s = min(
+            self._tuning.first_back_off_s * 2**self.failures, self._tuning.longest_back_off_s
+        )
+        self.failures += 1
+        self._until = self._monotonic() + back_off_s * (1 + self._random()) / 2
+
+    def succeeded(self) -> None:
+        """The next failure is the first again."""
+        self.failures = 0
+        self._until = self._monotonic()
+
+    def left_s(self) -> float:
+        """Seconds until the next try; 0 unless the last one failed."""
+        return max(0.0, self._until - self._monotonic())
 
 
 class Runner:

@@ -12,7 +12,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from importer import leases
+from importer import reading
 from importer.changes import Changes
 from importer.dry_run import Ignored, rehearse
 from importer.health import Finding, Health, HealthState
@@ -130,7 +130,7 @@ def watch(
     """
     root = check_root(root)
     take_root(store, root, options)
-    leases.ignore_breaks()
+    reading.ignore_breaks()
     memory.collect_seldom()
     remarks = Remarks(on_notice)
     if options.dry_run:

@@ -10,7 +10,7 @@ import os
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from importer import leases, outcomes, reading, reports, unpacking
+from importer import outcomes, reading, reports, unpacking
 from importer.names import find_extension
 from importer.outcomes import Refusal
 from importer.reading import Content, Signature
@@ -87,7 +87,7 @@ class Trial:
     def find_writer(self, descriptor: int, tried: Tried, known: Known | None) -> bool | None:
         """Whether somebody may still be writing to the open file; None when somebody has it open,
         and was waited for long enough."""
-        writer = leases.find_writer(descriptor)
+        writer = reading.find_writer(descriptor)
         if writer is False:
             return False
         for_s = known.for_s if known is not None and known.signature == tried.signature else 0.0

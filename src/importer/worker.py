@@ -16,7 +16,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import NamedTuple
 
-from importer import leases
+from importer import reading
 from importer.batch import Batches, Candidate, Left, Why
 from importer.claims import Claim
 from importer.failpoints import Observer
@@ -190,7 +190,7 @@ def main() -> None:
     # Ctrl-C and a service's stop reach the whole group; the importer says when it is over.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
-    leases.ignore_breaks()
+    reading.ignore_breaks()
     memory.collect_seldom()
     tasks = Connection(os.dup(0), writable=False)
     answers = Connection(os.dup(1), readable=False)

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from importer import moves, reading
-from importer.leases import find_writer
+from importer.reading import find_writer
 from resumes.errors import InvalidArgument, TooLarge
 from resumes.store.ledger import SOURCE_BYTES
 from tests.support.inbox.builders import a_full_disk, names_below
@@ -127,7 +127,7 @@ def path(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def descriptor(path: Path) -> Iterator[int]:
-    """The file, open for reading where the system gives leases."""
+    """The file, open for reading where the system gives reading."""
     descriptor = os.open(path, os.O_RDONLY)
     if find_writer(descriptor) is None:
         os.close(descriptor)
@@ -207,10 +207,10 @@ def test_of_files_of_another_user_nothing_is_known(descriptor: int) -> None:
 
 BROKEN_LEASE = """
 import fcntl, os, signal, sys
-from importer import leases
+from importer import reading
 signal.signal(signal.SIGIO, signal.SIG_DFL)  # who started us may ignore it
 if sys.argv[2] == "ignore":
-    leases.ignore_breaks()
+    reading.ignore_breaks()
 descriptor = os.open(sys.argv[1], os.O_RDONLY)
 fcntl.fcntl(descriptor, fcntl.F_SETLEASE, fcntl.F_RDLCK)
 try:

@@ -139,7 +139,7 @@ def run(importer: Importer, told: Told, *beats: Any) -> Iterator[None]:
 def test_failures_back_off_longer_each_time_up_to_a_limit(
     monotonic: FakeMonotonic, tuning: Tuning
 ) -> None:
-    from importer.rhythm import BackOff
+    from importer.running import BackOff
 
     back_off = BackOff(monotonic=monotonic, random=lambda: 1.0, tuning=tuning)
     assert back_off.left_s() == 0
