@@ -1,6 +1,7 @@
 """Full accounts, stores that are locked, full disks and clocks that jump."""
 
 import os
+import random
 import shutil
 import sys
 import threading
@@ -12,24 +13,26 @@ import pytest
 
 from importer.options import Options
 from importer.service import watch
-from resumes.store import keys, open_store
+from resumes.store import accounts, keys, listing, open_store
 from tests.support import programs
 from tests.support.inbox.mounts import a_disk
 from tests.support.inbox.oracle import reports_of
 from tests.support.inbox.scenes import Scene
 from tests.support.inbox.set_clocks import HOUR_US, JumpingClock
+from tests.support.inbox.slow_writers import pause
 from tests.support.resumes import a_document
 
 pytestmark = pytest.mark.slow
 
 PLACES, OFFERED = 100, 250
+STEPS = 60
 
 
-def offer(scene: Scene, count: int) -> list[str]:
+def offer(scene: Scene, count: int, account: str = "ana") -> list[str]:
     """So many files for ana, one after the other; the names on their resumes, in that order."""
     names = [f"number {number:03}" for number in range(count)]
     for number, name in enumerate(names):
-        path = scene.drop(f"ana/{(number * 37) % count}.json", a_document(name))
+        path = scene.drop(f"{account}/{(number * 37) % count}.json", a_document(name))
         os.utime(path, ns=(0, 10**18 + number))
     return names
 
@@ -55,6 +58,44 @@ def test_what_a_plan_has_no_room_for_is_held_and_imported_in_order_when_it_has(
         scene.wait_until(lambda: scene.tally().done == OFFERED)
     assert scene.names("ana") == names
     assert scene.check(files=OFFERED, resumes={"ana": names}).held == 0
+
+
+def free_places(scene: Scene, account: str, count: int) -> list[str]:
+    """The names of the account's oldest resumes, which are deleted."""
+    with scene.store() as store:
+        account_id = accounts.get_account(store, account).id
+        oldest = listing.list_page(store, account_id, limit=count).entries
+        for entry in oldest:
+            listing.delete_resume(store, account_id, entry.id)
+    return [entry.name or "" for entry in oldest]
+
+
+def test_held_files_keep_their_order_over_deletions_plan_changes_and_a_kill(scene: Scene) -> None:
+    """Of three accounts, while an importer is killed and another goes on."""
+    chance = random.Random(18)
+    most = {"ana": 3, "bo": 10, "cy": 40}
+    for account, limit in most.items():
+        scene.account(account, most=limit)
+    names = {account: offer(scene, OFFERED, account) for account in most}
+    gone: dict[str, list[str]] = {account: [] for account in most}
+    with scene.watched(settle_s=0.3) as victim, scene.watched(settle_s=0.3):
+        for step in range(STEPS):
+            account = chance.choice([*most])
+            if chance.random() < 0.5:
+                gone[account] += free_places(scene, account, chance.randrange(1, 4))
+            else:
+                most[account] = max(1, most[account] + chance.randrange(-3, 9))
+                scene.limit(account, most[account])
+            if step == STEPS // 2:
+                victim.kill()
+            pause(chance.random() / 5)
+        for account in most:
+            scene.limit(account, None)
+        scene.wait_until(lambda: scene.tally().done == 3 * OFFERED)
+    for account, offered in names.items():
+        assert gone[account] + scene.names(account) == offered
+    kept = {account: scene.names(account) for account in most}
+    assert scene.check(files=3 * OFFERED, resumes=kept).held == 0
 
 
 def test_importing_and_posting_at_once_never_exceed_the_limit(scene: Scene) -> None:
