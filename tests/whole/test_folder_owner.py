@@ -79,6 +79,11 @@ class Service:
             self.drop(name)
             self.succeeds("watch", str(root), "--once")
         self.drop("Claimed")
+        self.dies_at(Moment.READ, root)
+
+    def dies_at(self, moment: Moment, root: Path | None = None) -> None:
+        """An importer is killed when it has a file so far."""
+        root = root or self.inbox
         with open_store(self.database) as store:
             importer = Importer(
                 store,
@@ -86,7 +91,7 @@ class Service:
                 Options(settle_s=0, workers=0),
                 on_file=lambda _: None,
                 remarks=Remarks(lambda _: None),
-                observe=killing_at(Moment.READ),
+                observe=killing_at(moment),
             )
             die(importer)
         assert any(path.stat().st_size for path in (root / ".importer").glob("*.files"))
@@ -319,6 +324,67 @@ def test_the_folder_goes_along_with_a_store_that_is_copied(
         assert len(waiting_in(mine.inbox)) == 2  # the claim is held by now
 
     assert back.imports_all_three()
+
+
+@pytest.mark.parametrize("moment", [Moment.READ, Moment.COMMITTED, Moment.MOVED])
+def test_what_was_under_way_is_imported_once_by_an_older_store_that_was_restored(
+    stores: list[Service], tmp_path: Path, moment: Moment
+) -> None:
+    mine, place, _ = stores
+    mine.has_account(resumes=9)
+    mine.succeeds("watch", "--once")
+    backup = mine.backs_up(tmp_path / "backup.db")
+    mine.drop("Ada")
+    mine.dies_at(moment)
+    for file in mine.home.glob("resumes.db*"):
+        file.unlink()
+    restored = mine if mine.database.startswith("sqlite") else Service(mine.home, place.database)
+    restored.succeeds("db", "restore", backup)
+
+    restored.succeeds("watch", "--once")
+
+    # What the older store cannot know is in the folder: a file that was moved is there, once.
+    done = [path for path in files_in(mine.inbox / "_done") if path.is_file()]
+    assert [path.read_bytes() for path in done] == [a_document("Ada")]
+    assert restored.titles() == ([] if moment is Moment.MOVED else ["Ada Resume"])
+    assert waiting_in(mine.inbox) == []
+
+
+def test_a_folder_that_is_older_than_its_store_gives_duplicates(stores: list[Service]) -> None:
+    mine, *_ = stores
+    mine.has_account(resumes=9)
+    mine.drop("Ada")
+    mine.succeeds("watch", "--once")
+    mine.drop("Ada")  # as it lay there when the folder was backed up
+
+    mine.succeeds("watch", "--once")
+
+    assert mine.titles() == ["Ada Resume"]
+    assert (
+        len([path for path in files_in(mine.inbox / "_duplicate") if "report" not in path.name])
+        == 1
+    )
+
+
+@pytest.mark.parametrize("moment", [Moment.READ, Moment.COMMITTED, Moment.MOVED])
+def test_what_was_under_way_is_imported_once_in_a_home_that_was_moved_and_by_a_copied_store(
+    stores: list[Service], tmp_path: Path, moment: Moment
+) -> None:
+    mine, other, _ = stores
+    mine.has_account(resumes=9)
+    mine.drop("Ada")
+    mine.dies_at(moment)
+    moved = tmp_path / "moved"
+    mine.home.rename(moved)
+    mine = Service(moved, mine.database.replace("/first/", "/moved/"))
+    mine.succeeds("db", "copy", mine.database, other.database)
+    copied = Service(moved, other.database)
+
+    copied.succeeds("watch", "--once")
+
+    assert copied.titles() == ["Ada Resume"]
+    assert len([path for path in files_in(moved / "inbox" / "_done") if path.is_file()]) == 1
+    assert waiting_in(moved / "inbox") == []
 
 
 @pytest.mark.slow
