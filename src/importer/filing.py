@@ -127,7 +127,7 @@ class Filer:
             else:
                 target, is_copied = self._move(claim, work, conclusion)
         except FileNotFoundError:
-            if reading.find_signature(claim.path(self._root)) is not None:
+            if reading.find_signature(self._lies_at(claim)) is not None:
                 return Filed(State.STUCK, problem=os.strerror(errno.ENOENT))
             self.tidy(claim, None)
             return Filed(State.GONE)
@@ -138,7 +138,7 @@ class Filer:
             return Filed(State.UNMOVABLE, problem=str(error))
         except OSError as error:
             return Filed(State.STUCK, problem=error.strerror or str(error))
-        if is_copied:  # nobody has the copy open, and it was compared
+        if is_copied:  # the copy is ours alone
             self.tidy(claim, Path(target) if conclusion.needs_report else None)
             return Filed(State.FILED, target)
         self._observe(Step.MOVED)
@@ -154,6 +154,9 @@ class Filer:
                     return Filed(State.FILED, target)
                 case None:
                     return Filed(State.WRITTEN_TO, target)
+                case False if self._is_copy(claim, work, target):
+                    self.tidy(claim, Path(target) if conclusion.needs_report else None)
+                    return Filed(State.FILED, target)
                 case False:
                     self.move_back(claim, target)
         except FileNotFoundError:  # somebody was quick to take it away; it was imported
@@ -194,7 +197,7 @@ class Filer:
         """Whether the file was copied to have the name; None when the name was taken."""
         if conclusion.needs_report:
             report = report_path(Path(target))
-            is_taken = os.path.lexists(target) and not moves.is_copy(claim.path(self._root), target)
+            is_taken = os.path.lexists(target) and not moves.is_copy(self._lies_at(claim), target)
             if is_taken or reports.is_foreign(report, claim.id):
                 return None
             self._report(claim, work.signature, conclusion, report)
@@ -208,6 +211,9 @@ class Filer:
         folder = self._folders.open(claim, self._root)
         try:
             moves.move(claim.base, target, source_fd=folder)
+        except FileNotFoundError:
+            if not os.path.lexists(aside_of(self._root, claim)):
+                raise
         except OSError as error:
             to = os.path.dirname(target)  # noqa: PTH120  (text, as names are)
             if error.errno in OF_THE_FILE and os.access(to, os.W_OK, effective_ids=True):
@@ -215,24 +221,66 @@ class Filer:
             if error.errno != errno.EXDEV:
                 raise
             # The outcomes lie on another disk, perhaps a larger one; or this folder does.
-            self._copy_away(claim, work, target, folder)
-            return True
-        return False
+            self._set_aside(claim, folder)
+        else:
+            return False
+        self._copy(claim, work, target)
+        return True
 
-    def _copy_away(self, claim: Claim, work: Work, target: str, folder: int) -> None:
-        """Set the file aside, under a name that nobody writes to, before it is copied and removed."""
-        aside = str(aside_of(self._root, claim))
+    def _set_aside(self, claim: Claim, folder: int) -> None:
+        """Give the file a name that nobody opens; what has its name again is another file."""
+        aside = aside_of(self._root, claim)
+        if os.path.lexists(aside):
+            return
+        if not os.access(claim.base, os.R_OK, dir_fd=folder, effective_ids=True):
+            raise _Unmovable(os.strerror(errno.EACCES))
         moves.move(claim.base, aside, source_fd=folder)
         self._observe(Step.SET_ASIDE)
-        try:
-            if not _is_as_read(work, aside):
-                raise _Changed
-            moves.copy_across(aside, target, temporary=_beside(Path(target), claim))
-        except (_Changed, OSError):
-            put_back(self._root, claim, aside)
-            raise
+
+    def _copy(self, claim: Claim, work: Work, target: str) -> None:
+        """Copy a file to another disk that was set aside.
+
+        It stays aside until its copy is whole, and is known to be of what was read. Raises _Changed,
+        with the file back where it lay, _Unmovable, FileExistsError and OSError.
+        """
+        aside = str(aside_of(self._root, claim))
+        if not moves.is_copy(aside, target):
+            temporary = _beside(Path(target), claim)
+            self._check_aside(claim, work, aside)
+            try:
+                moves.copy(aside, temporary)
+                self._check_aside(claim, work, aside)
+                moves.move(temporary, target)
+            finally:
+                temporary.unlink(missing_ok=True)
+            moves.sync_folder(temporary.parent)
         self._observe(Step.COPIED)
         os.unlink(aside)  # noqa: PTH108  (text, as names are)
+
+    def _check_aside(self, claim: Claim, work: Work, aside: str) -> None:
+        match _is_as_read(work, aside):
+            case None:
+                raise _Unmovable("somebody has it open for writing")
+            case False:
+                put_back(self._root, claim, aside)
+                raise _Changed
+
+    def _is_copy(self, claim: Claim, work: Work, target: str) -> bool:
+        """Whether the target, which is not the file that was read, is a copy of it."""
+        folder = os.path.dirname(claim.path(self._root))  # noqa: PTH120  (text, as names are)
+        if os.lstat(folder).st_dev != os.lstat(target).st_dev:
+            return True
+        # One disk, seen as two (a bind mount).
+        with reading.opened(target, None) as descriptor:
+            if descriptor is None or work.digest is None or reading.find_writer(descriptor):
+                return False
+            body = reading.read_again(descriptor, work.signature.size_bytes + 1)
+            return reading.digest(body) == work.digest
+
+    def _lies_at(self, claim: Claim) -> str:
+        """Where the file lies that is not put away yet."""
+        aside = str(aside_of(self._root, claim))
+        return aside if os.path.lexists(aside) else claim.path(self._root)
 
     def _make(self, folder: str) -> None:
         if folder not in self._made:
@@ -242,7 +290,7 @@ class Filer:
     def _report(
         self, claim: Claim, signature: Signature, conclusion: Conclusion, path: Path
     ) -> None:
-        sha256 = reading.find_sha256(claim.path(self._root))
+        sha256 = reading.find_sha256(self._lies_at(claim))
         content = reports.compose(claim, signature, conclusion, sha256=sha256, now_us=self._clock())
         moves.write_over(path, content, temporary=_beside(path, claim))
         self._observe(Step.REPORT_WRITTEN)
@@ -281,7 +329,7 @@ def put_back(root: str, claim: Claim, lies_at: str) -> None:
 
 def aside_of(root: str, claim: Claim) -> Path:
     """Where a file is set aside that is copied to another disk."""
-    return _beside(Path(claim.path(root)), claim)
+    return Path(claim.path(root)).with_name(f".{claim.id}.aside")
 
 
 class _Changed(Exception):

@@ -49,26 +49,16 @@ def link_and_unlink(
     os.unlink(source, dir_fd=source_fd)
 
 
-def copy_across(source: str | Path, target: str | Path, *, temporary: Path) -> None:
-    """Copy a file to another file system, durably, to where nothing is.
-
-    Done already, it is recognised by its content. Raises FileExistsError when something else is at
-    the target, and OSError.
-    """
-    if is_copy(source, target):
-        return
-    try:
-        shutil.copyfile(source, temporary)
-        shutil.copystat(source, temporary)
-        with temporary.open("rb") as file:
-            os.fsync(file.fileno())
-        move(temporary, target)
-    finally:
-        temporary.unlink(missing_ok=True)
-    _sync_folder(temporary.parent)
+def copy(source: str | Path, target: Path) -> None:
+    """Copy a file, with its times, so that it is on the disk. Raises OSError."""
+    shutil.copyfile(source, target, follow_symlinks=False)
+    shutil.copystat(source, target, follow_symlinks=False)
+    with target.open("rb") as file:
+        os.fsync(file.fileno())
 
 
-def _sync_folder(folder: Path) -> None:
+def sync_folder(folder: Path) -> None:
+    """Have the names in a folder on the disk. Raises OSError."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         os.fsync(descriptor)

@@ -5,11 +5,13 @@
     in the ledger, not moved    imported again under its claim, which the create path knows
     the same, changed since     a new file
     moved                       looked at once more, as the process would have done (I4)
+    set aside, to be copied     copied, or put back if it was changed or the ledger knows nothing
     being unpacked              gone on with under its claim, after the items that are stored
 
 Each step may be cut off and is done again (pitfalls I1, I6).
 """
 
+import contextlib
 import math
 import os
 from collections.abc import Iterable
@@ -53,12 +55,16 @@ def plan_recovery(store: Store, root: str, format: Format, entries: Iterable[Ent
     plan = Plan()
     for entry in sorted(entries, key=lambda one: one.claim.id):
         claim = entry.claim._replace(attempt=entry.claim.attempt + entry.is_begun)
-        aside = aside_of(root, claim)
-        if os.path.lexists(aside):
-            put_back(root, claim, str(aside))
+        is_aside = os.path.lexists(aside_of(root, claim))
         found = reading.find_signature(claim.path(root))
         row = None if entry.signature is None else _find_row(store, claim)
-        if entry.signature is None or row is None:
+        if is_aside and row is None:
+            with contextlib.suppress(OSError):
+                put_back(root, claim, str(aside_of(root, claim)))
+        elif is_aside and entry.signature is not None and row is not None:
+            work = Work(claim, entry.signature, digest=entry.digest)
+            plan.ended.append(Ended(work, outcomes.conclusion_of(row)))
+        elif entry.signature is None or row is None:
             is_suspect = entry.signature is None or entry.is_begun
             if is_suspect and found is not None and claim.is_return:
                 plan.resumed.append(Candidate(claim, is_alone=True))

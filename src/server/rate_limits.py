@@ -4,10 +4,10 @@ A bucket of N tokens fills by N in its window, evenly. A request takes one token
 refused and takes none. The buckets are in `server.buckets`, so that all workers and servers of
 a home on one machine count together, and a read costs no write to the store (pitfalls R2).
 
-To have the buckets alone costs more than to count. So where a key's requests come thick and fast and
-its buckets are at least half full, tokens for many are taken at once, and those that were not
-needed are given back a moment later. Nobody is refused for them: half of the tokens are left to
-others.
+Having the buckets to oneself takes longer than counting. So where requests of a key follow each
+other closely and its buckets hold many tokens, a process takes several at once, and a moment later
+gives back what it did not need. Other processes count too few tokens meanwhile, but not so few
+that they refuse anybody.
 """
 
 import asyncio
@@ -20,7 +20,7 @@ from typing import NamedTuple
 from resumes.errors import StoreUnavailable
 from resumes.settings import Settings
 from resumes.store.keys import KeyHolder, PlanRates
-from server.buckets import LAYOUT, SLOTS, Buckets, boot_clock_ns
+from server.buckets import LAYOUT, Buckets, boot_clock_ns
 from server.request import Request, error_body
 
 SECOND_NS = 1_000_000_000
@@ -45,10 +45,20 @@ class Window(NamedTuple):
 
 
 AHEAD = 32
-"""Tokens that are taken at once,"""
+"""Tokens that are taken at once."""
 
 AHEAD_S = 0.01
-"""for a key that asked so shortly before, and for so long."""
+"""Requests of a key that are closer than this follow each other closely; tokens that were not
+needed are given back after as long."""
+
+LEFT = 1_000
+"""Tokens that every bucket must have left: more than all processes are asked for in that time."""
+
+LATE_NS = 100_000_000
+"""Tokens are not given back so late: the buckets may have filled meanwhile."""
+
+KEYS = 10_000
+"""So many keys' last requests are remembered."""
 
 
 @dataclass(slots=True)
@@ -60,12 +70,13 @@ class _Taken:
     debt_ns: int
     """The tightest bucket's, with the tokens that were needed."""
     left: int
+    at_ns: int
 
 
 class RateLimits:
     """Counts the requests of keys. The default clocks are those of the machine.
 
-    It `takes_ahead` only where an event loop runs. Raises StoreUnavailable when the memory to count in cannot be had.
+    `takes_ahead` wants a running event loop. Raises StoreUnavailable when the memory to count in cannot be had.
     """
 
     def __init__(
@@ -103,13 +114,14 @@ class RateLimits:
 
         Either way the headers that tell how the key stands are added to `lines`.
         """
-        if (taken := self._taken.get(holder.key_id)) is not None and taken.left:
+        windows = self._windows.get(holder.rates) or self._make(holder.rates)
+        if not windows:
+            return 0
+        taken = self._taken.get(holder.key_id)
+        if taken is not None and taken.left and taken.windows is windows:
             taken.left -= 1
             taken.debt_ns += taken.tightest.interval_ns
             lines.append(self._line(taken.tightest, taken.debt_ns))
-            return 0
-        windows = self._windows.get(holder.rates) or self._make(holder.rates)
-        if not windows:
             return 0
         words = self._buckets.words
         debts_ns = []
@@ -153,34 +165,40 @@ class RateLimits:
         """Return how many tokens to take for the key now; `tightest` is for one."""
         if not self._takes_ahead:
             return 1
-        if len(self._asked_ns) >= SLOTS:
+        if len(self._asked_ns) >= KEYS:
             self._asked_ns.clear()
         asked_ns = self._asked_ns.get(holder.key_id, 0)
         self._asked_ns[holder.key_id] = now_ns
         if now_ns - asked_ns > AHEAD_S * SECOND_NS:
             return 1
+        for window, debt_ns in zip(windows, debts_ns, strict=True):
+            if window.burst_ns - debt_ns < (AHEAD + LEFT) * window.interval_ns:
+                return 1
         # What is tightest at both ends is so in between: each bucket's part grows evenly.
         last, debt_ns = _find_tightest(windows, debts_ns, AHEAD)
-        if last is not tightest or 2 * debt_ns > tightest.burst_ns:
+        if last is not tightest:
             return 1
+        if not self._taken:
+            asyncio.get_running_loop().call_later(AHEAD_S, self._give_back)
         debt_ns -= (AHEAD - 1) * tightest.interval_ns
-        self._taken[holder.key_id] = _Taken(windows, tightest, debt_ns, AHEAD - 1)
-        asyncio.get_running_loop().call_later(AHEAD_S, self._give_back)
+        self._taken[holder.key_id] = _Taken(windows, tightest, debt_ns, AHEAD - 1, now_ns)
         return AHEAD
 
     def _give_back(self) -> None:
         """Give back the tokens that were taken ahead and not needed."""
-        if not self._taken:
+        taken, self._taken = self._taken, {}
+        if not taken:
             return
         self._buckets.lock()
         try:
-            for key_id, taken in self._taken.items():
-                slot = self._buckets.take_slot(key_id, self._clock_ns())
-                for window in taken.windows:
-                    self._buckets.words[slot + window.word] -= taken.left * window.interval_ns
+            now_ns = self._clock_ns()
+            for key_id, one in taken.items():
+                slot = self._buckets.find_slot(key_id, now_ns)
+                if slot is not None and now_ns - one.at_ns < LATE_NS:
+                    for window in one.windows:
+                        self._buckets.words[slot + window.word] -= one.left * window.interval_ns
         finally:
             self._buckets.unlock()
-        self._taken.clear()
 
     def tell(self, holder: KeyHolder, lines: list[bytes]) -> None:
         """Add to `lines` the headers that tell how the key stands; count nothing."""

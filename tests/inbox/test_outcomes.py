@@ -1,20 +1,25 @@
 """Where files are put away, and the reports beside them."""
 
+import errno
 import hashlib
+import itertools
 import json
 import os
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
+from typing import BinaryIO
 
 import pytest
 
-from importer import reports
+from importer import reading, reports
 from importer.outcomes import TREATMENTS, treat
 from resumes.errors import ErrorCode
 from resumes.store import Store, ledger
 from resumes.store.accounts import AccountInfo
 from tests.support.inbox.builders import (
+    FakeMonotonic,
+    Killed,
     MakeImporter,
     Moment,
     an_account_with_room_for,
@@ -28,6 +33,7 @@ from tests.support.inbox.builders import (
     names_below,
     report_beside,
     resume_names,
+    set_limit,
     the_report,
 )
 from tests.support.resumes import a_document
@@ -246,7 +252,7 @@ def test_a_file_is_copied_to_another_disk_once_however_often_that_is_cut_off(
     moment: Moment,
 ) -> None:
     drop(root, "ana/cv.json", content)
-    for _ in range(2):
+    for _ in range(2 if moment is Moment.COPIED else 1):
         die(an_importer(settle_s=0, observe=killing_at(moment)))
     importer = an_importer(settle_s=0)
     importer.round()
@@ -310,6 +316,122 @@ def test_a_file_that_is_written_to_when_it_is_to_be_copied_is_a_new_version(
         importer.round()
     assert resume_names(store, ana.id) == ["First", "Second"]
     assert counts(root, "done") == [1]
+
+
+@pytest.mark.parametrize("moment", [Moment.SET_ASIDE, Moment.COPIED])
+def test_of_files_that_are_copied_away_each_is_known_after_a_kill_and_so_is_a_new_version(
+    store: Store,
+    root: Path,
+    other_disk: Path,
+    ana: AccountInfo,
+    an_importer: MakeImporter,
+    moment: Moment,
+) -> None:
+    steps = itertools.count()
+
+    def die_at_the_second() -> None:
+        if next(steps) == 1:
+            raise Killed
+
+    drop(root, "ana/a.json", a_document("a"))
+    drop(root, "ana/b.json", a_document("b"))
+    die(an_importer(settle_s=0, observe=during(moment, die_at_the_second)))
+    for name in ("a", "b"):
+        drop(root, f"ana/{name}.json", a_document(f"new {name}"))
+    importer = an_importer(settle_s=0)
+    for _ in range(3):
+        importer.round()
+    importer.close()
+    assert sorted(resume_names(store, ana.id)) == ["a", "b", "new a", "new b"]
+    assert counts(root, "done", "duplicate") == [4, 0]
+    assert names_below(root / "ana") == []
+    assert is_tidy(root)
+
+
+def test_what_cannot_be_copied_yet_is_copied_later_and_is_never_removed(
+    store: Store,
+    root: Path,
+    other_disk: Path,
+    ana: AccountInfo,
+    an_importer: MakeImporter,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def copy(source: object, target: object, **how: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    set_limit(store, "business", 1)
+    for name in ("first", "held"):
+        drop(root, f"ana/{name}.json", a_document(name))
+    importer = an_importer(settle_s=0)
+    importer.round()
+    set_limit(store, "business", None)
+    drop(root, "ana/third.json", a_document("third"))
+    with monkeypatch.context() as faults:
+        faults.setattr(shutil, "copyfile", copy)
+        for _ in range(3):
+            importer.round()
+        assert importer.is_stuck
+    for _ in range(4):
+        importer.round()
+    importer.close()
+    assert sorted(resume_names(store, ana.id)) == ["first", "held", "third"]
+    assert counts(root, "done", "held", "duplicate") == [3, 0, 0]
+    assert is_tidy(root)
+
+
+def test_what_is_written_while_it_is_copied_is_a_new_version(
+    store: Store,
+    root: Path,
+    other_disk: Path,
+    ana: AccountInfo,
+    an_importer: MakeImporter,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """By somebody who has had the file open all along, where no lease tells."""
+    path = drop(root, "ana/cv.json", a_document("First"))
+    contents = iter([a_document("Second")])
+    copyfile = shutil.copyfile
+    monkeypatch.setattr(reading, "find_writer", lambda descriptor: None)
+
+    with path.open("r+b") as writer:
+
+        def copy(source: str, target: Path, **how: bool) -> object:
+            copied = copyfile(source, target, **how)
+            if (content := next(contents, None)) is not None:
+                writer.write(content)
+                writer.truncate()
+                writer.flush()
+            return copied
+
+        monkeypatch.setattr(shutil, "copyfile", copy)
+        importer = an_importer(settle_s=0)
+        for _ in range(4):
+            importer.round()
+    assert resume_names(store, ana.id) == ["First", "Second"]
+    assert counts(root, "done") == [1]
+
+
+def test_a_file_that_is_open_when_it_is_to_be_copied_and_not_written_to_is_done(
+    store: Store,
+    root: Path,
+    other_disk: Path,
+    ana: AccountInfo,
+    an_importer: MakeImporter,
+    monotonic: FakeMonotonic,
+) -> None:
+    path = drop(root, "ana/cv.json", a_document("Ada"))
+    writers: list[BinaryIO] = []
+
+    importer = an_importer(
+        settle_s=0, observe=during(Moment.COMMITTED, lambda: writers.append(path.open("r+b")))
+    )
+    importer.round()
+    assert counts(root, "done") == [0]
+    writers[0].close()
+    monotonic.advance(10)
+    importer.round()
+    assert counts(root, "done", "duplicate") == [1, 0]
+    assert resume_names(store, ana.id) == ["Ada"]
 
 
 def test_a_report_goes_when_its_file_comes_to_another_end(

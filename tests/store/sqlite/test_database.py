@@ -10,7 +10,7 @@ from sqlalchemy import Connection, text
 from sqlalchemy.exc import DBAPIError
 
 from resumes.errors import StoreIncompatible, StoreUnavailable
-from resumes.store import Store, accounts, creating, open_store
+from resumes.store import Store, accounts, creating, listing, open_store
 from resumes.store.accounts import AccountInfo
 from resumes.store.sqlite import driver
 from resumes.store.sqlite.complaints import words_of
@@ -224,6 +224,16 @@ def test_an_error_tells_neither_what_was_to_be_written_nor_what_is_damaged(store
         assert isinstance(explained, StoreIncompatible)
         assert "text that is no UTF-8" in explained.message
         assert "Ada" not in explained.message
+
+
+def test_bytes_in_the_place_of_a_text_are_damage(store: Store, ana: AccountInfo) -> None:
+    creating.create(store, ana.id, [a_resume()])
+    shell = dbapi.connect(path_of(store))
+    shell.execute("UPDATE resumes SET title = x'41'")
+    shell.commit()
+    shell.close()
+    with pytest.raises(StoreIncompatible, match="damaged"):
+        listing.list_page(store, ana.id)
 
 
 def test_an_error_of_a_disk_without_room_says_so(

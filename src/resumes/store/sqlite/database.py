@@ -279,6 +279,10 @@ UNREADABLE: Final = "Could not decode to UTF-8"
 """So begins what the driver says of a text that a bit was lost of."""
 
 
+NO_TEXT: Final = "JSON cannot hold BLOB values"
+"""Says the driver of a page of the list where bytes have the place of a text."""
+
+
 def explain(error: Exception, path: Path) -> ResumesError:
     """What the driver's error is to those who use the store."""
     cause = getattr(error, "orig", error)
@@ -286,7 +290,7 @@ def explain(error: Exception, path: Path) -> ResumesError:
     if text.startswith(UNREADABLE):
         # The rest of what the driver says is the text: somebody's resume.
         return _damaged(path, "text that is no UTF-8")
-    if "not a database" in text or "malformed" in text:
+    if "not a database" in text or "malformed" in text or text == NO_TEXT:
         return _damaged(path, text)
     if "I/O" in text and _has_no_room(path):
         text = "its disk is full"
