@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from resumes.store import Store, requests
+from resumes.store.ledger import FileOutcome
 from resumes.store.listing import Entry
 from tests.stateful.bodies import Body
 from tests.stateful.ends import End, Ends
@@ -139,6 +140,11 @@ class Imports:
                 file.state = State.CLAIMED
             return
         row = ends.find_row(file)
+        if not is_drained and end.outcome == "held" and row and row.outcome is not FileOutcome.HELD:
+            file.state = (
+                State.CLAIMED
+            )  # it was released, and its importer ended before it was moved
+            return
         file.is_forgotten &= end.outcome == "held"
         if file.owner is not None and file.owner.is_open:
             if not file.is_forgotten:

@@ -78,7 +78,7 @@ def test_who_connects_meanwhile_is_refused_and_not_reset(stops: Stops) -> None:
     # A connection made in the very moment of the closing may be lost: it was never accepted.
     lost = [one for one in stops.attempts if one.lost and not one.was_known]
 
-    assert len(lost) < stops.times * (WRITERS + READERS) / 2
+    assert len(lost) <= stops.times * (WRITERS + READERS) / 2
 
 
 def test_what_was_acknowledged_is_stored_and_no_more_than_was_sent(stops: Stops) -> None:
