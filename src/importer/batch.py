@@ -485,6 +485,11 @@ class Batches:
             if self._slot.end(ids):
                 self._observe(Step.ENDED)
 
+    def tidy(self, claims: Iterable[Claim]) -> None:
+        """Of files that are not gone on with, no report lies where no file is."""
+        for claim in claims:
+            self._filer.tidy(claim, None)
+
     def adopt(self, ended: Iterable[Ended]) -> None:
         """Files that another process imported and did not bring to their end; their claims are
         noted."""

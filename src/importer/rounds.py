@@ -422,6 +422,7 @@ class Importer:
                 if entry.claim.id in kept
             )
             slot.end(entry.claim.id for entry in entries)
+        self._batches.tidy(entry.claim for entry in entries if entry.claim.id not in kept)
         for ended in plan.ended:
             self._intake.hold(ended.work.claim)
         self._batches.adopt(plan.ended)

@@ -136,7 +136,9 @@ class Imports:
     def _note_end(self, file: File, ends: Ends, *, is_drained: bool) -> None:
         end = ends.find(file)
         if end is None:
-            if file.state is not State.WAITING:
+            if ends.is_waiting(file) and ends.find_row(file) is None:
+                file.state, file.owner = State.WAITING, None  # as nothing of it is in the ledger
+            elif file.state is not State.WAITING:
                 file.state = State.CLAIMED
             return
         row = ends.find_row(file)
@@ -182,6 +184,8 @@ class Imports:
     def _check_end_of_nobody(self, file: File, end: End) -> None:
         """Of an account that is gone nothing waits any more, and what was imported of one that is
         going is put away as that."""
+        if end.outcome == "held" and file.is_forgotten:
+            return  # an older store is back, and may not know the account yet
         assert end.outcome != "held", f"{file.name} waits for an account that is gone"
         is_going = file.owner is not None and self._model.accounts.get(file.folder) is file.owner
         if is_going and file.content.is_single and file.items and end.reason != CRASHED:
