@@ -37,7 +37,7 @@ from tests.support.api.serving import (
 from tests.support.postgres import free_port
 from tests.support.store.builders import hold_lane
 from tests.support.stores import make_account
-from tests.support.waiting import children_of
+from tests.support.waiting import workers_of
 
 # The start
 
@@ -266,15 +266,6 @@ def alter(home: Path, statement: str) -> None:
 # Several processes
 
 
-def children(pid: int) -> list[int]:
-    """Its workers."""
-    return [
-        child
-        for child in children_of(pid)
-        if "spawn_main" in Path(f"/proc/{child}/cmdline").read_text()
-    ]
-
-
 @pytest.mark.slow
 def test_two_workers_serve_one_store_and_stop_together(tmp_path: Path) -> None:
     with serve(tmp_path, workers=2) as served:
@@ -283,7 +274,7 @@ def test_two_workers_serve_one_store_and_stop_together(tmp_path: Path) -> None:
             created = httpx.post(served.url + RESUMES, json=a_resume(), headers=headers)
             assert created.status_code == 201
         listed = httpx.get(served.url + RESUMES, headers=headers).json()["resumes"]
-        assert (len(listed), len(children(served.process.pid))) == (10, 2)
+        assert (len(listed), len(workers_of(served.process.pid))) == (10, 2)
 
         served.process.terminate()
 
@@ -324,10 +315,10 @@ def test_workers_end_with_a_supervisor_that_is_killed(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_a_worker_that_dies_is_replaced_and_that_is_said(tmp_path: Path) -> None:
     with serve(tmp_path, workers=2) as served:
-        workers = children(served.process.pid)
+        workers = workers_of(served.process.pid)
         os.kill(workers[0], signal.SIGKILL)
 
-        wait_until(lambda: len(set(children(served.process.pid)) - {workers[0]}) == 2)
+        wait_until(lambda: len(set(workers_of(served.process.pid)) - {workers[0]}) == 2)
         served.process.terminate()
         _, said = served.process.communicate(timeout=60)
 
@@ -429,9 +420,9 @@ def test_a_worker_that_falls_silent_is_replaced(tmp_path: Path) -> None:
     ) as process:
         assert process.stdout is not None
         assert process.stdout.readline().startswith("http://")
-        first = children(process.pid)[0]
+        first = workers_of(process.pid)[0]
         os.kill(first, signal.SIGSTOP)
-        wait_until(lambda: first not in children(process.pid))
+        wait_until(lambda: first not in workers_of(process.pid))
         process.terminate()
         _, said = process.communicate(timeout=60)
 

@@ -18,7 +18,7 @@ from aiohttp import ClientSession, ClientWebSocketResponse, CookieJar, WSMsgType
 
 from tests.command.conftest import CommandLine, a_resume, finish, on_terminal, start, store_resumes
 from tests.support.terminal.pages import drawn
-from tests.support.waiting import children_of, wait_until
+from tests.support.waiting import children_of, command_of, wait_until
 
 A_VISIT = b"GET / HTTP/1.0\r\n\r\n"
 
@@ -74,7 +74,7 @@ def test_a_page_is_the_terminal_ui_with_the_same_options(acme: CommandLine) -> N
         async with a_page(address) as page:
             await drawn(page, b"metaphysician")
             [child] = children_of(program.pid)
-            return Path(f"/proc/{child}/cmdline").read_text().split("\0")
+            return command_of(child).split("\0")
 
     assert program.stdout is not None
     command = asyncio.run(visit(program.stdout.readline().strip()))

@@ -8,6 +8,7 @@ from typing import Final
 from resumes.store import Store, ledger
 from resumes.store.ledger import FileRow
 from tests.stateful.files import File, Item
+from tests.stateful.model import Account
 from tests.support.inbox import oracle
 
 FILED: Final = re.compile(r"(?:([0-9a-f]{24})-[0-9a-f]{16}-)?(f\d+)(?:-[0-9a-f]{8,24})?\.[a-z.]+")
@@ -46,6 +47,10 @@ class Ends:
     def find_row(self, file: File) -> FileRow | None:
         """What the ledger of its account says of the file; None as well when that is gone."""
         return None if file.owner is None else self._rows.get((file.owner.id, file.name))
+
+    def is_of(self, file: File, owner: Account) -> bool:
+        """Whether the ledger has the file as one of the account's."""
+        return (owner.id, file.name) in self._rows
 
     def is_waiting(self, file: File) -> bool:
         """Whether the file lies where it was dropped, and was not imported yet."""

@@ -73,11 +73,15 @@ class Imports:
 
     def _find_owners(self, pending: Iterable[File], ends: Ends) -> None:
         for file in pending:
+            owner = self._model.find_open(file.folder)
             if file.state is State.WAITING and not ends.is_waiting(file):
-                owner = self._model.find_open(file.folder)
                 assert owner is not None, f"{file.name} was taken, and is nobody's"
                 file.owner = owner
                 file.state = State.CLAIMED
+            elif file.state is State.CLAIMED and owner and ends.is_of(file, owner):
+                # Who had it went before it was put away, and with them what was imported of it.
+                if file.owner is not owner:
+                    file.owner, file.items = owner, {}
 
     # Resumes
 

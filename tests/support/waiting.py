@@ -27,6 +27,19 @@ def children_of(process_id: int) -> list[int]:
     return [int(word) for word in listed.split()]
 
 
+def command_of(process_id: int) -> str:
+    """The process's command line, its words parted by U+0000; nothing once it is gone."""
+    try:
+        return Path(f"/proc/{process_id}/cmdline").read_text()
+    except (FileNotFoundError, ProcessLookupError):
+        return ""
+
+
+def workers_of(process_id: int) -> list[int]:
+    """The ids of its child processes that Python started to share its work."""
+    return [child for child in children_of(process_id) if "spawn_main" in command_of(child)]
+
+
 def end(process: "subprocess.Popen[Any]", *, within_s: float = 45) -> None:
     """End a process by SIGTERM. Raises TimeoutExpired, and kills it, when that takes too long."""
     process.terminate()

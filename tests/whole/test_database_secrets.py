@@ -20,7 +20,7 @@ from resumes.store import accounts
 from tests.support import postgres, programs
 from tests.support.resumes import a_document
 from tests.support.terminal.console import console
-from tests.support.waiting import children_of
+from tests.support.waiting import children_of, command_of
 
 PASSWORD = "planted-Passw0rd"
 ENCODED = PASSWORD.replace("-", "%2D")
@@ -148,7 +148,7 @@ def test_no_process_of_the_service_bears_it_on_its_command_line_and_no_file_hold
             programs.call(f"{api}/api/v1/resumes", key, method="POST", body=body)
             programs.wait_until(lambda: not programs.files_in(home / "inbox" / "ana"))
             processes = [up.pid, *all_below(up.pid)]
-            lines = [Path(f"/proc/{one}/cmdline").read_text() for one in processes]
+            lines = [command_of(one) for one in processes]
         finally:
             up.terminate()
             up.wait(30)

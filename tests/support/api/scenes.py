@@ -17,7 +17,7 @@ from tests.support import programs
 from tests.support.api.load import RESUMES, Answer, Wire, a_request
 from tests.support.api.serving import wait_until
 from tests.support.stores import open_home
-from tests.support.waiting import children_of, end
+from tests.support.waiting import end, workers_of
 
 SECRETS = re.compile(rb"enh_live_\w{4,}|planted|@example\.com")
 """What no log may hold: keys, and what the bodies of these tests say."""
@@ -34,8 +34,7 @@ class Server:
     @property
     def workers(self) -> list[int]:
         """The process ids of a supervisor's workers."""
-        children = children_of(self.process.pid)
-        return [child for child in children if b"spawn_main" in _command_line(child)]
+        return workers_of(self.process.pid)
 
     @property
     def serving_pids(self) -> list[int]:
@@ -176,13 +175,6 @@ def is_unavailable(answer: Answer) -> bool:
         and body["error"]
         and body["requestId"] == answer.headers["x-request-id"]
     )
-
-
-def _command_line(pid: int) -> bytes:
-    try:
-        return Path(f"/proc/{pid}/cmdline").read_bytes()
-    except (FileNotFoundError, ProcessLookupError):
-        return b""
 
 
 def _resident_bytes(pid: int) -> int:

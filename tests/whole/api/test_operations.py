@@ -18,22 +18,13 @@ from tests.support.api.serving import Served, serve, wait_until
 from tests.support.outputs import closed_pipe, full_pipe, serving
 from tests.support.programs import command
 from tests.support.stores import make_account
-from tests.support.waiting import children_of
+from tests.support.waiting import workers_of
 
 
 def total(url: str, name: str) -> float:
     """A value of the metrics."""
     found = re.search(rf"^{re.escape(name)} (\S+)$", httpx.get(f"{url}/metrics").text, re.MULTILINE)
     return float(found[1]) if found else 0.0
-
-
-def workers(served: Served) -> list[int]:
-    """The worker processes."""
-    return [
-        child
-        for child in children_of(served.process.pid)
-        if b"resource_tracker" not in Path(f"/proc/{child}/cmdline").read_bytes()
-    ]
 
 
 CREATED = 'resumes_requests_total{operation="create",status="201"}'
@@ -64,10 +55,10 @@ def test_each_of_two_workers_tells_what_both_have_counted(tmp_path: Path) -> Non
 def test_what_a_killed_worker_has_counted_stays_and_its_successor_counts_on(tmp_path: Path) -> None:
     with serve(tmp_path, workers=2) as served:
         create(served, 10)
-        before = workers(served)
+        before = workers_of(served.process.pid)
 
         os.kill(before[0], signal.SIGKILL)
-        wait_until(lambda: len(set(workers(served)) - set(before)) == 1, within_s=30)
+        wait_until(lambda: len(set(workers_of(served.process.pid)) - set(before)) == 1, within_s=30)
         create(served, 10)
 
         wait_until(lambda: total(served.url, CREATED) == 20)
