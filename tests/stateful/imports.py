@@ -78,10 +78,9 @@ class Imports:
                 assert owner is not None, f"{file.name} was taken, and is nobody's"
                 file.owner = owner
                 file.state = State.CLAIMED
-            elif file.state is State.CLAIMED and owner and ends.is_of(file, owner):
+            elif owner not in (None, file.owner) and ends.is_of(file, owner):
                 # Who had it went before it was put away, and with them what was imported of it.
-                if file.owner is not owner:
-                    file.owner, file.items = owner, {}
+                file.owner, file.items = owner, {}
 
     # Resumes
 
