@@ -129,7 +129,7 @@ def _batches(read: Iterator["Read"]) -> Iterator[list["Read"]]:
 
 def _read(document: Document, accepted: "Format") -> "Read":
     """The document's resume on its way in, or why there is none."""
-    from importer import reading
+    from importer import files
     from resumes.analyzer import parse_imported
     from resumes.store.creating import NewResume
     from resumes.store.ledger import FileOutcome
@@ -138,7 +138,7 @@ def _read(document: Document, accepted: "Format") -> "Read":
     if document.code is not None:
         return origin, Result(origin, FileOutcome.FAILED, document.code, document.message)
     try:
-        return origin, NewResume(parse_imported(body, accepted), digest=reading.digest(body))
+        return origin, NewResume(parse_imported(body, accepted), digest=files.digest(body))
     except InvalidInput as error:
         return origin, Result(origin, FileOutcome.FAILED, error.code, error.message)
 

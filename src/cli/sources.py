@@ -14,7 +14,7 @@ import click
 from resumes.errors import InvalidArgument, TooLarge
 
 if TYPE_CHECKING:
-    from importer.unpacking import Limits, Part
+    from importer.unpack import Limits, Part
     from resumes.settings import Settings
 
 STANDARD_INPUT = "-"
@@ -38,10 +38,10 @@ class Source:
 
     def read(self, *, max_bytes: int) -> bytes:
         """Its bytes. Raises TooLarge over the limit, having read no more, and InvalidArgument."""
-        from importer import reading
+        from importer import files
 
         if self.path != STANDARD_INPUT:
-            return reading.read(self.path, max_bytes)
+            return files.read(self.path, max_bytes)
         content = sys.stdin.buffer.read(max_bytes + 1)
         if len(content) > max_bytes:
             raise TooLarge(limit_bytes=max_bytes)
@@ -74,7 +74,7 @@ class Document:
 
 def limits_of(settings: "Settings") -> "Limits":
     """How much of a source is taken."""
-    from importer.unpacking import Limits
+    from importer.unpack import Limits
 
     return Limits(max_bytes=settings.max_body_bytes, max_file_bytes=settings.max_file_bytes)
 
@@ -86,20 +86,21 @@ def iter_documents(sources: Iterable[Source], limits: "Limits") -> Iterator[Docu
 
 
 def _open(source: Source, limits: "Limits") -> Iterator[Document]:
-    from importer import parts, unpacking
+    from importer import unpack
+    from importer.unpack import text
 
     origin = Origin(source)
     try:
         body = source.read(max_bytes=max(limits.max_bytes, limits.max_file_bytes))
-        if not unpacking.is_bundle(source.path, body):
+        if not unpack.is_bundle(source.path, body):
             return iter([Document(origin, body)])
-        return _iter_parts(source, unpacking.unpack(source.path, body, limits))
+        return _iter_parts(source, unpack.unpack(source.path, body, limits))
     except InvalidArgument as error:
         return iter([Document(origin, code=UNREADABLE, message=error.message)])
     except TooLarge as error:
-        message = parts.file_too_large(limits).message
+        message = text.file_too_large(limits).message
         return iter([Document(origin, code=error.code, message=message)])
-    except parts.CannotUnpack as error:
+    except text.CannotUnpack as error:
         return iter([Document(origin, code=error.refusal.reason, message=error.refusal.message)])
 
 

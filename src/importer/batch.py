@@ -18,28 +18,135 @@ import os
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import NamedTuple
 
-from importer import outcomes, reading
+from importer import files, outcomes
 from importer.claims import Claim
 from importer.failpoints import Observer, Step
-from importer.filing import OF_THE_FILE, Filed, Filer, State, Work
-from importer.names import escaped
+from importer.files import Content, Folders, Known, Signature, escaped, find_extension
+from importer.filing import OF_THE_FILE, Filed, Filer, State, Work, is_report
+from importer.notices import Remark
 from importer.options import Options
 from importer.outcomes import Conclusion, Refusal, as_ledger_text
-from importer.queues import Queues
-from importer.reading import Folders, Signature
 from importer.slots import Slot
-from importer.telling import Remark
-from importer.trying import Known, Trial
-from resumes.analyzer import Resume
+from importer.unpack import text
+from resumes.analyzer import Format, Resume
 from resumes.errors import StoreError
 from resumes.reasons import Reason
 from resumes.store import Store, accounts, ledger
 from resumes.store.creating import Creation, NewResume, create_files
 from resumes.store.ledger import FileOutcome, Verdict
+
+UNPROVED_S = 1.0
+"""How long a file must be quiet for which the system cannot say whether it has a writer."""
+
+PATIENCE = 12
+OPEN_S = 60.0
+"""A file that stays open for writing, or cannot be read, is judged all the same after it was
+quiet for twelve settling times, and at least this long while it is open."""
+
+
+class Tried(NamedTuple):
+    """What a file is now. `verdict` is None for a file of several resumes, to be unpacked.
+
+    `digest` is of the value's own bytes, None for what was not read whole. `is_report`: it is a
+    report of ours that somebody put back (pitfalls I13).
+    """
+
+    signature: Signature
+    verdict: Resume | Refusal | None
+    digest: bytes | None = None
+    is_ready: bool = False
+    is_report: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """How files are tried."""
+
+    format: Format
+    settle_s: float
+
+    def try_open(self, descriptor: int, name: str, known: Known | None) -> Tried:
+        """What the open file is; `name` is as it was dropped. Raises OSError."""
+        if not self.leaves_unread(name):
+            content = files.read_file(descriptor, self.format.max_bytes)
+            if not content.is_over_limit:
+                return self._try_value(content, name, known)
+        signature = files.signature_of(os.fstat(descriptor))
+        return Tried(signature, None, is_ready=self._is_quiet(signature, known))
+
+    @staticmethod
+    def leaves_unread(name: str) -> bool:
+        """Whether files of this name are not read here, since they hold several resumes."""
+        return find_extension(name) != ".json"
+
+    def _try_value(self, content: Content, name: str, known: Known | None) -> Tried:
+        body, signature = content.body, content.signature
+        verdict = outcomes.judge(body, self.format)
+        if isinstance(verdict, Resume):
+            return Tried(signature, verdict, files.digest(body), content.is_steady)
+        if is_report(body):
+            return Tried(signature, verdict, is_report=True)
+        is_ready = content.is_steady and self._is_quiet(signature, known)
+        if is_ready and text.is_several(body):
+            return Tried(signature, None, is_ready=True)
+        return Tried(signature, verdict, files.digest(body), is_ready)
+
+    def try_unreadable(self, error: OSError, signature: Signature, known: Known | None) -> Tried:
+        """What a file is that cannot be opened: somebody may still mend that."""
+        is_ready = self._is_quiet(signature, known, times=PATIENCE)
+        return Tried(signature, outcomes.unreadable(error), is_ready=is_ready)
+
+    def find_writer(self, descriptor: int, tried: Tried, known: Known | None) -> bool | None:
+        """Whether somebody may still be writing to the open file; None when somebody has it open,
+        and was waited for long enough."""
+        writer = files.find_writer(descriptor)
+        if writer is False:
+            return False
+        for_s = known.for_s if known is not None and known.signature == tried.signature else 0.0
+        if writer is None:
+            return for_s < min(UNPROVED_S, self.settle_s)
+        return None if for_s >= max(OPEN_S, PATIENCE * self.settle_s) else True
+
+    def _is_quiet(self, signature: Signature, known: Known | None, times: int = 1) -> bool:
+        """Whether the file has kept this signature for the settling time."""
+        needed_s = self.settle_s * times
+        if needed_s <= 0:
+            return True
+        return known is not None and known.signature == signature and known.for_s >= needed_s
+
+
+@dataclass(frozen=True, slots=True)
+class Queue:
+    """The held files of an account: which came first, and what those who join are told."""
+
+    first_claim_id: str
+    message: str
+
+
+class Queues:
+    """The queues of all accounts, by account id."""
+
+    def __init__(self) -> None:
+        self.by_account: dict[str, Queue] = {}
+
+    def note(self, claim: Claim, conclusion: Conclusion) -> None:
+        """Files of the account that come later queue behind it, if it is held."""
+        if conclusion.outcome is FileOutcome.HELD and conclusion.refusal is not None:
+            # Of a file of several resumes: why, not how many of its own.
+            held = (item.refusal for item in conclusion.items if item.outcome is FileOutcome.HELD)
+            refusal = next((one for one in held if one is not None), conclusion.refusal)
+            self.by_account.setdefault(claim.account_id, Queue(claim.id, refusal.message))
+
+    def find(self, claim: Claim) -> str | None:
+        """What a file is told that others of its account came before; None when none did."""
+        queue = self.by_account.get(claim.account_id)
+        return None if queue is None or claim.id < queue.first_claim_id else queue.message
+
 
 logger = logging.getLogger("resumes.importer")
 
@@ -204,7 +311,7 @@ class Batches:
         claim = one.claim
         try:
             if is_last_attempt(claim) and not self._trial.leaves_unread(claim.name):
-                signature = reading.signature_of(os.lstat(claim.path(self._root)))
+                signature = files.signature_of(os.lstat(claim.path(self._root)))
                 return Work(claim, signature, outcomes.CRASHED)
             if not one.is_alone:
                 return self._read_open(one)
@@ -222,7 +329,7 @@ class Batches:
         claim = one.claim
         folder = self._folders.open(claim, self._root)
         try:
-            descriptor = reading.open_file(claim.base, dir_fd=folder)
+            descriptor = files.open_file(claim.base, dir_fd=folder)
         except FileNotFoundError:
             raise
         except OSError as error:
@@ -241,7 +348,7 @@ class Batches:
     def _judge(self, one: Candidate, descriptor: int) -> Work | Left:
         claim, known = one.claim, one.known
         if claim.is_return:  # it was quiet before
-            known = Known(reading.signature_of(os.fstat(descriptor)), math.inf)
+            known = Known(files.signature_of(os.fstat(descriptor)), math.inf)
         try:
             tried = self._trial.try_open(descriptor, claim.name, known)
         except OSError as error:  # a bad sector, say: this file's trouble alone
@@ -257,14 +364,14 @@ class Batches:
         return Work(claim, tried.signature, tried.verdict, tried.digest, kept, is_open)
 
     def _unreadable(self, one: Candidate, error: OSError) -> Work | Left:
-        signature = reading.signature_of(os.lstat(one.claim.path(self._root)))
+        signature = files.signature_of(os.lstat(one.claim.path(self._root)))
         tried = self._trial.try_unreadable(error, signature, one.known)
         if not tried.is_ready and not one.claim.is_return:
             return Left(one.claim.id, Why.SETTLING, signature)
         return Work(one.claim, signature, tried.verdict)
 
     def _signature(self, claim: Claim) -> Signature | None:
-        return reading.find_signature(claim.path(self._root))
+        return files.find_signature(claim.path(self._root))
 
     # Commit
 
@@ -357,7 +464,7 @@ class Batches:
             name=claim.name,
             size_bytes=work.signature.size_bytes,
             claimed_at=claim.claimed_at,
-            source=lambda: reading.find_head(claim.path(self._root)),
+            source=lambda: files.find_head(claim.path(self._root)),
             root=self._shown_root,
             items=items,
         )

@@ -10,17 +10,17 @@ from enum import StrEnum
 from pathlib import Path
 from typing import NamedTuple
 
-from importer import outcomes, reading, scanning
+from importer import files, inbox, outcomes
+from importer.batch import Trial
+from importer.files import EXTENSIONS, escaped, find_extension
 from importer.filing import folder_of
 from importer.held import HeldFiles
-from importer.names import EXTENSIONS, escaped, find_extension
+from importer.inbox import Seen, is_passed_over
+from importer.notices import FileReport, Remark, Summary, unowned
 from importer.options import Options
 from importer.outcomes import Conclusion, Refusal
-from importer.parts import CannotUnpack
-from importer.scanning import Seen, is_passed_over
 from importer.slices import Bundle, Portion
-from importer.telling import FileReport, Remark, Summary, unowned
-from importer.trying import Trial
+from importer.unpack.text import CannotUnpack
 from resumes.clock import timestamp
 from resumes.errors import QuotaReached
 from resumes.reasons import Reason
@@ -119,10 +119,10 @@ def rehearse(
 
     by_name = {one.name: one for one in accounts.list_accounts(store)}
     held = HeldFiles(root).find()
-    for below in scanning.find_inboxes(str(root)):
+    for below in inbox.find_inboxes(str(root)):
         info = by_name.get(below or options.account or "")
         folder = f"{root}/{below}" if below else str(root)
-        seen = list(scanning.iter_inbox(folder, below=below, remark=remark))
+        seen = list(inbox.iter_inbox(folder, below=below, remark=remark))
         for one in sorted(seen):
             if one.signature is None and (why := find_why(one.path)) is not None:
                 ignore(one, why)
@@ -158,7 +158,7 @@ def _judge(seen: Seen, account: _Account, options: Options) -> Conclusion | Why 
     name = escaped(seen.name)
     trial = Trial(options.format, settle_s=0)
     try:
-        descriptor = reading.open_file(seen.path)
+        descriptor = files.open_file(seen.path)
     except FileNotFoundError:
         return None
     except OSError as error:
@@ -187,7 +187,7 @@ def _judge_bundle(path: str, name: str, account: _Account, options: Options) -> 
         if isinstance(portion.verdict, Refusal):
             bundle.conclude(portion, outcomes.failed(portion.verdict))
         else:
-            outcome = account.create(reading.digest(portion.part.body))
+            outcome = account.create(files.digest(portion.part.body))
             conclusion = _rehearsed(outcomes.conclude_one(portion.verdict, outcome))
             bundle.conclude(portion, conclusion)
     return outcomes.sum_up(bundle.items)

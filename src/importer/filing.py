@@ -12,27 +12,127 @@ Cut off anywhere and begun again it comes to the same end.
 
 import contextlib
 import errno
+import json
 import os
 import time
 from collections.abc import Iterator, Sequence
 from enum import StrEnum
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from importer import moves, reading, reports
+from importer import files
 from importer.claims import Claim
 from importer.failpoints import Observer, Step
-from importer.names import find_extension, safe_stem
+from importer.files import Folders, Signature, find_extension, safe_stem
 from importer.outcomes import Conclusion, Refusal
-from importer.reading import Folders, Signature
 from importer.slots import Slot
 from resumes.analyzer import Resume
-from resumes.clock import Clock
+from resumes.clock import Clock, timestamp
+from resumes.errors import Issue
 from resumes.file_names import REPORT
 from resumes.reasons import Reason
 from resumes.store.accounts import NAME
 from resumes.store.ledger import FileOutcome
+from resumes.text import escaped
 from resumes.watched_folder import HELD
+
+MARKER = "resumes_import_report"
+"""A report's first field, by which it is known as ours if it gets into the inbox (pitfalls I13)."""
+
+VERSION = 1
+MAX_REPORT_BYTES = 64 * 1024 * 1024
+
+
+def compose(
+    claim: Claim,
+    signature: Signature,
+    conclusion: Conclusion,
+    *,
+    sha256: str | None,
+    now_us: int,
+) -> bytes:
+    """The report as indented JSON. Lists of issues and warnings hold at most 50 and a count.
+
+    Of a file of several resumes `items` says what became of each.
+    """
+    refusal = conclusion.refusal
+    is_duplicate = conclusion.outcome is FileOutcome.DUPLICATE
+    report: dict[str, Any] = {
+        MARKER: VERSION,
+        "outcome": conclusion.outcome.value,
+        "reason": refusal.reason.value if refusal else None,
+        "message": escaped(refusal.message) if refusal else conclusion.remark,
+        "path": escaped(refusal.path) if refusal and refusal.path is not None else None,
+        "byte_offset": refusal.byte_offset if refusal else None,
+        "hint": conclusion.hint,
+        "issues": _listed(refusal.issues if refusal else ()),
+        "warnings": _listed(conclusion.warnings),
+        "items": [item.as_dict() for item in conclusion.items],
+        "resume_id": None if is_duplicate else conclusion.resume_id,
+        "duplicate_of": conclusion.resume_id if is_duplicate else None,
+        "file": claim.name,
+        "account": claim.account,
+        "account_id": claim.account_id,
+        "claim_id": claim.id,
+        "size_bytes": signature.size_bytes,
+        "sha256": sha256,
+        "modified_at": _modified_at(signature.mtime_ns),
+        "claimed_at": claim.claimed_at,
+        "finished_at": timestamp(now_us),
+    }
+    return json.dumps(report, indent=2, ensure_ascii=False).encode(errors="replace") + b"\n"
+
+
+def _modified_at(mtime_ns: int) -> str | None:
+    # A file's time is whatever its writer set: years that no calendar holds, too.
+    with contextlib.suppress(ValueError, OverflowError, OSError):
+        return timestamp(mtime_ns // 1_000)
+    return None
+
+
+def _listed(issues: tuple[Issue, ...]) -> list[dict[str, str]]:
+    return [{"path": escaped(issue.path), "message": escaped(issue.message)} for issue in issues]
+
+
+def is_report(body: bytes) -> bool:
+    """Whether the bytes are a report of ours."""
+    return _parse(body) is not None
+
+
+def find_report(path: Path) -> dict[str, Any] | None:
+    """The report at the path, if there is one and it is ours."""
+    try:
+        if not path.is_file() or path.stat().st_size > MAX_REPORT_BYTES:
+            return None
+        return _parse(path.read_bytes())
+    except OSError:
+        return None
+
+
+def remove_report(path: Path, claim_id: str) -> None:
+    """A report on this claim no longer lies at the path; anything else there stays."""
+    report = find_report(path)
+    if report is not None and report.get("claim_id") == claim_id:
+        path.unlink(missing_ok=True)
+
+
+def is_foreign(path: Path, claim_id: str) -> bool:
+    """Whether something other than a report on this claim lies at the path."""
+    if not os.path.lexists(path):
+        return False
+    report = find_report(path)
+    return report is None or report.get("claim_id") != claim_id
+
+
+def _parse(body: bytes) -> dict[str, Any] | None:
+    if MARKER.encode() not in body[:200]:
+        return None
+    try:
+        report = json.loads(body)
+    except (ValueError, RecursionError):
+        return None
+    return report if isinstance(report, dict) and report.get(MARKER) == VERSION else None
+
 
 DONE, FAILED, DUPLICATE = "_done", "_failed", "_duplicate"
 
@@ -127,7 +227,7 @@ class Filer:
             else:
                 target, is_copied = self._move(claim, work, conclusion)
         except FileNotFoundError:
-            if reading.find_signature(self._lies_at(claim)) is not None:
+            if files.find_signature(self._lies_at(claim)) is not None:
                 return Filed(State.STUCK, problem=os.strerror(errno.ENOENT))
             self.tidy(claim, None)
             return Filed(State.GONE)
@@ -197,8 +297,8 @@ class Filer:
         """Whether the file was copied to have the name; None when the name was taken."""
         if conclusion.needs_report:
             report = report_path(Path(target))
-            is_taken = os.path.lexists(target) and not moves.is_copy(self._lies_at(claim), target)
-            if is_taken or reports.is_foreign(report, claim.id):
+            is_taken = os.path.lexists(target) and not files.is_copy(self._lies_at(claim), target)
+            if is_taken or is_foreign(report, claim.id):
                 return None
             self._report(claim, work.signature, conclusion, report)
         try:
@@ -210,7 +310,7 @@ class Filer:
         """Whether the file had to be copied."""
         folder = self._folders.open(claim, self._root)
         try:
-            moves.move(claim.base, target, source_fd=folder)
+            files.move(claim.base, target, source_fd=folder)
         except FileNotFoundError:
             if not os.path.lexists(aside_of(self._root, claim)):
                 raise
@@ -234,7 +334,7 @@ class Filer:
             return
         if not os.access(claim.base, os.R_OK, dir_fd=folder, effective_ids=True):
             raise _Unmovable(os.strerror(errno.EACCES))
-        moves.move(claim.base, aside, source_fd=folder)
+        files.move(claim.base, aside, source_fd=folder)
         self._observe(Step.SET_ASIDE)
 
     def _copy(self, claim: Claim, work: Work, target: str) -> None:
@@ -244,16 +344,16 @@ class Filer:
         with the file back where it lay, _Unmovable, FileExistsError and OSError.
         """
         aside = str(aside_of(self._root, claim))
-        if not moves.is_copy(aside, target):
+        if not files.is_copy(aside, target):
             temporary = _beside(Path(target), claim)
             self._check_aside(claim, work, aside)
             try:
-                moves.copy(aside, temporary)
+                files.copy(aside, temporary)
                 self._check_aside(claim, work, aside)
-                moves.move(temporary, target)
+                files.move(temporary, target)
             finally:
                 temporary.unlink(missing_ok=True)
-            moves.sync_folder(temporary.parent)
+            files.sync_folder(temporary.parent)
         self._observe(Step.COPIED)
         os.unlink(aside)  # noqa: PTH108  (text, as names are)
 
@@ -271,11 +371,11 @@ class Filer:
         if os.lstat(folder).st_dev != os.lstat(target).st_dev:
             return True
         # One disk, seen as two (a bind mount).
-        with reading.opened(target, None) as descriptor:
-            if descriptor is None or work.digest is None or reading.find_writer(descriptor):
+        with files.opened(target, None) as descriptor:
+            if descriptor is None or work.digest is None or files.find_writer(descriptor):
                 return False
-            body = reading.read_again(descriptor, work.signature.size_bytes + 1)
-            return reading.digest(body) == work.digest
+            body = files.read_again(descriptor, work.signature.size_bytes + 1)
+            return files.digest(body) == work.digest
 
     def _lies_at(self, claim: Claim) -> str:
         """Where the file lies that is not put away yet."""
@@ -290,9 +390,9 @@ class Filer:
     def _report(
         self, claim: Claim, signature: Signature, conclusion: Conclusion, path: Path
     ) -> None:
-        sha256 = reading.find_sha256(self._lies_at(claim))
-        content = reports.compose(claim, signature, conclusion, sha256=sha256, now_us=self._clock())
-        moves.write_over(path, content, temporary=_beside(path, claim))
+        sha256 = files.find_sha256(self._lies_at(claim))
+        content = compose(claim, signature, conclusion, sha256=sha256, now_us=self._clock())
+        files.write_over(path, content, temporary=_beside(path, claim))
         self._observe(Step.REPORT_WRITTEN)
 
     def tidy(self, claim: Claim, keep: Path | None) -> None:
@@ -309,7 +409,7 @@ class Filer:
                 path = Path(self._root) / place
                 file = path.parent / (path.name.removesuffix(REPORT) + extension)
                 if file != keep and not os.path.lexists(file):
-                    reports.remove_report(path, claim.id)
+                    remove_report(path, claim.id)
                     _beside(path, claim).unlink(missing_ok=True)
         self._observe(Step.REPORTS_TIDIED)
 
@@ -322,7 +422,7 @@ def put_back(root: str, claim: Claim, lies_at: str) -> None:
     Path(folder).mkdir(parents=True, exist_ok=True)
     for name in (claim.base, f"{stem}-{claim.id[-8:]}{extension}", f"{claim.id}{extension}"):
         with contextlib.suppress(FileExistsError):
-            moves.move(lies_at, f"{folder}/{name}")
+            files.move(lies_at, f"{folder}/{name}")
             return
     raise FileExistsError(errno.EEXIST, f"Every name is taken in {folder}")
 
@@ -345,21 +445,21 @@ def _is_as_read(work: Work, target: str) -> bool | None:
 
     Raises OSError.
     """
-    found = reading.find_signature(target)
+    found = files.find_signature(target)
     if found is None:
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), target)
     if found.inode != work.signature.inode:
         return False
-    with reading.opened(target, work.descriptor) as descriptor:
+    with files.opened(target, work.descriptor) as descriptor:
         if descriptor is None:  # it cannot be opened, and was not when it was judged
             return found == work.signature
-        if not work.is_open and reading.find_writer(descriptor):
+        if not work.is_open and files.find_writer(descriptor):
             return None
         if found != work.signature:
             return False
         if work.digest is None or time.time_ns() - found.mtime_ns >= FRESH_NS:
             return True
-        return reading.digest(reading.read_again(descriptor, found.size_bytes)) == work.digest
+        return files.digest(files.read_again(descriptor, found.size_bytes)) == work.digest
 
 
 def _beside(path: Path, claim: Claim) -> Path:

@@ -9,12 +9,12 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from importer import contents, reading, reports
-from importer.batch import Candidate
+from importer import filing
+from importer.batch import Candidate, Queue
 from importer.claims import Claim
+from importer.files import escaped, escaped_before, find_extension, find_head, find_sha256
 from importer.filing import FAILED, report_path
-from importer.names import escaped, escaped_before, find_extension
-from importer.queues import Queue
+from importer.unpack import text
 from resumes.errors import QuotaReached
 from resumes.file_names import REPORT
 from resumes.store import Store, identifiers, ledger, requests
@@ -104,7 +104,7 @@ def as_return(held: Held, root: Path, *, now_us: int) -> Candidate:
 def returned(path: Path, claim_id: str, account_id: str, root: Path, *, now_us: int) -> Candidate:
     """What takes up a file again that was put away, under the id that it had; by whom is open."""
     report_file = report_path(path)
-    report = reports.find_report(report_file) or {}
+    report = filing.find_report(report_file) or {}
     place = str(report_file.relative_to(root))
     claim = Claim(
         id=claim_id,
@@ -121,10 +121,10 @@ def returned(path: Path, claim_id: str, account_id: str, root: Path, *, now_us: 
 
 def is_as_reported(path: Path, claim_id: str) -> bool:
     """Whether the file is what the report beside it speaks of, byte for byte."""
-    report = reports.find_report(report_path(path))
+    report = filing.find_report(report_path(path))
     if report is None or report.get("claim_id") != claim_id:
         return False
-    return report.get("sha256") in (None, reading.find_sha256(path))
+    return report.get("sha256") in (None, find_sha256(path))
 
 
 def is_text(name: str) -> bool:
@@ -148,7 +148,7 @@ def split(held: list[Held], free_places: int | None) -> tuple[list[Held], list[H
 
 def _is_of_several(held: Held) -> bool:
     """Whether the file may hold several resumes, by its name or by how it begins."""
-    return not held.path.endswith(".json") or contents.is_several(reading.find_head(held.path))
+    return not held.path.endswith(".json") or text.is_several(find_head(held.path))
 
 
 def without(held: list[Held], claim_ids: Iterable[str]) -> list[Held]:
@@ -194,7 +194,7 @@ def _iter_failed(folder: Path, requests: Iterable[Request]) -> Iterable[tuple[Pa
                 if request is None or name.endswith(REPORT):
                     continue
                 path = reason / name
-                report = reports.find_report(report_path(path)) or {}
+                report = filing.find_report(report_path(path)) or {}
                 asked = (request.claim_id, request.account_id)
                 if (report.get("claim_id"), report.get("account_id")) == asked:
                     yield path, request

@@ -5,15 +5,13 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from importer import scanning
 from importer.batch import Candidate, Left, Why
-from importer.changes import Marked
 from importer.claims import Claim, ClaimIds
-from importer.inboxes import Inbox, Rhythm, Settling
-from importer.names import escaped
+from importer.files import escaped
+from importer.inbox import Inbox, Rhythm, Seen, Settling, find_inboxes
+from importer.notices import Remarks, unowned
 from importer.options import Options
-from importer.scanning import Seen
-from importer.telling import Remarks, unowned
+from importer.watcher import Marked
 from resumes.clock import Clock
 from resumes.store.accounts import AccountInfo
 
@@ -131,7 +129,7 @@ class Intake:
     def _find_inboxes(self) -> None:
         self.looks += 1
         started = self._monotonic()
-        names = scanning.find_inboxes(str(self._root))
+        names = find_inboxes(str(self._root))
         self._owners.scanned(self._monotonic() - started)
         for name in self._inboxes.keys() - set(names):
             del self._inboxes[name]

@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass
 
-from importer.parts import Limits
 from resumes.analyzer import DEFAULT_FORMAT, Format
 
 
@@ -30,6 +29,23 @@ class Tuning:
 
 
 DEFAULT_TUNING = Tuning()
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How much of a file is taken."""
+
+    max_bytes: int
+    """Of one resume (`Format.max_bytes`)."""
+
+    max_file_bytes: int
+    """Of the whole file, inflated; of a zip, of all members that are opened together."""
+
+    max_parts: int = 100_000
+    """Resumes in a file."""
+
+    max_members: int = 10_000
+    """Members of a zip, whatever they are; streams of a gzip file."""
 
 
 @dataclass(frozen=True, slots=True)

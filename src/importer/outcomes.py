@@ -12,7 +12,6 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from importer import reading
 from resumes import analyzer
 from resumes.analyzer import Format, Resume
 from resumes.errors import ErrorCode, InvalidJson, InvalidResume, Issue, ResumesError
@@ -265,8 +264,8 @@ def judge(body: bytes, format: Format) -> Resume | Refusal:  # noqa: A002  (as i
 
 def unreadable(error: OSError) -> Refusal:
     """A refusal for what cannot be opened."""
-    is_file = not isinstance(error, reading.NotAFile)
-    why = f"Cannot read it: {error.strerror}" if is_file else "Not a regular file"
+    # What is no regular file is refused by us, and the system has no words for that.
+    why = f"Cannot read it: {error.strerror}" if error.strerror else "Not a regular file"
     return Refusal(Reason.UNREADABLE, why)
 
 

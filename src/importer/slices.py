@@ -4,17 +4,16 @@ import logging
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from importer import outcomes, reading, unpacking
-from importer.batch import Batches, is_last_attempt
+from importer import files, outcomes, unpack
+from importer.batch import Batches, Queues, is_last_attempt
 from importer.claims import Claim
 from importer.failpoints import Observer, Step
+from importer.files import Signature
 from importer.filing import Work
-from importer.options import DEFAULT_TUNING, Options, Tuning
+from importer.options import DEFAULT_TUNING, Limits, Options, Tuning
 from importer.outcomes import Conclusion, ItemConclusion, Refusal
-from importer.parts import CannotUnpack, Limits, Part, file_too_large
-from importer.queues import Queues
-from importer.reading import Signature
 from importer.slots import Slot
+from importer.unpack.text import CannotUnpack, Part, file_too_large
 from resumes.analyzer import Format, Resume
 from resumes.errors import ResumesError, StoreError
 from resumes.store import Store, ledger
@@ -32,7 +31,7 @@ class Portion(NamedTuple):
         """The resume on its way in, if there is one."""
         if isinstance(self.verdict, Refusal):
             return None
-        digest = reading.digest(self.part.body)
+        digest = files.digest(self.part.body)
         return NewResume(self.verdict, digest=digest, item=self.part.number)
 
 
@@ -49,22 +48,22 @@ class Bundle:
     ) -> None:
         self._tuning = tuning
         self._format = format
-        content = reading.load(path, limits.max_file_bytes)
+        content = files.load(path, limits.max_file_bytes)
         self.signature: Signature = content.signature
         if content.is_over_limit:
             raise CannotUnpack(file_too_large(limits))
-        self.digest = reading.digest(content.body)
+        self.digest = files.digest(content.body)
         self._parts = self._open(name, content.body, limits)
         self.items: list[ItemConclusion] = []
 
     def _open(self, name: str, body: bytes, limits: Limits) -> Iterator[Part]:
-        if not unpacking.is_bundle(name, body):
+        if not unpack.is_bundle(name, body):
             # One value after all, perhaps one that is too large to be a resume.
             verdict = outcomes.judge(body, self._format)
             if isinstance(verdict, Refusal):
                 raise CannotUnpack(verdict)
             return iter([Part(1, "", 0, body)])
-        return unpacking.unpack(name, body, limits)
+        return unpack.unpack(name, body, limits)
 
     def next_slice(self) -> list[Portion]:
         """The next items, judged; empty at the end."""

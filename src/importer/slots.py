@@ -20,10 +20,9 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from importer import reading
+from importer import files
 from importer.claims import CLAIM_ID, Claim, source_hex
-from importer.names import escaped_before
-from importer.reading import Signature
+from importer.files import Signature, escaped_before
 from resumes.file_names import OWN
 from resumes.store.identifiers import ACCOUNT_ID
 
@@ -71,7 +70,7 @@ class Slot:
         descriptor = os.open(self._lock_path, _LOCK_FLAGS, 0o600)
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            found = reading.find_signature(self._lock_path)
+            found = files.find_signature(self._lock_path)
             # Who leaves removes the file, perhaps between our two steps.
             if found is not None and found.inode == os.fstat(descriptor).st_ino:
                 self._lock = descriptor
@@ -92,7 +91,7 @@ class Slot:
         """Whether the lock that is held is still the one that others find."""
         if self._lock is None:
             return False
-        found = reading.find_signature(self._lock_path)
+        found = files.find_signature(self._lock_path)
         return found is not None and found.inode == os.fstat(self._lock).st_ino
 
     def load(self) -> list[Entry]:
@@ -299,8 +298,8 @@ def _load(path: str) -> list[Entry]:
 def _iter_lines(path: str) -> Iterator[dict[str, Any]]:
     """The lines that are whole and say what lines say; anybody may have edited the rest."""
     try:
-        body = reading.load(path, MAX_BYTES).body
-    except (FileNotFoundError, reading.NotAFile):
+        body = files.load(path, MAX_BYTES).body
+    except (FileNotFoundError, files.NotAFile):
         return
     for line in body.splitlines():
         with contextlib.suppress(ValueError, KeyError, TypeError, AttributeError):

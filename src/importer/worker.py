@@ -16,15 +16,14 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import NamedTuple
 
-from importer import reading
-from importer.batch import Batches, Candidate, Left, Why
+from importer import files
+from importer.batch import Batches, Candidate, Left, Queue, Queues, Why
 from importer.claims import Claim
 from importer.failpoints import Observer
+from importer.notices import FileReport, as_report
 from importer.options import Options
-from importer.queues import Queue, Queues
 from importer.slices import Unbundler
 from importer.slots import Slot
-from importer.telling import FileReport, as_report
 from resumes import memory
 from resumes.errors import ResumesError, StoreError
 from resumes.store import Store, open_store
@@ -190,7 +189,7 @@ def main() -> None:
     # Ctrl-C and a service's stop reach the whole group; the importer says when it is over.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
-    reading.ignore_breaks()
+    files.ignore_breaks()
     memory.collect_seldom()
     tasks = Connection(os.dup(0), writable=False)
     answers = Connection(os.dup(1), readable=False)

@@ -17,7 +17,7 @@ from cli.progress import describe
 from cli.status_line import StatusLine
 from cli.steps import describe_move
 from cli.text import width
-from importer.telling import Progress
+from importer.notices import Progress
 from resumes.store.moving import transferring
 from resumes.store.moving.transferring import Stage
 from tests.command.conftest import screen

@@ -16,9 +16,9 @@ import pytest
 
 from cli.exits import EXIT_CODES
 from cli.main import resumes as command_line
-from importer.health import HealthState
+from importer.inbox import SYSTEM_FOLDERS, TEMPORARY
+from importer.notices import HealthState
 from importer.outcomes import TREATMENTS
-from importer.scanning import SYSTEM_FOLDERS, TEMPORARY
 from resumes import analyzer, errors
 from resumes.errors import ErrorCode, Issue, ResumesError
 from resumes.health.findings import State as FindingState

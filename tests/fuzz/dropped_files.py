@@ -14,12 +14,14 @@ from pathlib import Path
 from tempfile import gettempdir
 from typing import Final, NamedTuple
 
-from importer import contents, names, outcomes, reading, reports
+from importer import files, filing, outcomes
+from importer.batch import Trial
 from importer.claims import Claim
+from importer.options import Limits
 from importer.outcomes import Conclusion, ItemConclusion, Refusal, as_ledger_text
-from importer.parts import CannotUnpack, Limits
 from importer.slices import Bundle, Portion
-from importer.trying import Trial
+from importer.unpack import text
+from importer.unpack.text import CannotUnpack
 from resumes.analyzer import Resume
 from resumes.reasons import Reason
 from resumes.store.ledger import FileOutcome
@@ -76,8 +78,8 @@ def parse_dropped(data: bytes) -> Dropped:
     is_known = packing in _PACKINGS and not content.startswith(_ARCHIVES)
     # A name has no slash and no NUL, and is not empty.
     kept = shown.translate(None, b"/\0")[:MAX_NAME_BYTES] or b"a.json"
-    name, body = names.escaped(os.fsdecode(kept)), pack(content)
-    if packing == b"plain" and (names.find_extension(name) or "").endswith((".gz", ".zip")):
+    name, body = files.escaped(os.fsdecode(kept)), pack(content)
+    if packing == b"plain" and (files.find_extension(name) or "").endswith((".gz", ".zip")):
         is_known = False  # it may be an archive all the same
     return Dropped(name, body, content if is_known else None)
 
@@ -93,7 +95,7 @@ def _zipped(content: bytes) -> bytes:
     return buffer.getvalue()
 
 
-_ARCHIVES: Final = (b"\x1f\x8b", *contents.ZIP_MAGICS)
+_ARCHIVES: Final = (b"\x1f\x8b", *text.ZIP_MAGICS)
 _PACKINGS: Final[Mapping[bytes, Callable[[bytes], bytes]]] = {
     b"plain": bytes,
     b"gzip": _gzipped,
@@ -103,12 +105,12 @@ _PACKINGS: Final[Mapping[bytes, Callable[[bytes], bytes]]] = {
 
 def _try(path: Path, name: str) -> Resume | Refusal | None:
     """The verdict on the file where it lies; None for one of several resumes."""
-    descriptor = reading.open_file(path)
+    descriptor = files.open_file(path)
     try:
         tried = Trial(FORMAT, settle_s=0).try_open(descriptor, name, None)
     finally:
         os.close(descriptor)
-    assert tried.signature == reading.find_signature(path)
+    assert tried.signature == files.find_signature(path)
     return tried.verdict
 
 
@@ -183,12 +185,12 @@ def _check_items_cannot_be_had(dropped: Dropped, refusal: Refusal) -> None:
 
 
 def _is_array(dropped: Dropped) -> bool:
-    content, extension = dropped.content, names.find_extension(dropped.name)
-    if content is None or not content.lstrip(reading.JSON_SPACE).startswith(b"["):
+    content, extension = dropped.content, files.find_extension(dropped.name)
+    if content is None or not content.lstrip(files.JSON_SPACE).startswith(b"["):
         return False
     is_packed = content != dropped.body
     packed = {".json.gz", ".gz"} if dropped.body.startswith(b"\x1f\x8b") else set()
-    return extension in (packed if is_packed else {".json"}) and contents.is_several(content)
+    return extension in (packed if is_packed else {".json"}) and text.is_several(content)
 
 
 def _concluded(portion: Portion) -> ItemConclusion:
@@ -203,9 +205,9 @@ def _concluded(portion: Portion) -> ItemConclusion:
 def _check_report(dropped: Dropped, conclusion: Conclusion) -> None:
     """It can be written, read, shown, and told from a resume when somebody drops it."""
     claim = Claim("0" * 24, f"/inbox/.work/i/{'a' * 16}", "ana", dropped.name)
-    signature = reading.Signature(1, len(dropped.body), 0)
-    report = reports.compose(claim, signature, conclusion, sha256=None, now_us=0)
+    signature = files.Signature(1, len(dropped.body), 0)
+    report = filing.compose(claim, signature, conclusion, sha256=None, now_us=0)
     assert all(map(is_harmless, report.decode().split("\n")))
     assert json.loads(report)["file"] == dropped.name
-    assert reports.is_report(report)
+    assert filing.is_report(report)
     assert conclusion.hint

@@ -6,7 +6,7 @@ import re
 from typing import Final
 
 from cli import text as cli_text
-from importer import names
+from importer import files
 from resumes.analyzer.naming import filename, list_title
 from resumes.text import escaped, escaped_json, is_harmless
 from tests.fuzz.bounds import bounded
@@ -73,11 +73,11 @@ def _check_json(text: str) -> None:
 
 def _check_file_name(text: str) -> None:
     name = text.replace("\0", "").replace("/", "")
-    shown = names.escaped(name)
+    shown = files.escaped(name)
     assert is_harmless(shown)
     assert _unescaped(shown) == os.fsencode(name)
-    assert names.escaped_before(shown) == shown[: names.MAX_NAME_CHARS]
-    stem = names.safe_stem(shown)
+    assert files.escaped_before(shown) == shown[: files.MAX_NAME_CHARS]
+    stem = files.safe_stem(shown)
     assert 1 <= len(stem.encode()) <= MAX_STEM_BYTES
     assert is_harmless(stem)
     assert "/" not in stem

@@ -8,11 +8,10 @@ from typing import Any
 import pytest
 
 from importer.failpoints import Observer, unobserved
-from importer.health import Health
+from importer.loop import Importer
+from importer.notices import Health, Remarks
 from importer.options import Options, Tuning
-from importer.rounds import Importer
 from importer.service import Summary, watch
-from importer.telling import Remarks
 from resumes.store import Store, accounts, open_store
 from tests.store.conftest import SteppingClock
 from tests.support.inbox.builders import FakeMonotonic, MakeAccount, MakeImporter, Told

@@ -10,8 +10,14 @@ from collections.abc import Iterator
 
 import pytest
 
-from importer.archives import CHUNK_BYTES, collect, iter_gunzipped, iter_inflated, open_archive
-from importer.parts import Bytes, CannotUnpack
+from importer.unpack.archive import (
+    CHUNK_BYTES,
+    collect,
+    iter_gunzipped,
+    iter_inflated,
+    open_archive,
+)
+from importer.unpack.text import Bytes, CannotUnpack
 from resumes.reasons import Reason
 from resumes.text import is_harmless
 from tests.support.inbox.packing import LIMITS, WIDE, bomb, gzipped, zipped

@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from importer import moves, reading
-from importer.reading import find_writer
+from importer import files
+from importer.files import find_writer
 from resumes.errors import InvalidArgument, TooLarge
 from resumes.store.ledger import SOURCE_BYTES
 from tests.support.inbox.builders import a_full_disk, names_below
@@ -28,21 +28,21 @@ def test_a_signature_stays_when_a_file_is_renamed_and_changes_when_it_is_replace
 ) -> None:
     path = tmp_path / "a.json"
     path.write_bytes(b"{}")
-    before = reading.find_signature(path)
+    before = files.find_signature(path)
     path.rename(tmp_path / "b.json")
-    assert reading.find_signature(tmp_path / "b.json") == before
+    assert files.find_signature(tmp_path / "b.json") == before
     path.write_bytes(b"{}")
     os.utime(path, ns=(0, before.mtime_ns if before else 0))
-    assert reading.find_signature(path) != before
-    assert reading.find_signature(tmp_path / "c.json") is None
+    assert files.find_signature(path) != before
+    assert files.find_signature(tmp_path / "c.json") is None
 
 
 def test_a_file_at_the_limit_is_read_and_one_over_it_is_not_read_whole(tmp_path: Path) -> None:
     path = tmp_path / "a.json"
     path.write_bytes(b"x" * 100)
-    assert reading.load(path, 100).body == b"x" * 100
+    assert files.load(path, 100).body == b"x" * 100
     os.truncate(path, 10 * 1024**3)
-    content = reading.load(path, 100)
+    content = files.load(path, 100)
     assert content.is_over_limit
     assert len(content.body) <= SOURCE_BYTES
 
@@ -64,7 +64,7 @@ def test_a_file_that_is_written_to_while_it_is_read_is_not_steady(
         return b""
 
     monkeypatch.setattr(os, "read", read_slowly)
-    content = reading.load(path, 100)
+    content = files.load(path, 100)
     assert (content.body, content.is_steady) == (b"xx", False)
 
 
@@ -80,7 +80,7 @@ def test_a_file_that_grows_over_the_limit_while_it_is_read_is_over_the_limit(
         return read(descriptor, at_most)
 
     monkeypatch.setattr(os, "read", read_late)
-    content = reading.load(path, 10)
+    content = files.load(path, 10)
     assert (content.is_over_limit, content.is_steady) == (True, False)
     assert len(content.body) == 11
 
@@ -94,25 +94,25 @@ def test_links_pipes_sockets_and_folders_are_never_opened(tmp_path: Path) -> Non
     with socket.socket(socket.AF_UNIX) as unix:
         unix.bind(str(tmp_path / "socket"))
         for name in ("link", "dangling", "pipe", "folder", "socket"):
-            with pytest.raises(reading.NotAFile):
-                reading.load(tmp_path / name, 10)
+            with pytest.raises(files.NotAFile):
+                files.load(tmp_path / name, 10)
 
 
 def test_commands_are_told_in_words_why_a_file_cannot_be_read(tmp_path: Path) -> None:
     with pytest.raises(InvalidArgument, match="No such file"):
-        reading.read(tmp_path / "missing.json", 10)
+        files.read(tmp_path / "missing.json", 10)
     with pytest.raises(InvalidArgument, match="Not a regular file"):
-        reading.read(tmp_path, 10)
+        files.read(tmp_path, 10)
     (tmp_path / "large.json").write_bytes(b"x" * 11)
     with pytest.raises(TooLarge):
-        reading.read(tmp_path / "large.json", 10)
+        files.read(tmp_path / "large.json", 10)
     (tmp_path / "good.json").write_bytes(b"x")
-    assert reading.read(tmp_path / "good.json", 10) == b"x"
+    assert files.read(tmp_path / "good.json", 10) == b"x"
 
 
 def test_outer_white_space_does_not_make_another_content() -> None:
-    assert reading.digest(b'\n {"a" : 1}\r\n\t') == hashlib.sha256(b'{"a" : 1}').digest()
-    assert reading.digest(b'{"a":1}') != reading.digest(b'{"a" : 1}')
+    assert files.digest(b'\n {"a" : 1}\r\n\t') == hashlib.sha256(b'{"a" : 1}').digest()
+    assert files.digest(b'{"a":1}') != files.digest(b'{"a" : 1}')
 
 
 # Writers
@@ -207,10 +207,10 @@ def test_of_files_of_another_user_nothing_is_known(descriptor: int) -> None:
 
 BROKEN_LEASE = """
 import fcntl, os, signal, sys
-from importer import reading
+from importer import files
 signal.signal(signal.SIGIO, signal.SIG_DFL)  # who started us may ignore it
 if sys.argv[2] == "ignore":
-    reading.ignore_breaks()
+    files.ignore_breaks()
 descriptor = os.open(sys.argv[1], os.O_RDONLY)
 fcntl.fcntl(descriptor, fcntl.F_SETLEASE, fcntl.F_RDLCK)
 try:
@@ -238,7 +238,7 @@ def test_a_lease_that_is_broken_ends_only_who_does_not_expect_it(
 Move = Callable[[str | Path, str | Path], None]
 
 
-@pytest.fixture(params=[moves.move, moves.link_and_unlink])
+@pytest.fixture(params=[files.move, files.link_and_unlink])
 def move(request: pytest.FixtureRequest) -> Move:
     """Either way to move a file."""
     way: Move = request.param
@@ -280,12 +280,12 @@ def test_a_link_is_moved_as_it_is(tmp_path: Path, move: Move) -> None:
 def test_a_file_is_copied_to_another_disk_with_its_content_and_its_time(tmp_path: Path) -> None:
     (tmp_path / "a").write_bytes(b"a")
     os.utime(tmp_path / "a", ns=(0, 5_000_000_000))
-    moves.copy(tmp_path / "a", tmp_path / "b")
+    files.copy(tmp_path / "a", tmp_path / "b")
     assert (tmp_path / "b").read_bytes() == b"a"
     assert (tmp_path / "b").stat().st_mtime_ns == 5_000_000_000
-    assert moves.is_copy(tmp_path / "a", tmp_path / "b")
+    assert files.is_copy(tmp_path / "a", tmp_path / "b")
     (tmp_path / "b").write_bytes(b"b")
-    assert not moves.is_copy(tmp_path / "a", tmp_path / "b")
+    assert not files.is_copy(tmp_path / "a", tmp_path / "b")
 
 
 # Writing
@@ -293,11 +293,11 @@ def test_a_file_is_copied_to_another_disk_with_its_content_and_its_time(tmp_path
 
 def test_writing_anew_replaces_nothing_and_writing_over_does(tmp_path: Path) -> None:
     path = tmp_path / "a"
-    moves.write_new(path, b"1")
+    files.write_new(path, b"1")
     with pytest.raises(FileExistsError):
-        moves.write_new(path, b"2")
+        files.write_new(path, b"2")
     assert path.read_bytes() == b"1"
-    moves.write_over(path, b"3", temporary=tmp_path / "t")
+    files.write_over(path, b"3", temporary=tmp_path / "t")
     assert path.read_bytes() == b"3"
     assert not (tmp_path / "t").exists()
 
@@ -308,10 +308,10 @@ def test_what_the_disk_has_no_room_for_leaves_nothing_new_and_everything_old(
     path = tmp_path / "a"
     with a_full_disk(50):
         with pytest.raises(OSError, match="too large"):
-            moves.write_new(path, b"x" * 100)
+            files.write_new(path, b"x" * 100)
         assert names_below(tmp_path) == []
-        moves.write_new(path, b"1")
+        files.write_new(path, b"1")
         with pytest.raises(OSError, match="too large"):
-            moves.write_over(path, b"x" * 100, temporary=tmp_path / "t")
+            files.write_over(path, b"x" * 100, temporary=tmp_path / "t")
     assert names_below(tmp_path) == ["a"]
     assert path.read_bytes() == b"1"

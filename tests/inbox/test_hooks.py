@@ -13,9 +13,19 @@ from typing import Any
 
 import pytest
 
-from importer import hooks
-from importer.hooks import KEPT_BYTES, Ending, Hook, HookBatch, listed
-from importer.telling import FileReport
+from importer.hook import (
+    KEPT_BYTES,
+    MAX_ACCOUNTS,
+    MAX_CHARS,
+    MAX_FILES,
+    MAX_LOGGED_LINES,
+    Ending,
+    Hook,
+    HookBatch,
+    listed,
+)
+from importer.hook import run as run_command
+from importer.notices import FileReport
 from resumes.store.ledger import FileOutcome
 from tests.support.inbox.builders import wait_until
 
@@ -236,7 +246,7 @@ def test_what_it_prints_is_logged_within_bounds(
 
     logged = [record.getMessage() for record in caplog.records]
     assert logged[0] == "on-import: line 0"
-    assert len(logged) == hooks.MAX_LOGGED_LINES + 1
+    assert len(logged) == MAX_LOGGED_LINES + 1
     assert logged[-1] == "on-import: … and 51 more lines"
 
 
@@ -338,8 +348,8 @@ def test_the_list_has_a_line_for_each_file_and_its_owner_alone_may_read_it() -> 
 
 def test_a_list_that_would_be_too_long_ends_with_how_many_more_there_were() -> None:
     for reports, kept in (
-        ([a_report()] * (hooks.MAX_FILES + 2), hooks.MAX_FILES),
-        ([a_report("n" * (hooks.MAX_CHARS // 2))] * 5, 2),
+        ([a_report()] * (MAX_FILES + 2), MAX_FILES),
+        ([a_report("n" * (MAX_CHARS // 2))] * 5, 2),
     ):
         batch = a_batch(*reports)
         listed_lines = list(batch.iter_lines())
@@ -350,10 +360,10 @@ def test_a_list_that_would_be_too_long_ends_with_how_many_more_there_were() -> N
 
 
 def test_names_of_accounts_are_bounded() -> None:
-    many = hooks.MAX_ACCOUNTS + 2
+    many = MAX_ACCOUNTS + 2
     batch = a_batch(*(a_report(account=f"a{number}") for number in range(many)))
     names = batch.environment(Path("/"), "")["RESUMES_IMPORT_ACCOUNTS"].split(",")
-    assert len(names) == hooks.MAX_ACCOUNTS
+    assert len(names) == MAX_ACCOUNTS
 
 
 # As a process
@@ -367,7 +377,7 @@ def run(
     cut_off: threading.Event | None = None,
 ) -> Ending:
     """How the command ended, in our own environment."""
-    return hooks.run(
+    return run_command(
         command,
         os.environ,
         timeout_s=timeout_s,
@@ -386,7 +396,9 @@ def is_alive(pid_file: Path) -> bool:
 
 
 def test_it_gets_the_environment_it_is_given_and_nothing_to_read() -> None:
-    ending = hooks.run('cat; echo "$WHO"', {"WHO": "Ada"}, timeout_s=10, cut_off=threading.Event())
+    ending = run_command(
+        'cat; echo "$WHO"', {"WHO": "Ada"}, timeout_s=10, cut_off=threading.Event()
+    )
     assert ending == Ending(0, b"Ada\n", b"")
 
 

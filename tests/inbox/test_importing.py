@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from importer.changes import Changes
-from importer.rounds import Importer
+from importer.loop import Importer
+from importer.watcher import Changes
 from resumes.analyzer import Format
 from resumes.store import Store, accounts, ledger, listing
 from resumes.store.accounts import AccountInfo

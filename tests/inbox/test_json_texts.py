@@ -8,8 +8,12 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from importer.contents import (
+from importer.outcomes import Refusal
+from importer.unpack.text import (
     MAX_DEPTH,
+    Bytes,
+    CannotUnpack,
+    Part,
     check_beginning,
     is_value,
     iter_items,
@@ -17,8 +21,6 @@ from importer.contents import (
     unpack_content,
     unpack_lines,
 )
-from importer.outcomes import Refusal
-from importer.parts import Bytes, CannotUnpack, Part
 from resumes.errors import InvalidJson
 from resumes.reasons import Reason
 from tests.support.inbox.packing import LIMITS, WIDE, gzipped

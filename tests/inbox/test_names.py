@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from importer.names import (
+from importer.files import (
     MAX_NAME_CHARS,
     MAX_STEM_BYTES,
     escaped,

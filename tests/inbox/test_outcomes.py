@@ -12,7 +12,7 @@ from typing import BinaryIO
 
 import pytest
 
-from importer import reading, reports
+from importer import files, filing
 from importer.outcomes import TREATMENTS, treat
 from resumes.errors import ErrorCode
 from resumes.store import Store, ledger
@@ -170,7 +170,7 @@ def test_no_control_character_and_no_surrogate_gets_into_a_report(
     ],
 )
 def test_what_only_looks_like_a_report_is_none(body: bytes) -> None:
-    assert not reports.is_report(body)
+    assert not filing.is_report(body)
 
 
 # What lies in the way
@@ -391,7 +391,7 @@ def test_what_is_written_while_it_is_copied_is_a_new_version(
     path = drop(root, "ana/cv.json", a_document("First"))
     contents = iter([a_document("Second")])
     copyfile = shutil.copyfile
-    monkeypatch.setattr(reading, "find_writer", lambda descriptor: None)
+    monkeypatch.setattr(files, "find_writer", lambda descriptor: None)
 
     with path.open("r+b") as writer:
 

@@ -12,12 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from importer.changes import Changes
-from importer.health import Health
+from importer.loop import Importer
+from importer.notices import Health, Remarks
 from importer.options import Options, Tuning
-from importer.rounds import Importer
-from importer.telling import Remarks
-from importer.watcher import watching
+from importer.watcher import Changes, watching
 from resumes import analyzer
 from resumes.analyzer import Format
 from resumes.store import Store, accounts, counters, ledger, listing, open_store

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from importer import pruning
+from importer import prune as pruning
 from importer.filing import DONE
-from importer.telling import Remarks
+from importer.notices import Remarks
 from resumes.store.accounts import AccountInfo
 from tests.store.conftest import SteppingClock
 from tests.support.inbox.builders import (

@@ -8,7 +8,7 @@ import pytest
 
 from importer import slots
 from importer.claims import Claim
-from importer.reading import Signature
+from importer.files import Signature
 from importer.slots import Slot
 from resumes.store import Store, accounts
 from resumes.store.accounts import AccountInfo

@@ -12,11 +12,11 @@ from typing import Any
 
 import pytest
 
-from importer.changes import Changes
+from importer.loop import Importer
+from importer.notices import Remarks
 from importer.options import Tuning
-from importer.rounds import Importer
-from importer.running import Runner
-from importer.telling import Remarks
+from importer.service import Runner
+from importer.watcher import Changes
 from resumes import watched_folder
 from resumes.errors import OutcomeUnknown, StoreUnavailable
 from resumes.store import Store
@@ -139,7 +139,7 @@ def run(importer: Importer, told: Told, *beats: Any) -> Iterator[None]:
 def test_failures_back_off_longer_each_time_up_to_a_limit(
     monotonic: FakeMonotonic, tuning: Tuning
 ) -> None:
-    from importer.running import BackOff
+    from importer.service import BackOff
 
     back_off = BackOff(monotonic=monotonic, random=lambda: 1.0, tuning=tuning)
     assert back_off.left_s() == 0

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from importer.reading import digest
-from importer.unpacking import CannotUnpack, Limits, Part, is_bundle, unpack
+from importer.files import digest
+from importer.unpack import CannotUnpack, Limits, Part, is_bundle, unpack
 from resumes import analyzer
 from resumes.errors import ResumesError
 from resumes.reasons import Reason

@@ -10,10 +10,18 @@ from pathlib import Path
 
 import pytest
 
-from importer.changes import Changes
-from importer.health import Finding, Health, HealthState
-from importer.scanning import is_outcome
-from importer.watcher import ANEW_S, PROVEN_S, Change, Ending, Watcher, polling_reason, watching
+from importer.inbox import is_outcome
+from importer.notices import Finding, Health, HealthState
+from importer.watcher import (
+    ANEW_S,
+    PROVEN_S,
+    Change,
+    Changes,
+    Ending,
+    Watcher,
+    polling_reason,
+    watching,
+)
 from tests.support.inbox.builders import FakeMonotonic, drop, wait_until
 from tests.support.resumes import a_mount, mountinfo
 

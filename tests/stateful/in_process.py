@@ -7,13 +7,12 @@ import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from importer.changes import Changes
 from importer.failpoints import Step
+from importer.loop import Importer
+from importer.notices import Remarks
 from importer.options import Options
-from importer.rounds import Importer
-from importer.running import Runner
-from importer.service import watch
-from importer.telling import Remarks
+from importer.service import Runner, watch
+from importer.watcher import Changes
 from resumes.settings import Settings
 from resumes.store import Store, open_store
 from resumes.store.moving import copying, restoring

@@ -14,9 +14,9 @@ import pytest
 from click.testing import CliRunner, Result
 
 from cli.main import resumes
+from importer.loop import Importer
+from importer.notices import Remarks
 from importer.options import Options
-from importer.rounds import Importer
-from importer.telling import Remarks
 from resumes.clock import timestamp
 from resumes.store import importers, open_store
 from tests.support.engines import Engine

@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from importer.failpoints import Observer, Step
-from importer.rounds import Importer
-from importer.telling import FileReport
+from importer.loop import Importer
+from importer.notices import FileReport
 from resumes.store import Store, accounts, listing, plans
 from resumes.store.accounts import AccountInfo
 from resumes.store.plans import PlanChange

@@ -15,12 +15,12 @@ from pathlib import Path
 
 import sqlalchemy
 
-from importer.changes import Changes
 from importer.failpoints import unobserved
+from importer.loop import Importer
+from importer.notices import Remarks
 from importer.options import Options
-from importer.rounds import Importer
-from importer.running import Runner
-from importer.telling import Remarks
+from importer.service import Runner
+from importer.watcher import Changes
 from resumes.store import open_store
 from tests.support.inbox.builders import Moment, during
 

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from importer.loop import Importer
+from importer.notices import Remarks
 from importer.options import Options
-from importer.rounds import Importer
-from importer.telling import Remarks
 from resumes.store import Store, accounts, asking, counters, open_store, plans, requests
 from resumes.store.ledger import FileOutcome, list_files
 from resumes.store.plans import PlanChange

@@ -18,12 +18,12 @@ from dataclasses import asdict, dataclass
 from enum import StrEnum
 from pathlib import Path
 
-from importer.changes import Changes
 from importer.failpoints import Step
+from importer.loop import Importer
+from importer.notices import Remarks
 from importer.options import Options, Tuning
-from importer.rounds import Importer
-from importer.running import Runner
-from importer.telling import Remarks
+from importer.service import Runner
+from importer.watcher import Changes
 from resumes import analyzer
 from resumes.analyzer import DEFAULT_FORMAT, Format, Resume
 from resumes.store import open_store

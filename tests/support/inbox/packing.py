@@ -7,7 +7,7 @@ import zlib
 from collections.abc import Mapping
 
 from importer.outcomes import Refusal
-from importer.unpacking import CannotUnpack, Limits, Part, unpack
+from importer.unpack import CannotUnpack, Limits, Part, unpack
 
 LIMITS = Limits(max_bytes=2_000, max_file_bytes=20_000, max_parts=50, max_members=40)
 """Small enough to be exceeded by a test."""

@@ -9,9 +9,9 @@ import time
 from collections.abc import Callable, Collection, Iterator, Mapping
 from pathlib import Path
 
+from importer.notices import FileReport, Summary
 from importer.options import Options
 from importer.service import watch
-from importer.telling import FileReport, Summary
 from resumes.store import Store, accounts, importers, plans
 from resumes.store.accounts import AccountInfo
 from resumes.store.plans import PlanChange

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from importer.loop import Importer as Rounds
+from importer.notices import Remarks
 from importer.options import Options
-from importer.rounds import Importer as Rounds
-from importer.telling import Remarks
 from resumes.analyzer import parse
 from resumes.store import accounts, creating, ledger
 from resumes.store.accounts import AccountInfo

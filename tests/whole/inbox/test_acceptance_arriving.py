@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from importer.loop import Importer
+from importer.notices import Remarks
 from importer.options import Options
-from importer.rounds import Importer
-from importer.telling import Remarks
 from resumes.store import accounts
 from tests.support.inbox.builders import Moment, during
 from tests.support.inbox.scenes import Scene

@@ -13,22 +13,21 @@ from collections import deque
 from collections.abc import Callable, Collection, Iterable
 from pathlib import Path
 
-from importer import legacy, scanning, slots
-from importer.batch import Batches, Candidate, Left, Why
-from importer.changes import Changes, Marked
+from importer import slots
+from importer.batch import Batches, Candidate, Left, Queues, Why
 from importer.claims import Claim, ClaimIds
 from importer.failpoints import Observer, Step, unobserved
-from importer.health import Health
+from importer.files import escaped
 from importer.held import Returns
 from importer.helpers import Workforce
+from importer.inbox import find_inboxes, iter_inbox
 from importer.intake import Intake
-from importer.names import escaped
+from importer.notices import FileReport, Health, Progress, Remarks, Summary, Tally, as_report
 from importer.options import Options
-from importer.queues import Queues
-from importer.recovery import plan_recovery
+from importer.recovery import find_claimed, plan_recovery
 from importer.slices import Unbundler
 from importer.slots import Slot
-from importer.telling import FileReport, Progress, Remarks, Summary, Tally, as_report
+from importer.watcher import Changes, Marked
 from importer.worker import Batch, Setup
 from resumes import watched_folder
 from resumes.errors import InvalidArgument, StoreUnavailable
@@ -404,7 +403,7 @@ class Importer:
                     slot.leave()
             self._left_slots.discard(number)
         if 0 not in self._left_slots and not self._is_emptied:
-            self._resume(legacy.find_claimed(self._root))
+            self._resume(find_claimed(self._root))
             self._is_emptied = True
 
     def _go_on_with(self, slot: Slot) -> None:
@@ -534,9 +533,9 @@ class Importer:
             self._remarks(key, sentence)
 
         with contextlib.suppress(OSError):
-            for name in scanning.find_inboxes(str(self._root)):
+            for name in find_inboxes(str(self._root)):
                 folder = f"{self._root}/{name}" if name else str(self._root)
-                for seen in scanning.iter_inbox(folder, below=name, remark=remark):
+                for seen in iter_inbox(folder, below=name, remark=remark):
                     ignored += seen.signature is None
                     waiting += seen.signature is not None
         resting = sum(inbox.settling.resting() for inbox in self._intake.inboxes)

@@ -13,9 +13,9 @@ from collections.abc import Iterator
 from datetime import date, timedelta
 from pathlib import Path
 
+from importer.files import EXTENSIONS
 from importer.filing import DONE
-from importer.names import EXTENSIONS
-from importer.telling import Remark
+from importer.notices import Remark
 from resumes.clock import timestamp
 from resumes.file_names import REPORT
 from resumes.store.accounts import NAME

@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from importer.telling import FileReport
+from importer.notices import FileReport
 from resumes.store import accounts
 from resumes.store.ledger import FileOutcome
 from resumes.text import escaped

@@ -13,10 +13,11 @@ import dataclasses
 from collections.abc import Iterator
 from zipfile import ZipFile
 
-from importer import archives, contents
-from importer.archives import Member
-from importer.names import find_extension
-from importer.parts import Bytes, CannotUnpack, Limits, Part, too_many_parts
+from importer.options import Limits
+from importer.unpack import archive, text
+from importer.unpack.archive import Member
+from importer.unpack.text import Bytes, CannotUnpack, Part, too_many_parts
+from resumes.file_names import find_extension
 
 __all__ = ["CannotUnpack", "Limits", "Part", "is_bundle", "unpack"]
 
@@ -35,7 +36,7 @@ def is_bundle(name: str, body: bytes) -> bool:
     extension = find_extension(name)
     if extension is not None and extension != ".json":
         return True
-    return _packing(name, body) is not None or contents.is_several(body)
+    return _packing(name, body) is not None or text.is_several(body)
 
 
 def unpack(name: str, body: bytes, limits: Limits) -> Iterator[Part]:
@@ -47,10 +48,10 @@ def unpack(name: str, body: bytes, limits: Limits) -> Iterator[Part]:
     extension = find_extension(name)
     packing = _packing(name, body)
     if packing == _ZIP:
-        return _iter_zip(*archives.open_archive(body, limits), limits)
+        return _iter_zip(*archive.open_archive(body, limits), limits)
     if packing == _GZ:
-        return _unpack_chunks(archives.iter_gunzipped(body, limits), extension, limits)
-    return contents.unpack_content(body, limits, is_by_line=extension in _LINES)
+        return _unpack_chunks(archive.iter_gunzipped(body, limits), extension, limits)
+    return text.unpack_content(body, limits, is_by_line=extension in _LINES)
 
 
 def _packing(name: str, body: bytes) -> str | None:
@@ -58,9 +59,9 @@ def _packing(name: str, body: bytes) -> str | None:
     extension = find_extension(name)
     if extension is not None:
         return next((packing for packing in (_GZ, _ZIP) if extension.endswith(packing)), None)
-    if body.startswith(contents.GZIP_MAGIC):
+    if body.startswith(text.GZIP_MAGIC):
         return _GZ
-    return _ZIP if body.startswith(contents.ZIP_MAGICS) else None
+    return _ZIP if body.startswith(text.ZIP_MAGICS) else None
 
 
 def _unpack_chunks(
@@ -69,16 +70,16 @@ def _unpack_chunks(
     is_by_line = extension in _LINES
 
     def look(beginning: Bytes) -> None:
-        contents.check_beginning(beginning, limits, is_by_line=is_by_line)
+        text.check_beginning(beginning, limits, is_by_line=is_by_line)
 
-    content = archives.collect(chunks, limits, look)
-    return contents.unpack_content(content, limits, is_by_line=is_by_line)
+    content = archive.collect(chunks, limits, look)
+    return text.unpack_content(content, limits, is_by_line=is_by_line)
 
 
-def _iter_zip(archive: ZipFile, members: list[Member], limits: Limits) -> Iterator[Part]:
+def _iter_zip(opened: ZipFile, members: list[Member], limits: Limits) -> Iterator[Part]:
     number = 0
     for member in members:
-        for part in _unpack_member(archive, member, limits):
+        for part in _unpack_member(opened, member, limits):
             number += 1
             if number > limits.max_parts:
                 yield Part(number, "", None, b"", too_many_parts(limits))
@@ -87,11 +88,11 @@ def _iter_zip(archive: ZipFile, members: list[Member], limits: Limits) -> Iterat
             yield dataclasses.replace(part, number=number, place=place)
 
 
-def _unpack_member(archive: ZipFile, member: Member, limits: Limits) -> Iterator[Part]:
+def _unpack_member(opened: ZipFile, member: Member, limits: Limits) -> Iterator[Part]:
     refusal = member.refusal
     if refusal is None:
         try:
-            chunks = archives.iter_inflated(archive, member.info)
+            chunks = archive.iter_inflated(opened, member.info)
             return _unpack_chunks(chunks, member.extension, limits)
         except CannotUnpack as error:
             refusal = error.refusal

@@ -13,11 +13,17 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from zipfile import ZipFile, ZipInfo
 
-from importer.contents import GZIP_MAGIC, ZIP_MAGICS
-from importer.names import MAX_NAME_CHARS, escaped, find_extension
+from importer.files import MAX_NAME_CHARS, escaped, find_extension
+from importer.options import Limits
 from importer.outcomes import Refusal
-from importer.parts import CannotUnpack, Limits, file_too_large, invalid_archive
-from importer.scanning import is_passed_over
+from importer.unpack.text import (
+    GZIP_MAGIC,
+    ZIP_MAGICS,
+    CannotUnpack,
+    file_too_large,
+    invalid_archive,
+)
+from resumes.file_names import is_passed_over
 
 CHUNK_BYTES = 64 * 1024
 """What is inflated at a time."""

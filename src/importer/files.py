@@ -4,10 +4,14 @@ Never through a symbolic link, never from a pipe, socket or device, never more t
 """
 
 import contextlib
+import ctypes
 import errno
 import fcntl
+import filecmp
 import hashlib
 import os
+import re
+import shutil
 import signal
 import stat
 import threading
@@ -16,8 +20,55 @@ from pathlib import Path
 from typing import NamedTuple
 
 from importer.claims import Claim
-from importer.names import escaped
 from resumes.errors import InvalidArgument, TooLarge
+from resumes.file_names import EXTENSIONS as EXTENSIONS
+from resumes.file_names import WORK as WORK
+from resumes.file_names import find_extension as find_extension
+from resumes.text import replaced
+
+MAX_STEM_BYTES = 120
+"""Leaves room in 255 bytes for a claim, an account and `.report.json`."""
+
+MAX_NAME_CHARS = 4_096
+"""Of a path that is read back; more than any file system allows."""
+
+_NOT_PLAIN = re.compile(r"[^\w ._()+,@=-]")
+
+
+def escaped(name: str) -> str:
+    """The name as harmless text (`resumes.text`) that still says every byte of it.
+
+    `\\xNN` is a byte that is not UTF-8 or an ASCII control character, `\\uNNNN` another character
+    that is not harmless, `\\\\` a backslash.
+    """
+    return replaced(name.replace("\\", "\\\\"), _byte_by_byte)
+
+
+def escaped_before(name: str) -> str:
+    """A name that was escaped once, from a journal or report that anybody may have edited."""
+    return replaced(name, _byte_by_byte)[:MAX_NAME_CHARS]
+
+
+def _byte_by_byte(char: str) -> str:
+    code = ord(char)
+    if 0xDC80 <= code <= 0xDCFF:  # a byte that os.fsdecode could not decode
+        return f"\\x{code - 0xDC00:02x}"
+    if code < 0x80:
+        return f"\\x{code:02x}"
+    return f"\\u{code:04x}" if code <= 0xFFFF else f"\\U{code:08x}"
+
+
+def safe_stem(name: str) -> str:
+    """The last part of an escaped path without its extension, safe in any file system and shell.
+
+    At most 120 bytes, letters and digits of all scripts kept, never empty, and with no dash or
+    dot first.
+    """
+    base = name.rpartition("/")[2]
+    stem = base[: len(base) - len(find_extension(base) or "")]
+    kept = _NOT_PLAIN.sub("_", stem).encode()[:MAX_STEM_BYTES].decode(errors="ignore")
+    return kept.lstrip("-._ ").rstrip(" .") or "file"
+
 
 _FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 JSON_SPACE = b" \t\r\n"
@@ -32,6 +83,13 @@ class Signature(NamedTuple):
     inode: int
     size_bytes: int
     mtime_ns: int
+
+
+class Known(NamedTuple):
+    """What a file's signature was, and for how many seconds it has been the same."""
+
+    signature: Signature
+    for_s: float
 
 
 def signature_of(status: os.stat_result) -> Signature:
@@ -282,3 +340,91 @@ def _real_path(descriptor: int) -> str | None:
         return os.readlink(f"/proc/self/fd/{descriptor}")  # noqa: PTH115
     except OSError:
         return None
+
+
+_AT_FDCWD = -100
+_RENAME_NOREPLACE = 1
+_NOT_SUPPORTED = frozenset({errno.ENOSYS, errno.EINVAL, errno.ENOTSUP})
+
+_renameat2 = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)
+
+
+def move(source: str | Path, target: str | Path, *, source_fd: int | None = None) -> None:
+    """Move a file to where nothing is; whatever is at the target stays.
+
+    With `source_fd` the source is below that open folder. Raises FileExistsError when something is
+    at the target, FileNotFoundError when nothing is at the source (someone else moved it), and
+    OSError. A plain rename replaces silently, and does nothing, successfully, between two links of
+    one file.
+    """
+    if _renameat2 is None:
+        link_and_unlink(source, target, source_fd=source_fd)
+        return
+    done = _renameat2(
+        _AT_FDCWD if source_fd is None else source_fd,
+        os.fsencode(source),
+        _AT_FDCWD,
+        os.fsencode(target),
+        _RENAME_NOREPLACE,
+    )
+    if done == 0:
+        return
+    code = ctypes.get_errno()
+    if code not in _NOT_SUPPORTED:
+        raise OSError(code, os.strerror(code), str(source), None, str(target))
+    link_and_unlink(source, target, source_fd=source_fd)
+
+
+def link_and_unlink(
+    source: str | Path, target: str | Path, *, source_fd: int | None = None
+) -> None:
+    """`move` where the system cannot refuse to replace."""
+    # Cut off between the two, the content has two names: a duplicate of itself, never a loss.
+    os.link(source, target, src_dir_fd=source_fd, follow_symlinks=False)
+    os.unlink(source, dir_fd=source_fd)
+
+
+def copy(source: str | Path, target: Path) -> None:
+    """Copy a file, with its times, so that it is on the disk. Raises OSError."""
+    shutil.copyfile(source, target, follow_symlinks=False)
+    shutil.copystat(source, target, follow_symlinks=False)
+    with target.open("rb") as file:
+        os.fsync(file.fileno())
+
+
+def sync_folder(folder: Path) -> None:
+    """Have the names in a folder on the disk. Raises OSError."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def is_copy(source: str | Path, target: str | Path) -> bool:
+    """Whether the target is a file of the same content. Raises OSError."""
+    return os.path.isfile(target) and filecmp.cmp(source, target, shallow=False)  # noqa: PTH113
+
+
+def write_new(path: Path, content: bytes) -> None:
+    """The file exists with this content, on the disk; or, with an OSError, it does not exist.
+
+    Raises FileExistsError when something is there, and leaves that as it is.
+    """
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
+    try:
+        with open(descriptor, "wb", closefd=False) as file:
+            file.write(content)
+        os.fsync(descriptor)
+    except OSError:
+        path.unlink()
+        raise
+    finally:
+        os.close(descriptor)
+
+
+def write_over(path: Path, content: bytes, *, temporary: Path) -> None:
+    """The file has this content, on the disk, in place of any earlier: whole or not at all."""
+    temporary.unlink(missing_ok=True)
+    write_new(temporary, content)
+    temporary.replace(path)
