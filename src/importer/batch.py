@@ -327,7 +327,7 @@ class Batches:
 
     def _read_open(self, one: Candidate) -> Work | Left:
         claim = one.claim
-        folder = self._folders.open(claim, self._root)
+        folder = self._folders.open(claim.folder(self._root))
         try:
             descriptor = files.open_file(claim.base, dir_fd=folder)
         except FileNotFoundError:

@@ -55,6 +55,11 @@ class Claim(NamedTuple):
         """The file's own name."""
         return self.source.rpartition("/")[2]
 
+    def folder(self, root: str) -> str:
+        """The folder that it lies in."""
+        below = self.source.rpartition("/")[0]
+        return f"{root}/{below}" if below else root
+
     def path(self, root: str) -> str:
         """Where it lies."""
         return f"{root}/{self.source}"

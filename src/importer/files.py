@@ -19,7 +19,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from importer.claims import Claim
 from resumes.errors import InvalidArgument, TooLarge
 from resumes.file_names import EXTENSIONS as EXTENSIONS
 from resumes.file_names import WORK as WORK
@@ -287,7 +286,7 @@ _FOLDER_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 class Folders:
-    """Open folders by their path below ROOT.
+    """Open folders by their path.
 
     Files wait between the look and the move; nobody who may write there can lead us elsewhere
     meanwhile by putting a link in a folder's place.
@@ -296,13 +295,12 @@ class Folders:
     def __init__(self) -> None:
         self._open: dict[str, int] = {}
 
-    def open(self, claim: Claim, root: str) -> int:
-        """The folder that the claim's file lies in. Raises FileNotFoundError, too for one that a
-        link leads to, and OSError."""
-        below = claim.source.rpartition("/")[0]
-        descriptor = self._open.get(below)
+    def open(self, path: str) -> int:
+        """Return the folder's descriptor. Raises FileNotFoundError, too for one that a link leads
+        to, and OSError."""
+        descriptor = self._open.get(path)
         if descriptor is None:
-            descriptor = self._open[below] = _open(f"{root}/{below}" if below else root)
+            descriptor = self._open[path] = _open(path)
         return descriptor
 
     def close(self) -> None:

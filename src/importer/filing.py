@@ -308,7 +308,7 @@ class Filer:
 
     def _rename(self, claim: Claim, work: Work, target: str) -> bool:
         """Whether the file had to be copied."""
-        folder = self._folders.open(claim, self._root)
+        folder = self._folders.open(claim.folder(self._root))
         try:
             files.move(claim.base, target, source_fd=folder)
         except FileNotFoundError:

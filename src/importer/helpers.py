@@ -11,10 +11,51 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from multiprocessing.connection import Connection
+from pathlib import Path
 from queue import SimpleQueue
+from typing import NamedTuple
 
-from importer.batch import Candidate
-from importer.worker import Answer, Batch, Setup
+from importer.batch import Candidate, Left, Queue
+from importer.claims import Claim
+from importer.failpoints import Observer
+from importer.notices import FileReport
+from importer.options import Options
+
+
+class Setup(NamedTuple):
+    """The first thing that a worker is told."""
+
+    store_url: str
+    root: Path
+    slot: int
+    options: Options
+    observe: Observer
+
+    def __repr__(self) -> str:
+        # Without the address, which may hold a password.
+        return f"Setup({str(self.root)!r}, {self.slot})"
+
+
+class Batch(NamedTuple):
+    """Files to import; and by account, what its new files queue behind."""
+
+    candidates: list[Candidate]
+    queues: dict[str, Queue]
+
+
+class Answer(NamedTuple):
+    """What a worker did since the last answer. `left` is of a batch, and None without one."""
+
+    left: list[Left] | None = None
+    over: tuple[str, ...] = ()
+    """Ids of files that came to their end."""
+    went_back: tuple[Claim, ...] = ()
+    reports: tuple[FileReport, ...] = ()
+    remarks: tuple[tuple[str, str], ...] = ()
+    under_way: int = 0
+    is_stuck: bool = False
+    """Whether the store is out of reach, or something could not be filed away."""
+
 
 BATCHES_AHEAD = 2
 """Batches that a worker has at once, so that it need not wait for the next."""

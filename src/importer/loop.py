@@ -19,7 +19,7 @@ from importer.claims import Claim, ClaimIds
 from importer.failpoints import Observer, Step, unobserved
 from importer.files import escaped
 from importer.held import Returns
-from importer.helpers import Workforce
+from importer.helpers import Batch, Setup, Workforce
 from importer.inbox import find_inboxes, iter_inbox
 from importer.intake import Intake
 from importer.notices import FileReport, Health, Progress, Remarks, Summary, Tally, as_report
@@ -28,7 +28,6 @@ from importer.recovery import find_claimed, plan_recovery
 from importer.slices import Unbundler
 from importer.slots import Slot
 from importer.watcher import Changes, Marked
-from importer.worker import Batch, Setup
 from resumes import watched_folder
 from resumes.errors import InvalidArgument, StoreUnavailable
 from resumes.store import Store, accounts, identifiers

@@ -13,15 +13,11 @@ import sys
 from collections import deque
 from collections.abc import Callable
 from multiprocessing.connection import Connection
-from pathlib import Path
-from typing import NamedTuple
 
 from importer import files
-from importer.batch import Batches, Candidate, Left, Queue, Queues, Why
-from importer.claims import Claim
-from importer.failpoints import Observer
+from importer.batch import Batches, Left, Queues, Why
+from importer.helpers import Answer, Batch, Setup
 from importer.notices import FileReport, as_report
-from importer.options import Options
 from importer.slices import Unbundler
 from importer.slots import Slot
 from resumes import memory
@@ -35,41 +31,6 @@ AGAIN_S = 0.5
 """How soon is tried again what the store refused."""
 
 IDLE_S = 60.0
-
-
-class Setup(NamedTuple):
-    """The first thing that a worker is told."""
-
-    store_url: str
-    root: Path
-    slot: int
-    options: Options
-    observe: Observer
-
-    def __repr__(self) -> str:
-        # Without the address, which may hold a password.
-        return f"Setup({str(self.root)!r}, {self.slot})"
-
-
-class Batch(NamedTuple):
-    """Files to import; and by account, what its new files queue behind."""
-
-    candidates: list[Candidate]
-    queues: dict[str, Queue]
-
-
-class Answer(NamedTuple):
-    """What a worker did since the last answer. `left` is of a batch, and None without one."""
-
-    left: list[Left] | None = None
-    over: tuple[str, ...] = ()
-    """Ids of files that came to their end."""
-    went_back: tuple[Claim, ...] = ()
-    reports: tuple[FileReport, ...] = ()
-    remarks: tuple[tuple[str, str], ...] = ()
-    under_way: int = 0
-    is_stuck: bool = False
-    """Whether the store is out of reach, or something could not be filed away."""
 
 
 class _Work:

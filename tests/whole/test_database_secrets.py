@@ -13,8 +13,8 @@ from click.testing import CliRunner
 from cli.main import resumes
 from cli.session import Session
 from importer.failpoints import unobserved
+from importer.helpers import Setup
 from importer.options import Options
-from importer.worker import Setup
 from resumes.settings import Settings, load_settings
 from resumes.store import accounts
 from tests.support import postgres, programs
