@@ -9,7 +9,7 @@ from importer.batch import Candidate, Left, Why
 from importer.claims import Claim, ClaimIds
 from importer.files import escaped
 from importer.inbox import Inbox, Rhythm, Seen, Settling, find_inboxes
-from importer.notices import Remarks, unowned
+from importer.notices import Notices, unowned
 from importer.options import Options
 from importer.watcher import Marked
 from resumes.clock import Clock
@@ -41,14 +41,14 @@ class Intake:
         ids: ClaimIds,
         clock: Clock,
         monotonic: Callable[[], float],
-        remarks: Remarks,
+        notices: Notices,
     ) -> None:
         self._root = root
         self._options = options
         self._ids = ids
         self._clock = clock
         self._monotonic = monotonic
-        self._remarks = remarks
+        self._notices = notices
         self._inboxes: dict[str, Inbox] = {}
         self._out: dict[str, _Out] = {}
         """By claim, the files that are under way."""
@@ -145,7 +145,7 @@ class Intake:
             settling=Settling(self._options.settle_s, self._monotonic),
             rhythm=Rhythm(self._options.scan_s, monotonic=self._monotonic),
             monotonic=self._monotonic,
-            remark=self._remarks,
+            remark=self._notices,
         )
 
     def _own(self, inbox: Inbox, account: AccountInfo | None) -> None:
@@ -157,9 +157,9 @@ class Intake:
         inbox.account = account
         key = f"unowned {inbox.below}"
         if account is not None:
-            self._remarks.over(key)
+            self._notices.over(key)
         elif inbox.waiting:
-            self._remarks(key, unowned(inbox.below, self._options.account))
+            self._notices(key, unowned(inbox.below, self._options.account))
 
     def look(self) -> None:
         """Inboxes whose turn it is are looked through, a part at a time."""
@@ -283,7 +283,7 @@ class Intake:
     def _tell_stuck(self, claim: Claim, error: OSError | None) -> None:
         code = error.errno if error else 0
         why = error.strerror if error else "it failed"
-        self._remarks(
+        self._notices(
             f"unread {claim.account_id} {code}",
             f"Cannot take {claim.name}: {why}. It stays where it is and is tried again",
         )

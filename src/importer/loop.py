@@ -22,7 +22,7 @@ from importer.held import Returns
 from importer.helpers import Batch, Setup, Workforce
 from importer.inbox import find_inboxes, iter_inbox
 from importer.intake import Intake
-from importer.notices import FileReport, Health, Progress, Remarks, Summary, Tally, as_report
+from importer.notices import FileReport, Notices, Progress, Summary, Tally, as_report
 from importer.options import Options
 from importer.recovery import find_claimed, plan_recovery
 from importer.slices import Unbundler
@@ -32,6 +32,7 @@ from resumes import watched_folder
 from resumes.errors import InvalidArgument, StoreUnavailable
 from resumes.store import Store, accounts, identifiers
 from resumes.store.accounts import AccountInfo
+from resumes.store.importers import State
 from resumes.store.ledger import FileOutcome
 
 CARE_S = 0.5
@@ -60,8 +61,7 @@ class Importer:
         options: Options,
         *,
         on_file: Callable[[FileReport], None],
-        remarks: Remarks,
-        health: Health | None = None,
+        notices: Notices,
         changes: Changes | None = None,
         observe: Observer = unobserved,
         monotonic: Callable[[], float] = time.monotonic,
@@ -70,11 +70,10 @@ class Importer:
         self._root = root
         self._options = options
         self._on_file = on_file
-        self._remarks = remarks
+        self._notices = notices
         self._changes = changes or Changes()
         self._observe = observe
         self._monotonic = monotonic
-        self._health = health or Health(lambda finding: None)
         self._id = identifiers.resume_id(store.clock())
         self._slot = Slot(root, 0)
         self._ids = ClaimIds(store.clock)
@@ -86,7 +85,7 @@ class Importer:
             options=options,
             queues=self._queues,
             on_filed=lambda *filed: self._filed(as_report(*filed)),
-            remark=remarks,
+            remark=notices,
             observe=observe,
             monotonic=monotonic,
         )
@@ -105,7 +104,7 @@ class Importer:
             ids=self._ids,
             clock=store.clock,
             monotonic=monotonic,
-            remarks=remarks,
+            notices=notices,
         )
         self._returns = Returns(store, root)
         self._workforce = Workforce(
@@ -295,13 +294,13 @@ class Importer:
             self._check_folder_owner()
         self._stands_by = not self._slot.take()
         if self._stands_by:
-            self._remarks(
+            self._notices(
                 "standby",
                 f"Another importer works in {escaped(str(self._root))}. This one stands by, and "
                 "goes on when that one ends",
             )
             return False
-        self._remarks.over("standby")
+        self._notices.over("standby")
         if self._has_led:  # somebody has emptied or replaced the whole folder under us
             watched_folder.set_owner(self._root, watched_folder.owner_of(self._store))
             self._let_go()
@@ -350,12 +349,12 @@ class Importer:
         try:
             watched_folder.check_owner(self._root, watched_folder.owner_of(self._store))
         except InvalidArgument as error:
-            self._health.degraded("owner", error.message)
+            self._notices.find("owner", State.DEGRADED, error.message)
             self._let_go()
             self._slot.leave()
             where = escaped(str(self._root))
             raise StoreUnavailable(f"{where} belongs to another store") from None
-        self._health.ok("owner")
+        self._notices.clear("owner")
 
     def _find_accounts(self) -> None:
         """The accounts are known as they are; soon, while one may get room for what it holds."""
@@ -382,10 +381,10 @@ class Importer:
         self._unknown_ids = unknown
         text = watched_folder.describe_unknown(watched_folder.count_waiting(self._root), unknown)
         if text is None:
-            self._health.ok(watched_folder.UNKNOWN_ACCOUNTS)
+            self._notices.clear(watched_folder.UNKNOWN_ACCOUNTS)
         else:
             sentence = f"{text}. {watched_folder.UNKNOWN_REMEDY}"
-            self._health.degraded(watched_folder.UNKNOWN_ACCOUNTS, sentence)
+            self._notices.find(watched_folder.UNKNOWN_ACCOUNTS, State.DEGRADED, sentence)
 
     def _recover(self) -> None:
         """What processes had under way that are gone is gone on with. Raises StoreError, OSError."""
@@ -450,7 +449,7 @@ class Importer:
             for report in answer.reports:
                 self._filed(report)
             for key, sentence in answer.remarks:
-                self._remarks(key, sentence)
+                self._notices(key, sentence)
             if batch is not None:
                 self._note_left(batch.candidates, answer.left or [])
             self._note_ends(answer.over, answer.went_back)
@@ -529,7 +528,7 @@ class Importer:
 
         def remark(key: str, sentence: str) -> None:
             unlisted.add(name)
-            self._remarks(key, sentence)
+            self._notices(key, sentence)
 
         with contextlib.suppress(OSError):
             for name in find_inboxes(str(self._root)):

@@ -1,14 +1,13 @@
 """What those who run the importer are told: each file's end, the sums, and notices, each once."""
 
-import threading
 from collections.abc import Callable
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import NamedTuple
 
 from importer.claims import Claim
 from importer.files import escaped
 from importer.outcomes import Conclusion
+from resumes.store.importers import Finding, State
 from resumes.store.ledger import FileOutcome
 
 
@@ -79,32 +78,52 @@ Remark = Callable[[str, str], None]
 """Tells people something once: a key by which it is known as told, and the sentence."""
 
 
-class Remarks:
-    """Tells each thing once, until it is over."""
+class Notices:
+    """What people are told of an importer, each thing once until it is over.
 
-    def __init__(self, on_notice: Callable[[str], None]) -> None:
-        self._on_notice = on_notice
+    Findings are what is wrong at present, and stand in the importer's row as well.
+    """
+
+    def __init__(self, tell: Callable[[str], None]) -> None:
+        self.tell = tell
+        """Tell a sentence, whenever it comes."""
         self._told: set[str] = set()
+        self._findings: dict[str, Finding] = {}
 
     def __call__(self, key: str, sentence: str) -> None:
-        """The sentence is told, unless the key's was and is not over."""
+        """Tell the sentence, unless the key's was told and is not over."""
         if key not in self._told:
             self._told.add(key)
             self.tell(sentence)
 
-    def tell(self, sentence: str) -> None:
-        """The sentence is told, whenever it comes."""
-        self._on_notice(sentence)
-
-    def has_told(self, key: str) -> bool:
-        """Whether it was told and is not over."""
-        return key in self._told
-
     def over(self, key: str) -> bool:
-        """It is over and will be told again; whether it had been told."""
+        """Have it told again when it comes again; return whether it had been told."""
         was_told = key in self._told
         self._told.discard(key)
         return was_told
+
+    def find(self, key: str, state: State, sentence: str) -> None:
+        """Tell and keep a finding, unless it is known."""
+        finding = Finding(key, state, sentence)
+        if self._findings.get(key) != finding:
+            self._findings[key] = finding
+            self.tell(sentence)
+
+    def clear(self, key: str) -> None:
+        """Tell that a finding is over; nothing when there is none."""
+        finding = self._findings.pop(key, None)
+        if finding is not None:
+            self.tell(f"Over: {finding.sentence}")
+
+    def findings(self) -> tuple[Finding, ...]:
+        """Return what is not ok, the worst first."""
+        order = list(State)
+        return tuple(sorted(self._findings.values(), key=lambda one: -order.index(one.state)))
+
+    @property
+    def state(self) -> State:
+        """The worst of the findings."""
+        return next((one.state for one in self.findings()), State.OK)
 
 
 def unowned(folder: str, default_account: str | None) -> str:
@@ -147,78 +166,3 @@ class Tally:
 
     def __getitem__(self, outcome: FileOutcome) -> int:
         return self._counts[outcome]
-
-
-class HealthState(StrEnum):
-    """From best to worst."""
-
-    OK = "ok"
-    POLLING = "polling"
-    """Everything works; new files are found by scans alone, so a little later."""
-
-    DEGRADED = "degraded"
-    """Something fails and is tried again by itself."""
-
-
-SEVERITY = {state: number for number, state in enumerate(HealthState)}
-
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """One thing, by its key. When the state is ok, the sentence is what was true until now."""
-
-    key: str
-    state: HealthState
-    sentence: str
-
-
-class Health:
-    """What is found at present. Any thread may call anything.
-
-    `on_change` is called for each change of a key, once and in order, by the thread that makes
-    the change. It may use this object; it must neither raise nor wait for another thread that
-    changes it.
-    """
-
-    def __init__(self, on_change: Callable[[Finding], None]) -> None:
-        self._on_change = on_change
-        self._findings: dict[str, Finding] = {}
-        self._reading = threading.Lock()
-        # Held while a change is told, so that none overtakes another; readers do not wait for it.
-        self._changing = threading.RLock()
-
-    def degraded(self, key: str, sentence: str) -> None:
-        """Something fails, and goes on being tried."""
-        self._put(Finding(key, HealthState.DEGRADED, sentence))
-
-    def polling(self, key: str, sentence: str) -> None:
-        """New files are found by scans alone, for the reason in the sentence."""
-        self._put(Finding(key, HealthState.POLLING, sentence))
-
-    def ok(self, key: str) -> None:
-        """What was found under the key is over; nothing happens when nothing was."""
-        with self._changing:
-            with self._reading:
-                was = self._findings.pop(key, None)
-            if was is not None:
-                self._on_change(Finding(key, HealthState.OK, was.sentence))
-
-    def findings(self) -> tuple[Finding, ...]:
-        """What is not ok, the worst first; empty when all is well."""
-        with self._reading:
-            found = list(self._findings.values())
-        return tuple(sorted(found, key=lambda finding: -SEVERITY[finding.state]))
-
-    @property
-    def state(self) -> HealthState:
-        """The worst of the findings."""
-        found = self.findings()
-        return found[0].state if found else HealthState.OK
-
-    def _put(self, finding: Finding) -> None:
-        with self._changing:
-            with self._reading:
-                is_new = self._findings.get(finding.key) != finding
-                self._findings[finding.key] = finding
-            if is_new:
-                self._on_change(finding)

@@ -18,7 +18,7 @@ from importer.dry_run import Ignored, rehearse
 from importer.files import escaped
 from importer.hook import Hook
 from importer.loop import Importer
-from importer.notices import FileReport, Finding, Health, HealthState, Progress, Remarks, Summary
+from importer.notices import FileReport, Notices, Progress, Summary
 from importer.options import DEFAULT_TUNING, Options, Tuning
 from importer.prune import prune
 from importer.watcher import Changes, Watcher, watching
@@ -89,7 +89,7 @@ class Runner:
         self,
         importer: Importer,
         changes: Changes,
-        remarks: Remarks,
+        notices: Notices,
         *,
         on_progress: Callable[[Progress], None] = lambda progress: None,
         beats: tuple[Beat, ...] = (),
@@ -99,7 +99,7 @@ class Runner:
     ) -> None:
         self._importer = importer
         self._changes = changes
-        self._remarks = remarks
+        self._notices = notices
         self._on_progress = on_progress
         self._beats = beats
         self._monotonic = monotonic
@@ -143,7 +143,7 @@ class Runner:
         names = self._importer.awaited
         if names:
             more = f" and {len(names) - 1} more" if names[1:] else ""
-            self._remarks(
+            self._notices(
                 "awaited",
                 f"Waiting for {names[0]}{more}: not whole yet, not readable, or still open for "
                 "writing",
@@ -166,7 +166,7 @@ class Runner:
         except (StoreError, OSError) as error:
             self._failed()
             why = error.message if isinstance(error, StoreError) else _words_of(error)
-            self._remarks("trouble", f"{escaped(why)}. Nothing new is taken until that is over")
+            self._notices("trouble", f"{escaped(why)}. Nothing new is taken until that is over")
             return 0, error
         if self._importer.is_stuck:
             self._failed()
@@ -182,9 +182,9 @@ class Runner:
 
     def _succeeded(self) -> None:
         self._back_off.succeeded()
-        self._remarks.over("unfiled")
-        if self._remarks.over("trouble"):
-            self._remarks.tell("Importing goes on")
+        self._notices.over("unfiled")
+        if self._notices.over("trouble"):
+            self._notices.tell("Importing goes on")
 
     def _wait(self, stop: threading.Event) -> None:
         """Until it is time for the next turn."""
@@ -235,14 +235,14 @@ class Presence:
         store: Store,
         root: Path,
         importer: Importer,
-        health: Health,
+        notices: Notices,
         *,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         self._store = store
         self._root = root
         self._importer = importer
-        self._health = health
+        self._notices = notices
         self._monotonic = monotonic
         self._id = importer.id
         self._started_at = timestamp(store.clock())
@@ -266,7 +266,7 @@ class Presence:
         """The row says how the importer fares now, if it is time or that has changed."""
         if self._importer.stands_by:
             return  # nothing of the folder depends on this one
-        findings = self._health.findings()
+        findings = self._notices.findings()
         if findings == self._said and self._monotonic() < self._due:
             return
         self._due = self._monotonic() + BEAT_S
@@ -276,11 +276,8 @@ class Presence:
             host=socket.gethostname(),
             pid=os.getpid(),
             root=escaped(str(self._root)),
-            state=importers.State(self._health.state.value),
-            findings=tuple(
-                importers.Finding(one.key, importers.State(one.state.value), one.sentence)
-                for one in findings
-            ),
+            state=self._notices.state,
+            findings=findings,
             waiting=self._importer.progress().waiting,
             started_at=self._started_at,
         )
@@ -320,10 +317,10 @@ def watch(
     take_root(store, root, options)
     files.ignore_breaks()
     memory.collect_seldom()
-    remarks = Remarks(on_notice)
+    notices = Notices(on_notice)
     if options.dry_run:
         return rehearse(
-            store, root, options, on_file=on_file, on_ignored=on_ignored, remark=remarks
+            store, root, options, on_file=on_file, on_ignored=on_ignored, remark=notices
         )
     is_drained = True
     with contextlib.ExitStack() as stack:
@@ -331,32 +328,29 @@ def watch(
             hook = Hook(options.on_import, root, tell=on_notice)
             stack.callback(hook.finish, stop)
             on_file = _both(hook.note, on_file)
-        health = Health(_teller(remarks))
         changes = Changes()
-        importer = Importer(
-            store, root, options, on_file=on_file, remarks=remarks, health=health, changes=changes
-        )
+        importer = Importer(store, root, options, on_file=on_file, notices=notices, changes=changes)
         stack.callback(importer.close)
         if options.once:
             runner = Runner(
-                importer, changes, remarks, on_progress=on_progress, tuning=options.tuning
+                importer, changes, notices, on_progress=on_progress, tuning=options.tuning
             )
             is_drained = runner.drain(stop)
             if options.done_keep_days is not None:
-                while prune(root, options.done_keep_days, store.clock(), remark=remarks):
+                while prune(root, options.done_keep_days, store.clock(), remark=notices):
                     pass
         else:
-            watcher = stack.enter_context(watching(root, changes, health, poll=options.poll))
-            presence = stack.enter_context(Presence(store, root, importer, health))
+            watcher = stack.enter_context(watching(root, changes, notices, poll=options.poll))
+            presence = stack.enter_context(Presence(store, root, importer, notices))
             beats = (
                 _follower(watcher, importer),
                 presence.beat,
-                _pruner(store, root, options, importer, remarks),
+                _pruner(store, root, options, importer, notices),
             )
             Runner(
                 importer,
                 changes,
-                remarks,
+                notices,
                 on_progress=on_progress,
                 beats=beats,
                 tuning=options.tuning,
@@ -394,20 +388,8 @@ def _both(
     return call
 
 
-def _teller(remarks: Remarks) -> Callable[[Finding], None]:
-    """Findings are told when they begin and when they are over."""
-
-    def tell(finding: Finding) -> None:
-        if finding.state is HealthState.OK:
-            remarks.tell(f"Over: {finding.sentence}")
-        else:
-            remarks.tell(finding.sentence)
-
-    return tell
-
-
 def _pruner(
-    store: Store, root: Path, options: Options, importer: Importer, remarks: Remarks
+    store: Store, root: Path, options: Options, importer: Importer, notices: Notices
 ) -> Callable[[], None]:
     """Called often, it prunes done files now and then, if that was chosen."""
     keep_days = options.done_keep_days
@@ -416,7 +398,7 @@ def _pruner(
     def beat() -> None:
         nonlocal due
         if keep_days is not None and time.monotonic() >= due and not importer.stands_by:
-            prune(root, keep_days, store.clock(), remark=remarks)
+            prune(root, keep_days, store.clock(), remark=notices)
             due = time.monotonic() + PRUNE_S
 
     return beat

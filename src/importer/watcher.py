@@ -23,9 +23,10 @@ from typing import Protocol
 import watchfiles
 
 from importer.files import escaped
-from importer.notices import SEVERITY, Health, HealthState
+from importer.notices import Notices
 from resumes.file_names import is_outcome, is_passed_over
 from resumes.mounts import SHARED, find_kind
+from resumes.store.importers import State
 
 
 @dataclass(frozen=True, slots=True)
@@ -330,7 +331,7 @@ Identity = tuple[int, int]
 class Trouble:
     """Why there is no listener that serves."""
 
-    state: HealthState
+    state: State
     sentence: str
 
 
@@ -429,7 +430,7 @@ def trouble_of(error: Exception | None) -> Trouble:
     limit = find_limit(error)
     if limit is not None:
         return Trouble(
-            HealthState.POLLING,
+            State.POLLING,
             f"The system makes no more watchers (limit {limit}{_value_of(limit)}), so new files "
             "are found by scans, a little later. Raise that limit with sysctl",
         )
@@ -438,7 +439,7 @@ def trouble_of(error: Exception | None) -> Trouble:
     else:
         why = f"({type(error).__name__})" if error is not None else "by itself"
     return Trouble(
-        HealthState.DEGRADED,
+        State.DEGRADED,
         f"The system's watcher ended {why} and is made anew; meanwhile new files are found by "
         "scans, a little later",
     )
@@ -462,7 +463,7 @@ class Watcher:
         self,
         root: Path,
         changes: Changes,
-        health: Health,
+        notices: Notices,
         *,
         poll: bool,
         source: Source,
@@ -471,7 +472,7 @@ class Watcher:
     ) -> None:
         self._root = root
         self._changes = changes
-        self._health = health
+        self._notices = notices
         self._poll = poll
         self._source = source
         self._why_polled = why_polled
@@ -485,7 +486,7 @@ class Watcher:
     def is_polling(self) -> bool:
         """Whether some part of the inbox is left to scans for a reason that may last."""
         return bool(self._own.unheard or self._inboxes.unheard) or any(
-            trouble.state is HealthState.POLLING for trouble in self._troubles()
+            trouble.state is State.POLLING for trouble in self._troubles()
         )
 
     def follow(self, folders: Iterable[str]) -> None:
@@ -499,14 +500,15 @@ class Watcher:
         try:
             identity = _get_identity(root)
         except OSError as error:
-            self._health.degraded("root", self._unreachable(error))
+            self._notices.find("root", State.DEGRADED, self._unreachable(error))
             self._own.keep({})
             self._inboxes.keep({})
         else:
-            self._health.ok("root")
+            self._notices.clear("root")
             self._own.keep({root: identity})
             self._inboxes.keep({} if self._own.unheard else _find_identities(root, folders))
-        self._say("watcher", max(self._troubles(), key=_severity, default=None))
+        worst = max(self._troubles(), key=lambda one: one.state is State.DEGRADED, default=None)
+        self._say("watcher", worst)
         self._say("polling", self._find_polled())
 
     def end(self) -> None:
@@ -554,18 +556,16 @@ class Watcher:
         shown = [f'"{escaped(path)}" ({why})' for path, why in sorted(unheard.items())[:SHOWN]]
         more = len(unheard) - len(shown)
         return Trouble(
-            HealthState.POLLING,
+            State.POLLING,
             f"New files are found by scans alone, a little later, in {', '.join(shown)}"
             + (f" and {more} more folders" if more else ""),
         )
 
     def _say(self, key: str, trouble: Trouble | None) -> None:
         if trouble is None:
-            self._health.ok(key)
-        elif trouble.state is HealthState.POLLING:
-            self._health.polling(key, trouble.sentence)
+            self._notices.clear(key)
         else:
-            self._health.degraded(key, trouble.sentence)
+            self._notices.find(key, trouble.state, trouble.sentence)
 
     def _unreachable(self, error: OSError) -> str:
         return (
@@ -578,7 +578,7 @@ class Watcher:
 def watching(
     root: Path,
     changes: Changes,
-    health: Health,
+    notices: Notices,
     *,
     poll: bool = False,
     source: Source = native_events,
@@ -593,7 +593,7 @@ def watching(
     watcher = Watcher(
         root,
         changes,
-        health,
+        notices,
         poll=poll,
         source=source,
         why_polled=why_polled,
@@ -604,10 +604,6 @@ def watching(
         yield watcher
     finally:
         watcher.end()
-
-
-def _severity(trouble: Trouble) -> int:
-    return SEVERITY[trouble.state]
 
 
 def _get_identity(folder: str) -> Identity:

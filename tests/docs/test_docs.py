@@ -17,13 +17,13 @@ import pytest
 from cli.exits import EXIT_CODES
 from cli.main import resumes as command_line
 from importer.inbox import SYSTEM_FOLDERS, TEMPORARY
-from importer.notices import HealthState
 from importer.outcomes import TREATMENTS
 from resumes import analyzer, errors
 from resumes.errors import ErrorCode, Issue, ResumesError
 from resumes.health.findings import State as FindingState
 from resumes.reasons import HINTS, Reason
 from resumes.settings import Settings
+from resumes.store.importers import State
 from resumes.store.ledger import FileOutcome
 from server.openapi import document_bytes
 from server.request import STATUSES
@@ -292,7 +292,7 @@ def test_every_word_is_said_in_one_line_and_used_where_it_leads(
 def test_the_words_of_closed_sets_and_of_commands_are_there(words: list[Word], readme: str) -> None:
     closed = {
         *(outcome.value for outcome in FileOutcome),
-        *(state.value for state in HealthState if state is not HealthState.OK),
+        *(state.value for state in State if state is not State.OK),
         FindingState.NOTICE.value,
         *("retry", "release", "rotate", "revoke"),
     }

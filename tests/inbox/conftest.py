@@ -9,7 +9,7 @@ import pytest
 
 from importer.failpoints import Observer, unobserved
 from importer.loop import Importer
-from importer.notices import Health, Remarks
+from importer.notices import Notices
 from importer.options import Options, Tuning
 from importer.service import Summary, watch
 from resumes.store import Store, accounts, open_store
@@ -94,7 +94,6 @@ def an_importer(
         at: Path | None = None,
         beside: bool = False,
         observe: Observer = unobserved,
-        health: Health | None = None,
         **options: Any,
     ) -> Importer:
         for one in () if beside else importers:
@@ -104,8 +103,7 @@ def an_importer(
             at or root,
             the_options({"settle_s": 5.0, "workers": 0} | options),
             on_file=told.files.append,
-            remarks=Remarks(told.notices.append),
-            health=health,
+            notices=Notices(told.notices.append),
             observe=observe,
             monotonic=monotonic,
         )

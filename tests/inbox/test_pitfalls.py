@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from importer.loop import Importer
-from importer.notices import Health, Remarks
+from importer.notices import Notices
 from importer.options import Options, Tuning
 from importer.watcher import Changes, watching
 from resumes import analyzer
@@ -742,7 +742,7 @@ def test_i14_our_own_moves_are_not_heard(
     for number in range(5):
         drop(root, f"ana/{number}.json", a_document(str(number)) if number % 2 else b"{}")
     changes = Changes()
-    with watching(root, changes, Health(lambda finding: None), poll=False) as watcher:
+    with watching(root, changes, Notices(lambda notice: None), poll=False) as watcher:
         watcher.follow(["ana", "bo"])
         wait_until(lambda: changes.take().is_all)  # it hears from now on
         importer.round()
@@ -767,9 +767,9 @@ def test_i15_a_backlog_has_a_worker_and_every_file_is_imported_once(
     set_limit(store, "business", None)
     for number in range(300):
         drop(root, f"ana/{number}.json", a_document(str(number)))
-    remarks = Remarks(told.notices.append)
+    notices = Notices(told.notices.append)
     options = Options(workers=1, tuning=Tuning(workers_from=100))
-    importer = Importer(store, root, options, on_file=told.files.append, remarks=remarks)
+    importer = Importer(store, root, options, on_file=told.files.append, notices=notices)
     others = set(children_of(os.getpid()))
     pids: set[int] = set()
     try:
@@ -784,7 +784,7 @@ def test_i15_a_backlog_has_a_worker_and_every_file_is_imported_once(
     assert counters.list_wrong(store) == []
     # A worker that takes long to end is killed, and what it had is the next importer's.
     following = Importer(
-        store, root, Options(workers=0), on_file=told.files.append, remarks=remarks
+        store, root, Options(workers=0), on_file=told.files.append, notices=notices
     )
     following.round()
     following.close()

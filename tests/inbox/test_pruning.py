@@ -8,7 +8,7 @@ import pytest
 
 from importer import prune as pruning
 from importer.filing import DONE
-from importer.notices import Remarks
+from importer.notices import Notices
 from resumes.store.accounts import AccountInfo
 from tests.store.conftest import SteppingClock
 from tests.support.inbox.builders import (
@@ -35,7 +35,7 @@ def put(root: Path, *places: str) -> None:
 def prune(root: Path, keep_days: int, at_most: int = 1_000) -> tuple[int, list[str]]:
     """How many files went, and what was told."""
     notices: list[str] = []
-    removed = pruning.prune(root, keep_days, NOW_US, at_most, remark=Remarks(notices.append))
+    removed = pruning.prune(root, keep_days, NOW_US, at_most, remark=Notices(notices.append))
     return removed, notices
 
 

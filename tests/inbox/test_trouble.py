@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from importer.loop import Importer
-from importer.notices import Remarks
+from importer.notices import Notices
 from importer.options import Tuning
 from importer.service import Runner
 from importer.watcher import Changes
@@ -123,7 +123,7 @@ def test_a_store_out_of_reach_is_told_once_and_again_when_it_is_over(
 @contextmanager
 def run(importer: Importer, told: Told, *beats: Any) -> Iterator[None]:
     """The importer runs during the block, and has ended after it."""
-    runner = Runner(importer, Changes(), Remarks(told.notices.append), beats=beats, tuning=QUICK)
+    runner = Runner(importer, Changes(), Notices(told.notices.append), beats=beats, tuning=QUICK)
     stop = threading.Event()
     thread = threading.Thread(target=runner.run, args=(stop,))
     thread.start()
@@ -402,9 +402,9 @@ def test_a_drain_that_waits_for_long_says_for_what(
         told.notices.append(notice)
         stop.set()
 
-    remarks = Remarks(tell)
+    notices = Notices(tell)
     importer = an_importer(settle_s=3_600)
-    Runner(importer, Changes(), remarks, monotonic=FakeMonotonic(), tuning=QUICK).drain(stop)
+    Runner(importer, Changes(), notices, monotonic=FakeMonotonic(), tuning=QUICK).drain(stop)
     assert told.notices == [
         "Waiting for ana/\\x1b.json: not whole yet, not readable, or still open for writing"
     ]

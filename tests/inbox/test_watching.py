@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from importer.inbox import is_outcome
-from importer.notices import Finding, Health, HealthState
+from importer.notices import Notices
 from importer.watcher import (
     ANEW_S,
     PROVEN_S,
@@ -22,6 +22,7 @@ from importer.watcher import (
     polling_reason,
     watching,
 )
+from resumes.store.importers import State
 from tests.support.inbox.builders import FakeMonotonic, drop, wait_until
 from tests.support.resumes import a_mount, mountinfo
 
@@ -33,8 +34,8 @@ class Bench:
         self.root = root
         self.monotonic = monotonic
         self.changes = Changes()
-        self.told: list[Finding] = []
-        self.health = Health(self.told.append)
+        self.told: list[str] = []
+        self.notices = Notices(self.told.append)
         self.heard: set[str] = set()
         self.marked_all = 0
 
@@ -79,8 +80,9 @@ class Bench:
         self.heard.clear()
 
     @property
-    def states(self) -> list[tuple[str, HealthState]]:
-        return [(finding.key, finding.state) for finding in self.told]
+    def is_over(self) -> bool:
+        """Whether one thing was told, and then that it is over."""
+        return self.told[1:] == [f"Over: {self.told[0]}"]
 
 
 @pytest.fixture
@@ -92,7 +94,7 @@ def bench(root: Path, monotonic: FakeMonotonic) -> Bench:
 def watcher(bench: Bench) -> Iterator[Watcher]:
     """Watches with the system's own events; `ana` is there."""
     (bench.root / "ana").mkdir()
-    with watching(bench.root, bench.changes, bench.health, monotonic=bench.monotonic) as watcher:
+    with watching(bench.root, bench.changes, bench.notices, monotonic=bench.monotonic) as watcher:
         bench.tune(watcher, "ana", "")
         yield watcher
 
@@ -170,29 +172,26 @@ def test_a_name_that_is_not_utf8_is_got_over(bench: Bench, watcher: Watcher) -> 
     drop(bench.root, "ana/" + os.fsdecode(b"\xff.json"))
     bench.scan_until(watcher, lambda: bool(bench.told))
     assert bench.marked_all
-    assert bench.health.state is HealthState.DEGRADED
-    assert "not UTF-8" in bench.told[0].sentence
+    assert bench.notices.state is State.DEGRADED
+    assert "not UTF-8" in bench.told[0]
     bench.tune(watcher, "ana")
     bench.monotonic.advance(PROVEN_S)
-    bench.scan_until(watcher, lambda: bench.health.state is HealthState.OK)
-    assert bench.states == [
-        ("watcher", HealthState.DEGRADED),
-        ("watcher", HealthState.OK),
-    ]
+    bench.scan_until(watcher, lambda: bench.notices.state is State.OK)
+    assert bench.is_over
 
 
 def test_an_inbox_removed_and_made_again_is_watched_again(bench: Bench, watcher: Watcher) -> None:
     shutil.rmtree(bench.root)
     bench.scan_until(watcher, lambda: bool(bench.told))
-    assert bench.health.state is HealthState.DEGRADED
+    assert bench.notices.state is State.DEGRADED
     (finding,) = bench.told
-    assert f'The watched folder "{bench.root}" cannot be reached' in finding.sentence
-    assert "until it is there again" in finding.sentence
+    assert f'The watched folder "{bench.root}" cannot be reached' in finding
+    assert "until it is there again" in finding
     bench.marked_all = 0
     bench.root.mkdir()
     bench.scan_until(watcher, lambda: bench.marked_all > 0)
     bench.tune(watcher, "ana", "")
-    assert bench.states == [("root", HealthState.DEGRADED), ("root", HealthState.OK)]
+    assert bench.is_over
 
 
 def test_an_inbox_made_again_between_two_looks_is_watched_again(
@@ -232,7 +231,7 @@ def test_an_inbox_that_is_a_link_is_watched_where_it_leads(bench: Bench, tmp_pat
     link = tmp_path / "link"
     link.symlink_to(bench.root)
     bench.root = link
-    with watching(link, bench.changes, bench.health, monotonic=bench.monotonic) as watcher:
+    with watching(link, bench.changes, bench.notices, monotonic=bench.monotonic) as watcher:
         bench.tune(watcher, "ana", "")
         (tmp_path / "other").mkdir()
         link.unlink()
@@ -247,8 +246,8 @@ def test_a_folder_with_links_is_left_to_scans(
     (bench.root / "bob" / "all").symlink_to(tmp_path)
     bench.tune(watcher, "ana")
     assert watcher.is_polling
-    assert bench.health.state is HealthState.POLLING
-    (finding,) = bench.health.findings()
+    assert bench.notices.state is State.POLLING
+    (finding,) = bench.notices.findings()
     assert f'"{bench.root}/bob" (it has links in it)' in finding.sentence
     drop(bench.root, "bob/2.json")
     drop(bench.root, "ana/2.json")
@@ -266,22 +265,23 @@ def test_at_a_limit_of_the_system_it_polls_until_the_limit_is_raised(
     (bench.root / "ana").mkdir()
     source = FakeSource(OSError(number, "a limit"), OSError(number, "a limit"))
     with watching(
-        bench.root, bench.changes, bench.health, source=source, monotonic=bench.monotonic
+        bench.root, bench.changes, bench.notices, source=source, monotonic=bench.monotonic
     ) as watcher:
         bench.scan_until(watcher, lambda: bool(bench.told))
         assert watcher.is_polling
-        assert f"fs.inotify.{limit}" in bench.told[0].sentence
+        assert f"fs.inotify.{limit}" in bench.told[0]
         bench.scan_until(watcher, lambda: not watcher.is_polling, step_s=PROVEN_S)
-    assert bench.states == [("watcher", HealthState.POLLING), ("watcher", HealthState.OK)]
+    assert bench.is_over
 
 
 def test_a_watcher_that_always_fails_is_told_of_once(bench: Bench) -> None:
     source = FakeSource(*(RuntimeError("whatever") for _ in range(1000)))
     with watching(
-        bench.root, bench.changes, bench.health, source=source, monotonic=bench.monotonic
+        bench.root, bench.changes, bench.notices, source=source, monotonic=bench.monotonic
     ) as watcher:
         bench.scan_until(watcher, lambda: len(source.made) == 8, step_s=5.0)
-    assert bench.states == [("watcher", HealthState.DEGRADED)]
+    assert len(bench.told) == 1
+    assert bench.notices.state is State.DEGRADED
     assert bench.marked_all >= 7
     assert not watcher.is_polling
 
@@ -292,32 +292,32 @@ def test_polling_is_chosen_by_the_file_system(bench: Bench) -> None:
     with watching(
         bench.root,
         bench.changes,
-        bench.health,
+        bench.notices,
         source=source,
         why_polled=lambda path: f"it lies on nfs4 at {path.name}",
     ) as watcher:
         bench.scan(watcher)
         assert watcher.is_polling
     assert source.made == []
-    assert "it lies on nfs4 at inbox" in bench.told[0].sentence
+    assert "it lies on nfs4 at inbox" in bench.told[0]
 
 
 def test_a_root_whose_name_is_not_utf8_is_left_to_scans(bench: Bench) -> None:
     bench.root = bench.root.rename(bench.root.with_name(os.fsdecode(b"\xff")))
     (bench.root / "ana").mkdir()
-    with watching(bench.root, bench.changes, bench.health) as watcher:
+    with watching(bench.root, bench.changes, bench.notices) as watcher:
         bench.scan(watcher)
         assert watcher.is_polling
-    assert "its name is not UTF-8" in bench.told[0].sentence
-    assert "\udcff" not in bench.told[0].sentence
+    assert "its name is not UTF-8" in bench.told[0]
+    assert "\udcff" not in bench.told[0]
 
 
 def test_a_root_that_is_no_folder_is_told(bench: Bench) -> None:
     bench.root.rmdir()
     bench.root.touch()
-    with watching(bench.root, bench.changes, bench.health):
+    with watching(bench.root, bench.changes, bench.notices):
         pass
-    assert "(Not a directory)" in bench.told[0].sentence
+    assert "(Not a directory)" in bench.told[0]
 
 
 def test_stopping_leaves_no_thread(bench: Bench, watcher: Watcher) -> None:
@@ -337,7 +337,7 @@ def test_a_source_that_does_not_end_delays_the_stop_by_a_second_at_most(bench: B
         may_end.wait(60)
         yield from ()
 
-    with watching(bench.root, bench.changes, bench.health, source=stuck) as watcher:
+    with watching(bench.root, bench.changes, bench.notices, source=stuck) as watcher:
         bench.scan(watcher)
         threads = watcher_threads()
         assert len(threads) == 2

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from importer.failpoints import Step
 from importer.loop import Importer
-from importer.notices import Remarks
+from importer.notices import Notices
 from importer.options import Options
 from importer.service import Runner, watch
 from importer.watcher import Changes
@@ -110,12 +110,12 @@ class InProcess:
             self.root,
             self._options,
             on_file=lambda report: None,
-            remarks=Remarks(lambda notice: None),
+            notices=Notices(lambda notice: None),
             observe=_Killer(at),
             monotonic=_Ticks(),
         )
         try:
-            Runner(importer, Changes(), Remarks(lambda notice: None)).drain(threading.Event())
+            Runner(importer, Changes(), Notices(lambda notice: None)).drain(threading.Event())
         except Killed:
             _close_slots(self.root)
         else:

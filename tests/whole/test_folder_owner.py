@@ -15,7 +15,7 @@ from click.testing import CliRunner, Result
 
 from cli.main import resumes
 from importer.loop import Importer
-from importer.notices import Remarks
+from importer.notices import Notices
 from importer.options import Options
 from resumes.clock import timestamp
 from resumes.store import importers, open_store
@@ -90,7 +90,7 @@ class Service:
                 root,
                 Options(settle_s=0, workers=0),
                 on_file=lambda _: None,
-                remarks=Remarks(lambda _: None),
+                notices=Notices(lambda _: None),
                 observe=killing_at(moment),
             )
             die(importer)

@@ -17,7 +17,7 @@ import sqlalchemy
 
 from importer.failpoints import unobserved
 from importer.loop import Importer
-from importer.notices import Remarks
+from importer.notices import Notices
 from importer.options import Options
 from importer.service import Runner
 from importer.watcher import Changes
@@ -68,18 +68,18 @@ def drain(home: Path, point: Point, nth: int) -> None:
         sys.addaudithook(lambda event, values: come() if _names_report(event, values) else None)
     moment = MOMENTS.get(point)
     with open_store(f"sqlite:///{home / 'resumes.db'}") as store:
-        remarks = Remarks(lambda notice: None)
+        notices = Notices(lambda notice: None)
         changes = Changes()
         importer = Importer(
             store,
             home / "inbox",
             Options(settle_s=0, workers=0),
             on_file=lambda file: None,
-            remarks=remarks,
+            notices=notices,
             changes=changes,
             observe=during(moment, come) if moment else unobserved,
         )
-        Runner(importer, changes, remarks).drain(threading.Event())
+        Runner(importer, changes, notices).drain(threading.Event())
         importer.close()
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from importer.loop import Importer
-from importer.notices import Remarks
+from importer.notices import Notices
 from importer.options import Options
 from resumes.store import Store, accounts, asking, counters, open_store, plans, requests
 from resumes.store.ledger import FileOutcome, list_files
@@ -101,9 +101,9 @@ def furnish(home: Path) -> None:
 
 def put_away(store: Store, root: Path) -> None:
     """What was dropped so far is imported as far as it can be."""
-    remarks = Remarks(lambda notice: None)
+    notices = Notices(lambda notice: None)
     options = Options(settle_s=0, workers=0)
-    importer = Importer(store, root, options, on_file=lambda file: None, remarks=remarks)
+    importer = Importer(store, root, options, on_file=lambda file: None, notices=notices)
     importer.round()
     importer.close()
 

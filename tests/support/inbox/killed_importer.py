@@ -20,7 +20,7 @@ from pathlib import Path
 
 from importer.failpoints import Step
 from importer.loop import Importer
-from importer.notices import Remarks
+from importer.notices import Notices
 from importer.options import Options, Tuning
 from importer.service import Runner
 from importer.watcher import Changes
@@ -110,16 +110,16 @@ def drain(task: Task) -> None:
         poison_parser()
     tuning = Tuning(slice_items=1, **(WITH_WORKER if has_worker else {}))
     with open_store(f"sqlite:///{home / 'resumes.db'}") as store:
-        remarks = Remarks(lambda notice: None)
+        notices = Notices(lambda notice: None)
         importer = Importer(
             store,
             home / "inbox",
             Options(settle_s=0, workers=int(has_worker), tuning=tuning),
             on_file=lambda file: None,
-            remarks=remarks,
+            notices=notices,
             observe=Faults(task),
         )
-        Runner(importer, Changes(), remarks).drain(threading.Event())
+        Runner(importer, Changes(), notices).drain(threading.Event())
         importer.close()
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from importer.loop import Importer as Rounds
-from importer.notices import Remarks
+from importer.notices import Notices
 from importer.options import Options
 from resumes.analyzer import parse
 from resumes.store import accounts, creating, ledger
@@ -142,7 +142,7 @@ class AnImporter:
             root,
             Options(settle_s=0.0, workers=0),
             on_file=lambda _: None,
-            remarks=Remarks(lambda _: None),
+            notices=Notices(lambda _: None),
         )
 
     async def round(self) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from importer.loop import Importer
-from importer.notices import Remarks
+from importer.notices import Notices
 from importer.options import Options
 from resumes.store import accounts
 from tests.support.inbox.builders import Moment, during
@@ -119,7 +119,7 @@ def test_a_file_that_vanishes_is_no_error_and_stops_no_other(
             scene.root,
             Options(settle_s=0, workers=0),
             on_file=scene.told.append,
-            remarks=Remarks(scene.notices.append),
+            notices=Notices(scene.notices.append),
             observe=during(moment, vanish),
         )
         importer.round()
