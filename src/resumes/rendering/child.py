@@ -1,0 +1,109 @@
+"""The process that draws: pages come in on standard input, PDFs go out on standard output.
+
+It is started by `resumes.rendering.renderer`, with limits that it sets itself before it reads
+anything, and is the one place that imports Typst. It ends when its input does.
+"""
+
+import contextlib
+import ctypes
+import os
+import re
+import resource
+import signal
+import sys
+from collections.abc import Sequence
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Final
+
+import orjson
+
+FOLDER: Final = Path(__file__).parent
+TEMPLATE: Final = FOLDER / "resume.typ"
+
+MAX_MEMORY_BYTES: Final = 768 * 1024 * 1024
+MAX_FILES: Final = 128
+NICENESS: Final = 5
+
+MADE_AT: Final = 0
+"""The time in the PDF, so that the same page gives the same bytes."""
+
+PR_SET_PDEATHSIG: Final = 1
+"""prctl(2)."""
+
+_MISSING: Final = re.compile(r"the text `?\"?(.{1,80}?)\"?`? could not be displayed", re.DOTALL)
+
+
+def limit_self() -> None:
+    """Set what this process may use; have the kernel end it when its parent ends."""
+    prctl = getattr(ctypes.CDLL(None), "prctl", None)
+    if prctl is not None:
+        prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    limits = (
+        (resource.RLIMIT_CORE, 0),
+        (resource.RLIMIT_AS, MAX_MEMORY_BYTES),
+        (resource.RLIMIT_NOFILE, MAX_FILES),
+    )
+    for limit, most in limits:
+        with contextlib.suppress(ValueError, OSError):
+            resource.setrlimit(limit, (most, most))
+    with contextlib.suppress(OSError):
+        os.nice(NICENESS)
+
+
+class Drawer:
+    """Draws pages with the fonts of these folders."""
+
+    def __init__(self, font_folders: Sequence[str]) -> None:
+        import typst
+
+        self._error = typst.TypstError
+        self._compiler = typst.Compiler(
+            input=str(TEMPLATE),
+            root=str(FOLDER),
+            font_paths=[str(FOLDER / "fonts"), *font_folders],
+            ignore_system_fonts=True,
+        )
+
+    def draw(self, page: bytes) -> tuple[str | None, bytes]:
+        """Return a text that no font has, if there is one, and the PDF.
+
+        The PDF conforms to PDF/UA-1 unless a text cannot be displayed. Raises typst.TypstError.
+        """
+        try:
+            return None, self._compile(page, ["ua-1"])
+        except self._error as error:
+            found = _MISSING.search(f"{error.message}\n{error.diagnostic}")
+            if found is None:
+                raise
+            return found[1], self._compile(page, [])
+
+    def _compile(self, page: bytes, standards: list[str]) -> bytes:
+        made: bytes = self._compiler.compile(
+            format="pdf",
+            sys_inputs={"data": page.decode()},
+            pdf_standards=standards,
+            timestamp=MADE_AT,
+        )
+        return made
+
+
+def main() -> None:
+    """Draw until there is nothing more on standard input; the first message names font folders."""
+    limit_self()
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    pages = Connection(os.dup(0), writable=False)
+    answers = Connection(os.dup(1), readable=False)
+    os.dup2(2, 1)  # whatever prints must not get between the answers
+    sys.stdin.close()
+    with contextlib.suppress(EOFError, OSError):
+        drawer = Drawer(orjson.loads(pages.recv_bytes()))
+        while True:
+            page = pages.recv_bytes()
+            try:
+                missing, pdf = drawer.draw(page)
+            except RuntimeError as error:  # as Typst's are
+                answers.send_bytes(orjson.dumps({"error": str(error)[:2_000]}))
+            else:
+                answers.send_bytes(orjson.dumps({"missing": missing}))
+                answers.send_bytes(pdf)

@@ -1,0 +1,375 @@
+"""What stands where on a resume's pages: a pure function of its document.
+
+The template draws what is here and adds nothing but lines. Texts stay as they were sent, but for
+characters that no page can show.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+from resumes.analyzer import DEFAULT_FORMAT, Format, iter_sections, list_title, plain_number
+from resumes.analyzer.sections import LAYOUTS
+from resumes.rendering.anonymity import Hidden
+from resumes.rendering.shapes import ROWS, Row, Shape
+from resumes.rendering.words import RIGHT_TO_LEFT, WORDS, find_language
+
+DEFAULT_LAYOUT: Final = "double"
+MAX_CHARS: Final = 200_000
+CHARS_OF_AN_ENTRY: Final = 10
+"""What an entry of a list counts beside its text, as it costs a box."""
+
+
+class Paper(StrEnum):
+    """The paper of the pages."""
+
+    A4 = "a4"
+    LETTER = "letter"
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """What is chosen beside the resume's own style; None for what that says."""
+
+    layout: str | None = None
+    paper: Paper | None = None
+    is_anonymous: bool = False
+
+
+class TooLong(Exception):
+    """The resume has more text than is drawn. `chars` is how much it has."""
+
+    def __init__(self, chars: int) -> None:
+        super().__init__(
+            f"Too long for a PDF: {chars:,} characters, at most {MAX_CHARS:,}"
+        )
+
+
+def compose(
+    document: Mapping[str, Any],
+    resume_id: str,
+    choice: Choice = Choice(),
+    format: Format = DEFAULT_FORMAT,  # noqa: A002  (reads best at the caller)
+) -> dict[str, Any]:
+    """Return the page as the template takes it. Raises TooLong."""
+    header = {key: text for key, text in document["header"].items() if isinstance(text, str)}
+    hidden = Hidden(header.get("name"), resume_id) if choice.is_anonymous else None
+    sections = [one for one in iter_sections(document, format) if not (hidden and hidden.leaves_out(one.type))]
+    texts = [*_iter_texts([one.items for one in sections]), header.get("title") or ""]
+    chars = sum(map(len, texts)) + CHARS_OF_AN_ENTRY * len(texts)
+    if chars > MAX_CHARS:
+        raise TooLong(chars)
+    language = find_language([*texts, *(one.heading for one in sections)])
+    page = _Page(language, hidden)
+    style = document.get("style") or {}
+    layout = choice.layout or style.get("layout") or DEFAULT_LAYOUT
+    name = page.text(header.get("name")) or page.text(list_title(document.get("title"), None))
+    drawn = [(one.column, found) for one in sections if (found := page.section(one.type, one.heading, one.items))]
+    return {
+        "title": page.text(list_title(document.get("title"), header.get("name"))),
+        "author": page.text(header.get("name")) or "",
+        "lang": language,
+        "dir": "rtl" if language in RIGHT_TO_LEFT else "ltr",
+        "hyphenates": language not in RIGHT_TO_LEFT,
+        "spaced": language not in RIGHT_TO_LEFT | {"hi"},
+        "paper": _paper(choice, style),
+        "layout": layout if layout in LAYOUTS else DEFAULT_LAYOUT,
+        "style": style_of(style, language),
+        "header": {
+            "name": name,
+            "title": page.text(header.get("title")),
+            "contacts": [] if hidden else [*_iter_contacts(page, header)],
+        },
+        "columns": _columns(drawn),
+    }
+
+
+def _columns(drawn: list[tuple[int, dict[str, Any]]]) -> list[list[dict[str, Any]]]:
+    """The sections of each column that has any, the main column first."""
+    found = [[section for place, section in drawn if place == column] for column in range(3)]
+    return [sections for sections in found if sections] or [[]]
+
+
+def _paper(choice: Choice, style: Mapping[str, Any]) -> str:
+    paper = choice.paper or (Paper.LETTER if style.get("isLetterSize") else Paper.A4)
+    return "us-letter" if paper is Paper.LETTER else "a4"
+
+
+def _iter_texts(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping):
+        for each in value.values():
+            yield from _iter_texts(each)
+    elif isinstance(value, list | tuple):
+        for each in value:
+            yield from _iter_texts(each)
+
+
+# Contacts and links
+
+_SCHEMES: Final = frozenset({"http", "https", "mailto", "tel"})
+_DOMAIN: Final = re.compile(r"[\w-]+(\.[\w-]+)+([/?#].*)?", re.ASCII)
+_PHONE: Final = re.compile(r"\+?[\d ()./-]{5,30}")
+
+
+def find_url(text: str) -> str | None:
+    """Return the address that a text is or names; None for any but http, https, mailto and tel."""
+    text = text.strip()
+    if not text or any(char.isspace() or not char.isprintable() for char in text):
+        return None
+    try:
+        scheme = urlsplit(text).scheme.lower()
+    except ValueError:
+        return None
+    if scheme in _SCHEMES:
+        return text
+    return f"https://{text}" if _DOMAIN.fullmatch(text) else None
+
+
+def _iter_contacts(page: "_Page", header: Mapping[str, str]) -> Iterator[dict[str, Any]]:
+    for field in ("email", "phone", "website", "location"):
+        text = page.text(header.get(field))
+        if not text:
+            continue
+        url = None
+        if field == "email" and re.fullmatch(r"[^\s@:/?#]+@[^\s@:/?#]+", text):
+            url = f"mailto:{text}"
+        elif field == "phone" and _PHONE.fullmatch(text):
+            url = "tel:" + re.sub(r"[^\d+]", "", text)
+        elif field == "website":
+            url = find_url(text)
+        yield {"text": _short_url(text) if field == "website" else text, "url": url}
+
+
+def _short_url(text: str) -> str:
+    return re.sub(r"^https?://(www\.)?", "", text).rstrip("/") or text
+
+
+# Sections
+
+_BREAKS: Final = re.compile(r"\r\n?|[\x0b\x0c\x85\u2028\u2029]")
+_UNSEEN: Final = re.compile(r"[\x00-\x08\x0e-\x1f\x7f-\x9f\ufffe\uffff]")
+
+
+class _Page:
+    """Parts of a page in one language."""
+
+    def __init__(self, language: str, hidden: Hidden | None) -> None:
+        self._words = WORDS[language]
+        self._hidden = hidden
+        self._has_eastern_dates = language in ("ja", "ko", "zh")
+
+    def text(self, value: object) -> str | None:
+        """Return the text without what no page can show; None when nothing is left."""
+        if not isinstance(value, str):
+            return None
+        shown = _UNSEEN.sub("", _BREAKS.sub("\n", value)).strip()
+        if self._hidden is not None:
+            shown = self._hidden.replace(shown)
+        return shown or None
+
+    def section(
+        self, section_type: str, heading: str, items: Iterable[Mapping[str, Any]]
+    ) -> dict[str, Any] | None:
+        """Return a section as it is drawn; None for one without anything to draw."""
+        row = ROWS.get(section_type)
+        if row is None:
+            shape, drawn = Shape.TEXT, [{"text": found} for one in items if (found := self._extra(one))]
+        elif row.shape is Shape.SLICES:
+            shape, drawn = row.shape, [found for one in items for found in self._slices(one)]
+        else:
+            draw = {Shape.ENTRY: self._entry, Shape.LEVEL: self._level, Shape.TAGS: self._tags}
+            make = draw.get(row.shape, self._texts)
+            shape, drawn = row.shape, [found for one in items if any((found := make(row, one)).values())]
+        if not drawn:
+            return None
+        return {"heading": self.text(heading) or section_type, "shape": shape.value, "items": drawn}
+
+    def _entry(self, row: Row, item: Mapping[str, Any]) -> dict[str, Any]:
+        get = _getter(row, item)
+        link = None if self._hidden else self.text(get("link"))
+        text = self.text(get("text"))
+        if grade := self._grade(get("grade"), get("max_grade")):
+            text = f"{grade}\n{text}" if text else grade
+        entry = {
+            "title": self.text(get("title")),
+            "sub": self.text(get("sub")),
+            "dates": self._dates(get("dates")),
+            "place": self.text(get("place")),
+            "text": text,
+            "bullets": [one for each in get("bullets") or () if (one := self.text(each))],
+            "link": find_url(link) if link else None,
+            "shown-link": _short_url(link) if link else None,
+        }
+        if entry["title"] is None:
+            entry["title"], entry["sub"] = entry["sub"], None
+        return entry
+
+    def _level(self, row: Row, item: Mapping[str, Any]) -> dict[str, Any]:
+        get = _getter(row, item)
+        level = get("level")
+        share = None if level is None else max(0.0, min(1.0, level / row.full_level))
+        title, note = self.text(get("title")), self.text(get("note"))
+        return {"title": title or note or "", "note": note if title else None, "level": share}
+
+    def _tags(self, row: Row, item: Mapping[str, Any]) -> dict[str, Any]:
+        get = _getter(row, item)
+        tags = [one for each in get("tags") or () if (one := self.text(each))]
+        return {"title": self.text(get("title")), "text": self.text(get("text")), "tags": tags}
+
+    def _texts(self, row: Row, item: Mapping[str, Any]) -> dict[str, Any]:
+        return {part: self.text(item.get(name)) for part, name in row.parts.items()}
+
+    def _slices(self, item: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+        slices = [one for one in item.get("data") or () if self.text(one.get("title"))]
+        values = [min(1e6, max(0.0, one.get("value") or 0)) for one in slices]
+        whole = sum(values)
+        for one, value in zip(slices, values, strict=True):
+            share = value / whole if whole else 0.0
+            percent = f"{share:.0%}" if whole else ""
+            yield {"title": self.text(one.get("title")), "level": share, "percent": percent}
+
+    def _extra(self, item: Mapping[str, Any]) -> str | None:
+        """Return what an item of a section type that is not in the table holds, a text a line."""
+        return self.text("\n".join(_iter_texts(item)))
+
+    def _grade(self, grade: object, most: object) -> str | None:
+        grade, most = self.text(grade), self.text(most)
+        if grade is None:
+            return None
+        return f"{self._words.grade} {grade}" + (f" / {most}" if most else "")
+
+    def _dates(self, fields: Mapping[str, Any] | None) -> str | None:
+        """Return `02/2018 – Present`; months count from 0 (docs/format.md, Dates)."""
+        if not fields:
+            return None
+        begin = self._instant(fields.get("fromYear"), fields.get("fromMonth"))
+        end = self._instant(fields.get("toYear"), fields.get("toMonth"))
+        if fields.get("isOngoing"):
+            end = self._words.present
+        if begin and end and begin != end:
+            return f"{begin} – {end}"
+        return begin or (f"– {end}" if end and not fields.get("isOngoing") else end) or None
+
+    def _instant(self, year: float | None, month: float | None) -> str:
+        if year is None:
+            return ""
+        shown = plain_number(year)
+        if month is None or month not in range(12):
+            return shown
+        number = f"{int(month) + 1:02}"
+        return f"{shown}.{number}" if self._has_eastern_dates else f"{number}/{shown}"
+
+
+def _getter(row: Row, item: Mapping[str, Any]) -> Any:
+    return lambda part: item.get(row.parts.get(part, ""))
+
+
+# Style
+
+SIZES: Final = (8.4, 9.0, 9.6, 10.2, 10.8)
+LEADINGS: Final = (0.5, 0.6, 0.72)
+SPACINGS: Final = (0.7, 0.85, 1.0, 1.2, 1.4)
+MARGINS_MM: Final = (9, 12, 15, 18, 21, 24)
+SHARES: Final = (0.58, 0.63, 0.67, 0.71)
+EXTRAS_PT: Final = (0, 5, 10, 16, 22)
+
+DEFAULT_COLOUR: Final = "#1f5f7a"
+CONTRAST: Final = 4.5
+"""Of text with what is behind it (WCAG 2.2, 1.4.3, level AA)."""
+
+_BODY_FONTS: Final = {"opensans": "Open Sans", "roboto": "Roboto", "ptsans": "Open Sans", "interui": "Inter"}
+_SERIF: Final = "Libertinus Serif"
+_SERIF_HEADINGS: Final = frozenset({"bitter", "tinos", "volkhov", "robotoslab", "playfair", "abril", "gelasio"})
+_CJK: Final = {"ja": "JP", "ko": "KR", "zh": "SC"}
+
+
+def style_of(style: Mapping[str, Any], language: str) -> dict[str, Any]:
+    """Return measures, colours and fonts as the template takes them, from the style's numbers."""
+    colours = [one for one in style.get("colors") or () if isinstance(one, str)]
+    accent = _rgb(colours[0] if colours else DEFAULT_COLOUR)
+    second = _rgb(colours[1]) if len(colours) > 1 else accent
+    white = (255, 255, 255)
+    solid = legible(accent, white)
+    tint = _mixed(accent, white, 0.09)
+    body = _BODY_FONTS.get(str(style.get("fontBody") or "").lower(), "Open Sans")
+    heading = str(style.get("fontHeading") or "").lower()
+    first_cjk = _CJK.get(language, "SC")
+    cjk = [first_cjk, *(one for one in ("JP", "SC", "KR", "TC") if one != first_cjk)]
+    return {
+        "size": _pick(SIZES, style.get("fontSize"), 2),
+        "leading": _pick(LEADINGS, style.get("lineHeightOption"), 1),
+        "spacing": _pick(SPACINGS, style.get("marginOption"), 2),
+        "margin": _pick(MARGINS_MM, style.get("pageMarginOption"), 2),
+        "share": _pick(SHARES, style.get("columnLayoutOption"), 1),
+        "extra": _pick(EXTRAS_PT, style.get("headerExtraSpacing"), 0),
+        "accent": _hex(solid),
+        "second": _hex(legible(second, white)),
+        "solid": _hex(solid),
+        "tint": _hex(tint),
+        "accent_on_tint": _hex(legible(accent, tint)),
+        "second_on_tint": _hex(legible(second, tint)),
+        "body": body,
+        "heading": _SERIF if heading in _SERIF_HEADINGS else body,
+        "serif": _SERIF,
+        "fallbacks": [
+            "Open Sans", "Noto Sans Arabic", "Noto Sans Hebrew", "Noto Sans Devanagari",
+            *(f"Noto Sans CJK {one}" for one in cjk), "DejaVu Sans", "Noto Emoji",
+        ],
+    }  # fmt: skip
+
+
+def _pick(values: tuple[float, ...], option: object, default: int) -> float:
+    """Return the value of an option, and the first or last for one that is beyond."""
+    number = option if isinstance(option, int | float) and not isinstance(option, bool) else default
+    return values[int(max(0, min(len(values) - 1, number)))]
+
+
+Rgb = tuple[float, float, float]
+
+
+def _rgb(colour: str) -> Rgb:
+    digits = colour.lstrip("#")
+    if len(digits) in (3, 4):
+        digits = "".join(2 * digit for digit in digits)
+    try:
+        red, green, blue = (int(digits[at : at + 2], 16) for at in (0, 2, 4))
+    except ValueError:
+        return _rgb(DEFAULT_COLOUR)
+    return red, green, blue
+
+
+def _hex(colour: Rgb) -> str:
+    return "#" + "".join(f"{round(part):02x}" for part in colour)
+
+
+def _mixed(colour: Rgb, other: Rgb, share: float) -> Rgb:
+    red, green, blue = (share * one + (1 - share) * two for one, two in zip(colour, other, strict=True))
+    return red, green, blue
+
+
+def contrast(one: Rgb, other: Rgb) -> float:
+    """Return the contrast ratio of two colours, 1 to 21 (WCAG 2.2)."""
+    darker, lighter = sorted(map(_luminance, (one, other)))
+    return (lighter + 0.05) / (darker + 0.05)
+
+
+def _luminance(colour: Rgb) -> float:
+    parts = (part / 255 for part in colour)
+    red, green, blue = (p / 12.92 if p <= 0.04045 else ((p + 0.055) / 1.055) ** 2.4 for p in parts)
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+
+def legible(colour: Rgb, ground: Rgb) -> Rgb:
+    """Return the colour, darkened until it can be read on a light ground."""
+    black = (0, 0, 0)
+    for step in range(51):
+        darker = _mixed(colour, black, 1 - step / 50)
+        rounded = tuple(map(round, darker))
+        if contrast((rounded[0], rounded[1], rounded[2]), ground) >= CONTRAST:
+            return darker
+    return black

@@ -1,0 +1,85 @@
+"""The one table of what a section looks like: its shape, and which field plays which part."""
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Final
+
+
+class Shape(StrEnum):
+    """What the template can draw (resume.typ, Shapes)."""
+
+    ENTRY = "entry"
+    """A title, who or where, dates, a place, text and bullets."""
+    LEVEL = "level"
+    """A title and how much of it there is."""
+    TAGS = "tags"
+    TEXT = "text"
+    QUOTE = "quote"
+    SLICES = "slices"
+    """Shares of a whole."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """How a section type is drawn: by part, the field that plays it."""
+
+    shape: Shape
+    parts: dict[str, str] = field(default_factory=dict)
+    full_level: float = 1.0
+    """The level that is drawn as full."""
+
+
+def _row(shape: Shape, parts: str = "", full_level: float = 1.0) -> Row:
+    """Read `title=position sub=workplace`; a part alone is played by the field of its name."""
+    pairs = (word.partition("=") for word in parts.split())
+    return Row(shape, {part: name or part for part, _, name in pairs}, full_level)
+
+
+_TITLE_TEXT: Final = _row(Shape.ENTRY, "title text=description")
+
+ROWS: Final = {
+    "summaries": _row(Shape.TEXT, "text"),
+    "experiences": _row(
+        Shape.ENTRY,
+        "title=position sub=workplace place=location link dates=dateRange text=description bullets",
+    ),
+    "educations": _row(
+        Shape.ENTRY,
+        "title=degree sub=institution place=location dates=dateRange grade=gpa max_grade=maxGpa "
+        "text=gpaText bullets",
+    ),
+    "industryExperiences": _row(Shape.LEVEL, "title=name level", full_level=10),
+    "volunteering": _row(
+        Shape.ENTRY,
+        "title=role sub=institution place=location dates=dateRange text=description bullets",
+    ),
+    "publications": _row(
+        Shape.ENTRY, "title sub=author place=edition link dates=dateRange text=description"
+    ),
+    "projects": _row(
+        Shape.ENTRY, "title place=location link dates=dateRange text=description bullets"
+    ),
+    "achievements": _TITLE_TEXT,
+    "awards": _TITLE_TEXT,
+    "certificates": _row(Shape.ENTRY, "title sub=issuer"),
+    "courses": _TITLE_TEXT,
+    "languages": _row(Shape.LEVEL, "title=name level note=levelText", full_level=5),
+    "interests": _TITLE_TEXT,
+    "books": _row(Shape.ENTRY, "title sub=author"),
+    "quotes": _row(Shape.QUOTE, "text=quote by=author"),
+    "references": _row(Shape.ENTRY, "title=name text=contact"),
+    "findMeOnline": _row(Shape.ENTRY, "title link"),
+    "strengths": _TITLE_TEXT,
+    "skills": _row(Shape.TAGS, "title text=description tags"),
+    "mytime": _row(Shape.SLICES, "data"),
+    "customs": _row(Shape.ENTRY, "title dates=dateRange text=description"),
+    "customs2": _TITLE_TEXT,
+    "customs3": _TITLE_TEXT,
+    "additionalExperiences": _row(Shape.ENTRY, "title=position sub=workplace dates=dateRange"),
+    "additionalPublications": _row(Shape.ENTRY, "title sub=author dates=dateRange"),
+    "additionalTechnologies": _row(Shape.TAGS, "title tags"),
+}
+
+NOT_DRAWN: Final = frozenset({"companyLogo", "image", "icon", "pieces"})
+"""Addresses of pictures, which nobody fetches; names of icons, which are not ours; and a number
+that the shares say."""
