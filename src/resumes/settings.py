@@ -148,6 +148,12 @@ class Settings(BaseSettings):
     disk_floor_bytes: Annotated[int, Field(ge=0, le=2**62)] = 64 * 1024 * 1024
     """Bytes that creates leave free on the store's disk; below, they are refused. 0 is no floor."""
 
+    pdf: bool = True
+    """Whether the API gives resumes as PDF."""
+
+    pdf_timeout_s: Annotated[float, Field(gt=0, le=120)] = 10.0
+    """Seconds that a PDF may take over the API."""
+
     log_format: LogFormat = LogFormat.TEXT
     """How `serve`, `watch` and `up` log: lines of text, or of JSON."""
 

@@ -16,6 +16,7 @@ from server.request import HttpError, Request
 ROOT: Final = "/api/v1"
 RESUMES: Final = f"{ROOT}/resumes"
 ONE: Final = re.compile(f"{RESUMES}/[^/]+")
+PDF: Final = re.compile(f"{RESUMES}/[^/]+/pdf")
 
 Read = Callable[[Request, KeyHolder], bytes]
 """Returns the body of a 200, or raises what stood in the way."""
@@ -37,7 +38,7 @@ class Operation(NamedTuple):
 
 
 class Api:
-    """The operations on all resumes and those on one, by method."""
+    """The operations on all resumes, on one and on its PDF, by method."""
 
     def __init__(
         self,
@@ -46,12 +47,14 @@ class Api:
         *,
         of_all: Mapping[str, Operation],
         of_one: Mapping[str, Operation],
+        of_pdf: Mapping[str, Operation],
         waits_for_store: bool = False,
     ) -> None:
         self._authenticator = authenticator
         self._rate_limits = rate_limits
         self._of_all = of_all
         self._of_one = of_one
+        self._of_pdf = of_pdf
         self._waits_for_store = waits_for_store
 
     def begin(self, request: Request) -> Coroutine[Any, Any, None] | None:
@@ -106,6 +109,8 @@ class Api:
             operations = self._of_all
         elif ONE.fullmatch(request.path):
             operations = self._of_one
+        elif self._of_pdf and PDF.fullmatch(request.path):
+            operations = self._of_pdf
         else:
             return HttpError(404)
         operation = operations.get(request.method)

@@ -19,6 +19,8 @@ from typing import Any, Final
 
 from resumes.errors import ErrorCode, OutcomeUnknown, ResumesError, StoreError
 from resumes.log_writer import LogWriter
+from resumes.rendering import Renderer
+from resumes.rendering.identity import font_folders
 from resumes.settings import Settings
 from resumes.store import Store
 from resumes.store.search_filler import Filler
@@ -32,6 +34,7 @@ from server.docs_page import description_files
 from server.idempotency import pruning
 from server.instruments import Instruments, Respond
 from server.list_route import ListRoute
+from server.pdf_route import PdfRoute
 from server.rate_limits import RateLimits
 from server.request import ClientGone, HttpError, Request, error_body
 from server.resume_route import ResumeRoute
@@ -76,6 +79,11 @@ class App:
         resume = ResumeRoute(store, settings.format)
         create = CreateRoute(store, settings.format, self._instruments.room)
         list_ = ListRoute(store)
+        self._pdf = PdfRoute(
+            store,
+            settings.format,
+            Renderer(font_folders(settings.home), timeout_s=settings.pdf_timeout_s),
+        )
         return Api(
             self._authenticator,
             self._rate_limits,
@@ -87,6 +95,7 @@ class App:
                 "GET": Operation("get", read=resume.read, read_soon=resume.read_soon),
                 "DELETE": Operation("delete", run=resume.delete),
             },
+            of_pdf={"GET": Operation("pdf", run=self._pdf)} if settings.pdf else {},
             # Decided once: whoever has a file pays nothing for those who have a network.
             waits_for_store=store.database.waits_for_network,
         )
@@ -108,6 +117,7 @@ class App:
         if self._rate_limits is not None:
             self._rate_limits.close()
         await self._instruments.close()
+        self._pdf.close()
         self._store.close()
 
     def begin(self, request: Request) -> Coroutine[Any, Any, None] | None:

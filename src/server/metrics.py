@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from server.counters import Counters
 
-OPERATIONS = ("list", "create", "get", "delete", "health", "ready", "metrics", "")
+OPERATIONS = ("list", "create", "get", "delete", "pdf", "health", "ready", "metrics", "")
 """All that can be asked for, by the names of `Request.operation`; last what is none of these."""
 
 STATUSES = (

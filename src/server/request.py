@@ -263,6 +263,12 @@ class Request:
         body = error_body(error.status, error.message, request_id=self.id)
         self.respond(error.status, body, error.headers)
 
+    def respond_not_modified(self, headers: Headers) -> None:
+        """Answer 304: what the client has is what it would get."""
+        lines = [*(LINE % header for header in headers), *self.lines]
+        self._begin(304, [*lines, b"x-request-id: %b\r\n" % self.id.encode()], b"")
+        self._finish()
+
     async def respond_file(self, body: bytes, headers: Headers) -> None:
         """Answer 200 with bytes that may be many, as fast as the client takes them."""
         lines = [*(LINE % header for header in headers), *self.lines]

@@ -20,13 +20,13 @@ class ResumeRoute:
 
     def read(self, request: Request, holder: KeyHolder) -> bytes:
         """Return the resume as JSON. Raises BusinessPlanRequired and NotFound, in this order."""
-        _check_plan(holder)
+        check_plan(holder)
         stored = listing.get_resume(self._store, holder.account_id, _id(request))
         return orjson.dumps(public_view(stored.document, self._format))
 
     async def read_soon(self, request: Request, holder: KeyHolder) -> bytes:
         """`read`, from a store that is waited for."""
-        _check_plan(holder)
+        check_plan(holder)
         stored = await listing.get_resume_soon(self._store, holder.account_id, _id(request))
         return orjson.dumps(public_view(stored.document, self._format))
 
@@ -36,7 +36,8 @@ class ResumeRoute:
         request.respond(200, DELETED)
 
 
-def _check_plan(holder: KeyHolder) -> None:
+def check_plan(holder: KeyHolder) -> None:
+    """Raises BusinessPlanRequired unless the account may read over the API."""
     if not holder.api_listing:
         raise BusinessPlanRequired
 

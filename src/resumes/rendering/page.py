@@ -43,9 +43,7 @@ class TooLong(Exception):
     """The resume has more text than is drawn. `chars` is how much it has."""
 
     def __init__(self, chars: int) -> None:
-        super().__init__(
-            f"Too long for a PDF: {chars:,} characters, at most {MAX_CHARS:,}"
-        )
+        super().__init__(f"Too long for a PDF: {chars:,} characters, at most {MAX_CHARS:,}")
 
 
 def compose(
@@ -57,7 +55,11 @@ def compose(
     """Return the page as the template takes it. Raises TooLong."""
     header = {key: text for key, text in document["header"].items() if isinstance(text, str)}
     hidden = Hidden(header.get("name"), resume_id) if choice.is_anonymous else None
-    sections = [one for one in iter_sections(document, format) if not (hidden and hidden.leaves_out(one.type))]
+    sections = [
+        one
+        for one in iter_sections(document, format)
+        if not (hidden and hidden.leaves_out(one.type))
+    ]
     texts = [*_iter_texts([one.items for one in sections]), header.get("title") or ""]
     chars = sum(map(len, texts)) + CHARS_OF_AN_ENTRY * len(texts)
     if chars > MAX_CHARS:
@@ -67,7 +69,11 @@ def compose(
     style = document.get("style") or {}
     layout = choice.layout or style.get("layout") or DEFAULT_LAYOUT
     name = page.text(header.get("name")) or page.text(list_title(document.get("title"), None))
-    drawn = [(one.column, found) for one in sections if (found := page.section(one.type, one.heading, one.items))]
+    drawn = [
+        (one.column, found)
+        for one in sections
+        if (found := page.section(one.type, one.heading, one.items))
+    ]
     return {
         "title": page.text(list_title(document.get("title"), header.get("name"))),
         "author": page.text(header.get("name")) or "",
@@ -178,13 +184,19 @@ class _Page:
         """Return a section as it is drawn; None for one without anything to draw."""
         row = ROWS.get(section_type)
         if row is None:
-            shape, drawn = Shape.TEXT, [{"text": found} for one in items if (found := self._extra(one))]
+            shape, drawn = (
+                Shape.TEXT,
+                [{"text": found} for one in items if (found := self._extra(one))],
+            )
         elif row.shape is Shape.SLICES:
             shape, drawn = row.shape, [found for one in items for found in self._slices(one)]
         else:
             draw = {Shape.ENTRY: self._entry, Shape.LEVEL: self._level, Shape.TAGS: self._tags}
             make = draw.get(row.shape, self._texts)
-            shape, drawn = row.shape, [found for one in items if any((found := make(row, one)).values())]
+            shape, drawn = (
+                row.shape,
+                [found for one in items if any((found := make(row, one)).values())],
+            )
         if not drawn:
             return None
         return {"heading": self.text(heading) or section_type, "shape": shape.value, "items": drawn}
@@ -282,9 +294,16 @@ DEFAULT_COLOUR: Final = "#1f5f7a"
 CONTRAST: Final = 4.5
 """Of text with what is behind it (WCAG 2.2, 1.4.3, level AA)."""
 
-_BODY_FONTS: Final = {"opensans": "Open Sans", "roboto": "Roboto", "ptsans": "Open Sans", "interui": "Inter"}
+_BODY_FONTS: Final = {
+    "opensans": "Open Sans",
+    "roboto": "Roboto",
+    "ptsans": "Open Sans",
+    "interui": "Inter",
+}
 _SERIF: Final = "Libertinus Serif"
-_SERIF_HEADINGS: Final = frozenset({"bitter", "tinos", "volkhov", "robotoslab", "playfair", "abril", "gelasio"})
+_SERIF_HEADINGS: Final = frozenset(
+    {"bitter", "tinos", "volkhov", "robotoslab", "playfair", "abril", "gelasio"}
+)
 _CJK: Final = {"ja": "JP", "ko": "KR", "zh": "SC"}
 
 
@@ -348,7 +367,9 @@ def _hex(colour: Rgb) -> str:
 
 
 def _mixed(colour: Rgb, other: Rgb, share: float) -> Rgb:
-    red, green, blue = (share * one + (1 - share) * two for one, two in zip(colour, other, strict=True))
+    red, green, blue = (
+        share * one + (1 - share) * two for one, two in zip(colour, other, strict=True)
+    )
     return red, green, blue
 
 

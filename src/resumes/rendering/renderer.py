@@ -43,7 +43,7 @@ class Renderer:
     """
 
     def __init__(self, font_folders: Sequence[Path], *, timeout_s: float = TIMEOUT_S) -> None:
-        self._font_folders = [str(folder) for folder in font_folders]
+        self.font_folders = font_folders
         self._timeout_s = timeout_s
         self._turn = threading.Lock()
         self._child: _Child | None = None
@@ -71,7 +71,7 @@ class Renderer:
     def _draw(self, body: bytes, ends_at: float) -> Rendered:
         try:
             if self._child is None:
-                self._child = _Child(self._font_folders)
+                self._child = _Child([str(folder) for folder in self.font_folders])
             return self._child.draw(body, ends_at)
         except TimeoutError:
             self._end()

@@ -91,7 +91,11 @@ def find_scripts(texts: Iterable[str]) -> Counter[str]:
     """Count the letters of each script."""
     whole = "\n".join(texts)
     return Counter(
-        {script: count for script, found in _COUNTED.items() if (count := len(found.findall(whole)))}
+        {
+            script: count
+            for script, found in _COUNTED.items()
+            if (count := len(found.findall(whole)))
+        }
     )
 
 

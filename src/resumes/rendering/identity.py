@@ -1,0 +1,61 @@
+"""What a PDF is called, and what its bytes depend on beside the resume."""
+
+import hashlib
+import os
+import time
+from collections.abc import Sequence
+from importlib import metadata
+from pathlib import Path
+from typing import Final
+
+from resumes.rendering.anonymity import alias_of
+from resumes.rendering.page import Choice
+from resumes.store.listing import Entry
+
+FOLDER: Final = Path(__file__).parent
+SYSTEM_FONTS: Final = tuple(
+    Path(folder)
+    for folder in (
+        "/usr/share/fonts", "/usr/local/share/fonts", "/System/Library/Fonts", "/Library/Fonts",
+    )
+)  # fmt: skip
+LOOK_AGAIN_S: Final = 60.0
+"""How soon fonts that were installed are noticed."""
+
+_known: dict[tuple[str, ...], tuple[float, bytes]] = {}
+
+
+def font_folders(home: Path) -> list[Path]:
+    """Return the folders whose fonts are used beside those of the package, the user's first."""
+    return [folder for folder in (home / "fonts", *SYSTEM_FONTS) if folder.is_dir()]
+
+
+def file_name(entry: Entry, choice: Choice) -> str:
+    """Return the name for downloads that the list shows; an anonymous one names nobody."""
+    if choice.is_anonymous:
+        return f"{alias_of(entry.id).replace(' ', '')}Resume.pdf"
+    return entry.filename
+
+
+def version(folders: Sequence[Path]) -> bytes:
+    """Return what changes when the same resume would be drawn otherwise: template, model, fonts."""
+    key = tuple(map(str, folders))
+    now = time.monotonic()
+    made_at, known = _known.get(key, (-LOOK_AGAIN_S, b""))
+    if now - made_at >= LOOK_AGAIN_S:
+        known = _version(folders)
+        _known[key] = now, known
+    return known
+
+
+def _version(folders: Sequence[Path]) -> bytes:
+    whole = hashlib.sha256(metadata.version("typst").encode())
+    for path in sorted(FOLDER.glob("*.*")):
+        whole.update(path.read_bytes())
+    for folder in (FOLDER / "fonts", *folders):
+        for place, _, names in os.walk(folder):
+            for name in sorted(names):
+                if name.lower().endswith((".ttf", ".otf", ".ttc", ".otc")):
+                    size_bytes = os.stat(os.path.join(place, name)).st_size  # noqa: PTH116, PTH118
+                    whole.update(f"{name} {size_bytes}\n".encode())
+    return whole.digest()

@@ -1,0 +1,136 @@
+"""GET /api/v1/resumes/{id}/pdf: the resume as a PDF (docs/api.md, PDF)."""
+
+import asyncio
+import hashlib
+import logging
+from collections.abc import Coroutine, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, Final
+from urllib.parse import parse_qsl, quote
+
+import orjson
+
+from resumes.analyzer import Format
+from resumes.errors import InvalidArgument
+from resumes.rendering import Choice, Paper, Rendered, Renderer, RenderingFailed, TooLong, compose
+from resumes.rendering.identity import file_name, version
+from resumes.rendering.page import LAYOUTS
+from resumes.store import Store, listing
+from resumes.store.keys import KeyHolder
+from resumes.store.listing import StoredResume
+from server.request import RETRY_AFTER, Headers, HttpError, Request
+from server.resume_route import check_plan
+
+logger = logging.getLogger("resumes.server")
+
+MAX_WAITING: Final = 8
+"""PDFs that may wait for their turn; with more, clients are asked to come again."""
+
+TIMED_OUT: Final = "PDF generation timeout. Please try again later."
+BUSY: Final = "Too many PDFs are being made. Please try again in a moment."
+
+
+class PdfRoute:
+    """Draws resumes, one at a time, in a process of the renderer's."""
+
+    def __init__(self, store: Store, format: Format, renderer: Renderer) -> None:  # noqa: A002
+        self._store = store
+        self._format = format
+        self._renderer = renderer
+        self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="pdf")
+        self._waiting = 0
+
+    def __call__(self, request: Request, holder: KeyHolder) -> Coroutine[Any, Any, None]:
+        """Return what answers with the PDF.
+
+        Raises BusinessPlanRequired, and InvalidArgument for the query, in this order.
+        """
+        check_plan(holder)
+        return self._answer(request, holder, parse_choice(request.query))
+
+    async def _answer(self, request: Request, holder: KeyHolder, choice: Choice) -> None:
+        resume_id = request.path.split("/")[-2]
+        stored = await listing.get_resume_soon(self._store, holder.account_id, resume_id)
+        tag = self._tag(stored, choice)
+        if tag in _known_tags(request.headers):
+            request.respond_not_modified([(b"etag", tag), *_CACHED])
+            return
+        if self._waiting >= MAX_WAITING:
+            raise HttpError(503, BUSY, [RETRY_AFTER])
+        self._waiting += 1
+        try:
+            loop = asyncio.get_running_loop()
+            rendered, name = await loop.run_in_executor(self._thread, self._draw, stored, choice)
+        except TooLong as error:
+            raise HttpError(422, str(error)) from None
+        except RenderingFailed as error:
+            logger.error("No PDF for request %s: %s", request.id, error)
+            raise HttpError(504, TIMED_OUT) from None
+        finally:
+            self._waiting -= 1
+        if rendered.missing is not None:
+            logger.warning(
+                "No font has %r of resume %s; docs/pdf.md says which to install",
+                rendered.missing,
+                stored.entry.id,
+            )
+        await request.respond_file(rendered.pdf, [*_headers(name), (b"etag", tag), *_CACHED])
+
+    def _draw(self, stored: StoredResume, choice: Choice) -> tuple[Rendered, str]:
+        document = orjson.loads(stored.document)
+        page = compose(document, stored.entry.id, choice, self._format)
+        return self._renderer.render(page), file_name(stored.entry, choice)
+
+    def _tag(self, stored: StoredResume, choice: Choice) -> bytes:
+        """Return the entity tag: of all that the bytes depend on."""
+        whole = hashlib.sha256(repr(choice).encode())
+        whole.update(version(self._renderer.font_folders))
+        whole.update(stored.entry.id.encode())
+        document = stored.document
+        whole.update(document if isinstance(document, bytes) else document.encode())
+        return b'"%b"' % whole.hexdigest()[:32].encode()
+
+    def close(self) -> None:
+        """End the renderer."""
+        self._thread.shutdown(wait=False, cancel_futures=True)
+        self._renderer.close()
+
+
+_CACHED: Final[Headers] = [(b"cache-control", b"private, no-cache")]
+
+
+def _headers(name: str) -> Headers:
+    ascii_name = name.encode("ascii", "ignore").decode() if name.isascii() else "Resume.pdf"
+    disposition = f"attachment; filename=\"{ascii_name}\"; filename*=UTF-8''{quote(name, safe='')}"
+    return [
+        (b"content-type", b"application/pdf"),
+        (b"content-disposition", disposition.encode("ascii")),
+        (b"x-content-type-options", b"nosniff"),
+    ]
+
+
+def _known_tags(headers: Sequence[tuple[bytes, bytes]]) -> set[bytes]:
+    values = [value for name, value in headers if name == b"if-none-match"]
+    return {tag.strip().removeprefix(b"W/") for value in values for tag in value.split(b",")}
+
+
+def parse_choice(query: bytes) -> Choice:
+    """Return what a query string chooses. Raises InvalidArgument for anything unknown in it."""
+    fields = dict[str, str]()
+    for name, value in parse_qsl(query.decode("latin-1"), keep_blank_values=True):
+        if name in fields:
+            raise InvalidArgument(f"{name} is given twice")
+        fields[name] = value
+    layout, paper = fields.pop("layout", None), fields.pop("paper", None)
+    anonymous = fields.pop("anonymous", "false")
+    if fields:
+        raise InvalidArgument(
+            f"Unknown parameter: {next(iter(fields))}. There are layout, paper and anonymous"
+        )
+    if layout is not None and layout not in LAYOUTS:
+        raise InvalidArgument(f"Unknown layout: {layout}. Layouts: {', '.join(LAYOUTS)}")
+    if paper is not None and paper not in list(Paper):
+        raise InvalidArgument(f"Unknown paper: {paper}. It is a4 or letter")
+    if anonymous not in ("true", "false"):
+        raise InvalidArgument(f"Unknown value of anonymous: {anonymous}. It is true or false")
+    return Choice(layout, None if paper is None else Paper(paper), anonymous == "true")
