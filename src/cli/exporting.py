@@ -1,5 +1,6 @@
 """`resumes export`: resumes as they can be created again, to files or one stream."""
 
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -9,12 +10,15 @@ import click
 from cli.candidates import account_option, resume_ids
 from cli.commands import command
 from cli.lookup import get_resume
-from cli.output import put_json_line, say
+from cli.exits import ExitCode
+from cli.output import put_bytes, put_json_line, say
 from cli.session import Session, choose_account, pass_session
 from cli.signals import sigterm_as_interrupt
 from cli.text import safe_text
 from resumes.errors import InvalidArgument
+from resumes.analyzer.sections import LAYOUTS
 from resumes.export_kinds import Kind
+from resumes.rendering.page import Paper
 from resumes.text import counted
 
 if TYPE_CHECKING:
@@ -22,6 +26,8 @@ if TYPE_CHECKING:
     from resumes.store import Store
     from resumes.store.accounts import AccountInfo
     from resumes.store.listing import StoredResume
+
+FONTS_HINT = "`resumes doctor` says which package has one"
 
 
 @command()
@@ -44,27 +50,59 @@ if TYPE_CHECKING:
     show_default=True,
     help="What to write them as.",
 )
+@click.option(
+    "--layout", type=click.Choice(list(LAYOUTS)), help="The layout of PDFs, not the resume's own."
+)
+@click.option(
+    "--paper", type=click.Choice([paper.value for paper in Paper]), help="The paper of PDFs."
+)
+@click.option(
+    "--anonymous", is_flag=True, help="PDFs without contacts, links, references and the name."
+)
+@click.pass_context
 @pass_session
 def export(
     session: Session,
+    context: click.Context,
     resume_ids: tuple[str, ...],
     is_all: bool,
     account: str | None,
     folder: Path | None,
     kind: str,
+    layout: str | None,
+    paper: str | None,
+    anonymous: bool,
 ) -> None:
     """Write resumes to files or one stream.
 
     The stream has a resume on each line (NDJSON). The analyzer format can be created again as it
     is; of JSON Resume, which does not hold everything, `resumes import` makes the analyzer format.
+    A PDF is drawn in the resume's own layout; one alone may go to a pipe or a file on standard output.
     """
     if is_all == bool(resume_ids):
         raise click.UsageError("Name the resumes to export, or say --all")
+    is_pdf = kind == Kind.PDF.value
+    if not is_pdf and (layout or paper or anonymous):
+        raise click.UsageError("--layout, --paper and --anonymous are for --format pdf")
+    if is_pdf and folder is None:
+        if is_all or len(resume_ids) > 1:
+            raise click.UsageError("Name a folder for the PDFs: --to DIR")
+        if sys.stdout.isatty():
+            raise click.UsageError(
+                "A PDF is not for a terminal: name a folder with --to DIR, or redirect it to a file"
+            )
     from resumes import exporting
+    from resumes.rendering import Choice, RenderingFailed, TooLong
 
     left_out: dict[str, None] = {}
-    accepted = session.settings().format
-    with sigterm_as_interrupt(), session.store() as store:
+    settings = session.settings()
+    choice = Choice(layout, None if paper is None else Paper(paper), anonymous)
+    failed = 0
+    with (
+        sigterm_as_interrupt(),
+        session.store() as store,
+        exporting.Exporter(Kind(kind), settings.format, home=settings.home, choice=choice) as exporter,
+    ):
         chosen = choose_account(store, account)
         resumes = (
             exporting.iter_resumes(store, chosen.id)
@@ -73,26 +111,37 @@ def export(
         )
         count = replaced = 0
         for resume in resumes:
-            view = exporting.export_view(resume, Kind(kind), accepted)
+            try:
+                view = exporter.export(resume)
+            except (TooLong, RenderingFailed) as error:
+                say(safe_text(f"No PDF of {resume.entry.id}: {error}"))
+                failed += 1
+                continue
             left_out |= dict.fromkeys(view.left_out)
-            if folder is None:
-                put_json_line(view.content)
+            if view.missing is not None:
+                say(safe_text(f'No font has "{view.missing}" of {resume.entry.id}. {FONTS_HINT}'))
+            if folder is not None:
+                replaced += _write(folder, view)
+            elif view.content is None:
+                put_bytes(view.body)
             else:
-                replaced += _write(folder, resume, view)
+                put_json_line(view.content)
             count += 1
     where = "" if folder is None else f" to {safe_text(str(folder))}"
     earlier = f", in place of {counted(replaced, 'earlier file')}" if replaced else ""
     say(f"Exported {counted(count, 'resume')}{where}{earlier}.")
+    if failed:
+        context.exit(ExitCode.FAILED)
     if left_out:
         say(safe_text(f"Left out, as JSON Resume has no place for it: {', '.join(left_out)}."))
 
 
-def _write(folder: Path, resume: "StoredResume", view: "Exported") -> bool:
+def _write(folder: Path, view: "Exported") -> bool:
     """Whether its file is in the place of an earlier one. Raises InvalidArgument."""
     from resumes import exporting
 
     try:
-        return exporting.write(folder, resume.entry, view).is_replacing
+        return exporting.write(folder, view).is_replacing
     except OSError as error:
         raise InvalidArgument(f"Cannot write to {folder}: {error.strerror}") from error
 

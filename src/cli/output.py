@@ -65,6 +65,11 @@ def put_json_line(value: Any) -> None:
     put(safe_json(json.dumps(value, ensure_ascii=False, separators=(",", ":"))))
 
 
+def put_bytes(body: bytes) -> None:
+    """Write bytes that are no text to standard output."""
+    click.get_binary_stream("stdout").write(body)
+
+
 @dataclass(frozen=True, slots=True)
 class Column:
     """A column of a table. A flexible one is cut where the terminal is too narrow."""

@@ -12,7 +12,13 @@ class Kind(StrEnum):
     JSON_RESUME = "jsonresume"
     """Does not hold everything."""
 
+    PDF = "pdf"
+    """For people."""
+
     @property
     def suffix(self) -> str:
         """What names of such files end in: one folder may hold the exports of each kind."""
-        return ".json" if self is Kind.ANALYZER else ".jsonresume.json"
+        return _SUFFIXES[self]
+
+
+_SUFFIXES = {Kind.ANALYZER: ".json", Kind.JSON_RESUME: ".jsonresume.json", Kind.PDF: ".pdf"}

@@ -3,10 +3,12 @@
 import contextlib
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
+
+import orjson
 
 from resumes.analyzer import (
     DEFAULT_FORMAT,
@@ -19,9 +21,12 @@ from resumes.analyzer import (
 from resumes.errors import NotFound
 from resumes.export_kinds import Kind
 from resumes.output_files import drafted
+from resumes.rendering import DEFAULT_CHOICE, Choice, Renderer, compose
+from resumes.rendering.identity import file_name as pdf_name
+from resumes.rendering.identity import font_folders
 from resumes.store import listing
 from resumes.store.engine import Store
-from resumes.store.listing import Entry, StoredResume
+from resumes.store.listing import StoredResume
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,16 +34,63 @@ class Exported:
     """A resume as it is exported. `left_out` names the sections that the kind has no place for."""
 
     kind: Kind
-    content: dict[str, Any]
+    name: str
+    """What its file is called, in any folder its own."""
+
+    content: Mapping[str, Any] | None
+    """As JSON; None for what is none."""
+
+    body: bytes
+    """What its file holds."""
+
     left_out: tuple[str, ...] = ()
+    missing: str | None = None
+    """A text of a PDF that no font has."""
 
 
-def export_view(resume: StoredResume, kind: Kind, accepted: Format) -> Exported:
-    """The resume as this kind shows it: what is hidden is left out."""
-    view = public_view(resume.document, accepted)
-    if kind is Kind.ANALYZER:
-        return Exported(kind, view)
-    return Exported(kind, to_jsonresume(view), tuple(sections_left_out(view)))
+class Exporter:
+    """Exports resumes as one kind. PDFs are drawn in a process that the end of the block ends."""
+
+    def __init__(
+        self, kind: Kind, accepted: Format, *, home: Path, choice: Choice = DEFAULT_CHOICE
+    ) -> None:
+        self.kind = kind
+        self._accepted = accepted
+        self._choice = choice
+        self._renderer = Renderer(font_folders(home)) if kind is Kind.PDF else None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        if self._renderer is not None:
+            self._renderer.close()
+
+    def export(self, resume: StoredResume) -> Exported:
+        """Return the resume as this kind shows it: what is hidden is left out.
+
+        Raises TooLong and RenderingFailed for a PDF.
+        """
+        if self._renderer is not None:
+            document = orjson.loads(resume.document)
+            page = compose(document, resume.entry.id, self._choice, self._accepted)
+            rendered = self._renderer.render(page)
+            shown = pdf_name(resume.entry, self._choice)
+            name = _file_name(shown, resume.entry.id, self.kind)
+            return Exported(self.kind, name, None, rendered.pdf, missing=rendered.missing)
+        view = public_view(resume.document, self._accepted)
+        is_whole = self.kind is Kind.ANALYZER
+        content = view if is_whole else to_jsonresume(view)
+        left_out = () if is_whole else tuple(sections_left_out(view))
+        name = _file_name(resume.entry.filename, resume.entry.id, self.kind)
+        return Exported(self.kind, name, content, _as_json(content), left_out)
+
+
+def _as_json(content: Mapping[str, Any]) -> bytes:
+    text = json.dumps(content, ensure_ascii=False, indent=2)
+    if len(text.encode()) >= DEFAULT_FORMAT.max_bytes:  # a resume that came in should come in again
+        text = json.dumps(content, ensure_ascii=False, separators=(",", ":"))
+    return f"{text}\n".encode()
 
 
 def iter_resumes(store: Store, account_id: str) -> Iterator[StoredResume]:
@@ -52,12 +104,9 @@ def iter_resumes(store: Store, account_id: str) -> Iterator[StoredResume]:
         cursor = page.cursor
 
 
-def file_name(entry: Entry, kind: Kind) -> str:
-    """`AdaLovelaceResume-<id>.json`: what its file is called, in any folder its own.
-
-    It stays in that folder, whatever the store holds: a file name, not a path.
-    """
-    return f"{_stem(entry.filename)}-{_stem(entry.id)}{kind.suffix}"
+def _file_name(shown: str, resume_id: str, kind: Kind) -> str:
+    """Return `AdaLovelaceResume-<id>.json`, a file name and no path, whatever the store holds."""
+    return f"{_stem(shown)}-{_stem(resume_id)}{kind.suffix}"
 
 
 def _stem(text: str) -> str:
@@ -72,19 +121,16 @@ class Written(NamedTuple):
     is_replacing: bool
 
 
-def write(folder: Path, entry: Entry, exported: Exported) -> Written:
-    """The resume is in a file of its own in the folder; an earlier export of it is replaced.
+def write(folder: Path, exported: Exported) -> Written:
+    """Write the resume to a file of its own in the folder; an earlier export of it is replaced.
 
     The file is there whole or not at all, and whatever else had its name is gone, unopened: a
     link, a pipe. Raises OSError.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    path = folder / file_name(entry, exported.kind)
-    text = json.dumps(exported.content, ensure_ascii=False, indent=2)
-    if len(text.encode()) >= DEFAULT_FORMAT.max_bytes:  # a resume that came in should come in again
-        text = json.dumps(exported.content, ensure_ascii=False, separators=(",", ":"))
+    path = folder / exported.name
     # What can be exported again need not be on the disk before the next one is.
     with drafted(path, Path.replace, mode=0o666) as file:
-        file.write(f"{text}\n".encode())
+        file.write(exported.body)
         is_replacing = os.path.lexists(path)
     return Written(path, is_replacing)

@@ -5,7 +5,7 @@
 Data is never source, so nothing in a resume can do more than be text (docs/pdf.md).
 """
 
-from resumes.rendering.page import Choice, Paper, TooLong, compose
+from resumes.rendering.page import DEFAULT_CHOICE, Choice, Paper, TooLong, compose
 from resumes.rendering.renderer import Rendered, Renderer, RenderingFailed
 
-__all__ = ["Choice", "Paper", "Rendered", "Renderer", "RenderingFailed", "TooLong", "compose"]
+__all__ = ["DEFAULT_CHOICE", "Choice", "Paper", "Rendered", "Renderer", "RenderingFailed", "TooLong", "compose"]

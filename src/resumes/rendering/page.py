@@ -39,6 +39,9 @@ class Choice:
     is_anonymous: bool = False
 
 
+DEFAULT_CHOICE: Final = Choice()
+
+
 class TooLong(Exception):
     """The resume has more text than is drawn. `chars` is how much it has."""
 
@@ -49,7 +52,7 @@ class TooLong(Exception):
 def compose(
     document: Mapping[str, Any],
     resume_id: str,
-    choice: Choice = Choice(),
+    choice: Choice = DEFAULT_CHOICE,
     format: Format = DEFAULT_FORMAT,  # noqa: A002  (reads best at the caller)
 ) -> dict[str, Any]:
     """Return the page as the template takes it. Raises TooLong."""
