@@ -9,14 +9,14 @@ import click
 
 from cli.candidates import account_option, resume_ids
 from cli.commands import command
-from cli.lookup import get_resume
 from cli.exits import ExitCode
+from cli.lookup import get_resume
 from cli.output import put_bytes, put_json_line, say
 from cli.session import Session, choose_account, pass_session
 from cli.signals import sigterm_as_interrupt
 from cli.text import safe_text
-from resumes.errors import InvalidArgument
 from resumes.analyzer.sections import LAYOUTS
+from resumes.errors import InvalidArgument
 from resumes.export_kinds import Kind
 from resumes.rendering.page import Paper
 from resumes.text import counted
@@ -101,7 +101,9 @@ def export(
     with (
         sigterm_as_interrupt(),
         session.store() as store,
-        exporting.Exporter(Kind(kind), settings.format, home=settings.home, choice=choice) as exporter,
+        exporting.Exporter(
+            Kind(kind), settings.format, home=settings.home, choice=choice
+        ) as exporter,
     ):
         chosen = choose_account(store, account)
         resumes = (

@@ -67,7 +67,7 @@ def put_json_line(value: Any) -> None:
 
 def put_bytes(body: bytes) -> None:
     """Write bytes that are no text to standard output."""
-    click.get_binary_stream("stdout").write(body)
+    sys.stdout.buffer.write(body)
 
 
 @dataclass(frozen=True, slots=True)

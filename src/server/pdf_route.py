@@ -11,10 +11,10 @@ from urllib.parse import parse_qsl, quote
 import orjson
 
 from resumes.analyzer import Format
+from resumes.analyzer.sections import LAYOUTS
 from resumes.errors import InvalidArgument
 from resumes.rendering import Choice, Paper, Rendered, Renderer, RenderingFailed, TooLong, compose
 from resumes.rendering.identity import file_name, version
-from resumes.rendering.page import LAYOUTS
 from resumes.store import Store, listing
 from resumes.store.keys import KeyHolder
 from resumes.store.listing import StoredResume
@@ -86,8 +86,7 @@ class PdfRoute:
         whole = hashlib.sha256(repr(choice).encode())
         whole.update(version(self._renderer.font_folders))
         whole.update(stored.entry.id.encode())
-        document = stored.document
-        whole.update(document if isinstance(document, bytes) else document.encode())
+        whole.update(stored.document.encode())
         return b'"%b"' % whole.hexdigest()[:32].encode()
 
     def close(self) -> None:
@@ -100,7 +99,7 @@ _CACHED: Final[Headers] = [(b"cache-control", b"private, no-cache")]
 
 
 def _headers(name: str) -> Headers:
-    ascii_name = name.encode("ascii", "ignore").decode() if name.isascii() else "Resume.pdf"
+    ascii_name = name if name.isascii() else "Resume.pdf"
     disposition = f"attachment; filename=\"{ascii_name}\"; filename*=UTF-8''{quote(name, safe='')}"
     return [
         (b"content-type", b"application/pdf"),

@@ -12,7 +12,7 @@ import pytest
 from resumes.analyzer import DEFAULT_FORMAT, parse, public_view
 from resumes.errors import Conflict
 from resumes.export_kinds import Kind
-from resumes.exporting import export_view, file_name, iter_resumes, write
+from resumes.exporting import Exported, Exporter, iter_resumes, write
 from resumes.output_files import OutputFile, check_free, place
 from resumes.store import accounts, creating, listing
 from resumes.store.creating import Created, NewResume
@@ -32,10 +32,16 @@ def a_stored_resume(**top_level: object) -> StoredResume:
     return StoredResume(an_entry(), parse(a_document("Ada", **top_level)).document.decode())
 
 
-EXPORTED = export_view(a_stored_resume(), Kind.ANALYZER, DEFAULT_FORMAT)
+def export(resume: StoredResume, kind: Kind = Kind.ANALYZER) -> Exported:
+    with Exporter(kind, DEFAULT_FORMAT, home=Path("/nowhere")) as exporter:
+        return exporter.export(resume)
+
+
+EXPORTED = export(a_stored_resume())
 
 
 def test_as_the_analyzer_wrote_it_it_can_be_created_again() -> None:
+    assert EXPORTED.content == json.loads(EXPORTED.body)
     assert EXPORTED.content == public_view(a_stored_resume().document)
     assert parse(json.dumps(EXPORTED.content).encode()).name == "Ada"
     assert EXPORTED.left_out == ()
@@ -43,8 +49,8 @@ def test_as_the_analyzer_wrote_it_it_can_be_created_again() -> None:
 
 def test_json_resume_names_what_it_has_no_place_for() -> None:
     books = {"books": {"column": 0, "items": [{"title": "A book"}]}}
-    exported = export_view(a_stored_resume(sections=books), Kind.JSON_RESUME, DEFAULT_FORMAT)
-    assert exported.content["basics"]["name"] == "Ada"
+    exported = export(a_stored_resume(sections=books), Kind.JSON_RESUME)
+    assert json.loads(exported.body)["basics"]["name"] == "Ada"
     assert exported.left_out == ("books",)
 
 
@@ -65,21 +71,21 @@ def test_each_kind_has_a_file_of_its_own_and_again_replaces_it(tmp_path: Path) -
     replaced = []
     for _ in range(2):
         for kind in Kind:
-            exported = export_view(a_stored_resume(), kind, DEFAULT_FORMAT)
-            written = write(folder, an_entry(), exported)
-            assert written.path.name == file_name(an_entry(), kind)
-            assert json.loads(written.path.read_bytes()) == exported.content
+            exported = export(a_stored_resume(), kind)
+            written = write(folder, exported)
+            assert written.path.name == f"AdaResume-{'0' * 24}{kind.suffix}"
+            assert written.path.read_bytes() == exported.body
             replaced.append(written.is_replacing)
-    assert len(list(folder.glob("*.json"))) == len(list(folder.iterdir())) == len(Kind)
+    assert len(list(folder.iterdir())) == len(Kind)
     assert replaced == [False] * len(Kind) + [True] * len(Kind)
 
 
 def test_what_had_its_name_is_replaced_unopened(tmp_path: Path) -> None:
     victim = tmp_path / "victim"
     victim.write_text("mine")
-    (tmp_path / file_name(an_entry(), Kind.ANALYZER)).symlink_to(victim)
+    (tmp_path / EXPORTED.name).symlink_to(victim)
 
-    written = write(tmp_path, an_entry(), EXPORTED)
+    written = write(tmp_path, EXPORTED)
 
     assert victim.read_text() == "mine"
     assert not written.path.is_symlink()
@@ -96,7 +102,8 @@ def test_whatever_the_store_holds_an_export_stays_in_its_folder(
     ):  # fmt: skip
         root = tmp_path / str(number)
         folder = root / "one" / "two" / "three"
-        written = write(folder, an_entry(filename, resume_id), EXPORTED)
+        stored = StoredResume(an_entry(filename, resume_id), a_stored_resume().document)
+        written = write(folder, export(stored))
         assert list(folder.iterdir()) == [written.path]
         made = {written.path, folder, folder.parent, folder.parent.parent}
         assert set(root.rglob("*")) == made
@@ -105,12 +112,13 @@ def test_whatever_the_store_holds_an_export_stays_in_its_folder(
 def test_the_names_that_the_service_made_are_kept() -> None:
     for stem in ("AdaResume", "Senior Engineer", "É" * 55 + "Resume", "李Resume"):
         entry = an_entry(f"{stem}.pdf")
-        assert file_name(entry, Kind.ANALYZER) == f"{stem}-{entry.id}.json"
+        exported = export(StoredResume(entry, a_stored_resume().document))
+        assert exported.name == f"{stem}-{entry.id}.json"
 
 
 def test_a_file_that_cannot_be_written_whole_is_not_there(tmp_path: Path) -> None:
     with a_full_disk(16), pytest.raises(OSError, match="too large"):
-        write(tmp_path / "out", an_entry(), EXPORTED)
+        write(tmp_path / "out", EXPORTED)
     assert list((tmp_path / "out").iterdir()) == []
 
 

@@ -8,4 +8,13 @@ Data is never source, so nothing in a resume can do more than be text (docs/pdf.
 from resumes.rendering.page import DEFAULT_CHOICE, Choice, Paper, TooLong, compose
 from resumes.rendering.renderer import Rendered, Renderer, RenderingFailed
 
-__all__ = ["DEFAULT_CHOICE", "Choice", "Paper", "Rendered", "Renderer", "RenderingFailed", "TooLong", "compose"]
+__all__ = [
+    "DEFAULT_CHOICE",
+    "Choice",
+    "Paper",
+    "Rendered",
+    "Renderer",
+    "RenderingFailed",
+    "TooLong",
+    "compose",
+]

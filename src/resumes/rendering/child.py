@@ -14,7 +14,7 @@ import sys
 from collections.abc import Sequence
 from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import Final
+from typing import Final, Literal
 
 import orjson
 
@@ -71,20 +71,21 @@ class Drawer:
         The PDF conforms to PDF/UA-1 unless a text cannot be displayed. Raises typst.TypstError.
         """
         try:
-            return None, self._compile(page, ["ua-1"])
+            return None, self._compile(page, "ua-1")
         except self._error as error:
             found = _MISSING.search(f"{error.message}\n{error.diagnostic}")
             if found is None:
                 raise
-            return found[1], self._compile(page, [])
+            return found[1], self._compile(page, "1.7")
 
-    def _compile(self, page: bytes, standards: list[str]) -> bytes:
-        made: bytes = self._compiler.compile(
+    def _compile(self, page: bytes, standard: Literal["ua-1", "1.7"]) -> bytes:
+        made = self._compiler.compile(
             format="pdf",
             sys_inputs={"data": page.decode()},
-            pdf_standards=standards,
+            pdf_standards=standard,
             timestamp=MADE_AT,
         )
+        assert isinstance(made, bytes)
         return made
 
 

@@ -186,23 +186,21 @@ class _Page:
     ) -> dict[str, Any] | None:
         """Return a section as it is drawn; None for one without anything to draw."""
         row = ROWS.get(section_type)
+        drawn: list[dict[str, Any]]
         if row is None:
-            shape, drawn = (
-                Shape.TEXT,
-                [{"text": found} for one in items if (found := self._extra(one))],
-            )
-        elif row.shape is Shape.SLICES:
-            shape, drawn = row.shape, [found for one in items for found in self._slices(one)]
+            shape = Shape.TEXT
+            drawn = [{"text": self.text("\n".join(_iter_texts(one)))} for one in items]
         else:
+            shape = row.shape
             draw = {Shape.ENTRY: self._entry, Shape.LEVEL: self._level, Shape.TAGS: self._tags}
-            make = draw.get(row.shape, self._texts)
-            shape, drawn = (
-                row.shape,
-                [found for one in items if any((found := make(row, one)).values())],
-            )
-        if not drawn:
+            if shape is Shape.SLICES:
+                drawn = [found for one in items for found in self._slices(one)]
+            else:
+                drawn = [draw.get(shape, self._texts)(row, one) for one in items]
+        shown = [one for one in drawn if any(one.values())]
+        if not shown:
             return None
-        return {"heading": self.text(heading) or section_type, "shape": shape.value, "items": drawn}
+        return {"heading": self.text(heading) or section_type, "shape": shape.value, "items": shown}
 
     def _entry(self, row: Row, item: Mapping[str, Any]) -> dict[str, Any]:
         get = _getter(row, item)
@@ -247,10 +245,6 @@ class _Page:
             share = value / whole if whole else 0.0
             percent = f"{share:.0%}" if whole else ""
             yield {"title": self.text(one.get("title")), "level": share, "percent": percent}
-
-    def _extra(self, item: Mapping[str, Any]) -> str | None:
-        """Return what an item of a section type that is not in the table holds, a text a line."""
-        return self.text("\n".join(_iter_texts(item)))
 
     def _grade(self, grade: object, most: object) -> str | None:
         grade, most = self.text(grade), self.text(most)

@@ -80,6 +80,12 @@ def _export(
 ) -> str:
     worker = get_current_worker()
     export = Export(
-        account, resume_id, text, wish, session.settings.format, lambda: worker.is_cancelled
+        account,
+        resume_id,
+        text,
+        wish,
+        session.settings.format,
+        session.settings.home,
+        lambda: worker.is_cancelled,
     )
     return exporting.carry_out(store, export)

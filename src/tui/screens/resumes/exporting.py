@@ -15,6 +15,7 @@ from resumes import exporting
 from resumes.analyzer import Format
 from resumes.errors import InvalidArgument, NotFound
 from resumes.export_kinds import Kind
+from resumes.rendering import RenderingFailed, TooLong
 from resumes.store import accounts, listing, search
 from resumes.store.engine import Store
 from resumes.store.search import Found
@@ -105,6 +106,7 @@ class Export:
     text: str
     wish: Wish
     accepted: Format
+    home: Path
     is_cancelled: Callable[[], bool]
 
 
@@ -118,22 +120,29 @@ def carry_out(store: Store, export: Export) -> str:
     except RuntimeError:
         raise InvalidArgument(f'There is no such user: "{export.wish.folder}"') from None
     account = accounts.get_account(store, export.account)
-    count, unindexed, left_out = 0, 0, dict[str, None]()
-    for resume_id, not_looked_at in _iter_ids(store, account.id, export):
-        unindexed = not_looked_at
-        if export.is_cancelled():
-            break
-        try:
-            resume = listing.get_resume(store, account.id, resume_id)
-        except NotFound:
-            if export.resume_id is not None:
-                raise
-            continue  # deleted since it was listed
-        exported = exporting.export_view(resume, export.wish.kind, export.accepted)
-        _write(folder, resume.entry, exported, count)
-        left_out |= dict.fromkeys(exported.left_out)
-        count += 1
+    count, failed, unindexed, left_out = 0, 0, 0, dict[str, None]()
+    with exporting.Exporter(export.wish.kind, export.accepted, home=export.home) as exporter:
+        for resume_id, not_looked_at in _iter_ids(store, account.id, export):
+            unindexed = not_looked_at
+            if export.is_cancelled():
+                break
+            try:
+                exported = exporter.export(listing.get_resume(store, account.id, resume_id))
+            except NotFound:
+                if export.resume_id is not None:
+                    raise
+                continue  # deleted since it was listed
+            except (TooLong, RenderingFailed) as error:
+                if export.resume_id is not None:
+                    raise InvalidArgument(str(error)) from None
+                failed += 1
+                continue
+            _write(folder, exported, count)
+            left_out |= dict.fromkeys(exported.left_out)
+            count += 1
     said = f"Exported {counted(count, 'resume')} to {folder}."
+    if failed:
+        said += f" {failed:,} could not be drawn."
     if unindexed:
         said += f" {unindexed:,} newer ones could not be looked through; try again in a while."
     return f"{said} JSON Resume has no place for: {', '.join(left_out)}." if left_out else said
@@ -158,9 +167,9 @@ def _read_listed(store: Store, account_id: str, text: str, cursor: str) -> Found
     return Found(page, 0)
 
 
-def _write(folder: Path, entry: listing.Entry, exported: exporting.Exported, written: int) -> None:
+def _write(folder: Path, exported: exporting.Exported, written: int) -> None:
     try:
-        exporting.write(folder, entry, exported)
+        exporting.write(folder, exported)
     except OSError as error:
         before = f". {counted(written, 'resume')} had been written before" if written else ""
         raise InvalidArgument(f"Cannot write to {folder}: {error.strerror}{before}") from error
