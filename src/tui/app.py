@@ -127,6 +127,11 @@ class ResumesApp(App[int]):
         self._rounds = DeletionRounds(self, opened.session)
         self.switch_mode(self._first_screen)
 
+    async def on_unmount(self) -> None:
+        """Nothing of the session is left behind."""
+        if self._session is not None:
+            await asyncio.to_thread(self._session.close)
+
     @on(Reply)
     def deliver(self, reply: Reply) -> None:
         """A deletion was carried out, or was not."""

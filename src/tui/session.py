@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from resumes.settings import Settings
 from resumes.store.engine import Store
 from tui.deletions import Deletions
+from tui.pdf_files import PdfFiles
 
 
 @dataclass(slots=True)
@@ -30,6 +31,15 @@ class Session:
     deletions: Deletions = field(default_factory=Deletions)
     refresh_s: float | None = None
     """How often what is seen is read again; None is each screen's own choice."""
+
+    pdfs: PdfFiles = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.pdfs = PdfFiles(self.settings.format, self.settings.home)
+
+    def close(self) -> None:
+        """Remove what was made for this session alone; the store stays open."""
+        self.pdfs.close()
 
     @property
     def keymap(self) -> Mapping[str, str]:

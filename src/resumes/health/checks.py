@@ -11,6 +11,7 @@ from resumes.errors import InvalidArgument, ResumesError, StoreUnavailable
 from resumes.health import store_files
 from resumes.health.files import check_requests, iter_file_findings, oldest_request_age_s
 from resumes.health.findings import Finding, notice
+from resumes.health.fonts import iter_font_findings
 from resumes.health.importers import iter_importer_findings
 from resumes.health.inboxes import (
     check_owner,
@@ -223,6 +224,7 @@ def _iter_inner_findings(
     yield from iter_file_findings(installation, slow.file_tallies.get(store))
     yield check_requests(oldest_request_age_s(store))
     yield from iter_importer_findings(installation, store)
+    yield from iter_font_findings(slow.names.get(store), settings.home)
 
 
 def check_error(error: ResumesError, *, has_server: bool = False) -> Finding:

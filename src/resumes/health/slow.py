@@ -4,6 +4,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Generic, TypeVar
 
+from resumes.health.fonts import read_names
 from resumes.store import counters, tallies
 from resumes.store.counters import ResumeCounter
 from resumes.store.engine import Store
@@ -46,8 +47,10 @@ class SlowAnswers:
     def __init__(self, monotonic: Callable[[], float] = time.monotonic) -> None:
         self.wrong_counters: Kept[Sequence[ResumeCounter]] = Kept(counters.list_wrong, monotonic)
         self.file_tallies: Kept[Sequence[FileTally]] = Kept(tallies.tally_files, monotonic)
+        self.names: Kept[Sequence[str]] = Kept(read_names, monotonic)
 
     def forget(self) -> None:
         """Everything is asked again when it is wanted next."""
         self.wrong_counters.forget()
         self.file_tallies.forget()
+        self.names.forget()

@@ -111,6 +111,8 @@ class _Child:
             [sys.executable, "-I", "-c", _COMMAND],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
+            # On a terminal it would be drawn over the screen.
+            stderr=subprocess.DEVNULL if os.isatty(2) else None,
             env={"PATH": os.defpath},
         )
         assert self._process.stdin is not None

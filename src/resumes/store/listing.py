@@ -145,6 +145,18 @@ def _page(found: Sequence[Row], limit: int) -> Page:
     return Page(rows[:limit], rows[limit - 1][0] if len(rows) > limit else None)
 
 
+def list_newest(store: Store, account_id: str, *, limit: int) -> list[Entry]:
+    """Return the account's newest resumes, newest first."""
+    newest = (
+        select(*COLUMNS)
+        .where(resumes.c.account_id == account_id)
+        .order_by(resumes.c.id.desc())
+        .limit(limit)
+    )
+    with store.read() as connection:
+        return [Entry._make(row) for row in connection.execute(newest)]
+
+
 def get_resume(store: Store, account_id: str, resume_id: str) -> StoredResume:
     """The stored resume. Raises NotFound, also for another account's id."""
     _check_id(resume_id)

@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import threading
 from functools import partial
 from typing import Any
 
@@ -14,7 +15,8 @@ class BrowserDriver(WebDriver):
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
-        self._write = partial(_write_whole, self.fileno)
+        # Parts of a file are sent from the thread that reads: packets must not get into each other.
+        self._write = partial(_write_whole, self.fileno, threading.Lock())
 
     def run_input_thread(self) -> None:
         """Reads until told to stop; if the pipe ended, so does the terminal UI."""
@@ -23,10 +25,10 @@ class BrowserDriver(WebDriver):
             self._app.post_message(messages.ExitApp())
 
 
-def _write_whole(descriptor: int, packet: bytes) -> int:
+def _write_whole(descriptor: int, turn: threading.Lock, packet: bytes) -> int:
     """Written are all of the bytes, or none when nobody reads them."""
     left = packet
-    with contextlib.suppress(BrokenPipeError):
+    with turn, contextlib.suppress(BrokenPipeError):
         while left:
             left = left[os.write(descriptor, left) :]
     return len(packet)

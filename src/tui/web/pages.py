@@ -6,13 +6,16 @@ Nothing is loaded from elsewhere, and the browser is told not to.
 import html
 from importlib import resources
 from typing import Final
+from urllib.parse import quote
 
 from aiohttp import web
+from textual_serve.download_manager import Download
 
 REFUSAL: Final = (
     "Open the address that `resumes tui --web` printed, which works once; "
     "start it again for a new one.\n"
 )
+NO_DOWNLOAD: Final = "A file is sent once; ask for it again in the terminal UI.\n"
 WRONG_ORIGIN: Final = "Only the terminal UI's own page may connect.\n"
 
 _ENTRY: Final = '<!DOCTYPE html><meta http-equiv="refresh" content="0;url=/"><title>Resumes</title>'
@@ -50,6 +53,18 @@ def refusal(line: str) -> web.Response:
     response = web.Response(status=403, text=line)
     response.force_close()
     return response
+
+
+def download_headers(download: Download) -> dict[str, str]:
+    """The headers of a file, whose name may be in any script (RFC 6266)."""
+    name = download.file_name
+    plain = name if name.isascii() and name.isprintable() and '"' not in name else "Resume.pdf"
+    return {
+        "Content-Type": download.mime_type,
+        "Content-Disposition": (
+            f"attachment; filename=\"{plain}\"; filename*=UTF-8''{quote(name, safe='')}"
+        ),
+    }
 
 
 def headers(host: str) -> dict[str, str]:

@@ -114,6 +114,20 @@ class PageServer(Server):
             await session.stop()
         return page
 
+    async def handle_download(self, request: web.Request) -> web.StreamResponse:
+        """A file that a process sends to its page; once."""
+        key = request.match_info["key"]
+        try:
+            download = await self.download_manager.get_download_metadata(key)
+        except KeyError:
+            raise web.HTTPNotFound(text=pages.NO_DOWNLOAD) from None
+        response = web.StreamResponse(headers=pages.download_headers(download))
+        await response.prepare(request)
+        async for chunk in self.download_manager.download(key):
+            await response.write(chunk)
+        await response.write_eof()
+        return response
+
     async def _add_headers(self, request: web.Request, response: web.StreamResponse) -> None:
         host = request.headers.get("Host", "")
         known = host if self._gate.knows_host(host) else f"{HOST}:{self.port}"

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import orjson
 
@@ -28,8 +29,8 @@ COLUMNS: tuple[Column[Copyable], ...] = (
 )
 
 
-def copyables(shown: Shown) -> list[Copyable]:
-    """What can be copied of the resume; nothing that it does not have."""
+def copyables(shown: Shown, pdf: Path | None) -> list[Copyable]:
+    """What can be copied of the resume; nothing that it does not have. `pdf`: where its PDF is."""
     document = whole_view(shown.document)
     header = document["header"]
     found = [
@@ -38,6 +39,7 @@ def copyables(shown: Shown) -> list[Copyable]:
         Copyable("e-mail", header.get("email") or ""),
         Copyable("phone", header.get("phone") or ""),
         Copyable("file name", shown.entry.filename),
+        Copyable("PDF", "" if pdf is None else str(pdf)),
         Copyable("JSON", escaped_json(orjson.dumps(document).decode())),
     ]
     return [one for one in found if one.text]
@@ -46,9 +48,9 @@ def copyables(shown: Shown) -> list[Copyable]:
 class CopyDialog(Chooser[Copyable]):
     """Gives what to copy, None when it was cancelled."""
 
-    def __init__(self, store: Store, shown: Shown) -> None:
+    def __init__(self, store: Store, shown: Shown, pdf: Path | None) -> None:
         def read(_: Store) -> Sequence[Copyable]:
-            return copyables(shown)
+            return copyables(shown, pdf)
 
         super().__init__(
             store, question="Copy what?", columns=COLUMNS, key=lambda one: one.what, read=read

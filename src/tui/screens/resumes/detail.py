@@ -11,7 +11,7 @@ from textual.screen import Screen
 
 from tui.actions import Place, bindings, changes_store
 from tui.notices import Failure
-from tui.screens.resumes import doing
+from tui.screens.resumes import doing, opening_pdf
 from tui.screens.resumes.pane import ResumePane
 from tui.screens.resumes.views import Shown, View, show
 from tui.session import Session
@@ -92,6 +92,19 @@ class DetailScreen(Screen[None]):
         """A dialog asks what of the resume to copy."""
         if (shown := self._seen()) is not None:
             doing.copy(self, self._session, shown)
+
+    def action_open_pdf(self) -> None:
+        """The resume is being drawn, to be seen in another program."""
+        if (shown := self._seen()) is not None:
+            opening_pdf.open_pdf(
+                self,
+                self._session,
+                self._client,
+                self._account,
+                shown.entry.id,
+                place=Place.RESUME,
+                failed=self._fail,
+            )
 
     def action_export(self) -> None:
         """A dialog asks where to export it."""

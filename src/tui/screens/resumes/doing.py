@@ -39,7 +39,9 @@ def copy(screen: Screen[None], session: Session, shown: Shown) -> None:
         if one is not None:
             clipboard.send(screen, one.text, what=one.what, instead="x exports it")
 
-    screen.app.push_screen(CopyDialog(session.store, shown), chosen)
+    screen.app.push_screen(
+        CopyDialog(session.store, shown, session.pdfs.find(shown.entry.id)), chosen
+    )
 
 
 def export(

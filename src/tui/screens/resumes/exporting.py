@@ -15,12 +15,14 @@ from resumes import exporting
 from resumes.analyzer import Format
 from resumes.errors import InvalidArgument, NotFound
 from resumes.export_kinds import Kind
+from resumes.health.fonts import font_remedy
 from resumes.rendering import RenderingFailed, TooLong
 from resumes.store import accounts, listing, search
 from resumes.store.engine import Store
 from resumes.store.search import Found
 from resumes.text import counted
 from tui.actions import Place, bindings
+from tui.pdf_files import describe
 from tui.text import safe, safe_text
 from tui.toasts import tell
 from tui.widgets.fields import Choices, SafeInput, TextButton
@@ -57,7 +59,7 @@ class ExportDialog(ModalScreen[Wish | None]):
             if self._listed is not None:
                 yield TitleLine(safe("What?"))
                 yield Choices([THIS, self._listed], THIS, id="what")
-            yield TitleLine(safe("As what? Only analyzer can be created again as it is."))
+            yield TitleLine(safe("As what? pdf is to be read; only analyzer keeps everything."))
             yield Choices([kind.value for kind in Kind], Kind.ANALYZER.value, id="kind")
             yield TitleLine(safe("Into which folder? It is made if it is not there."))
             yield SafeInput(max_length=MAX_PATH_CHARS)
@@ -111,7 +113,7 @@ class Export:
 
 
 def carry_out(store: Store, export: Export) -> str:
-    """The resumes are in files; says how many, and what had no place in them.
+    """The resumes are in files; says how many, which could not be, and what had no place in them.
 
     Raises InvalidArgument for a folder that cannot be written to; what was written before stays.
     """
@@ -120,7 +122,8 @@ def carry_out(store: Store, export: Export) -> str:
     except RuntimeError:
         raise InvalidArgument(f'There is no such user: "{export.wish.folder}"') from None
     account = accounts.get_account(store, export.account)
-    count, failed, unindexed, left_out = 0, 0, 0, dict[str, None]()
+    count, unindexed, left_out = 0, 0, dict[str, None]()
+    failed, missing = list[str](), list[str]()
     with exporting.Exporter(export.wish.kind, export.accepted, home=export.home) as exporter:
         for resume_id, not_looked_at in _iter_ids(store, account.id, export):
             unindexed = not_looked_at
@@ -133,16 +136,18 @@ def carry_out(store: Store, export: Export) -> str:
                     raise
                 continue  # deleted since it was listed
             except (TooLong, RenderingFailed) as error:
-                if export.resume_id is not None:
-                    raise InvalidArgument(str(error)) from None
-                failed += 1
+                failed.append(describe(error))
                 continue
             _write(folder, exported, count)
             left_out |= dict.fromkeys(exported.left_out)
+            missing += [exported.missing] if exported.missing is not None else []
             count += 1
     said = f"Exported {counted(count, 'resume')} to {folder}."
     if failed:
-        said += f" {failed:,} could not be drawn."
+        said += f" {len(failed):,} could not be drawn. {failed[0]}"
+    if missing:
+        remedy = font_remedy(missing[0], export.home)
+        said += f' No font has "{missing[0]}", so boxes stand there: {remedy}.'
     if unindexed:
         said += f" {unindexed:,} newer ones could not be looked through; try again in a while."
     return f"{said} JSON Resume has no place for: {', '.join(left_out)}." if left_out else said

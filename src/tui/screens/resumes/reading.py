@@ -17,6 +17,7 @@ from resumes.analyzer import (
 from resumes.analyzer.kinds import Number
 from resumes.analyzer.reading import CONTACTS, LEADS, PLACES, PROSE, SECONDS
 from resumes.analyzer.sections import LAYOUTS, SECTION_TYPES
+from resumes.rendering.page import DEFAULT_LAYOUT
 from resumes.store.listing import Entry
 from resumes.text import counted
 from tui.text import joined, safe, safe_lines
@@ -54,10 +55,13 @@ def _header(header: Mapping[str, Any]) -> Iterator[Paragraph]:
 
 
 def _about(document: Mapping[str, Any], entry: Entry) -> Iterator[Paragraph]:
-    layout = (document.get("style") or {}).get("layout")
-    facts = [entry.id, f"created {minute(entry.created_at)} UTC", entry.filename]
-    if layout:
-        facts.append(f"layout {LAYOUTS.get(layout, layout)}")
+    layout = (document.get("style") or {}).get("layout") or DEFAULT_LAYOUT
+    facts = [
+        entry.id,
+        f"created {minute(entry.created_at)} UTC",
+        entry.filename,
+        f"layout {LAYOUTS.get(layout, layout)}",
+    ]
     yield Paragraph(_dotted(facts, "dim"))
 
 

@@ -20,7 +20,7 @@ from tui.notices import Failure
 from tui.screens.accounts.absence import no_accounts
 from tui.screens.accounts.chooser import AccountChooser, Choice
 from tui.screens.list_screen import PageRead
-from tui.screens.resumes import doing
+from tui.screens.resumes import doing, opening_pdf
 from tui.screens.resumes.detail import DetailScreen
 from tui.screens.resumes.pane import ResumePane
 from tui.screens.resumes.views import Shown, show
@@ -256,6 +256,20 @@ class ResumesScreen(SplitScreen[Entry]):
     def _copy(self, shown: Shown) -> None:
         if self.is_active:
             doing.copy(self, self.session, shown)
+
+    def action_open_pdf(self) -> None:
+        """The resume is being drawn, to be seen in another program."""
+        entry = self._current("open")
+        if entry is not None and self._asked_for is not None:
+            opening_pdf.open_pdf(
+                self,
+                self.session,
+                self.client,
+                self._asked_for,
+                entry.id,
+                place=Place.RESUMES,
+                failed=self.show_failure,
+            )
 
     def action_export(self) -> None:
         """A dialog asks what to export and where to."""

@@ -1,0 +1,159 @@
+"""Resumes as PDFs to look at: files for as long as the terminal UI runs, and what opens them."""
+
+import errno
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import orjson
+
+from resumes.analyzer import Format, filename
+from resumes.output_files import drafted
+from resumes.rendering import Renderer, RenderingFailed, TooLong, compose
+from resumes.rendering.identity import font_folders
+from resumes.store.listing import StoredResume
+
+ENDED: Final = "The terminal UI has ended"
+MOST_REASON_CHARS: Final = 200
+
+FAILS_WITHIN_S: Final = 10.0
+"""A viewer that ends with an error later than this has shown the file."""
+
+
+@dataclass(frozen=True, slots=True)
+class DrawnPdf:
+    """A resume as a PDF. `missing` is a text that no font has, and that is drawn as boxes."""
+
+    name: str
+    body: bytes
+    missing: str | None
+
+
+class PdfFiles:
+    """Draws PDFs and keeps them as files that only this user can read, until `close`.
+
+    Safe to use from several threads. The process that draws and the folder are made when they are
+    first needed. A folder that nobody closed goes with the process, unless that is killed.
+    """
+
+    def __init__(self, accepted: Format, home: Path) -> None:
+        self._accepted = accepted
+        self._home = home
+        self._guard = threading.Lock()
+        self._under_way: set[str] = set()
+        self._renderer: Renderer | None = None
+        self._folder: tempfile.TemporaryDirectory[str] | None = None
+        self._paths: dict[str, Path] = {}
+        self._is_closed = False
+
+    @contextmanager
+    def turn(self, resume_id: str) -> Iterator[bool]:
+        """Yield whether nobody else is drawing this resume during the block."""
+        with self._guard:
+            is_first = resume_id not in self._under_way
+            self._under_way.add(resume_id)
+        try:
+            yield is_first
+        finally:
+            if is_first:
+                self._under_way.discard(resume_id)
+
+    def draw(self, resume: StoredResume) -> DrawnPdf:
+        """Return the PDF, called as the list calls it. Raises TooLong and RenderingFailed."""
+        with self._guard:
+            if self._is_closed:
+                raise RenderingFailed(ENDED)
+            if self._renderer is None:
+                self._renderer = Renderer(font_folders(self._home))
+            renderer = self._renderer
+        document = orjson.loads(resume.document)
+        page = compose(document, resume.entry.id, format=self._accepted)
+        rendered = renderer.render(page)
+        # A file name and no path, whatever the store holds.
+        name = filename(resume.entry.filename.removesuffix(".pdf"), None)
+        return DrawnPdf(name, rendered.pdf, rendered.missing)
+
+    def write(self, resume_id: str, pdf: DrawnPdf) -> Path:
+        """Return the path of a file that holds the PDF. Raises OSError."""
+        with self._guard:
+            if self._is_closed:
+                raise OSError(errno.ECANCELED, ENDED)
+            if self._folder is None:
+                self._folder = tempfile.TemporaryDirectory(prefix="resumes-")
+            # A folder for each: two people may have the same name.
+            folder = Path(self._folder.name, resume_id)
+            folder.mkdir(mode=0o700, exist_ok=True)
+            path = folder / pdf.name
+            with drafted(path, Path.replace) as file:
+                file.write(pdf.body)
+            self._paths[resume_id] = path
+        return path
+
+    def find(self, resume_id: str) -> Path | None:
+        """Return where the resume's PDF is; None if it was not written."""
+        return self._paths.get(resume_id)
+
+    def close(self) -> None:
+        """Remove the files and end the process that draws, for good. Safe to call twice."""
+        with self._guard:
+            self._is_closed = True
+            if self._renderer is not None:
+                self._renderer.close()
+            if self._folder is not None:
+                self._folder.cleanup()
+            self._renderer = self._folder = None
+            self._paths.clear()
+
+
+def describe(error: TooLong | RenderingFailed) -> str:
+    """Return why there is no PDF, as one sentence."""
+    if isinstance(error, TooLong):
+        return f"{error}."
+    reason = str(error).partition("\n")[0][:MOST_REASON_CHARS].rstrip(".")
+    return f"The PDF was not drawn: {reason}."
+
+
+def find_viewer(
+    environment: Mapping[str, str] = os.environ, platform: str = sys.platform
+) -> str | None:
+    """Return the command that opens a file in its own program; None without a display."""
+    if platform == "darwin":
+        return "open"
+    has_display = environment.get("DISPLAY") or environment.get("WAYLAND_DISPLAY")
+    return "xdg-open" if has_display else None
+
+
+def start_viewer(command: str, path: Path, failed: Callable[[int], None]) -> bool:
+    """Open the file with the command, and return whether there is such a command.
+
+    It goes on when this process ends. `failed` is called in a thread with its exit code if it ends
+    with an error soon.
+    """
+    program = shutil.which(command)
+    if program is None:
+        return False
+    viewer = subprocess.Popen(
+        [program, str(path)],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+    threading.Thread(target=_watch, args=(viewer, failed), daemon=True).start()
+    return True
+
+
+def _watch(viewer: subprocess.Popen[bytes], failed: Callable[[int], None]) -> None:
+    started_s = time.monotonic()
+    code = viewer.wait()
+    if code and time.monotonic() - started_s < FAILS_WITHIN_S:
+        failed(code)

@@ -1,0 +1,118 @@
+"""Opening a resume as a PDF: drawn in a thread, shown by another program or sent to the browser."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from io import BytesIO
+from pathlib import Path
+
+from textual.app import App
+from textual.screen import Screen
+
+from resumes.health.fonts import font_remedy
+from resumes.rendering import RenderingFailed, TooLong
+from resumes.store import accounts, listing
+from resumes.store.engine import Store
+from tui.actions import Place
+from tui.keymap import shown_key
+from tui.notices import Failure
+from tui.pdf_files import DrawnPdf, describe, find_viewer, start_viewer
+from tui.session import Session
+from tui.store_client import StoreClient
+from tui.toasts import Severity, tell
+from tui.web.child import is_behind_a_page
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of it, in a sentence. `download` is still to be sent to the browser."""
+
+    sentence: str
+    severity: Severity = "information"
+    download: DrawnPdf | None = None
+
+
+def open_pdf(
+    screen: Screen[None],
+    session: Session,
+    client: StoreClient,
+    account: str,
+    resume_id: str,
+    *,
+    place: Place,
+    failed: Callable[[Failure], None],
+) -> None:
+    """A thread draws the PDF and starts what shows it; a toast says how that went."""
+    copy_key = shown_key(f"{place.name.lower()}.copy", session.keymap)
+    app = screen.app
+
+    def opened(outcome: Outcome | None) -> None:
+        if outcome is None:
+            return
+        if outcome.download is not None:
+            _deliver(app, outcome.download)
+        tell(screen, outcome.sentence, outcome.severity)
+
+    tell(screen, "Drawing the PDF…")
+    run = partial(
+        _open,
+        account=account,
+        resume_id=resume_id,
+        session=session,
+        copy_key=copy_key,
+        viewer_failed=lambda said: app.call_later(tell, app, said, "error"),
+    )
+    client.change(run, then=opened, failed=failed)
+
+
+def _deliver(app: App[object], pdf: DrawnPdf) -> None:
+    # The folder is for terminals, where this is not called.
+    app.deliver_binary(
+        BytesIO(pdf.body),
+        save_directory=Path("/"),
+        save_filename=pdf.name,
+        mime_type="application/pdf",
+    )
+
+
+def _open(
+    store: Store,
+    *,
+    account: str,
+    resume_id: str,
+    session: Session,
+    copy_key: str,
+    viewer_failed: Callable[[str], object],
+) -> Outcome | None:
+    """Return what became of it; None while another thread does the same. Raises NotFound."""
+    with session.pdfs.turn(resume_id) as is_first:
+        if not is_first:
+            return None
+        owner = accounts.get_account(store, account)
+        stored = listing.get_resume(store, owner.id, resume_id)
+        try:
+            pdf = session.pdfs.draw(stored)
+        except (TooLong, RenderingFailed) as error:
+            return Outcome(describe(error), "error")
+        boxes = ""
+        if pdf.missing is not None:
+            remedy = font_remedy(pdf.missing, session.settings.home)
+            boxes = f' No font has "{pdf.missing}", so boxes stand there: {remedy}.'
+        severity: Severity = "warning" if boxes else "information"
+        if is_behind_a_page():
+            return Outcome(f"Sent {pdf.name} to the browser.{boxes}", severity, pdf)
+        try:
+            path = session.pdfs.write(resume_id, pdf)
+        except OSError as error:
+            return Outcome(f"The PDF cannot be written: {error.strerror}.", "error")
+    where = f"The PDF is {path}; {copy_key} copies the path."
+    command = find_viewer()
+    if command is None:
+        return Outcome(f"There is no display here. {where}{boxes}", severity)
+
+    def failed(code: int) -> None:
+        viewer_failed(f"{command} could not open it (exit code {code}). {where}")
+
+    if not start_viewer(command, path, failed):
+        return Outcome(f"{command} is not installed. {where}{boxes}", "warning")
+    return Outcome(f"Opened {pdf.name}.{boxes}", severity)
