@@ -29,6 +29,9 @@ FAILS_WITHIN_S: Final = 10.0
 """A viewer that ends with an error later than this has shown the file."""
 
 
+Viewer = subprocess.Popen[bytes]
+
+
 @dataclass(frozen=True, slots=True)
 class DrawnPdf:
     """A resume as a PDF. `missing` is a text that no font has, and that is drawn as boxes."""
@@ -132,28 +135,27 @@ def find_viewer(
     return "xdg-open" if has_display else None
 
 
-def start_viewer(command: str, path: Path, failed: Callable[[int], None]) -> bool:
-    """Open the file with the command, and return whether there is such a command.
-
-    It goes on when this process ends. `failed` is called in a thread with its exit code if it ends
-    with an error soon.
-    """
+def start_viewer(command: str, path: Path) -> Viewer | None:
+    """Open the file with the command, which goes on when this process ends; None: it is not there."""
     program = shutil.which(command)
     if program is None:
-        return False
-    viewer = subprocess.Popen(
+        return None
+    return subprocess.Popen(
         [program, str(path)],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
         start_new_session=True,
     )
-    threading.Thread(target=_watch, args=(viewer, failed), daemon=True).start()
-    return True
 
 
-def _watch(viewer: subprocess.Popen[bytes], failed: Callable[[int], None]) -> None:
-    started_s = time.monotonic()
-    code = viewer.wait()
-    if code and time.monotonic() - started_s < FAILS_WITHIN_S:
-        failed(code)
+def watch_viewer(viewer: Viewer, failed: Callable[[int], object]) -> None:
+    """Call `failed` in a thread, with the exit code, if the viewer ends with an error soon."""
+
+    def watch() -> None:
+        started_s = time.monotonic()
+        code = viewer.wait()
+        if code and time.monotonic() - started_s < FAILS_WITHIN_S:
+            failed(code)
+
+    threading.Thread(target=watch, daemon=True).start()

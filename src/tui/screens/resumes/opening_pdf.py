@@ -16,7 +16,7 @@ from resumes.store.engine import Store
 from tui.actions import Place
 from tui.keymap import shown_key
 from tui.notices import Failure
-from tui.pdf_files import DrawnPdf, describe, find_viewer, start_viewer
+from tui.pdf_files import DrawnPdf, Viewer, describe, find_viewer, start_viewer, watch_viewer
 from tui.session import Session
 from tui.store_client import StoreClient
 from tui.toasts import Severity, tell
@@ -25,11 +25,16 @@ from tui.web.child import is_behind_a_page
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What became of it, in a sentence. `download` is still to be sent to the browser."""
+    """What became of it, in a sentence.
+
+    `download` is still to be sent to the browser. `viewer` may fail yet, which `where` is for.
+    """
 
     sentence: str
     severity: Severity = "information"
     download: DrawnPdf | None = None
+    viewer: Viewer | None = None
+    where: str = ""
 
 
 def open_pdf(
@@ -43,7 +48,6 @@ def open_pdf(
     failed: Callable[[Failure], None],
 ) -> None:
     """A thread draws the PDF and starts what shows it; a toast says how that went."""
-    copy_key = shown_key(f"{place.name.lower()}.copy", session.keymap)
     app = screen.app
 
     def opened(outcome: Outcome | None) -> None:
@@ -52,6 +56,12 @@ def open_pdf(
         if outcome.download is not None:
             _deliver(app, outcome.download)
         tell(screen, outcome.sentence, outcome.severity)
+        if outcome.viewer is not None:
+            watch_viewer(outcome.viewer, partial(viewer_failed, outcome.where))
+
+    def viewer_failed(where: str, code: int) -> None:
+        said = f"{find_viewer()} could not open it (exit code {code}). {where}"
+        app.call_later(tell, app, said, "error")
 
     tell(screen, "Drawing the PDF…")
     run = partial(
@@ -59,8 +69,7 @@ def open_pdf(
         account=account,
         resume_id=resume_id,
         session=session,
-        copy_key=copy_key,
-        viewer_failed=lambda said: app.call_later(tell, app, said, "error"),
+        copy_key=shown_key(f"{place.name.lower()}.copy", session.keymap),
     )
     client.change(run, then=opened, failed=failed)
 
@@ -82,7 +91,6 @@ def _open(
     resume_id: str,
     session: Session,
     copy_key: str,
-    viewer_failed: Callable[[str], object],
 ) -> Outcome | None:
     """Return what became of it; None while another thread does the same. Raises NotFound."""
     with session.pdfs.turn(resume_id) as is_first:
@@ -109,10 +117,7 @@ def _open(
     command = find_viewer()
     if command is None:
         return Outcome(f"There is no display here. {where}{boxes}", severity)
-
-    def failed(code: int) -> None:
-        viewer_failed(f"{command} could not open it (exit code {code}). {where}")
-
-    if not start_viewer(command, path, failed):
+    viewer = start_viewer(command, path)
+    if viewer is None:
         return Outcome(f"{command} is not installed. {where}{boxes}", "warning")
-    return Outcome(f"Opened {pdf.name}.{boxes}", severity)
+    return Outcome(f"Opened {pdf.name}.{boxes}", severity, viewer=viewer, where=where)
