@@ -127,6 +127,11 @@ class ResumesApp(App[int]):
         self._rounds = DeletionRounds(self, opened.session)
         self.switch_mode(self._first_screen)
 
+    def on_app_focus(self) -> None:
+        """The keys are the list's, also where the screen was built before the page had them."""
+        if self.screen.focused is None:
+            self.screen.focus_next()
+
     async def on_unmount(self) -> None:
         """Nothing of the session is left behind."""
         if self._session is not None:

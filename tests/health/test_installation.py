@@ -28,7 +28,7 @@ def test_everything_is_looked_at_and_an_empty_store_is_well(installation: Instal
     assert [one for one in found if one.state is not State.WELL] == []
     assert [one.subject for one in found] == [
         "settings", "home", "disk", "SQLite", "store", "size", "counters", "quota", "keys",
-        "inbox", "files", "requests", "importer",
+        "inbox", "files", "requests", "importer", "fonts",
     ]  # fmt: skip
 
 

@@ -25,13 +25,6 @@ SAMPLE_CHARS: Final = 20
 CJK_PACKAGE: Final = "fonts-noto-cjk"
 OTHER_PACKAGE: Final = "fonts-noto-core"
 
-_CJK: Final = {
-    "HIRAGANA": "Japanese",
-    "KATAKANA": "Japanese",
-    "HANGUL": "Korean",
-    "CJK": "Chinese",
-    "BOPOMOFO": "Chinese",
-}
 _OTHERS: Final = frozenset(
     {
         "ARMENIAN", "BENGALI", "ETHIOPIC", "GEORGIAN", "GUJARATI", "GURMUKHI", "KANNADA", "KHMER",
@@ -46,7 +39,19 @@ class Script(NamedTuple):
     """A script that the fonts of the package do not have, and the Debian package of one that has."""
 
     name: str
+    """As in `in Japanese`."""
     package: str
+
+
+_JAPANESE: Final = Script("Japanese", CJK_PACKAGE)
+_HAN: Final = Script("Chinese or Japanese", CJK_PACKAGE)
+_CJK: Final = {
+    "HIRAGANA": _JAPANESE,
+    "KATAKANA": _JAPANESE,
+    "HANGUL": Script("Korean", CJK_PACKAGE),
+    "BOPOMOFO": _HAN,
+    "CJK": _HAN,
+}
 
 
 def find_scripts(text: str) -> dict[Script, Counter[str]]:
@@ -57,12 +62,11 @@ def find_scripts(text: str) -> dict[Script, Counter[str]]:
             continue
         word = unicodedata.name(char, "").partition(" ")[0]
         if word in _CJK:
-            found[Script(_CJK[word], CJK_PACKAGE)][char] += 1
+            found[_CJK[word]][char] += 1
         elif word in _OTHERS:
             found[Script(word.capitalize(), OTHER_PACKAGE)][char] += 1
-    japanese, chinese = (Script(name, CJK_PACKAGE) for name in ("Japanese", "Chinese"))
-    if japanese in found and chinese in found:
-        found[japanese] += found.pop(chinese)
+    if _JAPANESE in found and _HAN in found:
+        found[_JAPANESE] += found.pop(_HAN)
     return dict(found)
 
 
@@ -116,6 +120,8 @@ def _samples(names: Iterable[str]) -> tuple[tuple[Script, str], ...]:
     for name in names:
         for script, letters in find_scripts(name).items():
             whole[script] += letters
+    if _JAPANESE in whole and _HAN in whole:
+        whole[_HAN] += whole.pop(_JAPANESE)
     return tuple(
         (script, "".join(char for char, _ in letters.most_common(SAMPLE_CHARS)))
         for script, letters in sorted(whole.items())

@@ -1,0 +1,109 @@
+"""Whether there are fonts for the scripts that resumes are written in."""
+
+from pathlib import Path
+
+import pytest
+
+from resumes.health import fonts
+from resumes.health.findings import State
+from resumes.health.fonts import Script, find_scripts, font_remedy, read_names
+from resumes.health.installation import Installation
+from resumes.rendering import identity
+from resumes.settings import Settings
+from resumes.store import Store
+from resumes.store.accounts import AccountInfo
+from resumes.store.creating import create
+from tests.health.conftest import find
+from tests.support.resumes import a_resume
+
+NOTO_CJK = Path("/usr/share/fonts/opentype/noto/NotoSansCJK-Regular.ttc")
+
+
+@pytest.fixture(autouse=True)
+def _package_fonts_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(identity, "SYSTEM_FONTS", ())
+
+
+def put(store: Store, account: AccountInfo, *names: str) -> None:
+    create(store, account.id, [a_resume(name=name) for name in names])
+
+
+def test_the_package_has_fonts_for_these(
+    installation: Installation, store: Store, account: AccountInfo
+) -> None:
+    put(store, account, "Zoë Ångström", "Олена", "Ελένη", "سلمى", "דוד", "प्रिया", "Ada 👩‍🔬 ª")
+
+    [finding] = find(installation, "fonts")
+
+    assert (finding.state, finding.text) == (State.WELL, "there are fonts for the newest resumes")
+
+
+def test_scripts_without_a_font_are_named_with_the_packages_to_install(
+    installation: Installation, store: Store, account: AccountInfo, settings: Settings
+) -> None:
+    put(store, account, "山田 はな", "김서연", "สมชาย", "Ada")
+
+    [finding] = find(installation, "fonts")
+
+    assert finding.state is State.NOTICE
+    assert finding.text == (
+        "some resumes are in Japanese, Korean and Thai, and no font has that: PDFs of them show "
+        "boxes"
+    )
+    assert finding.remedy == (
+        f"Install fonts-noto-cjk and fonts-noto-core, or put a font into {settings.home / 'fonts'}"
+    )
+
+
+@pytest.mark.skipif(not NOTO_CJK.exists(), reason="wants fonts-noto-cjk")
+def test_a_font_in_the_home_will_do(
+    installation: Installation, store: Store, account: AccountInfo, settings: Settings
+) -> None:
+    put(store, account, "李小明")
+    [before] = find(installation, "fonts")
+
+    (settings.home / "fonts").mkdir()
+    (settings.home / "fonts" / NOTO_CJK.name).symlink_to(NOTO_CJK)
+    [after] = find(installation, "fonts")
+
+    assert "in Chinese or Japanese, and no font has that" in before.text
+    assert after.state is State.WELL
+
+
+def test_where_nothing_can_be_drawn_it_says_so(
+    installation: Installation,
+    store: Store,
+    account: AccountInfo,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("resumes.rendering.renderer._COMMAND", "raise SystemExit(1)")
+    put(store, account, "Հայկ")  # of which no other test asks
+
+    [finding] = find(installation, "fonts")
+
+    assert finding.state is State.NOTICE
+    assert finding.text == "no PDF can be drawn: The child that draws PDFs ended"
+
+
+def test_the_newest_resumes_are_looked_at_and_no_more(
+    store: Store, account: AccountInfo, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(fonts, "NEWEST", 2)
+    put(store, account, "First", "Second", "Third")
+
+    assert [name.split()[0] for name in read_names(store)] == ["Third", "Second"]
+
+
+def test_letters_that_chinese_and_japanese_share_are_japanese_beside_kana() -> None:
+    assert {script.name for script in find_scripts("職務経歴書")} == {"Chinese or Japanese"}
+    assert {script.name for script in find_scripts("山田 ハナ")} == {"Japanese"}
+    assert {script.name for script in find_scripts("山田 ハナ, 김")} == {"Japanese", "Korean"}
+    assert find_scripts("Zoë, Олена, Ελένη, سلمى, דוד, प्रिया, ª, 👩‍🔬, 1️⃣") == {}
+
+
+def test_a_text_of_no_known_script_leads_to_the_folder_alone() -> None:
+    home = Path("/srv/home")
+
+    assert font_remedy("日本", home) == "install fonts-noto-cjk, or put a font into /srv/home/fonts"
+    assert font_remedy("🇫🇷", home) == "put a font into /srv/home/fonts"
+    assert Script("Thai", "fonts-noto-core") in find_scripts("สมชาย")

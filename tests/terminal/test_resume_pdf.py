@@ -1,0 +1,308 @@
+"""A resume opened as a PDF: drawn, kept as a private file, shown by another program, and gone."""
+
+import asyncio
+import re
+import stat
+import sys
+from pathlib import Path
+
+import pytest
+from textual.app import App
+
+from resumes.settings import Settings
+from resumes.store.engine import Store
+from tests.support.terminal.builders import a_document, a_section, stored
+from tests.support.terminal.console import PROGRAM, console
+from tests.support.terminal.driving import (
+    copied,
+    footer,
+    presses,
+    running,
+    shows,
+    tells,
+    toasts,
+    until,
+)
+from tests.support.terminal.pages import drawn, serving
+from tui.pdf_files import find_viewer
+
+pytestmark = pytest.mark.anyio
+
+DRAWING = "Drawing the PDF…"
+LONG = a_section("summaries", *({"text": "word " * 3_000} for _ in range(15)))
+"""More than is drawn."""
+
+
+@pytest.fixture(autouse=True)
+def _no_display(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("DISPLAY", raising=False)
+    monkeypatch.delenv("WAYLAND_DISPLAY", raising=False)
+    monkeypatch.setattr(sys, "platform", "linux")
+
+
+class FakeViewer:
+    """A display, and an `xdg-open` that notes what it is given."""
+
+    def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        self._folder = folder
+        self._seen = folder / "seen"
+        folder.mkdir()
+        self.ends_with(0)
+        monkeypatch.setenv("PATH", str(folder), prepend=":")
+        monkeypatch.setenv("DISPLAY", ":9")
+
+    def ends_with(self, code: int) -> None:
+        script = self._folder / "xdg-open"
+        script.write_text(f'#!/bin/sh\necho noise\necho "$1" >> {self._seen}\nexit {code}\n')
+        script.chmod(0o700)
+
+    async def is_given(self, files: int = 1) -> list[Path]:
+        """So many files that it was given."""
+        await until(lambda: len(self._read()) == files)
+        return self._read()
+
+    def _read(self) -> list[Path]:
+        if not self._seen.exists():
+            return []
+        return [Path(line) for line in self._seen.read_text().splitlines()]
+
+
+@pytest.fixture
+def viewer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeViewer:
+    return FakeViewer(tmp_path / "bin", monkeypatch)
+
+
+async def told(app: App[int]) -> str:
+    """What is said once it is no longer being drawn."""
+    await until(lambda: set(toasts(app)) - {DRAWING})
+    (message,) = toasts(app)
+    return message
+
+
+@pytest.mark.parametrize("opens", [False, True], ids=["list", "page"])
+@pytest.mark.parametrize("read_only", [False, True])
+async def test_o_shows_the_resume_in_the_systems_viewer(
+    store: Store, viewer: FakeViewer, opens: bool, read_only: bool
+) -> None:
+    (resume_id,) = stored(store, a_document(name="Zoë Ångström"))
+    async with running(store, read_only=read_only) as pilot:
+        await shows(pilot.app, "Zoë Ångström")
+        if opens:
+            await presses(pilot, "enter")
+            await shows(pilot.app, "ana · Zoë Ångström Resume")
+        assert "o PDF" in footer(pilot.app)
+
+        await presses(pilot, "o")
+
+        assert await told(pilot.app) == "Opened ZoëÅngströmResume.pdf."
+        [path] = await viewer.is_given()
+        assert path.name == "ZoëÅngströmResume.pdf"
+        assert path.parent.name == resume_id
+        assert path.read_bytes().startswith(b"%PDF-")
+        modes = [stat.S_IMODE(one.stat().st_mode) for one in (path, *path.parents[:2])]
+        assert modes == [0o600, 0o700, 0o700]
+    assert not path.parents[1].exists()
+
+
+async def test_two_people_of_one_name_have_a_file_each(store: Store, viewer: FakeViewer) -> None:
+    stored(store, a_document(name="Ada", title="First"), a_document(name="Ada", title="Second"))
+    async with running(store) as pilot:
+        await shows(pilot.app, "Second")
+        await presses(pilot, "o")
+        await tells(pilot.app, "Opened AdaResume.pdf.")
+        [first] = await viewer.is_given()
+        await presses(pilot, "j", "o")
+        await tells(pilot.app, "Opened AdaResume.pdf.")
+
+        first, second = await viewer.is_given(2)
+        assert first.name == second.name == "AdaResume.pdf"
+        assert first.read_bytes() != second.read_bytes()
+
+
+async def test_without_a_display_the_path_is_said_and_can_be_copied(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stored(store, a_document(name="Ada"))
+    async with running(store) as pilot:
+        await shows(pilot.app, "Ada Resume")
+        texts = copied(pilot.app, monkeypatch)
+
+        await presses(pilot, "o")
+
+        said = re.fullmatch(
+            r"There is no display here\. The PDF is (.+/AdaResume\.pdf); y copies the path\.",
+            await told(pilot.app),
+        )
+        assert said is not None
+        assert Path(said[1]).read_bytes().startswith(b"%PDF-")
+        await presses(pilot, "y")
+        await shows(pilot.app, "Copy what?", "PDF")
+        await presses(pilot, "G", "k", "enter")
+        await until(lambda: texts == [said[1]])
+    assert not Path(said[1]).exists()
+
+
+async def test_a_viewer_that_fails_is_told_with_the_path(store: Store, viewer: FakeViewer) -> None:
+    viewer.ends_with(3)
+    stored(store, a_document(name="Ada"))
+    async with running(store) as pilot:
+        await shows(pilot.app, "Ada Resume")
+
+        await presses(pilot, "o")
+
+        [path] = await viewer.is_given()
+        await tells(
+            pilot.app,
+            f"xdg-open could not open it (exit code 3). The PDF is {path}; y copies the path.",
+        )
+
+
+async def test_a_viewer_that_is_not_there_is_told_with_the_path(
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("WAYLAND_DISPLAY", "wayland-0")
+    monkeypatch.setenv("PATH", str(tmp_path))
+    stored(store, a_document(name="Ada"))
+    async with running(store) as pilot:
+        await shows(pilot.app, "Ada Resume")
+
+        await presses(pilot, "o")
+
+        assert (await told(pilot.app)).startswith("xdg-open is not installed. The PDF is /")
+
+
+def test_each_system_has_its_own_viewer() -> None:
+    assert find_viewer({}, "darwin") == "open"
+    assert find_viewer({"DISPLAY": ":0"}, "linux") == "xdg-open"
+    assert find_viewer({"WAYLAND_DISPLAY": "wayland-0"}, "linux") == "xdg-open"
+    assert find_viewer({"DISPLAY": ""}, "linux") is None
+
+
+async def test_a_resume_that_is_too_long_says_how_long_it_may_be(store: Store) -> None:
+    stored(store, a_document(sections=LONG))
+    async with running(store) as pilot:
+        await shows(pilot.app, "Ada Lovelace")
+
+        await presses(pilot, "o")
+
+        said = await told(pilot.app)
+        assert re.fullmatch(r"Too long for a PDF: [0-9,]+ characters, at most 200,000\.", said)
+
+
+async def test_a_resume_that_cannot_be_drawn_says_why(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("resumes.rendering.renderer._COMMAND", "raise SystemExit(1)")
+    stored(store, a_document(name="Ada"))
+    async with running(store) as pilot:
+        await shows(pilot.app, "Ada Resume")
+
+        await presses(pilot, "o")
+
+        assert await told(pilot.app) == "The PDF was not drawn: The child that draws PDFs ended."
+
+
+async def test_a_text_that_no_font_has_is_named_with_the_package_to_install(
+    store: Store, viewer: FakeViewer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("resumes.rendering.identity.SYSTEM_FONTS", ())
+    stored(store, a_document(name="山田"))
+    async with running(store, settings=Settings(home=tmp_path)) as pilot:
+        await shows(pilot.app, "山田 Resume")
+
+        await presses(pilot, "o")
+
+        said = await told(pilot.app)
+        assert said.startswith('Opened 山田Resume.pdf. No font has "山')
+        assert said.endswith(f"install fonts-noto-cjk, or put a font into {tmp_path / 'fonts'}.")
+
+
+async def test_where_there_is_no_resume_there_is_none_to_open(store: Store) -> None:
+    async with running(store) as pilot:
+        await shows(pilot.app, "ana holds no resumes yet")
+        await presses(pilot, "o")
+        await tells(pilot.app, "There is no resume here to open.")
+
+
+async def test_the_palette_knows_it_by_name(store: Store, viewer: FakeViewer) -> None:
+    stored(store, a_document(name="Ada"))
+    async with running(store) as pilot:
+        await shows(pilot.app, "Ada Resume")
+        await presses(pilot, "colon", "p", "d", "f")
+        await shows(pilot.app, "Open the resume as a PDF  (o)")
+        await presses(pilot, "enter")
+        await tells(pilot.app, "Opened AdaResume.pdf.")
+
+
+async def test_pdfs_are_exported_and_those_that_cannot_be_drawn_are_told(store: Store) -> None:
+    stored(store, a_document(name="Ada"), a_document(name="Bo", sections=LONG))
+    async with running(store) as pilot:
+        await shows(pilot.app, "Bo Resume")
+        await presses(pilot, "x")
+        await shows(pilot.app, "Into which folder?", "pdf is to be read")
+        await presses(pilot, "shift+tab", "shift+tab", "enter", "down", "enter")
+        await shows(pilot.app, "all of ana")
+        await presses(pilot, "tab", "enter", "down", "down", "enter")
+        await shows(pilot.app, "pdf")
+        await presses(pilot, "tab", "enter")
+
+        await until(lambda: set(toasts(pilot.app)) - {"Exporting…"})
+        [said] = toasts(pilot.app)
+        assert said.startswith("Exported 1 resume to")
+        assert "1 could not be drawn. Too long for a PDF: " in said
+    [file] = Path("exported-resumes").iterdir()
+    assert re.fullmatch("AdaResume-[0-9a-f]{24}.pdf", file.name)
+    assert file.read_bytes().startswith(b"%PDF-")
+
+
+# In a program of its own.
+
+
+def test_nothing_is_left_when_it_ends(
+    store: Store, viewer: FakeViewer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    monkeypatch.setenv("TMPDIR", str(temporary))
+    stored(store, a_document(name="Ada"))
+    with console([sys.executable, "-c", PROGRAM, store.url]) as screen:
+        screen.shows("Ada Resume")
+        screen.types(b"o")
+        screen.shows("Opened AdaResume.pdf.")
+        assert [one.name for one in temporary.rglob("*.pdf")] == ["AdaResume.pdf"]
+        screen.types(b"q")
+        assert screen.ends() == 0
+    assert list(temporary.iterdir()) == []
+
+
+async def test_in_a_browser_the_pdf_is_downloaded_once_and_is_no_file(
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    monkeypatch.setenv("TMPDIR", str(temporary))
+    stored(store, a_document(name="Ada"), a_document(name="Zoë"))
+    async with serving((sys.executable, "-c", PROGRAM, store.url)) as site:
+        await site.enter()
+        page = await site.open_page()
+        await drawn(page, "Zoë Resume".encode())
+        await page.send_json(["focus"])
+        await page.send_json(["stdin", "j"])
+        await drawn(page, b"2 of 2")
+        await page.send_json(["stdin", "o"])
+        async with asyncio.timeout(60):
+            while (message := await page.receive()).type.name != "TEXT":
+                pass
+        what, key = message.json()
+        assert what == "deliver_file_start"
+
+        async with site.browser.get(f"{site.url}/download/{key}") as answer:
+            assert answer.status == 200
+            assert answer.headers["Content-Type"] == "application/pdf"
+            assert answer.headers["Content-Disposition"] == (
+                "attachment; filename=\"Resume.pdf\"; filename*=UTF-8''Zo%C3%ABResume.pdf"
+            )
+            assert (await answer.read()).startswith(b"%PDF-")
+        async with site.browser.get(f"{site.url}/download/{key}") as answer:
+            assert answer.status == 404
+        assert list(temporary.rglob("*.pdf")) == []
