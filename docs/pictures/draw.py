@@ -27,6 +27,8 @@ from textual.pilot import Pilot
 
 from cli.samples import drop, find_samples
 from importer import service
+from resumes.health import checks
+from resumes.health.findings import Finding
 from resumes.settings import load_settings
 from resumes.store import Store, accounts, keys, open_store, plans
 from resumes.store.plans import PlanChange
@@ -62,6 +64,7 @@ class Disk(NamedTuple):
 
 
 DISK: Final = Disk(100 << 30, 60 << 30, 40 << 30)
+FONTS: Final = Finding("fonts", "there are fonts for the newest resumes")
 
 
 class StandingClock:
@@ -101,6 +104,7 @@ def everywhere_the_same() -> Iterator[None]:
         patch.object(secrets, "token_hex", lambda nbytes=32: lots.randbytes(nbytes).hex()),
         patch.object(secrets, "choice", lots.choice),
         patch.object(shutil, "disk_usage", lambda place: DISK),
+        patch.object(checks, "iter_font_findings", lambda names, home: [FONTS]),
     ):
         yield
 

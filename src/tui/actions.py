@@ -96,7 +96,7 @@ ACTIONS: tuple[Action, ...] = (
     Action(Place.RESUME, "previous", "neighbour(-1)", "left,p", "← p", "", "The resume before it."),
     Action(Place.RESUME, "open_pdf", "open_pdf", "o", "o", "PDF", "Open the resume as a PDF."),
     Action(Place.RESUME, "export", "export", "x", "x", "Export", "Write the resume to a file: JSON or PDF."),
-    Action(Place.RESUME, "copy", "copy", "y", "y", "Copy", "Copy id, e-mail, JSON or the path of its PDF to the clipboard."),
+    Action(Place.RESUME, "copy", "copy", "y", "y", "", "Copy id, e-mail, JSON or the path of its PDF to the clipboard."),
     Action(Place.RESUME, "delete", "delete", "d,delete", "d", "Delete", "Delete the resume, after ten seconds in which u takes it back.", command="resumes delete"),
     Action(Place.RESUME, *_RELOAD),
     Action(Place.RESUME, "back", "back", "escape,backspace", "esc", "Back", "Back to the list."),

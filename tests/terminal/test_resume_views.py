@@ -180,6 +180,16 @@ def an_entry() -> Entry:
     return Entry("0" * 24, None, "Ada Lovelace", "AdaLovelaceResume.pdf", at, at)
 
 
+@pytest.mark.parametrize(
+    ("style", "shown"),
+    [({}, "Double Column"), ({"layout": "ivyleague"}, "Ivy League"), (None, "Double Column")],
+)
+def test_the_layout_has_the_name_that_people_know(style: Any, shown: str) -> None:
+    document = a_document() | ({} if style is None else {"style": style})
+
+    assert f"layout {shown}" in text(document)
+
+
 PICTURES = frozenset({"icon", "companyLogo", "image"})
 """What a terminal cannot draw. The JSON view has it."""
 

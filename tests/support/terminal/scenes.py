@@ -98,6 +98,8 @@ def standing_still(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Store, Sta
     size = Size(3 << 20, 40 << 10)
     monkeypatch.setattr(SqliteDatabase, "measure", lambda _: size)
     monkeypatch.setattr(checks, "check_sqlite", lambda path: Finding("SQLite", "version 3.99.0"))
+    fonts = Finding("fonts", "there are fonts for the newest resumes")
+    monkeypatch.setattr(checks, "iter_font_findings", lambda names, home: [fonts])
     (HOME / "inbox").mkdir(parents=True)
     HOME.chmod(0o700)
     url = make_store_file(HOME.absolute() / "resumes.db")

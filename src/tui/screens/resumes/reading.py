@@ -56,13 +56,9 @@ def _header(header: Mapping[str, Any]) -> Iterator[Paragraph]:
 
 def _about(document: Mapping[str, Any], entry: Entry) -> Iterator[Paragraph]:
     layout = (document.get("style") or {}).get("layout") or DEFAULT_LAYOUT
-    facts = [
-        entry.id,
-        f"created {minute(entry.created_at)} UTC",
-        entry.filename,
-        f"layout {LAYOUTS.get(layout, layout)}",
-    ]
+    facts = [entry.id, f"created {minute(entry.created_at)} UTC", entry.filename]
     yield Paragraph(_dotted(facts, "dim"))
+    yield Paragraph(safe(f"layout {LAYOUTS.get(layout, layout)}", "dim"))
 
 
 def _warned(stored: str) -> Iterator[Paragraph]:
