@@ -66,7 +66,7 @@ def test_a_font_in_the_home_will_do(
     (settings.home / "fonts" / NOTO_CJK.name).symlink_to(NOTO_CJK)
     [after] = find(installation, "fonts")
 
-    assert "in Chinese or Japanese, and no font has that" in before.text
+    assert "in Chinese/Japanese, and no font has that" in before.text
     assert after.state is State.WELL
 
 
@@ -95,7 +95,7 @@ def test_the_newest_resumes_are_looked_at_and_no_more(
 
 
 def test_letters_that_chinese_and_japanese_share_are_japanese_beside_kana() -> None:
-    assert {script.name for script in find_scripts("職務経歴書")} == {"Chinese or Japanese"}
+    assert {script.name for script in find_scripts("職務経歴書")} == {"Chinese/Japanese"}
     assert {script.name for script in find_scripts("山田 ハナ")} == {"Japanese"}
     assert {script.name for script in find_scripts("山田 ハナ, 김")} == {"Japanese", "Korean"}
     assert find_scripts("Zoë, Олена, Ελένη, سلمى, דוד, प्रिया, ª, 👩‍🔬, 1️⃣") == {}

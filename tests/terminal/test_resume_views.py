@@ -255,7 +255,7 @@ def test_sections_come_in_reading_order_under_their_headings() -> None:
         **a_section("courses", order=0),
     }
 
-    assert text(a_document(sections=sections))[2:] == [
+    assert text(a_document(sections=sections))[3:] == [
         "", "AWARDS", "First", "", "WHAT I CAN", "Later",
     ]  # fmt: skip
 

@@ -44,7 +44,7 @@ class Script(NamedTuple):
 
 
 _JAPANESE: Final = Script("Japanese", CJK_PACKAGE)
-_HAN: Final = Script("Chinese or Japanese", CJK_PACKAGE)
+_HAN: Final = Script("Chinese/Japanese", CJK_PACKAGE)
 _CJK: Final = {
     "HIRAGANA": _JAPANESE,
     "KATAKANA": _JAPANESE,
