@@ -61,13 +61,14 @@ def compiler_of(source: Path) -> typst.Compiler:
 
 
 def draw_page(layout: str) -> bytes:
-    """The sample as a PDF."""
+    """The first page of the sample, as SVG."""
     page = compose(document(layout), RESUME_ID, Choice(layout, Paper.A4))
     drawn = compiler_of(TEMPLATE).compile(
-        format="pdf", sys_inputs={"data": orjson.dumps(page).decode()}, timestamp=0
+        format="svg", sys_inputs={"data": orjson.dumps(page).decode()}
     )
-    assert isinstance(drawn, bytes)
-    return drawn
+    first = drawn[0] if isinstance(drawn, list) else drawn
+    assert isinstance(first, bytes)
+    return first
 
 
 def draw_sheet(layouts: Sequence[str], *, across: int, wide: int, names: bool) -> bytes:
@@ -75,9 +76,9 @@ def draw_sheet(layouts: Sequence[str], *, across: int, wide: int, names: bool) -
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
         for layout in layouts:
-            (folder / f"{layout}.pdf").write_bytes(draw_page(layout))
+            (folder / f"{layout}.svg").write_bytes(draw_page(layout))
         (folder / "sheet.typ").write_text(SHEET, encoding="utf-8")
-        pages = [{"file": f"{layout}.pdf", "name": LAYOUTS[layout]} for layout in layouts]
+        pages = [{"file": f"{layout}.svg", "name": LAYOUTS[layout]} for layout in layouts]
         sheet = {"pages": pages, "across": across, "wide": wide, "names": names}
         compiler = compiler_of(folder / "sheet.typ")
         drawn = compiler.compile(
@@ -89,9 +90,9 @@ def draw_sheet(layouts: Sequence[str], *, across: int, wide: int, names: bool) -
 
 def draw(folder: Path) -> None:
     """The folder has both pictures."""
-    whole = draw_sheet([*LAYOUTS], across=5, wide=200, names=True)
+    whole = draw_sheet([*LAYOUTS], across=5, wide=220, names=True)
     (folder / "layouts.png").write_bytes(whole)
-    three = draw_sheet(OF_THE_README, across=3, wide=212, names=False)
+    three = draw_sheet(OF_THE_README, across=3, wide=264, names=False)
     (folder / "pdf.png").write_bytes(three)
 
 
