@@ -52,13 +52,17 @@ if TYPE_CHECKING:
     help="What to write them as.",
 )
 @click.option(
-    "--layout", type=click.Choice(list(LAYOUTS)), help="The layout of PDFs, not the resume's own."
+    "--layout",
+    type=click.Choice(list(LAYOUTS)),
+    help="Draw PDFs in this layout, not in the resume's own.",
 )
 @click.option(
-    "--paper", type=click.Choice([paper.value for paper in Paper]), help="The paper of PDFs."
+    "--paper", type=click.Choice([paper.value for paper in Paper]), help="The paper size of PDFs."
 )
 @click.option(
-    "--anonymous", is_flag=True, help="PDFs without contacts, links, references and the name."
+    "--anonymous",
+    is_flag=True,
+    help="Make PDFs without the name, contact details, links and references.",
 )
 @click.pass_context
 @pass_session
