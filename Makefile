@@ -75,8 +75,9 @@ openapi: .venv/runtime  ## openapi.json, the description of the API, anew
 keys: .venv/runtime  ## docs/keys.md, the keys of the terminal UI, anew
 	$(BIN)/python -m tui.keys_page docs/keys.md
 
-pictures: .venv/runtime  ## docs/pictures, the three surfaces with the samples, anew; the API's page wants Chromium
+pictures: .venv/runtime  ## docs/pictures, the three surfaces and the PDFs with the samples, anew; the API's page wants Chromium
 	$(BIN)/python docs/pictures/draw.py
+	$(BIN)/python docs/pictures/draw_layouts.py
 	$(BIN)/python docs/pictures/draw_page.py
 
 # A lock is a list and says not which package needs which, so the tool warns that it cannot tell.

@@ -1,6 +1,8 @@
 """`resumes export`: resumes as they can be created again, to files or one stream."""
 
+import contextlib
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,6 +16,7 @@ from cli.lookup import get_resume
 from cli.output import put_bytes, put_json_line, say
 from cli.session import Session, choose_account, pass_session
 from cli.signals import sigterm_as_interrupt
+from cli.steps import counting
 from cli.text import safe_text
 from resumes.analyzer.sections import LAYOUTS
 from resumes.errors import InvalidArgument
@@ -26,8 +29,6 @@ if TYPE_CHECKING:
     from resumes.store import Store
     from resumes.store.accounts import AccountInfo
     from resumes.store.listing import StoredResume
-
-FONTS_HINT = "`resumes doctor` says which package has one"
 
 
 @command()
@@ -51,13 +52,17 @@ FONTS_HINT = "`resumes doctor` says which package has one"
     help="What to write them as.",
 )
 @click.option(
-    "--layout", type=click.Choice(list(LAYOUTS)), help="The layout of PDFs, not the resume's own."
+    "--layout",
+    type=click.Choice(list(LAYOUTS)),
+    help="Draw PDFs in this layout, not in the resume's own.",
 )
 @click.option(
-    "--paper", type=click.Choice([paper.value for paper in Paper]), help="The paper of PDFs."
+    "--paper", type=click.Choice([paper.value for paper in Paper]), help="The paper size of PDFs."
 )
 @click.option(
-    "--anonymous", is_flag=True, help="PDFs without contacts, links, references and the name."
+    "--anonymous",
+    is_flag=True,
+    help="Make PDFs without the name, contact details, links and references.",
 )
 @click.pass_context
 @pass_session
@@ -95,6 +100,7 @@ def export(
     from resumes.rendering import Choice, RenderingFailed, TooLong
 
     left_out: dict[str, None] = {}
+    boxes = _Boxes()
     settings = session.settings()
     choice = Choice(layout, None if paper is None else Paper(paper), anonymous)
     failed = 0
@@ -112,30 +118,66 @@ def export(
             else _iter_named(session, store, chosen, resume_ids)
         )
         count = replaced = 0
-        for resume in resumes:
-            try:
-                view = exporter.export(resume)
-            except (TooLong, RenderingFailed) as error:
-                say(safe_text(f"No PDF of {resume.entry.id}: {error}"))
-                failed += 1
-                continue
-            left_out |= dict.fromkeys(view.left_out)
-            if view.missing is not None:
-                say(safe_text(f'No font has "{view.missing}" of {resume.entry.id}. {FONTS_HINT}'))
-            if folder is not None:
-                replaced += _write(folder, view)
-            elif view.content is None:
-                put_bytes(view.body)
-            else:
-                put_json_line(view.content)
-            count += 1
+        total = chosen.resume_count if is_all else len(resume_ids)
+        # A stream would stand on the same terminal as the status, or is read as it comes.
+        progress = contextlib.nullcontext() if folder is None else counting("resumes", total)
+        with progress as tell:
+            for resume in resumes:
+                if tell is not None:
+                    tell("exported", count)
+                try:
+                    view = exporter.export(resume)
+                except (TooLong, RenderingFailed) as error:
+                    say(safe_text(f"No PDF of resume {resume.entry.id}: {error}"))
+                    failed += 1
+                    continue
+                left_out |= dict.fromkeys(view.left_out)
+                if view.missing is not None:
+                    boxes.note(resume.entry.id, view.missing)
+                if folder is not None:
+                    replaced += _write(folder, view)
+                elif view.content is None:
+                    put_bytes(view.body)
+                else:
+                    put_json_line(view.content)
+                count += 1
     where = "" if folder is None else f" to {safe_text(str(folder))}"
     earlier = f", in place of {counted(replaced, 'earlier file')}" if replaced else ""
     say(f"Exported {counted(count, 'resume')}{where}{earlier}.")
+    boxes.tell(settings.home / "fonts")
     if failed:
         context.exit(ExitCode.FAILED)
     if left_out:
         say(safe_text(f"Left out, as JSON Resume has no place for it: {', '.join(left_out)}."))
+
+
+class _Boxes:
+    """Characters of PDFs that are drawn as boxes, by the package whose fonts have them."""
+
+    def __init__(self) -> None:
+        self._first: dict[str, tuple[str, str]] = {}
+        self._resumes: Counter[str] = Counter()
+
+    def note(self, resume_id: str, missing: str) -> None:
+        """No font has this text of the resume."""
+        from resumes.rendering.identity import font_package
+
+        package = font_package(missing)
+        self._first.setdefault(package, (missing, resume_id))
+        self._resumes[package] += 1
+
+    def tell(self, folder: Path) -> None:
+        """Say once for each package what to install; fonts can also be put into the folder."""
+        for package, (missing, resume_id) in self._first.items():
+            more = self._resumes[package] - 1
+            others = f" and {counted(more, 'other')}" if more else ""
+            say(
+                safe_text(
+                    f'No installed font has the character "{missing}" of resume {resume_id}{others}: '
+                    f"it is drawn as a box. Install {package} (Debian, Ubuntu), or put a font that "
+                    f"has it into {folder}."
+                )
+            )
 
 
 def _write(folder: Path, view: "Exported") -> bool:

@@ -4,8 +4,10 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pypdf
 import pytest
 
+from cli.status_line import REWRITE
 from cli.text import safe_text, width
 from resumes.analyzer import parse, parse_imported, whole_view
 from resumes.analyzer.reading import TO
@@ -209,6 +211,118 @@ def test_a_folder_that_cannot_be_made_is_told(acme: CommandLine, tmp_path: Path)
     message = acme.fails(2, "export", "--all", "--to", str(tmp_path / "file" / "folder"))
 
     assert message == f"Cannot write to {tmp_path / 'file' / 'folder'}: Not a directory"
+
+
+# PDFs
+
+
+def a_text(text: str) -> dict[str, Any]:
+    return {"sections": {"summaries": {"column": 0, "items": [{"text": text}]}}}
+
+
+TOO_LONG = a_text("")
+TOO_LONG["sections"]["summaries"]["items"] = [{"text": "word " * 4_000}] * 11
+
+
+def test_each_resume_is_a_pdf_in_the_folder(acme: CommandLine, tmp_path: Path) -> None:
+    [ada, bo] = store_resumes(acme.home, a_resume("Ada"), a_resume("Bo"))
+
+    exported = acme("export", "--all", "--format", "pdf", "--to", str(tmp_path))
+
+    assert exported.stderr == f"Exported 2 resumes to {tmp_path}.\n"
+    names = {f"AdaResume-{ada}.pdf": "Ada", f"BoResume-{bo}.pdf": "Bo"}
+    assert {path.name for path in tmp_path.glob("*.pdf")} == set(names)
+    for name, person in names.items():
+        reader = pypdf.PdfReader(tmp_path / name)
+        assert person in reader.pages[0].extract_text()
+        assert reader.pages[0].mediabox.width == pytest.approx(595, abs=1)
+
+
+def test_paper_and_anonymity_are_chosen_and_the_file_names_nobody(
+    acme: CommandLine, tmp_path: Path
+) -> None:
+    [ada] = store_resumes(acme.home, a_resume("Ada Lovelace"))
+    chosen = ("--layout", "single", "--paper", "letter", "--anonymous")
+
+    acme.succeeds("export", ada, "--format", "pdf", *chosen, "--to", str(tmp_path))
+
+    [path] = tmp_path.glob("*.pdf")
+    page = pypdf.PdfReader(path).pages[0]
+    assert page.mediabox.width == pytest.approx(612, abs=1)
+    assert "Candidate" in page.extract_text()
+    assert "Lovelace" not in page.extract_text() + path.name
+
+
+def test_one_pdf_alone_goes_to_a_pipe_and_to_no_terminal(acme: CommandLine) -> None:
+    [ada] = store_resumes(acme.home, a_resume())
+
+    exported = acme("export", ada, "--format", "pdf")
+
+    assert exported.stdout_bytes.startswith(b"%PDF-")
+    assert exported.stderr == "Exported 1 resume.\n"
+    words = ("--home", str(acme.home), "export", ada, "--format", "pdf")
+    code, _, written = on_terminal(*words, is_all=True)
+    assert code == 2
+    assert "name a folder with --to DIR, or redirect it to a file" in " ".join(written.split())
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--all", "--format", "pdf"], "Name a folder for the PDFs: --to DIR"),
+        (["--all", "--layout", "single"], "are for --format pdf"),
+        (["--all", "--format", "jsonresume", "--anonymous"], "are for --format pdf"),
+    ],
+)
+def test_what_pdfs_need_and_what_they_alone_have(
+    acme: CommandLine, words: list[str], message: str
+) -> None:
+    assert message in acme.fails(2, "export", *words)
+
+
+def test_one_that_cannot_be_drawn_is_named_and_the_others_are_written(
+    acme: CommandLine, tmp_path: Path
+) -> None:
+    [_, long, _] = store_resumes(
+        acme.home, a_resume("Ada"), a_resume("Lo Ng", **TOO_LONG), a_resume("Bo")
+    )
+
+    exported = acme("export", "--all", "--format", "pdf", "--to", str(tmp_path))
+
+    assert exported.exit_code == 1
+    first, last = exported.stderr.splitlines()
+    assert first.startswith(f"No PDF of resume {long}: Too long for a PDF: 220,")
+    assert first.endswith(" characters, at most 200,000")
+    assert last == f"Exported 2 resumes to {tmp_path}."
+    assert len(list(tmp_path.glob("*.pdf"))) == 2
+
+
+def test_a_character_that_no_font_has_is_told_with_what_to_install(
+    acme: CommandLine, tmp_path: Path
+) -> None:
+    unassigned = "\U0003fff0"  # which no font will ever have
+    first, *_ = store_resumes(
+        acme.home, *[a_resume(f"Ada {n}", **a_text(f"So {unassigned} it is")) for n in range(3)]
+    )
+
+    exported = acme("export", "--all", "--format", "pdf", "--to", str(tmp_path))
+
+    assert exported.exit_code == 0
+    told = exported.stderr.splitlines()
+    assert told[0] == f"Exported 3 resumes to {tmp_path}."
+    assert f"of resume {first} and 2 others: it is drawn as a box. Install fonts-noto-" in told[1]
+    assert told[1].endswith(f"or put a font that has it into {acme.home / 'fonts'}.")
+    assert len(told) == 2
+
+
+def test_how_far_an_export_is_stands_on_the_terminal(acme: CommandLine, tmp_path: Path) -> None:
+    store_resumes(acme.home, *[a_resume(f"Ada {n}") for n in range(3)])
+    words = ("--home", str(acme.home), "export", "--all", "--format", "pdf", "--to", str(tmp_path))
+
+    code, _, written = on_terminal(*words)
+
+    assert code == 0
+    assert f"{REWRITE}exported 0 of 3 resumes" in written
 
 
 def a_section(*items: Any, name: str = "") -> dict[str, Any]:

@@ -19,6 +19,7 @@ from cli.main import resumes as command_line
 from importer.inbox import SYSTEM_FOLDERS, TEMPORARY
 from importer.outcomes import TREATMENTS
 from resumes import analyzer, errors
+from resumes.analyzer.sections import LAYOUTS
 from resumes.errors import ErrorCode, Issue, ResumesError
 from resumes.health.findings import State as FindingState
 from resumes.reasons import HINTS, Reason
@@ -304,17 +305,28 @@ def test_the_words_of_closed_sets_and_of_commands_are_there(words: list[Word], r
 # The pictures of the terminal UI, and of the command line
 
 
-@pytest.fixture
-def drawing(repository: Path, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
-    """The program that draws them, on a home of the test."""
-    spec = importlib.util.spec_from_file_location("draw", repository / "docs/pictures/draw.py")
+def load_drawing(name: str, repository: Path, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    """A program that draws pictures."""
+    spec = importlib.util.spec_from_file_location(name, repository / f"docs/pictures/{name}.py")
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
-    monkeypatch.setitem(sys.modules, "draw", module)
+    monkeypatch.setitem(sys.modules, name, module)
     monkeypatch.syspath_prepend(repository / "docs/pictures")
     spec.loader.exec_module(module)
     return module
+
+
+@pytest.fixture
+def drawing(repository: Path, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    """The program that draws the screens and the command line, on a home of the test."""
+    return load_drawing("draw", repository, monkeypatch)
+
+
+@pytest.fixture
+def drawing_layouts(repository: Path, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    """The program that draws the PDFs."""
+    return load_drawing("draw_layouts", repository, monkeypatch)
 
 
 def test_every_screen_and_surface_has_its_picture_which_loads_nothing(
@@ -330,7 +342,7 @@ def test_every_screen_and_surface_has_its_picture_which_loads_nothing(
         assert ElementTree.fromstring(picture).tag.endswith("svg")
         assert "url(http" not in picture
         assert "href" not in picture
-    for file in ("resumes.svg", "command-line.svg", "api.png"):
+    for file in ("resumes.svg", "command-line.svg", "api.png", "pdf.png"):
         assert f"](docs/pictures/{file})" in readme
         assert (folder / file).stat().st_size < LARGEST_PICTURE_BYTES
 
@@ -351,12 +363,25 @@ def test_they_are_drawn_from_the_samples(
     assert "2&#160;done" in drawn[COMMAND_LINE]
 
 
+def test_all_layouts_are_on_one_picture_and_on_the_page_beside_it(
+    drawing_layouts: ModuleType, tmp_path: Path, repository: Path
+) -> None:
+    drawing_layouts.draw(tmp_path)
+
+    assert {path.name for path in tmp_path.iterdir()} == {"layouts.png", "pdf.png"}
+    page = (repository / "docs" / "pdf.md").read_text(encoding="utf-8")
+    assert "](pictures/layouts.png)" in page
+    table = page.partition("## Layouts")[2].partition("\n## ")[0]
+    assert re.findall(r"^\| `(\w+)` \| ([\w ]+) \|", table, re.MULTILINE) == [*LAYOUTS.items()]
+
+
 @pytest.mark.campaign
 def test_the_pictures_are_those_of_this_checkout(
-    drawing: ModuleType, tmp_path: Path, repository: Path
+    drawing: ModuleType, drawing_layouts: ModuleType, tmp_path: Path, repository: Path
 ) -> None:
     drawing.draw(tmp_path)
+    drawing_layouts.draw(tmp_path)
 
-    for path in tmp_path.glob("*.svg"):
+    for path in tmp_path.glob("*.*g"):
         committed = repository / "docs/pictures" / path.name
         assert path.read_bytes() == committed.read_bytes(), "run `make pictures`"

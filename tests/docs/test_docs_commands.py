@@ -83,6 +83,7 @@ SCENES: Final[Mapping[str, Scene]] = {
         home="/srv/resumes",
         addresses=("postgresql://resumes@db.internal/resumes",),
     ),
+    "docs/pdf.md": Scene(before=ANA),
     "docs/sharding.md": Scene(addresses=("postgresql://USER@HOST/NAME",)),
     "docs/troubleshooting.md": Scene(before=ANA),
     "docs/guides/one-machine-with-backups.md": Scene(

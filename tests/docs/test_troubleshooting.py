@@ -263,6 +263,36 @@ def _(scene: Scene) -> str:
     return client.create(a_resume()).text
 
 
+@shows("Too many PDFs are being made. Please try again in a moment.")
+def _(scene: Scene) -> str:
+    scene.monkeypatch.setattr("server.pdf_route.MAX_WAITING", 0)
+    client = scene.client()
+    resume_id = client.create(a_resume()).json()["id"]
+    return client.get(f"{resume_id}/pdf").text
+
+
+@shows("PDF generation timeout. Please try again later.")
+def _(scene: Scene) -> str:
+    client = scene.client(pdf_timeout_s=1e-9)
+    resume_id = client.create(a_resume()).json()["id"]
+    return client.get(f"{resume_id}/pdf").text
+
+
+@shows("Too long for a PDF: … characters, at most …")
+def _(scene: Scene) -> str:
+    client = scene.client()
+    summaries = {"column": 0, "items": [{"text": "word " * 4_000}] * 11}
+    resume_id = client.create(a_resume(sections={"summaries": summaries})).json()["id"]
+    return client.get(f"{resume_id}/pdf").text
+
+
+@shows('No installed font has the character "…" of resume …: it is drawn as a box. …')
+def _(scene: Scene) -> str:
+    client = scene.client()
+    resume_id = client.create(a_resume("Ada \U0003fff0")).json()["id"]
+    return scene.says(f"export {resume_id} --format pdf --to {scene.home}/pdfs")
+
+
 @shows("Internal error …")
 def _(scene: Scene) -> str:
     client = scene.client()

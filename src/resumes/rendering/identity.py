@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import re
 import time
 from collections.abc import Sequence
 from importlib import metadata
@@ -22,12 +23,25 @@ SYSTEM_FONTS: Final = tuple(
 LOOK_AGAIN_S: Final = 60.0
 """How soon fonts that were installed are noticed."""
 
+_CJK: Final = re.compile(
+    r"[\u1100-\u11ff\u2e80-\u312f\u3130-\u9fff\ua960-\ua97f\uac00-\ud7ff\uf900-\ufaff\uff00-\uffef"
+    r"\U00020000-\U0003ffff]"
+)
+_EMOJI: Final = re.compile(r"[\u2600-\u27bf\ufe0f\U0001f000-\U0001faff]")
+
 _known: dict[tuple[str, ...], tuple[float, bytes]] = {}
 
 
 def font_folders(home: Path) -> list[Path]:
     """Return the folders whose fonts are used beside those of the package, the user's first."""
     return [folder for folder in (home / "fonts", *SYSTEM_FONTS) if folder.is_dir()]
+
+
+def font_package(text: str) -> str:
+    """Return the Debian package whose fonts have the characters of a text that no font here has."""
+    if _CJK.search(text):
+        return "fonts-noto-cjk"
+    return "fonts-noto-color-emoji" if _EMOJI.search(text) else "fonts-noto-core"
 
 
 def file_name(entry: Entry, choice: Choice) -> str:

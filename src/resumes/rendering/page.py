@@ -83,7 +83,7 @@ def compose(
         "lang": language,
         "dir": "rtl" if language in RIGHT_TO_LEFT else "ltr",
         "hyphenates": language not in RIGHT_TO_LEFT,
-        "spaced": language not in RIGHT_TO_LEFT | {"hi"},
+        "spaced": language not in RIGHT_TO_LEFT | _CJK.keys() | {"hi"},
         "paper": _paper(choice, style),
         "layout": layout if layout in LAYOUTS else DEFAULT_LAYOUT,
         "style": style_of(style, language),
@@ -281,7 +281,7 @@ def _getter(row: Row, item: Mapping[str, Any]) -> Any:
 # Style
 
 SIZES: Final = (8.4, 9.0, 9.6, 10.2, 10.8)
-LEADINGS: Final = (0.5, 0.6, 0.72)
+LEADINGS: Final = (0.26, 0.35, 0.48)
 SPACINGS: Final = (0.7, 0.85, 1.0, 1.2, 1.4)
 MARGINS_MM: Final = (9, 12, 15, 18, 21, 24)
 SHARES: Final = (0.58, 0.63, 0.67, 0.71)

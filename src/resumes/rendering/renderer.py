@@ -106,14 +106,15 @@ class _Child:
     """A process of `resumes.rendering.child`. Raises OSError when it cannot be started."""
 
     def __init__(self, font_folders: Sequence[str]) -> None:
-        # -I: nothing of the environment, nor of the current folder, is imported.
+        # -I: nothing of the environment, nor of the current folder, is imported. Without HOME,
+        # Typst asks the system for the user's home, which reads /etc/passwd and may use a socket.
         self._process = subprocess.Popen(
             [sys.executable, "-I", "-c", _COMMAND],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             # On a terminal it would be drawn over the screen.
             stderr=subprocess.DEVNULL if os.isatty(2) else None,
-            env={"PATH": os.defpath},
+            env={"PATH": os.defpath, "HOME": "/nonexistent"},
         )
         assert self._process.stdin is not None
         assert self._process.stdout is not None

@@ -17,6 +17,7 @@ from tests.support.stores import make_account
 
 DOCUMENT = build_document()
 ONE = f"{RESUMES}/{{id}}"
+PDF = f"{ONE}/pdf"
 UNKNOWN = f"{RESUMES}/{'0' * 24}"
 JSON = {"Content-Type": "application/json"}
 BODY = json.dumps(a_resume()).encode()
@@ -73,6 +74,23 @@ def test_warnings_are_as_described(talk: Talk) -> None:
     check_answer(DOCUMENT, RESUMES, "post", created)
 
 
+def test_a_pdf_and_what_stands_in_its_way_are_as_described(talk: Talk) -> None:
+    created = talk.ask("POST", RESUMES, content=BODY, headers=talk.key | JSON)
+    path = f"{RESUMES}/{created.json()['id']}/pdf"
+    drawn = talk.ask("GET", f"{path}?layout=single&paper=letter&anonymous=true")
+    known = talk.key | {"If-None-Match": drawn.headers["ETag"]}
+    same = talk.ask("GET", f"{path}?layout=single&paper=letter&anonymous=true", headers=known)
+    other = talk.ask("GET", path, headers=known)
+    assert (drawn.status_code, same.status_code, other.status_code) == (200, 304, 200)
+    words = "word " * 4_000
+    long = a_resume(sections={"summaries": {"column": 0, "items": [{"text": words}] * 20}})
+    created = talk.ask("POST", RESUMES, content=json.dumps(long).encode(), headers=talk.key | JSON)
+    too_long = talk.ask("GET", f"{RESUMES}/{created.json()['id']}/pdf")
+    assert too_long.status_code == 422
+    for answer in (drawn, same, other, too_long):
+        check_answer(DOCUMENT, PDF, "get", answer)
+
+
 @pytest.mark.parametrize("path", ["/healthz", "/readyz", "/metrics", "/openapi.json", "/docs"])
 def test_what_needs_no_key_is_as_described(talk: Talk, path: str) -> None:
     answer = talk.ask("GET", path, headers={})
@@ -90,6 +108,9 @@ def test_what_needs_no_key_is_as_described(talk: Talk, path: str) -> None:
         (404, "DELETE", UNKNOWN, {}),
         (405, "GET", RESUMES, {"method": "PUT"}),
         (405, "GET", UNKNOWN, {"method": "OPTIONS"}),
+        (400, "GET", f"{UNKNOWN}/pdf?layout=round", {}),
+        (404, "GET", f"{UNKNOWN}/pdf", {}),
+        (405, "GET", f"{UNKNOWN}/pdf", {"method": "DELETE"}),
         (405, "GET", "/docs", {"method": "POST"}),
         (405, "GET", "/healthz", {"method": "DELETE"}),
         (414, "GET", f"{RESUMES}?cursor={'0' * 20_000}", {}),
@@ -102,7 +123,7 @@ def test_an_error_is_as_described(
     # 405 is described with the operations that the path has.
     answer = talk.ask(arguments.pop("method", method), path, **arguments)
     assert answer.status_code == status
-    path = ONE if path == UNKNOWN else path.partition("?")[0]
+    path = path.partition("?")[0].replace(UNKNOWN, ONE)
     check_answer(DOCUMENT, path, method.lower(), answer)
 
 
@@ -134,6 +155,7 @@ def test_what_a_plan_refuses_is_as_described(talk: Talk) -> None:
     for path, answer in [
         (RESUMES, talk.ask("GET", RESUMES, headers=headers)),
         (ONE, talk.ask("GET", UNKNOWN, headers=headers)),
+        (PDF, talk.ask("GET", f"{UNKNOWN}/pdf?layout=round", headers=headers)),
     ]:
         assert answer.status_code == 403
         check_answer(DOCUMENT, path, "get", answer)
