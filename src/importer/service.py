@@ -325,7 +325,7 @@ def watch(
     is_drained = True
     with contextlib.ExitStack() as stack:
         if options.on_import is not None:
-            hook = Hook(options.on_import, root, tell=on_notice)
+            hook = Hook(options.on_import, root, on_notice=on_notice)
             stack.callback(hook.finish, stop)
             on_file = _both(hook.note, on_file)
         changes = Changes()
