@@ -85,6 +85,7 @@ class _Account:
         self._info = info
         self._digests: set[bytes] = set()
         self._free_places = math.inf if info.free_places is None else info.free_places
+        self.holds_files = holds_files
         if holds_files:  # new files queue behind them
             self._free_places = 0
 
@@ -99,11 +100,15 @@ class _Account:
             refusal = Refusal(Reason.DUPLICATE, "The same content is among these files")
             return Conclusion(FileOutcome.DUPLICATE, refusal=refusal)
         if self._free_places < 1:
-            error = QuotaReached(max_resumes=self._info.max_resumes or 0)
-            return outcomes.conclude_one(verdict, error)
+            return self.hold()
         self._digests.add(digest)
         self._free_places -= 1
         return Conclusion(FileOutcome.DONE, warnings=verdict.warnings)
+
+    def hold(self) -> Conclusion:
+        """Return that a file waits for a place; others queue behind it."""
+        self.holds_files = True
+        return outcomes.held(QuotaReached(max_resumes=self._info.max_resumes or 0).message)
 
 
 def rehearse(
@@ -163,6 +168,8 @@ def _judge(seen: Seen, account: _Account, options: Options) -> Conclusion | Why 
             return Why.REPORT
         if tried.verdict is not None and tried.digest is not None:
             return account.conclude(tried.verdict, tried.digest)
+        if account.holds_files:  # it is unpacked when its turn comes
+            return account.hold()
         bundle = Bundle(seen.path, name, options.format, options.limits, options.tuning)
     except FileNotFoundError:
         return None
