@@ -21,7 +21,7 @@ from importer.loop import Importer
 from importer.notices import FileReport, Notices, Progress, Summary
 from importer.options import DEFAULT_TUNING, Options, Tuning
 from importer.prune import prune
-from importer.watcher import Changes, Watcher, watching
+from importer.watcher import Changes, Watcher
 from resumes import memory, watched_folder
 from resumes.clock import timestamp
 from resumes.errors import InvalidArgument, StoreError
@@ -340,7 +340,7 @@ def watch(
                 while prune(root, options.done_keep_days, store.clock(), remark=notices):
                     pass
         else:
-            watcher = stack.enter_context(watching(root, changes, notices, poll=options.poll))
+            watcher = stack.enter_context(Watcher(root, changes, notices, poll=options.poll))
             presence = stack.enter_context(Presence(store, root, importer, notices))
             beats = (
                 _follower(watcher, importer),

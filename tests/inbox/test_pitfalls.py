@@ -15,7 +15,7 @@ import pytest
 from importer.loop import Importer
 from importer.notices import Notices
 from importer.options import Options, Tuning
-from importer.watcher import Changes, watching
+from importer.watcher import Changes, Watcher
 from resumes import analyzer
 from resumes.analyzer import Format
 from resumes.store import Store, accounts, counters, ledger, listing, open_store
@@ -742,15 +742,16 @@ def test_i14_our_own_moves_are_not_heard(
     for number in range(5):
         drop(root, f"ana/{number}.json", a_document(str(number)) if number % 2 else b"{}")
     changes = Changes()
-    with watching(root, changes, Notices(lambda notice: None), poll=False) as watcher:
+    with Watcher(root, changes, Notices(lambda notice: None)) as watcher:
         watcher.follow(["ana", "bo"])
         wait_until(lambda: changes.take().is_all)  # it hears from now on
         importer.round()
         assert len(names_below(root)) > 5
-        drop(root, "bo/last.json")
+        last = drop(root, "bo/last.json")
         heard: set[str] = set()
 
         def is_heard() -> bool:
+            os.utime(last)
             heard.update(changes.take().names)
             return "bo" in heard
 
