@@ -16,7 +16,7 @@ from importer.claims import Claim
 from importer.files import EXTENSIONS, escaped, find_extension
 from importer.filing import folder_of
 from importer.held import HeldFiles
-from importer.inbox import Seen, is_passed_over
+from importer.inbox import Seen
 from importer.notices import FileReport, Remark, Summary, as_report, unowned
 from importer.options import Options
 from importer.outcomes import Conclusion, Refusal
@@ -24,6 +24,7 @@ from importer.slices import Bundle
 from importer.unpack.text import CannotUnpack
 from resumes.analyzer import Resume
 from resumes.errors import QuotaReached
+from resumes.file_names import is_passed_over
 from resumes.reasons import Reason
 from resumes.store import Store, accounts, ledger
 from resumes.store.accounts import AccountInfo

@@ -223,14 +223,15 @@ class Importer:
             return self._next_lead
         if self._left_slots:
             return self._next_care
-        dues = (self._intake.next_due(), self._batches.next_due(awaited=True))
-        return min((due for due in dues if due is not None), default=None)
+        dues = [due for due, _ in self._intake.list_awaited()]
+        moved = self._batches.next_due(awaited=True)
+        return min(dues if moved is None else [*dues, moved], default=None)
 
     @property
     def awaited(self) -> list[str]:
         """The names of the files that somebody waits for, below ROOT and escaped."""
-        paths = [path for inbox in self._intake.inboxes for path in inbox.settling.awaited()]
-        names = [escaped(os.path.relpath(path, self._root)) for path in paths]
+        awaited = self._intake.list_awaited()
+        names = [escaped(os.path.relpath(path, self._root)) for _, path in awaited]
         return sorted([*names, *self._batches.awaited])
 
     def mark(self, marked: Marked) -> None:
@@ -314,7 +315,7 @@ class Importer:
         self._batches.drop()
         self._unbundler.drop()
         self._resumed.clear()
-        self._intake.give_up_all()
+        self._intake.give_up()
 
     def _take_care(self) -> None:
         """What others changed is known, and is acted upon."""
@@ -536,8 +537,8 @@ class Importer:
                 for seen in iter_inbox(folder, below=name, remark=remark):
                     ignored += seen.signature is None
                     waiting += seen.signature is not None
-        resting = sum(inbox.settling.resting() for inbox in self._intake.inboxes)
-        left = sum(inbox.settling.left() for inbox in self._intake.inboxes)
+        resting = sum(inbox.settling.count_resting() for inbox in self._intake.inboxes)
+        left = sum(inbox.settling.count_left() for inbox in self._intake.inboxes)
         owned = {inbox.below for inbox in self._intake.inboxes if inbox.account is not None}
         return Summary(
             done=self._tally[FileOutcome.DONE],

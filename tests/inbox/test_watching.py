@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 
-from importer.inbox import is_outcome
 from importer.notices import Notices
 from importer.watcher import (
     ANEW_S,
@@ -20,6 +19,7 @@ from importer.watcher import (
     Watcher,
     polling_reason,
 )
+from resumes.file_names import is_outcome
 from resumes.store.importers import State
 from tests.support.inbox.builders import FakeMonotonic, drop, wait_until
 from tests.support.resumes import a_mount, mountinfo
