@@ -3,7 +3,6 @@
 The same verdicts by the same functions, and nothing is changed: no file, no folder, no row.
 """
 
-import dataclasses
 import os
 from collections.abc import Callable, Iterator
 from enum import StrEnum
@@ -197,7 +196,7 @@ def _rehearsed(conclusion: Conclusion) -> Conclusion:
     """The conclusion; a duplicate of what is not stored yet has no id to name."""
     if conclusion.outcome is FileOutcome.DUPLICATE and not conclusion.resume_id:
         told = Refusal(Reason.DUPLICATE, "The same content is among these files")
-        return dataclasses.replace(conclusion, refusal=told)
+        return conclusion._replace(refusal=told)
     return conclusion
 
 
