@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from importer import files, inbox, outcomes
 from importer.batch import Trial
-from importer.files import EXTENSIONS, escaped, find_extension
+from importer.files import escaped, find_extension
 from importer.filing import folder_of
 from importer.held import HeldFiles
 from importer.inbox import Seen, is_passed_over
@@ -22,6 +22,7 @@ from importer.slices import Bundle, Portion
 from importer.unpack.text import CannotUnpack
 from resumes.clock import timestamp
 from resumes.errors import QuotaReached
+from resumes.file_names import EXTENSIONS
 from resumes.reasons import Reason
 from resumes.store import Store, accounts, ledger
 from resumes.store.accounts import AccountInfo

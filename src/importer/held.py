@@ -104,7 +104,7 @@ def as_return(held: Held, root: Path, *, now_us: int) -> Candidate:
 def returned(path: Path, claim_id: str, account_id: str, root: Path, *, now_us: int) -> Candidate:
     """What takes up a file again that was put away, under the id that it had; by whom is open."""
     report_file = report_path(path)
-    report = filing.find_report(report_file) or {}
+    report = filing.load_report(report_file)
     place = str(report_file.relative_to(root))
     claim = Claim(
         id=claim_id,
@@ -121,8 +121,8 @@ def returned(path: Path, claim_id: str, account_id: str, root: Path, *, now_us: 
 
 def is_as_reported(path: Path, claim_id: str) -> bool:
     """Whether the file is what the report beside it speaks of, byte for byte."""
-    report = filing.find_report(report_path(path))
-    if report is None or report.get("claim_id") != claim_id:
+    report = filing.load_report(report_path(path))
+    if report.get("claim_id") != claim_id:
         return False
     return report.get("sha256") in (None, find_sha256(path))
 
@@ -194,7 +194,7 @@ def _iter_failed(folder: Path, requests: Iterable[Request]) -> Iterable[tuple[Pa
                 if request is None or name.endswith(REPORT):
                     continue
                 path = reason / name
-                report = filing.find_report(report_path(path)) or {}
+                report = filing.load_report(report_path(path))
                 asked = (request.claim_id, request.account_id)
                 if (report.get("claim_id"), report.get("account_id")) == asked:
                     yield path, request
