@@ -315,9 +315,9 @@ class Filer:
 
     def _is_copy(self, claim: Claim, work: Work, target: str) -> bool:
         """Return whether the target, which is not the file that was read, is a copy of it."""
-        folder = claim.folder(self._root)
-        if os.lstat(folder).st_dev != os.lstat(target).st_dev:
-            return True
+        with contextlib.suppress(FileNotFoundError):  # the folder may be gone
+            if os.lstat(claim.folder(self._root)).st_dev != os.lstat(target).st_dev:
+                return True
         # One disk, seen as two (a bind mount).
         try:
             with os.fdopen(files.open_file(target), "rb") as file:
