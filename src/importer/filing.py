@@ -42,12 +42,7 @@ MAX_REPORT_BYTES = 64 * 1024 * 1024
 
 
 def compose(
-    claim: Claim,
-    signature: Signature,
-    conclusion: Conclusion,
-    *,
-    sha256: str | None,
-    now_us: int,
+    claim: Claim, signature: Signature, conclusion: Conclusion, *, sha256: str | None, now_us: int
 ) -> bytes:
     """Return the report as indented JSON."""
     refusal, resume_id = conclusion.refusal, conclusion.resume_id
@@ -393,8 +388,6 @@ def _is_as_read(work: Work, target: str | Path) -> bool | None:
         return _is_open_as_read(work, found, work.descriptor)
     try:
         descriptor = files.open_file(target)
-    except FileNotFoundError:
-        raise
     except OSError:  # nor could it be opened when it was judged
         return found == work.signature
     try:

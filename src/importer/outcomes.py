@@ -183,18 +183,15 @@ def sum_up(items: Sequence[ItemConclusion]) -> Conclusion:
 
     That is the worst that became of one; the file is a duplicate only when all of them are.
     """
-    order = list(FileOutcome)
-    worst = min((item.outcome for item in items), key=order.index)
-    if worst is FileOutcome.DUPLICATE and any(i.outcome is FileOutcome.DONE for i in items):
-        worst = FileOutcome.DONE
-    if worst is FileOutcome.DONE:
-        return Conclusion(worst, items=tuple(items))
-    first = next(item for item in items if item.outcome is worst)
+    order = (FileOutcome.HELD, FileOutcome.FAILED, FileOutcome.DONE, FileOutcome.DUPLICATE)
+    first = min(items, key=lambda item: order.index(item.outcome))
+    if first.outcome is FileOutcome.DONE:
+        return Conclusion(FileOutcome.DONE, items=tuple(items))
     refusal = first.refusal or Refusal(Reason.INTERNAL_ERROR, "")
     where = f"{first.place}: " if first.place else ""
     count = f"{_count(items)}. " if len(items) > 1 else ""
     refusal = refusal._replace(message=f"{count}{where}{refusal.message}")
-    return Conclusion(worst, refusal=refusal, items=tuple(items))
+    return Conclusion(first.outcome, refusal=refusal, items=tuple(items))
 
 
 def recall(item: Item, verdict: Resume | Refusal | None) -> Conclusion:
