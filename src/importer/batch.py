@@ -524,7 +524,7 @@ class Batches:
                 continue
             del self._unmoved[claim_id]
             if one.target:
-                filed = self._filer.check(one.work, one.conclusion, one.target)
+                filed = self._filer.check(one.work, one.target)
             else:
                 filed = self._filer.file_away(one.work, one.conclusion)
             if self._after(one, filed):
@@ -595,7 +595,7 @@ class Batches:
     def tidy(self, claims: Iterable[Claim]) -> None:
         """Of files that are not gone on with, no report lies where no file is."""
         for claim in claims:
-            self._filer.tidy(claim, None)
+            self._filer.tidy(claim)
 
     def adopt(self, ended: Iterable[Ended]) -> None:
         """Files that another process imported and did not bring to their end; their claims are

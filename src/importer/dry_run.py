@@ -13,7 +13,7 @@ from typing import NamedTuple
 from importer import files, inbox, outcomes
 from importer.batch import Trial
 from importer.claims import Claim
-from importer.files import EXTENSIONS, escaped, find_extension
+from importer.files import escaped, find_extension
 from importer.filing import folder_of
 from importer.held import HeldFiles
 from importer.inbox import Seen
@@ -24,7 +24,7 @@ from importer.slices import Bundle
 from importer.unpack.text import CannotUnpack
 from resumes.analyzer import Resume
 from resumes.errors import QuotaReached
-from resumes.file_names import is_passed_over
+from resumes.file_names import EXTENSIONS, is_passed_over
 from resumes.reasons import Reason
 from resumes.store import Store, accounts, ledger
 from resumes.store.accounts import AccountInfo

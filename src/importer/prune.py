@@ -13,11 +13,10 @@ from collections.abc import Iterator
 from datetime import date, timedelta
 from pathlib import Path
 
-from importer.files import EXTENSIONS
 from importer.filing import DONE
 from importer.notices import Remark
 from resumes.clock import timestamp
-from resumes.file_names import REPORT
+from resumes.file_names import EXTENSIONS, REPORT
 from resumes.store.accounts import NAME
 
 _ENDING = "|".join(map(re.escape, (*EXTENSIONS, REPORT)))

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from resumes.errors import StoreUnavailable
 from resumes.store import Store, accounts, asking, counters, importers, ledger, requests
 from resumes.store.accounts import AccountInfo
 from resumes.store.ledger import FileOutcome
@@ -75,6 +76,26 @@ def test_what_does_not_fit_is_held_and_released_in_the_order_of_arrival(
     assert (summary.done, summary.held, summary.waiting) == (6, 0, 0)
     assert counters.list_wrong(store) == []
     assert {row.outcome for row in ledger.list_files(store)} == {FileOutcome.DONE}
+
+
+def test_a_store_that_fails_while_files_are_released_does_not_hold_them_for_ever(
+    store: Store,
+    root: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    account: AccountInfo,
+    an_importer: MakeImporter,
+) -> None:
+    def fail(*_: object) -> None:
+        monkeypatch.undo()
+        raise StoreUnavailable("It is locked")
+
+    importer = an_importer(settle_s=0)
+    set_limit(store, "ana", 10)
+    monkeypatch.setattr(ledger, "find_items", fail)
+    with pytest.raises(StoreUnavailable):
+        importer.round()
+    importer.round()
+    assert resume_names(store, account.id) == ["0", "1", "2"]
 
 
 def test_the_order_of_arrival_outlives_a_clock_that_is_set_back(

@@ -279,6 +279,23 @@ def test_i4_what_is_written_after_the_commit_is_a_file_of_its_own(
     assert is_tidy(root)
 
 
+def test_i4_another_version_goes_back_though_its_folder_is_gone(
+    store: Store, root: Path, monotonic: FakeMonotonic, ana: AccountInfo, an_importer: MakeImporter
+) -> None:
+    drop(root, "ana/cv.json", a_document("First"))
+    die(an_importer(observe=killing_at(Moment.MOVED)))
+    (moved,) = filed(root, "_done")
+    moved.write_bytes(a_document("Second"))
+    (root / "ana").rmdir()
+    importer = an_importer()
+    for _ in range(3):
+        monotonic.advance(5)
+        importer.round()
+    assert resume_names(store, ana.id) == ["First", "Second"]
+    importer.close()
+    assert is_tidy(root)
+
+
 # I5: nothing goes back, nothing is replaced
 
 
