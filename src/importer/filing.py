@@ -175,7 +175,7 @@ class Filer:
             if new := [place for place in places if place not in claim.reports]:
                 planned.append(claim._replace(reports=(*claim.reports, *new)))
         if planned:
-            self._slot.replace(planned)
+            self._slot.note(planned)
             self._observe(Step.REPORT_PLANNED)
 
     def file_away(self, work: Work, conclusion: Conclusion) -> Filed:

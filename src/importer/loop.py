@@ -405,7 +405,7 @@ class Importer:
         self._intake.give_up(slot.number)
         kept = {claim.id: claim for claim in plan.kept}
         if slot is self._slot:
-            slot.replace(kept.values())
+            slot.note(kept.values())
             slot.end(entry.claim.id for entry in entries if entry.claim.id not in kept)
         else:
             self._slot.adopt(
