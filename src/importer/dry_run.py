@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from importer import files, inbox, outcomes
-from importer.batch import Trial
+from importer.batch import Inspector
 from importer.claims import Claim
 from importer.files import escaped, find_extension
 from importer.filing import folder_of
@@ -164,11 +164,11 @@ def _judge(seen: Seen, account: _Account, options: Options) -> Conclusion | Why 
     name = escaped(seen.name)
     try:
         with os.fdopen(files.open_file(seen.path), "rb") as file:
-            tried = Trial(options.format, settle_s=0).try_open(file.fileno(), name, None)
-        if tried.is_report:
+            found = Inspector(options.format, settle_s=0).inspect(file.fileno(), name, None)
+        if found.is_report:
             return Why.REPORT
-        if tried.verdict is not None and tried.digest is not None:
-            return account.conclude(tried.verdict, tried.digest)
+        if found.verdict is not None and found.digest is not None:
+            return account.conclude(found.verdict, found.digest)
         if account.holds_files:  # it is unpacked when its turn comes
             return account.hold()
         bundle = Bundle(seen.path, name, options.format, options.limits, options.tuning)
