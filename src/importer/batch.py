@@ -153,7 +153,7 @@ class Queues:
     def find(self, claim: Claim) -> str | None:
         """Return what a file is told that others of its account came before; None when none did."""
         queue = self.by_account.get(claim.account_id)
-        return None if queue is None or claim.id < queue.first_claim_id else queue.message
+        return None if queue is None or claim.id <= queue.first_claim_id else queue.message
 
 
 logger = logging.getLogger("resumes.importer")

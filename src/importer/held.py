@@ -111,17 +111,17 @@ def _iter_failed(root: Path, asked: Iterable[Request]) -> Iterator[PutAway]:
                         yield file
 
 
-def _count_due(files: list[PutAway], free_places: int | None) -> int:
-    """Return how many of these held files may be released now, at most 500.
+def _count_due(files: list[PutAway], free_places: int | None) -> tuple[int, bool]:
+    """Return how many of these held files may be released now, at most 500, and whether it is one
+    of several resumes.
 
-    A file of several resumes goes alone: it takes places slice by slice, and none that came later
-    may be quicker.
+    Such a file goes alone: it takes places slice by slice, and none that came later may be quicker.
     """
     count = RELEASE_FILES if free_places is None else min(free_places, RELEASE_FILES)
     for place, one in enumerate(files[:count]):
         if not one.path.endswith(".json") or text.is_several(find_head(one.path)):
-            return max(1, place)
-    return min(count, len(files))
+            return max(1, place), place == 0
+    return min(count, len(files)), False
 
 
 class Returns:
@@ -138,6 +138,8 @@ class Returns:
         self._answered: list[Request] = []
         self._not_here: set[Request] = set()
         """Of folders that nobody watches, those that were looked for here and not found."""
+        self._bundles: dict[str, str] = {}
+        """By account id, the claim of the file of several resumes that was released."""
         self._next: deque[Candidate] = deque()
         self._renamed: dict[str, str] = {}
         """The claims that files had before they got new ones, by the new claim's id."""
@@ -185,15 +187,19 @@ class Returns:
                 later = [one for one in files if one.claim_id not in self._under_way]
             if account_id not in busy:
                 # Without the account all are taken up, to be told that it is gone (pitfalls S14).
-                due = _count_due(later, None if account is None else account.free_places)
+                free_places = None if account is None else account.free_places
+                due, is_bundle = _count_due(later, free_places)
                 self._add(later[:due])
+                if is_bundle:
+                    self._bundles[account_id] = self._next[-1].claim.id
                 self.has_released |= due > 0
                 later = later[due:]
-            if later:
+            first = self._bundles.get(account_id) or (later[0].claim_id if later else None)
+            if first is not None:
                 message = "Earlier files of the account are taken first"
                 if account is not None and account.max_resumes is not None:
                     message = QuotaReached(max_resumes=account.max_resumes).message
-                queues[account_id] = Queue(later[0].claim_id, message)
+                queues[account_id] = Queue(first, message)
         return queues
 
     def take_requests(self) -> None:
@@ -283,7 +289,9 @@ class Returns:
 
         Unless `is_over` it lies where it lay, and whoever asked for it still does.
         """
-        self._under_way.pop(claim_id, None)
+        account_id = self._under_way.pop(claim_id, "")
+        if self._bundles.get(account_id) == claim_id:
+            del self._bundles[account_id]
         claim_id = self._renamed.pop(claim_id, claim_id)
         self._under_way.pop(claim_id, None)
         request = self._asked.pop(claim_id, None)
