@@ -404,6 +404,8 @@ class Importer:
         plan = plan_recovery(self._store, str(self._root), self._options.format, entries)
         self._intake.give_up(slot.number)
         kept = {claim.id: claim for claim in plan.kept}
+        # While they are noted: who is killed now does it again.
+        self._batches.tidy(entry.claim for entry in entries if entry.claim.id not in kept)
         if slot is self._slot:
             slot.note(kept.values())
             slot.end(entry.claim.id for entry in entries if entry.claim.id not in kept)
@@ -414,7 +416,6 @@ class Importer:
                 if entry.claim.id in kept
             )
             slot.end(entry.claim.id for entry in entries)
-        self._batches.tidy(entry.claim for entry in entries if entry.claim.id not in kept)
         for ended in plan.ended:
             self._intake.hold(ended.work.claim)
         self._batches.adopt(plan.ended)
