@@ -43,13 +43,13 @@ from resumes.store.ledger import FileOutcome, Verdict
 UNPROVED_S = 1.0
 """How long a file must be quiet for which the system cannot say whether it has a writer."""
 
-PATIENCE = 12
-OPEN_S = 60.0
+MAX_SETTLE_TIMES = 12
+MIN_OPEN_S = 60.0
 """A file that stays open for writing, or cannot be read, is judged all the same after it was
 quiet for twelve settling times, and at least this long while it is open."""
 
 
-class Tried(NamedTuple):
+class Inspection(NamedTuple):
     """What a file is now. `verdict` is None for a file of several resumes, to be unpacked.
 
     `digest` is of the value's own bytes, None for what was not read whole. `is_report`: it is a
@@ -64,56 +64,64 @@ class Tried(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Trial:
-    """How files are tried."""
+class Inspector:
+    """Says what files are, and whether they may be judged by what was read of them.
+
+    A whole valid resume is its own end marker and is taken at once. Everything else may still be
+    written to, and is judged only after it was quiet for the settling time (pitfalls I3). Whatever
+    is judged must in addition have no writer left: a lease says so, or where the system has none, a
+    second of quiet (I4).
+    """
 
     format: Format
     settle_s: float
 
-    def try_open(self, descriptor: int, name: str, known: Known | None) -> Tried:
-        """What the open file is; `name` is as it was dropped. Raises OSError."""
+    def inspect(self, descriptor: int, name: str, known: Known | None) -> Inspection:
+        """Return what the open file is; `name` is as it was dropped. Raises OSError."""
         if not self.leaves_unread(name):
             content = files.read_file(descriptor, self.format.max_bytes)
             if not content.is_over_limit:
-                return self._try_value(content, name, known)
+                return self._inspect_value(content, name, known)
         signature = files.signature_of(os.fstat(descriptor))
-        return Tried(signature, None, is_ready=self._is_quiet(signature, known))
+        return Inspection(signature, None, is_ready=self._is_quiet(signature, known))
 
     @staticmethod
     def leaves_unread(name: str) -> bool:
-        """Whether files of this name are not read here, since they hold several resumes."""
+        """Return whether files of this name are not read here, since they hold several resumes."""
         return find_extension(name) != ".json"
 
-    def _try_value(self, content: Content, name: str, known: Known | None) -> Tried:
+    def _inspect_value(self, content: Content, name: str, known: Known | None) -> Inspection:
         body, signature = content.body, content.signature
         verdict = outcomes.judge(body, self.format)
         if isinstance(verdict, Resume):
-            return Tried(signature, verdict, files.digest(body), content.is_steady)
+            return Inspection(signature, verdict, files.digest(body), content.is_steady)
         if is_report(body):
-            return Tried(signature, verdict, is_report=True)
+            return Inspection(signature, verdict, is_report=True)
         is_ready = content.is_steady and self._is_quiet(signature, known)
         if is_ready and text.is_several(body):
-            return Tried(signature, None, is_ready=True)
-        return Tried(signature, verdict, files.digest(body), is_ready)
+            return Inspection(signature, None, is_ready=True)
+        return Inspection(signature, verdict, files.digest(body), is_ready)
 
-    def try_unreadable(self, error: OSError, signature: Signature, known: Known | None) -> Tried:
-        """What a file is that cannot be opened: somebody may still mend that."""
-        is_ready = self._is_quiet(signature, known, times=PATIENCE)
-        return Tried(signature, outcomes.unreadable(error), is_ready=is_ready)
+    def inspect_unreadable(
+        self, error: OSError, signature: Signature, known: Known | None
+    ) -> Inspection:
+        """Return what a file is that cannot be opened: somebody may still change that."""
+        is_ready = self._is_quiet(signature, known, times=MAX_SETTLE_TIMES)
+        return Inspection(signature, outcomes.unreadable(error), is_ready=is_ready)
 
-    def find_writer(self, descriptor: int, tried: Tried, known: Known | None) -> bool | None:
-        """Whether somebody may still be writing to the open file; None when somebody has it open,
-        and was waited for long enough."""
+    def find_writer(self, descriptor: int, found: Inspection, known: Known | None) -> bool | None:
+        """Return whether somebody may still be writing to the open file; None when somebody has it
+        open, and was waited for long enough."""
         writer = files.find_writer(descriptor)
         if writer is False:
             return False
-        for_s = known.for_s if known is not None and known.signature == tried.signature else 0.0
+        for_s = known.for_s if known is not None and known.signature == found.signature else 0.0
         if writer is None:
             return for_s < min(UNPROVED_S, self.settle_s)
-        return None if for_s >= max(OPEN_S, PATIENCE * self.settle_s) else True
+        return None if for_s >= max(MIN_OPEN_S, MAX_SETTLE_TIMES * self.settle_s) else True
 
     def _is_quiet(self, signature: Signature, known: Known | None, times: int = 1) -> bool:
-        """Whether the file has kept this signature for the settling time."""
+        """Return whether the file has kept this signature for the settling time."""
         needed_s = self.settle_s * times
         if needed_s <= 0:
             return True
@@ -135,7 +143,7 @@ class Queues:
         self.by_account: dict[str, Queue] = {}
 
     def note(self, claim: Claim, conclusion: Conclusion) -> None:
-        """Files of the account that come later queue behind it, if it is held."""
+        """Have later files of the account queue behind this one, if it is held."""
         if conclusion.outcome is FileOutcome.HELD and conclusion.refusal is not None:
             # Of a file of several resumes: why, not how many of its own.
             held = (item.refusal for item in conclusion.items if item.outcome is FileOutcome.HELD)
@@ -143,9 +151,9 @@ class Queues:
             self.by_account.setdefault(claim.account_id, Queue(claim.id, refusal.message))
 
     def find(self, claim: Claim) -> str | None:
-        """What a file is told that others of its account came before; None when none did."""
+        """Return what a file is told that others of its account came before; None when none did."""
         queue = self.by_account.get(claim.account_id)
-        return None if queue is None or claim.id < queue.first_claim_id else queue.message
+        return None if queue is None or claim.id <= queue.first_claim_id else queue.message
 
 
 logger = logging.getLogger("resumes.importer")
@@ -153,13 +161,13 @@ logger = logging.getLogger("resumes.importer")
 OF_THE_PROCESS = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM})
 """Errors of opening that say nothing of the file."""
 
-ATTEMPTS = 3
+MAX_ATTEMPTS = 3
 """A file that ended its reader each time is not read for a third time alone (pitfalls I10)."""
 
-AGAIN_S = 1.0
+MOVED_INTERVAL_S = 1.0
 """How soon a file is looked at again that lies where it belongs and that somebody has open."""
 
-UNMOVABLE_AGAIN_S = 5.0
+UNMOVABLE_INTERVAL_S = 5.0
 
 
 class Candidate(NamedTuple):
@@ -233,7 +241,7 @@ class Batches:
         self._remark = remark
         self._observe = observe
         self._monotonic = monotonic
-        self._trial = Trial(options.format, options.settle_s)
+        self._inspector = Inspector(options.format, options.settle_s)
         self._folders = Folders()
         self._filer = Filer(root, slot, self._folders, store.clock, observe)
         self._ready: deque[Work] = deque()
@@ -262,8 +270,8 @@ class Batches:
         return bool(self._ready)
 
     def next_due(self, *, awaited: bool = False) -> float | None:
-        """When the first file should be looked at again, on the monotonic clock; the first of those
-        that somebody may still write to, and that are `awaited` therefore."""
+        """Return when to look at the first file again, on the monotonic clock; with `awaited` at the
+        first of those that somebody may still write to."""
         some = (one for one in self._unmoved.values() if one.target or not awaited)
         return min((one.due for one in some), default=None)
 
@@ -273,12 +281,12 @@ class Batches:
         return [one.work.claim.name for one in self._unmoved.values() if one.target]
 
     def take_ended(self) -> list[str]:
-        """The ids of the files that came to their end since this was last asked."""
+        """Return the ids of the files that came to their end since this was last asked."""
         ended, self._ended = self._ended, []
         return ended
 
     def take_went_back(self) -> list[Claim]:
-        """The files that went back to where they lay since this was last asked."""
+        """Return the files that went back to where they lay since this was last asked."""
         went_back, self._went_back = self._went_back, []
         return went_back
 
@@ -310,7 +318,7 @@ class Batches:
     def _read(self, one: Candidate) -> Work | Left:
         claim = one.claim
         try:
-            if is_last_attempt(claim) and not self._trial.leaves_unread(claim.name):
+            if is_last_attempt(claim) and not self._inspector.leaves_unread(claim.name):
                 signature = files.signature_of(os.lstat(claim.path(self._root)))
                 return Work(claim, signature, outcomes.CRASHED)
             if not one.is_alone:
@@ -350,25 +358,25 @@ class Batches:
         if claim.is_return:  # it was quiet before
             known = Known(files.signature_of(os.fstat(descriptor)), math.inf)
         try:
-            tried = self._trial.try_open(descriptor, claim.name, known)
+            found = self._inspector.inspect(descriptor, claim.name, known)
         except OSError as error:  # a bad sector, say: this file's trouble alone
             return Left(claim.id, Why.STUCK, self._signature(claim), error)
-        if not tried.is_ready and not claim.is_return:
-            why = Why.REPORT if tried.is_report else Why.SETTLING
-            return Left(claim.id, why, tried.signature)
-        writer = self._trial.find_writer(descriptor, tried, known)
+        if not found.is_ready and not claim.is_return:
+            why = Why.REPORT if found.is_report else Why.SETTLING
+            return Left(claim.id, why, found.signature)
+        writer = self._inspector.find_writer(descriptor, found, known)
         if writer:
-            return Left(claim.id, Why.OPEN, tried.signature)
-        kept = None if tried.verdict is None else descriptor
+            return Left(claim.id, Why.OPEN, found.signature)
+        kept = None if found.verdict is None else descriptor
         is_open = writer is None
-        return Work(claim, tried.signature, tried.verdict, tried.digest, kept, is_open)
+        return Work(claim, found.signature, found.verdict, found.digest, kept, is_open)
 
     def _unreadable(self, one: Candidate, error: OSError) -> Work | Left:
         signature = files.signature_of(os.lstat(one.claim.path(self._root)))
-        tried = self._trial.try_unreadable(error, signature, one.known)
-        if not tried.is_ready and not one.claim.is_return:
+        found = self._inspector.inspect_unreadable(error, signature, one.known)
+        if not found.is_ready and not one.claim.is_return:
             return Left(one.claim.id, Why.SETTLING, signature)
-        return Work(one.claim, signature, tried.verdict)
+        return Work(one.claim, signature, found.verdict)
 
     def _signature(self, claim: Claim) -> Signature | None:
         return files.find_signature(claim.path(self._root))
@@ -451,13 +459,13 @@ class Batches:
         return Creation(claim.account_id, (NewResume(verdict, digest=work.digest),), now_us, row)
 
     def _is_stored(self, claim: Claim, digest: bytes | None) -> bool:
-        """Whether the content is there already, so that it needs no place."""
+        """Return whether the content is there already, so that it needs no place."""
         if digest is None:
             return False
         return ledger.find_stored(self._store, claim.account_id, digest) is not None
 
     def row(self, work: Work, items: str | None = None) -> ledger.Claim:
-        """The file as the ledger knows it."""
+        """Return the file as the ledger knows it."""
         claim = work.claim
         return ledger.Claim(
             claim_id=claim.id,
@@ -470,7 +478,7 @@ class Batches:
         )
 
     def record(self, work: Work, conclusion: Conclusion) -> None:
-        """The file's outcome is in the ledger. Raises StoreError."""
+        """Write the file's outcome into the ledger. Raises StoreError."""
         row = self.row(work, items=as_ledger_text(conclusion.items))
         verdict = outcomes.verdict_of(conclusion)
         try:
@@ -514,7 +522,7 @@ class Batches:
         self.end(over)
 
     def go_on(self) -> None:
-        """What was imported and could not be filed away is tried again, if it is time."""
+        """Try again what was imported and could not be filed away, if it is time."""
         now = self._monotonic()
         if self._stuck:
             stuck, self._stuck = self._stuck, {}
@@ -524,7 +532,7 @@ class Batches:
                 continue
             del self._unmoved[claim_id]
             if one.target:
-                filed = self._filer.check(one.work, one.conclusion, one.target)
+                filed = self._filer.check(one.work, one.target)
             else:
                 filed = self._filer.file_away(one.work, one.conclusion)
             if self._after(one, filed):
@@ -532,7 +540,7 @@ class Batches:
         self._folders.close()
 
     def _after(self, ended: Ended, filed: Filed) -> bool:
-        """Whether the file has come to its end."""
+        """Return whether the file has come to its end."""
         work, conclusion, *_ = ended
         claim = work.claim
         problem = escaped(filed.problem)
@@ -554,7 +562,7 @@ class Batches:
                         f"in {escaped(os.path.relpath(filed.target, self._root))} and cannot be put "
                         f"back: {problem}. It is tried again",
                     )
-                self._keep(ended, AGAIN_S, filed.target)
+                self._keep(ended, MOVED_INTERVAL_S, filed.target)
                 return False
             case State.UNMOVABLE:
                 self._remark(
@@ -562,7 +570,7 @@ class Batches:
                     f"{claim.name} is imported and cannot be moved away: {problem}. It stays "
                     "where it is and is tried again",
                 )
-                self._keep(ended, UNMOVABLE_AGAIN_S)
+                self._keep(ended, UNMOVABLE_INTERVAL_S)
                 return False
             case State.STUCK:
                 self._stuck[claim.id] = _closed(ended)
@@ -581,7 +589,7 @@ class Batches:
         self._unmoved[ended.work.claim.id] = _closed(ended)._replace(target=target, due=due)
 
     def end(self, works: Iterable[Work]) -> None:
-        """Nothing is left to do for these files."""
+        """Take note that nothing is left to do for these files."""
         ids = []
         for work in works:
             ids.append(work.claim.id)
@@ -593,17 +601,16 @@ class Batches:
                 self._observe(Step.ENDED)
 
     def tidy(self, claims: Iterable[Claim]) -> None:
-        """Of files that are not gone on with, no report lies where no file is."""
+        """Remove reports on files that are not gone on with, where no file lies."""
         for claim in claims:
-            self._filer.tidy(claim, None)
+            self._filer.tidy(claim)
 
     def adopt(self, ended: Iterable[Ended]) -> None:
-        """Files that another process imported and did not bring to their end; their claims are
-        noted."""
+        """Go on with files that another process imported; their claims are noted."""
         self._unmoved.update((one.work.claim.id, one) for one in ended)
 
     def drop(self) -> None:
-        """Nothing is under way here any more."""
+        """Have nothing under way any more."""
         for work in self._ready:
             if work.descriptor is not None:
                 os.close(work.descriptor)
@@ -621,8 +628,8 @@ def _closed(ended: Ended) -> Ended:
 
 
 def is_last_attempt(claim: Claim) -> bool:
-    """Whether the file ended its reader so often that it is not read again."""
-    return claim.attempt + 1 >= ATTEMPTS
+    """Return whether the file ended its reader so often that it is not read again."""
+    return claim.attempt + 1 >= MAX_ATTEMPTS
 
 
 def _is_deleted(conclusion: Conclusion) -> bool:

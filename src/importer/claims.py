@@ -4,7 +4,6 @@ The file stays where it lies, under its name, until it is put away. Its claim's 
 ledger knows it by, so that whatever is begun again comes to the same end (pitfalls I1, I6).
 """
 
-import os
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -63,11 +62,6 @@ class Claim(NamedTuple):
     def path(self, root: str) -> str:
         """Where it lies."""
         return f"{root}/{self.source}"
-
-
-def source_hex(source: str) -> str:
-    """The exact bytes of a path, in hexadecimal."""
-    return os.fsencode(source).hex()
 
 
 TAILS = 256

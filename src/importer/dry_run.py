@@ -1,36 +1,38 @@
-"""A rehearsal: what would become of the files in the inbox, had the importer taken them now.
+"""A dry run: what would become of the files in the inbox, were they imported now.
 
-The same verdicts by the same functions, and nothing is changed: no file, no folder, no row.
+The same functions give the same verdicts, and nothing is changed: no file, no folder, no row.
 """
 
-import dataclasses
+import math
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from enum import StrEnum
 from pathlib import Path
 from typing import NamedTuple
 
 from importer import files, inbox, outcomes
-from importer.batch import Trial
-from importer.files import EXTENSIONS, escaped, find_extension
+from importer.batch import Inspector
+from importer.claims import Claim
+from importer.files import escaped, find_extension
 from importer.filing import folder_of
 from importer.held import HeldFiles
-from importer.inbox import Seen, is_passed_over
-from importer.notices import FileReport, Remark, Summary, unowned
+from importer.inbox import Seen
+from importer.notices import FileReport, Remark, Summary, as_report, unowned
 from importer.options import Options
 from importer.outcomes import Conclusion, Refusal
-from importer.slices import Bundle, Portion
+from importer.slices import Bundle
 from importer.unpack.text import CannotUnpack
-from resumes.clock import timestamp
+from resumes.analyzer import Resume
 from resumes.errors import QuotaReached
+from resumes.file_names import EXTENSIONS, is_passed_over
 from resumes.reasons import Reason
 from resumes.store import Store, accounts, ledger
 from resumes.store.accounts import AccountInfo
-from resumes.store.creating import Created, Duplicate, Outcome
+from resumes.store.creating import Duplicate
 from resumes.store.ledger import FileOutcome
 
 ENDINGS = ", ".join(ending for ending in EXTENSIONS if ending.count(".") == 1)
-"""`.json, .ndjson, …`: what names end in, those of compressed files as `.gz`."""
+"""What names of files to import end in; `.gz` stands for all compressed ones but `.zip`."""
 
 
 class Why(StrEnum):
@@ -44,7 +46,7 @@ class Why(StrEnum):
 
     @property
     def sentence(self) -> str:
-        """The reason in words, of one file."""
+        """The reason in words, for one file."""
         return _SENTENCES[self]
 
 
@@ -65,7 +67,7 @@ class Ignored(NamedTuple):
 
 
 def find_why(path: str) -> Why | None:
-    """Why what lies there is never imported, by its name and kind; None for a file that is."""
+    """Return why its name or kind keeps the path from being imported; None if they do not."""
     name = os.path.basename(path)  # noqa: PTH119  (text, as names are)
     if is_passed_over(name):
         return Why.HIDDEN
@@ -80,25 +82,34 @@ class _Account:
     """An account as it would be after the files so far."""
 
     def __init__(self, store: Store, info: AccountInfo, *, holds_files: bool) -> None:
-        self.info = info
         self._store = store
-        self._free = info.free_places
-        self._seen: set[bytes] = set()
-        self._holds_files = holds_files
+        self._info = info
+        self._digests: set[bytes] = set()
+        self._free_places = math.inf if info.free_places is None else info.free_places
+        self.holds_files = holds_files
+        if holds_files:  # new files queue behind them
+            self._free_places = 0
 
-    def create(self, digest: bytes) -> Outcome:
-        """What the create path would answer."""
-        stored = ledger.find_stored(self._store, self.info.id, digest)
+    def conclude(self, verdict: Resume | Refusal, digest: bytes) -> Conclusion:
+        """Return what would become of one resume, and count it in."""
+        if isinstance(verdict, Refusal):
+            return outcomes.failed(verdict)
+        stored = ledger.find_stored(self._store, self._info.id, digest)
         if stored is not None:
-            return Duplicate(stored)
-        if digest in self._seen:
-            return Duplicate("")
-        if self._holds_files or (self._free is not None and self._free < 1):
-            return QuotaReached(max_resumes=self.info.max_resumes or 0)
-        self._seen.add(digest)
-        if self._free is not None:
-            self._free -= 1
-        return Created("")
+            return outcomes.conclude_one(verdict, Duplicate(stored))
+        if digest in self._digests:
+            refusal = Refusal(Reason.DUPLICATE, "The same content is among these files")
+            return Conclusion(FileOutcome.DUPLICATE, refusal=refusal)
+        if self._free_places < 1:
+            return self.hold()
+        self._digests.add(digest)
+        self._free_places -= 1
+        return Conclusion(FileOutcome.DONE, warnings=verdict.warnings)
+
+    def hold(self) -> Conclusion:
+        """Return that a file waits for a place; others queue behind it."""
+        self.holds_files = True
+        return outcomes.held(QuotaReached(max_resumes=self._info.max_resumes or 0).message)
 
 
 def rehearse(
@@ -110,7 +121,7 @@ def rehearse(
     on_ignored: Callable[[Ignored], None] = lambda one: None,
     remark: Remark,
 ) -> Summary:
-    """Each file is told as it would be, or why it is left; what they would come to, in sum."""
+    """Report what would become of each file, or why it would be left; return the counts."""
     summary = Summary()
 
     def ignore(seen: Seen, why: Why) -> None:
@@ -120,103 +131,55 @@ def rehearse(
     by_name = {one.name: one for one in accounts.list_accounts(store)}
     held = HeldFiles(root).find()
     for below in inbox.find_inboxes(str(root)):
-        info = by_name.get(below or options.account or "")
+        by_age: list[tuple[int, Seen]] = []
         folder = f"{root}/{below}" if below else str(root)
-        seen = list(inbox.iter_inbox(folder, below=below, remark=remark))
-        for one in sorted(seen):
-            if one.signature is None and (why := find_why(one.path)) is not None:
-                ignore(one, why)
-        files = sorted((one for one in seen if one.signature), key=_by_age)
+        for seen in sorted(inbox.iter_inbox(folder, below=below, remark=remark)):
+            if seen.signature is not None:
+                by_age.append((seen.signature.mtime_ns, seen))
+            elif (why := find_why(seen.path)) is not None:
+                ignore(seen, why)
+        info = by_name.get(below or options.account or "")
         if info is None:
-            summary.waiting += len(files)
-            if files:
+            summary.waiting += len(by_age)
+            if by_age:
                 remark(f"unowned {below}", unowned(below, options.account))
             continue
-        account = _Account(store, info, holds_files=bool(held.get(info.id)))
-        for one in files:
-            conclusion = _judge(one, account, options)
-            if conclusion is None:
-                continue
+        account = _Account(store, info, holds_files=info.id in held)
+        for _, seen in sorted(by_age):
+            conclusion = _judge(seen, account, options)
             if isinstance(conclusion, Why):
-                ignore(one, conclusion)
-                continue
-            _count(summary, conclusion.outcome)
-            on_file(_report(one, info, conclusion, root, timestamp(store.clock())))
+                ignore(seen, conclusion)
+            elif conclusion is not None:
+                outcome = conclusion.outcome.value
+                setattr(summary, outcome, getattr(summary, outcome) + 1)
+                now_us = store.clock()
+                claim = Claim("", info.id, info.name, escaped(seen.name), claimed_at_us=now_us)
+                folder = folder_of(conclusion, info.name, claim.claimed_at)
+                on_file(as_report(claim, conclusion, f"{root}/{folder}"))
     return summary
 
 
-def _by_age(seen: Seen) -> tuple[int, str]:
-    return (seen.signature.mtime_ns if seen.signature else 0, seen.name)
-
-
-def _count(summary: Summary, outcome: FileOutcome) -> None:
-    setattr(summary, outcome.value, getattr(summary, outcome.value) + 1)
-
-
 def _judge(seen: Seen, account: _Account, options: Options) -> Conclusion | Why | None:
-    """What would become of the file, or why it would be left; None for one that is gone."""
+    """Return what would become of the file, or why it would be left; None if it is gone."""
     name = escaped(seen.name)
-    trial = Trial(options.format, settle_s=0)
     try:
-        descriptor = files.open_file(seen.path)
+        with os.fdopen(files.open_file(seen.path), "rb") as file:
+            found = Inspector(options.format, settle_s=0).inspect(file.fileno(), name, None)
+        if found.is_report:
+            return Why.REPORT
+        if found.verdict is not None and found.digest is not None:
+            return account.conclude(found.verdict, found.digest)
+        if account.holds_files:  # it is unpacked when its turn comes
+            return account.hold()
+        bundle = Bundle(seen.path, name, options.format, options.limits, options.tuning)
     except FileNotFoundError:
         return None
-    except OSError as error:
-        return outcomes.failed(outcomes.unreadable(error))
-    try:
-        tried = trial.try_open(descriptor, name, None)
-    finally:
-        os.close(descriptor)
-    if tried.is_report:
-        return Why.REPORT
-    if isinstance(tried.verdict, Refusal):
-        return outcomes.failed(tried.verdict)
-    if tried.verdict is not None and tried.digest is not None:
-        return _rehearsed(outcomes.conclude_one(tried.verdict, account.create(tried.digest)))
-    return _judge_bundle(seen.path, name, account, options)
-
-
-def _judge_bundle(path: str, name: str, account: _Account, options: Options) -> Conclusion:
-    try:
-        bundle = Bundle(path, name, options.format, options.limits, options.tuning)
     except CannotUnpack as error:
         return outcomes.failed(error.refusal)
     except OSError as error:
         return outcomes.failed(outcomes.unreadable(error))
-    for portion in _iter_portions(bundle):
-        if isinstance(portion.verdict, Refusal):
-            bundle.conclude(portion, outcomes.failed(portion.verdict))
-        else:
-            outcome = account.create(files.digest(portion.part.body))
-            conclusion = _rehearsed(outcomes.conclude_one(portion.verdict, outcome))
-            bundle.conclude(portion, conclusion)
-    return outcomes.sum_up(bundle.items)
-
-
-def _rehearsed(conclusion: Conclusion) -> Conclusion:
-    """The conclusion; a duplicate of what is not stored yet has no id to name."""
-    if conclusion.outcome is FileOutcome.DUPLICATE and not conclusion.resume_id:
-        told = Refusal(Reason.DUPLICATE, "The same content is among these files")
-        return dataclasses.replace(conclusion, refusal=told)
-    return conclusion
-
-
-def _iter_portions(bundle: Bundle) -> Iterator[Portion]:
     while portions := bundle.next_slice():
-        yield from portions
-
-
-def _report(
-    seen: Seen, info: AccountInfo, conclusion: Conclusion, root: Path, now: str
-) -> FileReport:
-    refusal = conclusion.refusal
-    return FileReport(
-        account=info.name,
-        name=escaped(seen.name),
-        outcome=conclusion.outcome,
-        reason=refusal.reason.value if refusal else None,
-        message=refusal.message if refusal else conclusion.remark,
-        filed_as=f"{root}/{folder_of(conclusion, info.name, now)}",
-        resume_id=conclusion.resume_id or None,
-        warnings=len(conclusion.warnings),
-    )
+        for one in portions:
+            digest = files.digest(one.part.body)
+            bundle.conclude(one, account.conclude(one.verdict, digest))
+    return outcomes.sum_up(bundle.items)

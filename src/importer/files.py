@@ -1,6 +1,6 @@
-"""Reading a file that anyone may have put there, without being held up or led astray by it.
+"""Everything that touches a file that anyone may have put there: name, read, lease, move, write.
 
-Never through a symbolic link, never from a pipe, socket or device, never more than the limit.
+Nothing is read through a symbolic link, nor from a pipe, socket or device, nor over the limit.
 """
 
 import contextlib
@@ -15,13 +15,10 @@ import shutil
 import signal
 import stat
 import threading
-from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
 from resumes.errors import InvalidArgument, TooLarge
-from resumes.file_names import EXTENSIONS as EXTENSIONS
-from resumes.file_names import WORK as WORK
 from resumes.file_names import find_extension as find_extension
 from resumes.text import replaced
 
@@ -35,7 +32,7 @@ _NOT_PLAIN = re.compile(r"[^\w ._()+,@=-]")
 
 
 def escaped(name: str) -> str:
-    """The name as harmless text (`resumes.text`) that still says every byte of it.
+    """Return the name as harmless text (`resumes.text`) that still says every byte of it.
 
     `\\xNN` is a byte that is not UTF-8 or an ASCII control character, `\\uNNNN` another character
     that is not harmless, `\\\\` a backslash.
@@ -44,7 +41,7 @@ def escaped(name: str) -> str:
 
 
 def escaped_before(name: str) -> str:
-    """A name that was escaped once, from a journal or report that anybody may have edited."""
+    """Return a name that was escaped once, and that anybody may have edited since."""
     return replaced(name, _byte_by_byte)[:MAX_NAME_CHARS]
 
 
@@ -57,8 +54,14 @@ def _byte_by_byte(char: str) -> str:
     return f"\\u{code:04x}" if code <= 0xFFFF else f"\\U{code:08x}"
 
 
+def split_extension(name: str) -> tuple[str, str]:
+    """Return the stem, and the extension in lower case; that is empty if none is imported."""
+    extension = find_extension(name) or ""
+    return name[: len(name) - len(extension)], extension
+
+
 def safe_stem(name: str) -> str:
-    """The last part of an escaped path without its extension, safe in any file system and shell.
+    """Return the stem of an escaped path's last part, safe in any file system and shell.
 
     At most 120 bytes, letters and digits of all scripts kept, never empty, and with no dash or
     dot first.
@@ -92,12 +95,12 @@ class Known(NamedTuple):
 
 
 def signature_of(status: os.stat_result) -> Signature:
-    """The signature in a file's status."""
+    """Return the signature in a file's status."""
     return Signature(status.st_ino, status.st_size, status.st_mtime_ns)
 
 
 def find_signature(path: str | Path) -> Signature | None:
-    """The signature of what lies there, links not followed; None when nothing does."""
+    """Return the signature of what lies there, links not followed; None when nothing does."""
     try:
         return signature_of(os.lstat(path))
     except (FileNotFoundError, NotADirectoryError):
@@ -121,31 +124,25 @@ class NotAFile(OSError):
 
 
 def open_file(path: str | Path, *, dir_fd: int | None = None) -> int:
-    """A descriptor of a regular file, for reading; with `dir_fd` the path is below that folder.
+    """Open a regular file for reading; with `dir_fd` the path is below that folder.
 
     Raises FileNotFoundError, NotAFile, OSError.
     """
     try:
         descriptor = os.open(path, _FLAGS, dir_fd=dir_fd)
-    except FileNotFoundError:
-        raise
     except OSError:
         # A link or a socket cannot be opened this way; say so in plain words.
-        if not stat.S_ISREG(os.lstat(path, dir_fd=dir_fd).st_mode):
-            raise _not_a_file(path) from None
-        raise
-    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        if stat.S_ISREG(os.lstat(path, dir_fd=dir_fd).st_mode):
+            raise
+    else:
+        if stat.S_ISREG(os.fstat(descriptor).st_mode):
+            return descriptor
         os.close(descriptor)
-        raise _not_a_file(path)
-    return descriptor
-
-
-def _not_a_file(path: str | Path) -> NotAFile:
-    return NotAFile(f"Not a regular file: {escaped(os.fspath(path))}")
+    raise NotAFile(f"Not a regular file: {escaped(os.fspath(path))}")
 
 
 def read_file(descriptor: int, max_bytes: int) -> Content:
-    """The content of an open file that nothing was read from yet."""
+    """Read an open file that nothing was read from yet."""
     before = signature_of(os.fstat(descriptor))
     if before.size_bytes > max_bytes:
         return Content(_read(descriptor, HEAD_BYTES), before, is_over_limit=True)
@@ -153,56 +150,6 @@ def read_file(descriptor: int, max_bytes: int) -> Content:
     after = signature_of(os.fstat(descriptor))
     is_steady = before == after and len(body) == after.size_bytes
     return Content(body, after, is_steady, is_over_limit=len(body) > max_bytes)
-
-
-def read_again(descriptor: int, at_most: int) -> bytes:
-    """So many bytes of an open file, from its beginning."""
-    return os.pread(descriptor, at_most, 0)
-
-
-@contextlib.contextmanager
-def opened(path: str | Path, descriptor: int | None) -> Iterator[int | None]:
-    """The file that is open already, or the one at the path; None if that cannot be opened."""
-    if descriptor is not None:
-        yield descriptor
-        return
-    try:
-        descriptor = open_file(path)
-    except FileNotFoundError:
-        raise
-    except OSError:
-        yield None
-        return
-    try:
-        yield descriptor
-    finally:
-        os.close(descriptor)
-
-
-def load(path: str | Path, max_bytes: int) -> Content:
-    """The content of a regular file. Raises FileNotFoundError, NotAFile, OSError."""
-    descriptor = open_file(path)
-    try:
-        return read_file(descriptor, max_bytes)
-    finally:
-        os.close(descriptor)
-
-
-def find_body(path: str | Path, max_bytes: int) -> bytes | None:
-    """The bytes of a regular file; None when it cannot be read or is over the limit."""
-    try:
-        content = load(path, max_bytes)
-    except OSError:
-        return None
-    return None if content.is_over_limit else content.body
-
-
-def find_head(path: str | Path) -> bytes:
-    """The first 64 KiB of a file; empty when it cannot be read."""
-    try:
-        return load(path, HEAD_BYTES).body[:HEAD_BYTES]
-    except OSError:
-        return b""
 
 
 def _read(descriptor: int, at_most: int) -> bytes:
@@ -217,8 +164,32 @@ def _read(descriptor: int, at_most: int) -> bytes:
     return b"".join(chunks)
 
 
+def load(path: str | Path, max_bytes: int) -> Content:
+    """Read a regular file. Raises FileNotFoundError, NotAFile, OSError."""
+    descriptor = open_file(path)
+    try:
+        return read_file(descriptor, max_bytes)
+    finally:
+        os.close(descriptor)
+
+
+def find_body(path: str | Path, max_bytes: int) -> bytes | None:
+    """Return the bytes of a regular file; None when it cannot be read or is over the limit."""
+    with contextlib.suppress(OSError):
+        content = load(path, max_bytes)
+        return None if content.is_over_limit else content.body
+    return None
+
+
+def find_head(path: str | Path) -> bytes:
+    """Return the first 64 KiB of a file; nothing when it cannot be read."""
+    with contextlib.suppress(OSError):
+        return load(path, HEAD_BYTES).body[:HEAD_BYTES]
+    return b""
+
+
 def read(path: str | Path, max_bytes: int) -> bytes:
-    """The bytes of one file that somebody named, for commands that import or check in place.
+    """Return the bytes of a file that somebody named in a command.
 
     Raises TooLarge, and InvalidArgument for what is missing, is no regular file or cannot be read.
     """
@@ -234,7 +205,7 @@ def read(path: str | Path, max_bytes: int) -> bytes:
 
 
 def digest(body: bytes) -> bytes:
-    """The SHA-256 of a JSON value's own bytes: outer white space does not make another content."""
+    """Return the SHA-256 of a JSON value: outer white space does not make another content."""
     return hashlib.sha256(body.strip(JSON_SPACE)).digest()
 
 
@@ -243,27 +214,22 @@ HASHED_BYTES = 256 * 1024 * 1024
 
 
 def find_sha256(path: str | Path) -> str | None:
-    """The SHA-256 of all of a regular file, in hexadecimal; None when it cannot be read, or is
-    larger than 256 MiB."""
-    try:
-        return _sha256(open_file(path))
-    except OSError:
-        return None
+    """Return the SHA-256 of all of a regular file, in hexadecimal.
 
-
-def _sha256(descriptor: int) -> str | None:
-    with os.fdopen(descriptor, "rb") as file:
-        if os.fstat(descriptor).st_size > HASHED_BYTES:
-            return None
-        return hashlib.file_digest(file, "sha256").hexdigest()
+    None when it cannot be read, or is larger than 256 MiB.
+    """
+    with contextlib.suppress(OSError), open(open_file(path), "rb") as file:
+        if os.fstat(file.fileno()).st_size <= HASHED_BYTES:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    return None
 
 
 def find_writer(descriptor: int) -> bool | None:
-    """Whether the file of a read-only descriptor is open for writing; None where the system cannot
-    say (pitfalls I4).
+    """Return whether a file that is open for reading is open for writing too (pitfalls I4).
 
-    A read lease is given only for a file that nobody has open for writing, nor mapped for it. It is
-    given back at once: what counts is whether it could be had. The system cannot say on network file systems, nor for files of another user unless it runs as root.
+    A read lease is given only for a file that nobody has open for writing, nor mapped for it; it
+    is given back at once. None where the system cannot say: on network file systems, and for files
+    of another user unless it runs as root.
     """
     try:
         fcntl.fcntl(descriptor, fcntl.F_SETLEASE, fcntl.F_RDLCK)
@@ -276,8 +242,10 @@ def find_writer(descriptor: int) -> bool | None:
 
 
 def ignore_breaks() -> None:
-    """Whoever opens the file for writing while we hold the lease makes the system send SIGIO,
-    which ends a process that does not expect it."""
+    """Ignore SIGIO, which ends a process that does not expect it.
+
+    The system sends it when somebody opens a file for writing while we hold the lease.
+    """
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGIO, signal.SIG_IGN)
 
@@ -300,44 +268,35 @@ class Folders:
         to, and OSError."""
         descriptor = self._open.get(path)
         if descriptor is None:
-            descriptor = self._open[path] = _open(path)
+            descriptor = self._open[path] = _open_folder(path)
         return descriptor
 
     def close(self) -> None:
-        """No folder is open any more."""
+        """Close all."""
         for descriptor in self._open.values():
             os.close(descriptor)
         self._open.clear()
 
 
-def _open(path: str) -> int:
+def _open_folder(path: str) -> int:
+    descriptor = None
     try:
         descriptor = os.open(path, _FOLDER_FLAGS)
+        real_path = path
+        with contextlib.suppress(OSError):  # not every system says where it really lies
+            real_path = os.readlink(f"/proc/self/fd/{descriptor}")  # noqa: PTH115
+        if real_path != path:
+            raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), path)
+        # Else its files could be imported, and not be moved away.
+        if not os.access(path, os.W_OK, effective_ids=True):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), path)
     except OSError as error:
+        if descriptor is not None:
+            os.close(descriptor)
         if error.errno in (errno.ELOOP, errno.ENOTDIR):
-            raise _missing(path) from None
+            raise FileNotFoundError(errno.ENOENT, "A link lies in its way", path) from None
         raise
-    if _real_path(descriptor) not in (path, None):
-        os.close(descriptor)
-        raise _missing(path)
-    if not os.access(
-        path, os.W_OK, effective_ids=True
-    ):  # its files could be imported, and not be moved away
-        os.close(descriptor)
-        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), path)
     return descriptor
-
-
-def _missing(path: str) -> FileNotFoundError:
-    return FileNotFoundError(errno.ENOENT, "A link lies in its way", path)
-
-
-def _real_path(descriptor: int) -> str | None:
-    """Where an open folder really lies; None where the system does not say."""
-    try:
-        return os.readlink(f"/proc/self/fd/{descriptor}")  # noqa: PTH115
-    except OSError:
-        return None
 
 
 _AT_FDCWD = -100
@@ -355,28 +314,14 @@ def move(source: str | Path, target: str | Path, *, source_fd: int | None = None
     OSError. A plain rename replaces silently, and does nothing, successfully, between two links of
     one file.
     """
-    if _renameat2 is None:
-        link_and_unlink(source, target, source_fd=source_fd)
-        return
-    done = _renameat2(
-        _AT_FDCWD if source_fd is None else source_fd,
-        os.fsencode(source),
-        _AT_FDCWD,
-        os.fsencode(target),
-        _RENAME_NOREPLACE,
-    )
-    if done == 0:
-        return
-    code = ctypes.get_errno()
-    if code not in _NOT_SUPPORTED:
-        raise OSError(code, os.strerror(code), str(source), None, str(target))
-    link_and_unlink(source, target, source_fd=source_fd)
-
-
-def link_and_unlink(
-    source: str | Path, target: str | Path, *, source_fd: int | None = None
-) -> None:
-    """`move` where the system cannot refuse to replace."""
+    if _renameat2 is not None:
+        folder = _AT_FDCWD if source_fd is None else source_fd
+        names = os.fsencode(source), _AT_FDCWD, os.fsencode(target)
+        if _renameat2(folder, *names, _RENAME_NOREPLACE) == 0:
+            return
+        code = ctypes.get_errno()
+        if code not in _NOT_SUPPORTED:
+            raise OSError(code, os.strerror(code), str(source), None, str(target))
     # Cut off between the two, the content has two names: a duplicate of itself, never a loss.
     os.link(source, target, src_dir_fd=source_fd, follow_symlinks=False)
     os.unlink(source, dir_fd=source_fd)
@@ -384,15 +329,13 @@ def link_and_unlink(
 
 def copy(source: str | Path, target: Path) -> None:
     """Copy a file, with its times, so that it is on the disk. Raises OSError."""
-    shutil.copyfile(source, target, follow_symlinks=False)
-    shutil.copystat(source, target, follow_symlinks=False)
-    with target.open("rb") as file:
-        os.fsync(file.fileno())
+    shutil.copy2(source, target, follow_symlinks=False)
+    sync(target)
 
 
-def sync_folder(folder: Path) -> None:
-    """Have the names in a folder on the disk. Raises OSError."""
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+def sync(path: Path) -> None:
+    """Have a file's content, or the names in a folder, on the disk. Raises OSError."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
         os.fsync(descriptor)
     finally:
@@ -400,29 +343,22 @@ def sync_folder(folder: Path) -> None:
 
 
 def is_copy(source: str | Path, target: str | Path) -> bool:
-    """Whether the target is a file of the same content. Raises OSError."""
+    """Return whether the target is a file of the same content. Raises OSError."""
     return os.path.isfile(target) and filecmp.cmp(source, target, shallow=False)  # noqa: PTH113
 
 
-def write_new(path: Path, content: bytes) -> None:
-    """The file exists with this content, on the disk; or, with an OSError, it does not exist.
-
-    Raises FileExistsError when something is there, and leaves that as it is.
-    """
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
-    try:
-        with open(descriptor, "wb", closefd=False) as file:
-            file.write(content)
-        os.fsync(descriptor)
-    except OSError:
-        path.unlink()
-        raise
-    finally:
-        os.close(descriptor)
-
-
 def write_over(path: Path, content: bytes, *, temporary: Path) -> None:
-    """The file has this content, on the disk, in place of any earlier: whole or not at all."""
+    """Have a file with this content on the disk, in place of any earlier: whole or not at all.
+
+    Raises OSError.
+    """
     temporary.unlink(missing_ok=True)
-    write_new(temporary, content)
+    with temporary.open("xb") as file:
+        try:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        except OSError:
+            temporary.unlink()
+            raise
     temporary.replace(path)

@@ -23,17 +23,15 @@ from typing import Any, NamedTuple
 from importer import files
 from importer.claims import Claim
 from importer.failpoints import Observer, Step
-from importer.files import Folders, Signature, find_extension, safe_stem
-from importer.outcomes import Conclusion, Refusal
+from importer.files import Folders, Signature, find_extension, safe_stem, split_extension
+from importer.outcomes import Conclusion, Refusal, issues_as_dicts
 from importer.slots import Slot
 from resumes.analyzer import Resume
 from resumes.clock import Clock, timestamp
-from resumes.errors import Issue
 from resumes.file_names import REPORT
 from resumes.reasons import Reason
 from resumes.store.accounts import NAME
 from resumes.store.ledger import FileOutcome
-from resumes.text import escaped
 from resumes.watched_folder import HELD
 
 MARKER = "resumes_import_report"
@@ -44,94 +42,63 @@ MAX_REPORT_BYTES = 64 * 1024 * 1024
 
 
 def compose(
-    claim: Claim,
-    signature: Signature,
-    conclusion: Conclusion,
-    *,
-    sha256: str | None,
-    now_us: int,
+    claim: Claim, signature: Signature, conclusion: Conclusion, *, sha256: str | None, now_us: int
 ) -> bytes:
-    """The report as indented JSON. Lists of issues and warnings hold at most 50 and a count.
-
-    Of a file of several resumes `items` says what became of each.
-    """
-    refusal = conclusion.refusal
+    """Return the report as indented JSON."""
+    refusal, resume_id = conclusion.refusal, conclusion.resume_id
     is_duplicate = conclusion.outcome is FileOutcome.DUPLICATE
+    modified_at = None
+    # A file's time is whatever its writer set: years that no calendar holds, too.
+    with contextlib.suppress(ValueError, OverflowError, OSError):
+        modified_at = timestamp(signature.mtime_ns // 1_000)
+    no_refusal = {"reason": None, "message": conclusion.remark, "path": None, "byte_offset": None}
     report: dict[str, Any] = {
         MARKER: VERSION,
         "outcome": conclusion.outcome.value,
-        "reason": refusal.reason.value if refusal else None,
-        "message": escaped(refusal.message) if refusal else conclusion.remark,
-        "path": escaped(refusal.path) if refusal and refusal.path is not None else None,
-        "byte_offset": refusal.byte_offset if refusal else None,
+        **(refusal.as_dict() if refusal else no_refusal),
         "hint": conclusion.hint,
-        "issues": _listed(refusal.issues if refusal else ()),
-        "warnings": _listed(conclusion.warnings),
+        "issues": issues_as_dicts(refusal.issues if refusal else ()),
+        "warnings": issues_as_dicts(conclusion.warnings),
         "items": [item.as_dict() for item in conclusion.items],
-        "resume_id": None if is_duplicate else conclusion.resume_id,
-        "duplicate_of": conclusion.resume_id if is_duplicate else None,
+        "resume_id": None if is_duplicate else resume_id,
+        "duplicate_of": resume_id if is_duplicate else None,
         "file": claim.name,
         "account": claim.account,
         "account_id": claim.account_id,
         "claim_id": claim.id,
         "size_bytes": signature.size_bytes,
         "sha256": sha256,
-        "modified_at": _modified_at(signature.mtime_ns),
+        "modified_at": modified_at,
         "claimed_at": claim.claimed_at,
         "finished_at": timestamp(now_us),
     }
     return json.dumps(report, indent=2, ensure_ascii=False).encode(errors="replace") + b"\n"
 
 
-def _modified_at(mtime_ns: int) -> str | None:
-    # A file's time is whatever its writer set: years that no calendar holds, too.
-    with contextlib.suppress(ValueError, OverflowError, OSError):
-        return timestamp(mtime_ns // 1_000)
-    return None
-
-
-def _listed(issues: tuple[Issue, ...]) -> list[dict[str, str]]:
-    return [{"path": escaped(issue.path), "message": escaped(issue.message)} for issue in issues]
+def _parse_report(body: bytes) -> dict[str, Any]:
+    """Return the report that the bytes are; empty when they are none of ours."""
+    if MARKER.encode() in body[:200]:
+        with contextlib.suppress(ValueError, RecursionError):
+            report = json.loads(body)
+            if isinstance(report, dict) and report.get(MARKER) == VERSION:
+                return report
+    return {}
 
 
 def is_report(body: bytes) -> bool:
-    """Whether the bytes are a report of ours."""
-    return _parse(body) is not None
+    """Return whether the bytes are a report of ours."""
+    return bool(_parse_report(body))
 
 
-def find_report(path: Path) -> dict[str, Any] | None:
-    """The report at the path, if there is one and it is ours."""
-    try:
-        if not path.is_file() or path.stat().st_size > MAX_REPORT_BYTES:
-            return None
-        return _parse(path.read_bytes())
-    except OSError:
-        return None
+def load_report(path: Path) -> dict[str, Any]:
+    """Return the report at the path; empty when there is none of ours."""
+    return _parse_report(files.find_body(path, MAX_REPORT_BYTES) or b"")
 
 
-def remove_report(path: Path, claim_id: str) -> None:
-    """A report on this claim no longer lies at the path; anything else there stays."""
-    report = find_report(path)
-    if report is not None and report.get("claim_id") == claim_id:
-        path.unlink(missing_ok=True)
-
-
-def is_foreign(path: Path, claim_id: str) -> bool:
-    """Whether something other than a report on this claim lies at the path."""
-    if not os.path.lexists(path):
-        return False
-    report = find_report(path)
-    return report is None or report.get("claim_id") != claim_id
-
-
-def _parse(body: bytes) -> dict[str, Any] | None:
-    if MARKER.encode() not in body[:200]:
-        return None
-    try:
-        report = json.loads(body)
-    except (ValueError, RecursionError):
-        return None
-    return report if isinstance(report, dict) and report.get(MARKER) == VERSION else None
+def report_path(file: str | Path) -> Path:
+    """Return where the report on a file lies."""
+    path = Path(file)
+    return path.with_name(split_extension(path.name)[0] + REPORT)
 
 
 DONE, FAILED, DUPLICATE = "_done", "_failed", "_duplicate"
@@ -181,12 +148,6 @@ class Filed(NamedTuple):
     problem: str = ""
 
 
-def report_path(file: Path) -> Path:
-    """Where the report on a file lies."""
-    name = file.name
-    return file.with_name(name[: len(name) - len(find_extension(name) or "")] + REPORT)
-
-
 class Filer:
     """Puts files away below one ROOT. Their claims stand in the slot's note."""
 
@@ -201,151 +162,132 @@ class Filer:
         self._made: set[str] = set()
 
     def plan_reports(self, ended: Sequence[tuple[Work, Conclusion]]) -> None:
-        """Note where reports will lie before any does, so that they are found again if a claim
-        comes to another end after all. Raises OSError."""
+        """Note where reports will lie before any does.
+
+        They are found again then if a claim comes to another end after all. Raises OSError.
+        """
         planned = []
         for work, conclusion in ended:
             claim = self._slot.find(work.claim.id)
             if claim is None or not conclusion.needs_report:
                 continue
-            places = [_report_place(claim, conclusion, name) for name in _names(claim, conclusion)]
+            places = [str(report_path(place)) for place in iter_places(claim, conclusion)]
             if new := [place for place in places if place not in claim.reports]:
                 planned.append(claim._replace(reports=(*claim.reports, *new)))
         if planned:
-            self._slot.replace(planned)
+            self._slot.note(planned)
             self._observe(Step.REPORT_PLANNED)
 
     def file_away(self, work: Work, conclusion: Conclusion) -> Filed:
-        """The file lies in its outcome's folder, with its report, as it was read."""
+        """Move the file, as it was read, into its outcome's folder, with its report."""
         claim = self._slot.find(work.claim.id) or work.claim
         is_copied = False
         try:
-            if claim.is_return and self._is_in_place(claim, conclusion):
+            if claim.is_return and claim.source in iter_places(claim, conclusion):
                 target = claim.path(self._root)
                 if conclusion.needs_report:
-                    self._report(claim, work.signature, conclusion, report_path(Path(target)))
+                    self._report(claim, work, conclusion, target)
             else:
                 target, is_copied = self._move(claim, work, conclusion)
         except FileNotFoundError:
             if files.find_signature(self._lies_at(claim)) is not None:
                 return Filed(State.STUCK, problem=os.strerror(errno.ENOENT))
-            self.tidy(claim, None)
+            self.tidy(claim)
             return Filed(State.GONE)
-        except _Changed:
-            self.tidy(claim, None)
-            return Filed(State.CHANGED)
-        except _Unmovable as error:
-            return Filed(State.UNMOVABLE, problem=str(error))
+        except _NotMoved as error:
+            return error.filed
         except OSError as error:
             return Filed(State.STUCK, problem=error.strerror or str(error))
         if is_copied:  # the copy is ours alone
-            self.tidy(claim, Path(target) if conclusion.needs_report else None)
+            self.tidy(claim)
             return Filed(State.FILED, target)
         self._observe(Step.MOVED)
-        return self.check(work, conclusion, target)
+        return self.check(work, target)
 
-    def check(self, work: Work, conclusion: Conclusion, target: str) -> Filed:
-        """The moved file is what was read; else it is where it came from again."""
+    def check(self, work: Work, target: str) -> Filed:
+        """Leave the moved file where it is if it is what was read; else move it back.
+
+        Another version goes to where it came from: under another name if its own was given to yet
+        another file.
+        """
         claim = self._slot.find(work.claim.id) or work.claim
         try:
-            match _is_as_read(work, target):
-                case True:
-                    self.tidy(claim, Path(target) if conclusion.needs_report else None)
-                    return Filed(State.FILED, target)
-                case None:
-                    return Filed(State.WRITTEN_TO, target)
-                case False if self._is_copy(claim, work, target):
-                    self.tidy(claim, Path(target) if conclusion.needs_report else None)
-                    return Filed(State.FILED, target)
-                case False:
-                    self.move_back(claim, target)
-        except FileNotFoundError:  # somebody was quick to take it away; it was imported
-            self.tidy(claim, None)
-            return Filed(State.FILED, target)
+            is_as_read = _is_as_read(work, target)
+            if is_as_read is None:
+                return Filed(State.WRITTEN_TO, target)
+            if not is_as_read and not self._is_copy(claim, work, target):
+                put_back(self._root, claim, target)
+                self._observe(Step.MOVED_BACK)
+                self.tidy(claim)
+                return Filed(State.CHANGED)
+        except FileNotFoundError:
+            pass  # somebody was quick to take it away; it was imported
         except OSError as error:
             return Filed(State.WRITTEN_TO, target, error.strerror or str(error))
-        return Filed(State.CHANGED)
-
-    def move_back(self, claim: Claim, target: str) -> None:
-        """What lies at the target is another version, and goes back to where it came from: under
-        another name if its own was given to yet another file. Raises OSError."""
-        put_back(self._root, claim, target)
-        self._observe(Step.MOVED_BACK)
-        self.tidy(claim, None)
-
-    def _is_in_place(self, claim: Claim, conclusion: Conclusion) -> bool:
-        return claim.source in iter_places(claim, conclusion)
+        self.tidy(claim)
+        return Filed(State.FILED, target)
 
     def _move(self, claim: Claim, work: Work, conclusion: Conclusion) -> tuple[str, bool]:
-        """Where the file is now, and whether it was copied there from another disk."""
+        """Return where the file is now, and whether it was copied there from another disk."""
         folder = f"{self._root}/{_folder(claim, conclusion)}"
-        self._make(folder)
+        if folder not in self._made:
+            Path(folder).mkdir(parents=True, exist_ok=True)
+            self._made.add(folder)
         for name in _names(claim, conclusion):
             target = f"{folder}/{name}"
             try:
-                is_copied = self._try_name(claim, work, conclusion, target)
-                if is_copied is not None:
-                    return target, is_copied
+                if conclusion.needs_report:
+                    if self._is_taken(claim, target):
+                        continue
+                    self._report(claim, work, conclusion, target)
+                return target, self._rename(claim, work, target)
+            except FileExistsError:
+                continue
             except FileNotFoundError:
                 self._made.discard(folder)  # somebody may have tidied it away
                 raise
         raise FileExistsError(errno.EEXIST, f"Every name for {claim.id} is taken in {folder}")
 
-    def _try_name(
-        self, claim: Claim, work: Work, conclusion: Conclusion, target: str
-    ) -> bool | None:
-        """Whether the file was copied to have the name; None when the name was taken."""
-        if conclusion.needs_report:
-            report = report_path(Path(target))
-            is_taken = os.path.lexists(target) and not files.is_copy(self._lies_at(claim), target)
-            if is_taken or is_foreign(report, claim.id):
-                return None
-            self._report(claim, work.signature, conclusion, report)
-        try:
-            return self._rename(claim, work, target)
-        except FileExistsError:
-            return None
+    def _is_taken(self, claim: Claim, target: str) -> bool:
+        """Return whether another file lies at the target, or anything in its report's place."""
+        if os.path.lexists(target) and not files.is_copy(self._lies_at(claim), target):
+            return True
+        report = report_path(target)
+        return os.path.lexists(report) and load_report(report).get("claim_id") != claim.id
 
     def _rename(self, claim: Claim, work: Work, target: str) -> bool:
-        """Whether the file had to be copied."""
+        """Move the file; return whether it had to be copied."""
         folder = self._folders.open(claim.folder(self._root))
         try:
             files.move(claim.base, target, source_fd=folder)
+            return False
         except FileNotFoundError:
-            if not os.path.lexists(aside_of(self._root, claim)):
+            aside = aside_of(self._root, claim)
+            if not os.path.lexists(aside):
                 raise
         except OSError as error:
             to = os.path.dirname(target)  # noqa: PTH120  (text, as names are)
             if error.errno in OF_THE_FILE and os.access(to, os.W_OK, effective_ids=True):
-                raise _Unmovable(error.strerror) from error
+                raise _NotMoved(State.UNMOVABLE, error.strerror or str(error)) from error
             if error.errno != errno.EXDEV:
                 raise
             # The outcomes lie on another disk, perhaps a larger one; or this folder does.
-            self._set_aside(claim, folder)
-        else:
-            return False
-        self._copy(claim, work, target)
+            aside = aside_of(self._root, claim)
+            if not os.path.lexists(aside):  # else what has its name again is another file
+                if not os.access(claim.base, os.R_OK, dir_fd=folder, effective_ids=True):
+                    raise _NotMoved(State.UNMOVABLE, os.strerror(errno.EACCES)) from None
+                files.move(claim.base, aside, source_fd=folder)
+                self._observe(Step.SET_ASIDE)
+        self._copy(claim, work, aside, Path(target))
         return True
 
-    def _set_aside(self, claim: Claim, folder: int) -> None:
-        """Give the file a name that nobody opens; what has its name again is another file."""
-        aside = aside_of(self._root, claim)
-        if os.path.lexists(aside):
-            return
-        if not os.access(claim.base, os.R_OK, dir_fd=folder, effective_ids=True):
-            raise _Unmovable(os.strerror(errno.EACCES))
-        files.move(claim.base, aside, source_fd=folder)
-        self._observe(Step.SET_ASIDE)
-
-    def _copy(self, claim: Claim, work: Work, target: str) -> None:
+    def _copy(self, claim: Claim, work: Work, aside: Path, target: Path) -> None:
         """Copy a file to another disk that was set aside.
 
-        It stays aside until its copy is whole, and is known to be of what was read. Raises _Changed,
-        with the file back where it lay, _Unmovable, FileExistsError and OSError.
+        It stays aside until its copy is whole, and is known to be of what was read.
         """
-        aside = str(aside_of(self._root, claim))
         if not files.is_copy(aside, target):
-            temporary = _beside(Path(target), claim)
+            temporary = _beside(target, claim)
             self._check_aside(claim, work, aside)
             try:
                 files.copy(aside, temporary)
@@ -353,72 +295,65 @@ class Filer:
                 files.move(temporary, target)
             finally:
                 temporary.unlink(missing_ok=True)
-            files.sync_folder(temporary.parent)
+            files.sync(target.parent)
         self._observe(Step.COPIED)
-        os.unlink(aside)  # noqa: PTH108  (text, as names are)
+        aside.unlink()
 
-    def _check_aside(self, claim: Claim, work: Work, aside: str) -> None:
+    def _check_aside(self, claim: Claim, work: Work, aside: Path) -> None:
         match _is_as_read(work, aside):
             case None:
-                raise _Unmovable("somebody has it open for writing")
+                raise _NotMoved(State.UNMOVABLE, "somebody has it open for writing")
             case False:
                 put_back(self._root, claim, aside)
-                raise _Changed
+                self.tidy(claim)
+                raise _NotMoved(State.CHANGED)
 
     def _is_copy(self, claim: Claim, work: Work, target: str) -> bool:
-        """Whether the target, which is not the file that was read, is a copy of it."""
-        folder = os.path.dirname(claim.path(self._root))  # noqa: PTH120  (text, as names are)
-        if os.lstat(folder).st_dev != os.lstat(target).st_dev:
-            return True
+        """Return whether the target, which is not the file that was read, is a copy of it."""
+        with contextlib.suppress(FileNotFoundError):  # the folder may be gone
+            if os.lstat(claim.folder(self._root)).st_dev != os.lstat(target).st_dev:
+                return True
         # One disk, seen as two (a bind mount).
-        with files.opened(target, None) as descriptor:
-            if descriptor is None or work.digest is None or files.find_writer(descriptor):
-                return False
-            body = files.read_again(descriptor, work.signature.size_bytes + 1)
-            return files.digest(body) == work.digest
+        try:
+            with os.fdopen(files.open_file(target), "rb") as file:
+                if work.digest is None or files.find_writer(file.fileno()):
+                    return False
+                return files.digest(file.read(work.signature.size_bytes + 1)) == work.digest
+        except OSError:
+            return False
 
     def _lies_at(self, claim: Claim) -> str:
-        """Where the file lies that is not put away yet."""
+        """Return where the file lies that is not put away yet."""
         aside = str(aside_of(self._root, claim))
         return aside if os.path.lexists(aside) else claim.path(self._root)
 
-    def _make(self, folder: str) -> None:
-        if folder not in self._made:
-            Path(folder).mkdir(parents=True, exist_ok=True)
-            self._made.add(folder)
-
-    def _report(
-        self, claim: Claim, signature: Signature, conclusion: Conclusion, path: Path
-    ) -> None:
+    def _report(self, claim: Claim, work: Work, conclusion: Conclusion, target: str) -> None:
         sha256 = files.find_sha256(self._lies_at(claim))
-        content = compose(claim, signature, conclusion, sha256=sha256, now_us=self._clock())
+        content = compose(claim, work.signature, conclusion, sha256=sha256, now_us=self._clock())
+        path = report_path(target)
         files.write_over(path, content, temporary=_beside(path, claim))
         self._observe(Step.REPORT_WRITTEN)
 
-    def tidy(self, claim: Claim, keep: Path | None) -> None:
-        """Of a file that has gone from its place, only the outcome is left.
-
-        Reports that were superseded go, those beside a file of this claim stay, as does the one
-        on `keep`.
-        """
+    def tidy(self, claim: Claim) -> None:
+        """Remove the reports on a claim that no file lies beside."""
         if not claim.reports:
             return
         extension = find_extension(claim.name) or ".json"
         with contextlib.suppress(OSError):  # no more than a report too many
             for place in claim.reports:
-                path = Path(self._root) / place
-                file = path.parent / (path.name.removesuffix(REPORT) + extension)
-                if file != keep and not os.path.lexists(file):
-                    remove_report(path, claim.id)
+                path = Path(self._root, place)
+                file = path.with_name(path.name.removesuffix(REPORT) + extension)
+                if not os.path.lexists(file):
+                    if load_report(path).get("claim_id") == claim.id:
+                        path.unlink(missing_ok=True)
                     _beside(path, claim).unlink(missing_ok=True)
         self._observe(Step.REPORTS_TIDIED)
 
 
-def put_back(root: str, claim: Claim, lies_at: str) -> None:
+def put_back(root: str, claim: Claim, lies_at: str | Path) -> None:
     """Move the claim's file to where it was found, or beside that. Raises OSError."""
-    folder = os.path.dirname(claim.path(root))  # noqa: PTH120  (text, as names are)
-    extension = find_extension(claim.base) or ""
-    stem = claim.base[: len(claim.base) - len(extension)]
+    folder = claim.folder(root)
+    stem, extension = split_extension(claim.base)
     Path(folder).mkdir(parents=True, exist_ok=True)
     for name in (claim.base, f"{stem}-{claim.id[-8:]}{extension}", f"{claim.id}{extension}"):
         with contextlib.suppress(FileExistsError):
@@ -428,20 +363,19 @@ def put_back(root: str, claim: Claim, lies_at: str) -> None:
 
 
 def aside_of(root: str, claim: Claim) -> Path:
-    """Where a file is set aside that is copied to another disk."""
+    """Return where a file is set aside that is copied to another disk."""
     return Path(claim.path(root)).with_name(f".{claim.id}.aside")
 
 
-class _Changed(Exception):
-    """The file is not what was read any more, and lies where it lay, or beside that."""
+class _NotMoved(Exception):
+    """The file lies where it lay, or beside that."""
+
+    def __init__(self, state: State, problem: str = "") -> None:
+        self.filed = Filed(state, problem=problem)
 
 
-class _Unmovable(Exception):
-    """The file cannot leave its folder, for the reason that this is made of."""
-
-
-def _is_as_read(work: Work, target: str) -> bool | None:
-    """Whether the moved file is what was read; None while somebody has it open for writing.
+def _is_as_read(work: Work, target: str | Path) -> bool | None:
+    """Return whether the file is what was read; None while somebody has it open for writing.
 
     Raises OSError.
     """
@@ -450,25 +384,35 @@ def _is_as_read(work: Work, target: str) -> bool | None:
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), target)
     if found.inode != work.signature.inode:
         return False
-    with files.opened(target, work.descriptor) as descriptor:
-        if descriptor is None:  # it cannot be opened, and was not when it was judged
-            return found == work.signature
-        if not work.is_open and files.find_writer(descriptor):
-            return None
-        if found != work.signature:
-            return False
-        if work.digest is None or time.time_ns() - found.mtime_ns >= FRESH_NS:
-            return True
-        return files.digest(files.read_again(descriptor, found.size_bytes)) == work.digest
+    if work.descriptor is not None:
+        return _is_open_as_read(work, found, work.descriptor)
+    try:
+        descriptor = files.open_file(target)
+    except OSError:  # nor could it be opened when it was judged
+        return found == work.signature
+    try:
+        return _is_open_as_read(work, found, descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _is_open_as_read(work: Work, found: Signature, descriptor: int) -> bool | None:
+    if not work.is_open and files.find_writer(descriptor):
+        return None
+    if found != work.signature:
+        return False
+    if work.digest is None or time.time_ns() - found.mtime_ns >= FRESH_NS:
+        return True
+    return files.digest(os.pread(descriptor, found.size_bytes, 0)) == work.digest
 
 
 def _beside(path: Path, claim: Claim) -> Path:
-    """A hidden name in the folder of a path, for what is renamed to it when it is whole."""
+    """Return a hidden name in the folder of a path, for what is renamed when it is whole."""
     return path.with_name(f".{claim.id}.part")
 
 
 def folder_of(conclusion: Conclusion, account: str, claimed_at: str) -> str:
-    """The folder below ROOT for files of this conclusion."""
+    """Return the folder below ROOT for files of this conclusion."""
     match conclusion.outcome:
         case FileOutcome.DONE:
             return f"{DONE}/{claimed_at[:10]}/{account}"
@@ -482,7 +426,7 @@ def folder_of(conclusion: Conclusion, account: str, claimed_at: str) -> str:
 
 
 def iter_places(claim: Claim, conclusion: Conclusion) -> Iterator[str]:
-    """The paths below ROOT that a file of this conclusion may be filed as, likelier ones first."""
+    """Yield the paths below ROOT that such a file may be filed as, likelier ones first."""
     folder = _folder(claim, conclusion)
     for name in _names(claim, conclusion):
         yield f"{folder}/{name}"
@@ -494,12 +438,8 @@ def _folder(claim: Claim, conclusion: Conclusion) -> str:
     return folder_of(conclusion, account, claim.claimed_at)
 
 
-def _report_place(claim: Claim, conclusion: Conclusion, name: str) -> str:
-    return str(report_path(Path(_folder(claim, conclusion), name)))
-
-
 def _names(claim: Claim, conclusion: Conclusion) -> Iterator[str]:
-    """Names to file under, the first that is free to be taken."""
+    """Yield names to file under, the first that is free to be taken."""
     stem = safe_stem(claim.name)
     extension = find_extension(claim.name) or ".json"
     if conclusion.outcome is FileOutcome.HELD:

@@ -1,22 +1,20 @@
-"""The inboxes: what waits in each, and when each is looked through.
+"""An inbox: what waits in one account's folder, when to look through it, and which files settle.
 
-Each part of ROOT has a rhythm, a settling clock and a queue of its own, so that one account's
-backlog or trouble makes no other wait (pitfalls I12).
+Each part of ROOT has a schedule and a queue of its own, so that one account's backlog or trouble
+makes no other wait (pitfalls I12). The directory is the truth; events only say that a look is
+worth while. Nothing is opened here.
 """
 
 import math
 import os
 from collections import deque
-from collections.abc import Callable, Container, Iterable, Iterator
+from collections.abc import Callable, Container, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from importer.files import Known, Signature, escaped, find_extension, signature_of
 from importer.notices import Remark
-from resumes.file_names import SYSTEM_FOLDERS as SYSTEM_FOLDERS
-from resumes.file_names import TEMPORARY as TEMPORARY
-from resumes.file_names import is_outcome as is_outcome
-from resumes.file_names import is_passed_over as is_passed_over
+from resumes.file_names import is_outcome, is_passed_over
 from resumes.store.accounts import AccountInfo
 
 
@@ -32,7 +30,7 @@ class Seen(NamedTuple):
 
 
 def iter_inbox(folder: str, *, below: str, remark: Remark) -> Iterator[Seen]:
-    """What lies in an inbox, in no order, folder by folder; nothing more is in memory.
+    """Yield what lies in an inbox, in no order, folder by folder; nothing more is in memory.
 
     `below` leads the names, and is empty for ROOT itself, whose folders are inboxes of their own.
     """
@@ -45,8 +43,8 @@ def iter_inbox(folder: str, *, below: str, remark: Remark) -> Iterator[Seen]:
                     if not name and is_outcome(entry.name):
                         continue
                     inner = f"{name}/{entry.name}" if name else entry.name
-                    if not is_folder(entry):
-                        if (seen := _seen(entry, inner)) is not None:
+                    if not _is_folder(entry):
+                        if (seen := _see(entry, inner)) is not None:
                             yield seen
                     elif below:
                         waiting.append((entry.path, inner))
@@ -59,8 +57,8 @@ def iter_inbox(folder: str, *, below: str, remark: Remark) -> Iterator[Seen]:
             )
 
 
-def is_folder(entry: os.DirEntry[str]) -> bool:
-    """Whether to look into it: not through links, nor into what poses as a file."""
+def _is_folder(entry: os.DirEntry[str]) -> bool:
+    """Return whether to look into it: not through links, nor into what poses as a file."""
     name = entry.name
     return (
         entry.is_dir(follow_symlinks=False)
@@ -69,187 +67,159 @@ def is_folder(entry: os.DirEntry[str]) -> bool:
     )
 
 
-def _seen(entry: os.DirEntry[str], below: str) -> Seen | None:
-    """What the entry is; None when it vanished between two looks."""
-    name = entry.name
-    is_candidate = find_extension(name) is not None and not is_passed_over(name)
+def _see(entry: os.DirEntry[str], name: str) -> Seen | None:
+    """Return what the entry is; None when it vanished between two looks."""
+    is_candidate = find_extension(entry.name) is not None and not is_passed_over(entry.name)
     if not is_candidate or not entry.is_file(follow_symlinks=False):
-        return Seen(entry.path, below, None)
+        return Seen(entry.path, name, None)
     try:
-        return Seen(entry.path, below, signature_of(entry.stat(follow_symlinks=False)))
+        return Seen(entry.path, name, signature_of(entry.stat(follow_symlinks=False)))
     except FileNotFoundError:
         return None
 
 
 def find_inboxes(root: str) -> list[str]:
-    """The parts of ROOT: its own files, under the empty name, and each folder in it that may bear
-    an account's name. Raises OSError."""
+    """Return the parts of ROOT: its own files, under the empty name, and each folder in it that may
+    bear an account's name. Raises OSError."""
     with os.scandir(root) as entries:
-        names = sorted(
-            entry.name for entry in entries if not is_outcome(entry.name) and is_folder(entry)
-        )
-    return ["", *names]
+        names = [one.name for one in entries if not is_outcome(one.name) and _is_folder(one)]
+    return ["", *sorted(names)]
 
 
-SCAN_SHARE = 10
+MAX_SCAN_LOAD = 10
 """A scan that took a second is repeated after ten at the earliest, unless an event asks."""
 
-ASKED_SHARE = 2
+MAX_ASKED_LOAD = 2
 """The same for events, so that a storm of them in a large folder leaves time for work."""
 
 
-class Rhythm:
-    """Times on the monotonic clock, in seconds. A scan is due at first."""
+class ScanSchedule:
+    """When to look through a folder: at first, every `scan_s`, and when an event asks for it."""
 
-    def __init__(self, scan_s: float, *, monotonic: Callable[[], float]) -> None:
+    def __init__(self, scan_s: float, monotonic: Callable[[], float]) -> None:
         self._scan_s = scan_s
         self._monotonic = monotonic
-        self._next_scan = monotonic()
-        self._earliest = self._next_scan
+        self.due = self.earliest = monotonic()
+        """On the monotonic clock; `earliest` when it may be asked for."""
 
     @property
-    def is_scan_due(self) -> bool:
-        """Whether to look through the folder now."""
-        return self._monotonic() >= self._next_scan
+    def is_due(self) -> bool:
+        """Whether to look now."""
+        return self._monotonic() >= self.due
 
-    def ask(self, at: float | None = None) -> None:
-        """A scan is due now, or at the time, or as soon as the last one's length allows."""
-        wanted = self._monotonic() if at is None else at
-        self._next_scan = min(self._next_scan, max(wanted, self._earliest))
+    def ask(self) -> None:
+        """Make a look due, as soon as the last one's length allows."""
+        self.due = min(self.due, max(self._monotonic(), self.earliest))
 
     def force(self) -> None:
-        """A scan is due now, whatever the last one took."""
-        self._next_scan = self._earliest = self._monotonic()
+        """Make a look due now, whatever the last one took."""
+        self.due = self.earliest = self._monotonic()
 
-    def scanned(self, took_s: float) -> None:
-        """A scan ended that spent so long on looking alone."""
+    def done(self, took_s: float) -> None:
+        """Schedule the next look; the last one spent so long on looking alone."""
         now = self._monotonic()
-        self._next_scan = now + max(self._scan_s, SCAN_SHARE * took_s)
-        self._earliest = now + ASKED_SHARE * took_s
-
-    def until_scan_s(self) -> float:
-        """Seconds until a scan is due."""
-        return max(0.0, self._next_scan - self._monotonic())
-
-    def until_earliest_s(self) -> float:
-        """Seconds until a scan may be asked for."""
-        return max(0.0, self._earliest - self._monotonic())
+        self.due = now + max(self._scan_s, MAX_SCAN_LOAD * took_s)
+        self.earliest = now + MAX_ASKED_LOAD * took_s
 
 
-SOON_S = 0.2
+UNJUDGED_INTERVAL_S = 0.2
 """How soon a file is looked at again that was quiet and could not be judged all the same."""
 
 
 @dataclass(slots=True)
-class _File:
+class _Settling:
     signature: Signature
     since: float
     due: float
-    seen_in_round: int
-    is_left: bool = False
+    look: int
+    is_left: bool
 
 
 class Settling:
-    """The files that are not judged yet, by path. `monotonic` returns seconds."""
+    """The files that are not judged yet, by path, and when each is to be tried again."""
 
     def __init__(self, settle_s: float, monotonic: Callable[[], float]) -> None:
         self._settle_s = settle_s
         self._monotonic = monotonic
-        self._files: dict[str, _File] = {}
-        self._round = 0
-        self._soonest = math.inf
+        self._files: dict[str, _Settling] = {}
+        self._look = 0
+        self.soonest = math.inf
+        """When the first of them is to be tried again, on the monotonic clock."""
 
-    def is_due(self, path: str, signature: Signature | None) -> bool:
-        """Whether the file is worth a look: it is new, has changed, or was quiet long enough."""
+    def is_due(self, path: str, signature: Signature) -> bool:
+        """Return whether to try the file: it is new, has changed, or was quiet long enough."""
         file = self._files.get(path)
         if file is None:
             return True
-        file.seen_in_round = self._round
+        file.look = self._look
         return self._monotonic() >= file.due or file.signature != signature
 
     def find_known(self, path: str) -> Known | None:
-        """The file's signature, and how long it has been the same; None for a new file."""
+        """Return the file's signature, and how long it has been the same; None for a new file."""
         file = self._files.get(path)
         return None if file is None else Known(file.signature, self._monotonic() - file.since)
 
-    def note(self, path: str, signature: Signature, *, again_s: float | None = None) -> None:
-        """The file has this signature now. It is due again after `again_s`; unless told
-        otherwise when it was quiet for the settling time."""
+    def note(
+        self,
+        path: str,
+        signature: Signature,
+        *,
+        again_s: float | None = None,
+        is_left: bool = False,
+    ) -> None:
+        """Try the file again after `again_s`, by default when it was quiet for the settling time;
+        with infinity when it changes. Nobody waits for one that `is_left`."""
         now = self._monotonic()
         known = self._files.get(path)
         since = known.since if known is not None and known.signature == signature else now
-        due = now + again_s if again_s is not None else since + self._settle_s
+        due = since + self._settle_s if again_s is None else now + again_s
         if due <= now:
-            due = now + max(self._settle_s, SOON_S)
-        self._files[path] = _File(signature, since, due, self._round)
-        self._soonest = min(self._soonest, due)
-
-    def leave(self, path: str, signature: Signature, *, again_s: float) -> None:
-        """The file cannot be taken; it is tried again then, and nobody waits for it."""
-        self.note(path, signature, again_s=again_s)
-        self._files[path].is_left = True
-
-    def rest(self, path: str, signature: Signature) -> None:
-        """The file is not looked at again before it changes."""
-        self.note(path, signature, again_s=math.inf)
+            due = now + max(self._settle_s, UNJUDGED_INTERVAL_S)
+        self._files[path] = _Settling(signature, since, due, self._look, is_left)
+        self.soonest = min(self.soonest, due)
 
     def forget(self, path: str) -> None:
-        """The file is unknown, as it was taken or is gone."""
+        """Take the file for a new one when it is seen again."""
         self._files.pop(path, None)
 
-    def end_round(self) -> None:
-        """After a look at everything, files that were not seen in it are unknown."""
-        gone = [path for path, file in self._files.items() if file.seen_in_round != self._round]
-        for path in gone:
-            del self._files[path]
-        self._round += 1
-
-    def resting(self) -> int:
-        """How many files are not looked at again before they change."""
-        return sum(file.due == math.inf for file in self._files.values())
-
-    def left(self) -> int:
-        """How many files cannot be taken."""
-        return sum(file.is_left for file in self._files.values())
-
-    def awaited(self) -> list[str]:
-        """The files that somebody waits for, by path."""
-        files = self._files.items()
-        return [path for path, file in files if not file.is_left and file.due != math.inf]
-
-    def next_due(self) -> float | None:
-        """When the first file will have been quiet long enough; None when none is waiting."""
-        return self._first(file for file in self._files.values() if not file.is_left)
-
-    def next_try(self) -> float:
-        """When the first file is to be tried again, also of those that nobody waits for."""
-        return self._soonest
+    def end_look(self) -> None:
+        """Forget files that a look at everything has not seen."""
+        self._files = {path: one for path, one in self._files.items() if one.look == self._look}
+        self._look += 1
 
     def take_due(self) -> bool:
-        """Whether a file has become due since this was last asked."""
+        """Return whether a file has become due since this was last asked."""
         now = self._monotonic()
-        if self._soonest > now:
+        if self.soonest > now:
             return False
         later = (file.due for file in self._files.values() if file.due > now)
-        self._soonest = min(later, default=math.inf)
+        self.soonest = min(later, default=math.inf)
         return True
 
-    @staticmethod
-    def _first(files: Iterable[_File]) -> float | None:
-        due = min((file.due for file in files), default=math.inf)
-        return None if due == math.inf else due
+    def list_awaited(self) -> list[tuple[float, str]]:
+        """Return when the files are due that somebody waits for, and their paths."""
+        files = self._files.items()
+        return [(one.due, path) for path, one in files if not one.is_left and one.due < math.inf]
+
+    def count_left(self) -> int:
+        """Return how many files cannot be taken."""
+        return sum(file.is_left for file in self._files.values())
+
+    def count_resting(self) -> int:
+        """Return how many files are not tried before they change."""
+        return sum(file.due == math.inf for file in self._files.values())
 
 
-QUEUE_FILES = 50_000
+MAX_QUEUE_FILES = 50_000
 """Files of an inbox in memory; when there are more, the oldest."""
 
-SLICE_FILES = 2_000
+LOOK_SLICE_FILES = 2_000
 """Names looked at before other work gets its turn."""
 
 BACKLOG_FILES = 5_000
 """With so many to try, more are found by looking again, and not by listening."""
 
-MOST_OUT = 2_000
+MAX_UNDER_WAY = 2_000
 """Files of an inbox that may be under way, most of them since they cannot be moved away."""
 
 SPARE_PLACES = 1_000
@@ -265,30 +235,29 @@ class Inbox:
         below: str,
         *,
         under_way: Container[str],
-        settling: Settling,
-        rhythm: Rhythm,
+        settle_s: float,
+        scan_s: float,
         monotonic: Callable[[], float],
         remark: Remark,
     ) -> None:
         self.folder = folder
         self.below = below
         self.account: AccountInfo | None = None
-        self.settling = settling
-        self.rhythm = rhythm
+        self.settling = Settling(settle_s, monotonic)
+        self.schedule = ScanSchedule(scan_s, monotonic)
         self.queue: deque[Seen] = deque()
         """Files to try, the oldest first."""
-        self.out = 0
+        self.under_way = 0
         """How many of its files are under way."""
-        self.is_flooded = False
+        self.has_backlog = False
         """Whether the last look found a backlog. Most of what is heard of it is our own taking
         away, and nothing that is heard is looked at before all is taken."""
-        self.ignored = 0
         self.waiting = 0
         self.waiting_bytes = 0
         """What the last look saw."""
         self.found = 0
         """How many files to try the look under way has found so far."""
-        self._under_way = under_way
+        self._paths_under_way = under_way
         self._monotonic = monotonic
         self._remark = remark
         self._look: Iterator[None] | None = None
@@ -297,108 +266,96 @@ class Inbox:
     def is_nearly_full(self) -> bool:
         """Whether the account may not have room for all that waits."""
         free = None if self.account is None else self.account.free_places
-        return free is not None and free < self.waiting + self.out + SPARE_PLACES
-
-    @property
-    def wants_look(self) -> bool:
-        """Whether to go on looking, or to begin: not before everything found was tried."""
-        return self._look is not None or (not self.queue and self.rhythm.is_scan_due)
+        return free is not None and free < self.waiting + self.under_way + SPARE_PLACES
 
     @property
     def is_looking(self) -> bool:
         """Whether a look is under way."""
         return self._look is not None
 
-    def look(self) -> None:
-        """A part of the look is done, so that it can be gone on with; at the end the queue holds
-        what is to be tried."""
+    @property
+    def may_take(self) -> bool:
+        """Whether there is a file to try, and files can be moved away."""
+        return bool(self.queue) and self.under_way < MAX_UNDER_WAY
+
+    def look(self) -> bool:
+        """Do a part of the look that is due, if one is; return whether it was.
+
+        At the end of it the queue holds what is to be tried. None begins before that is taken.
+        """
+        if self.settling.take_due():
+            self.schedule.ask()
         if self._look is None:
+            if self.queue or not self.schedule.is_due:
+                return False
             self._look = self._look_through()
         if next(self._look, _END) is _END:
             self._look = None
+        return True
 
     def _look_through(self) -> Iterator[None]:
         took_s = 0.0
         started = self._monotonic()
         found: list[tuple[int, str, Seen]] = []
-        seen_in_all = ignored = waiting = waiting_bytes = 0
+        waiting = waiting_bytes = 0
         is_cut = False
-        for seen in iter_inbox(self.folder, below=self.below, remark=self._remark):
-            seen_in_all += 1
-            if seen_in_all % SLICE_FILES == 0:
+        seen_all = iter_inbox(self.folder, below=self.below, remark=self._remark)
+        for count, seen in enumerate(seen_all, 1):
+            if count % LOOK_SLICE_FILES == 0:
                 took_s += self._monotonic() - started
                 self.found = len(found)
                 yield
                 started = self._monotonic()
             if seen.signature is None:
-                ignored += 1
                 continue
             waiting += 1
             waiting_bytes += seen.signature.size_bytes
-            if self._is_to_try(seen.path, seen.signature):
+            is_due = self.settling.is_due(seen.path, seen.signature)
+            if is_due and self.account is not None and seen.path not in self._paths_under_way:
                 found.append((seen.signature.mtime_ns, seen.name, seen))
-                if len(found) >= 2 * QUEUE_FILES:
+                if len(found) >= 2 * MAX_QUEUE_FILES:
                     is_cut |= _cut(found)
         is_cut |= _cut(found)
         self.queue.extend(seen for _, _, seen in found)
         self.found = 0
-        self.ignored, self.waiting, self.waiting_bytes = ignored, waiting, waiting_bytes
-        self.is_flooded = len(self.queue) >= BACKLOG_FILES
-        self.settling.end_round()
-        took_s += self._monotonic() - started
-        self.rhythm.scanned(took_s)
+        self.waiting, self.waiting_bytes = waiting, waiting_bytes
+        self.has_backlog = len(self.queue) >= BACKLOG_FILES
+        self.settling.end_look()
+        self.schedule.done(took_s + self._monotonic() - started)
         if is_cut:
-            self.rhythm.ask()
-
-    def _is_to_try(self, path: str, signature: Signature) -> bool:
-        is_due = self.settling.is_due(path, signature)
-        return is_due and self.account is not None and path not in self._under_way
-
-    @property
-    def may_take(self) -> bool:
-        """Whether there is a file to try, and files can be moved away."""
-        return bool(self.queue) and self.out < MOST_OUT
+            self.schedule.ask()
 
     def take(self) -> Seen | None:
-        """The next file to try, which is under way from now on."""
+        """Return the next file to try, which is under way from now on."""
         if not self.may_take:
             return None
         seen = self.queue.popleft()
-        if self.is_flooded and not self.queue:
-            self.rhythm.ask()
-        self.out += 1
-        self._count(seen, -1)
+        if self.has_backlog and not self.queue:
+            self.schedule.ask()
+        self.under_way += 1
+        self.waiting = max(0, self.waiting - 1)
+        size_bytes = seen.signature.size_bytes if seen.signature else 0
+        self.waiting_bytes = max(0, self.waiting_bytes - size_bytes)
         return seen
 
-    def note_left(self, seen_size_bytes: int) -> None:
-        """A file that was tried stays in the inbox."""
+    def count_left(self, size_bytes: int) -> None:
+        """Count a file that was tried and stays in the inbox."""
         self.waiting += 1
-        self.waiting_bytes += seen_size_bytes
+        self.waiting_bytes += size_bytes
 
-    def _count(self, seen: Seen, by: int) -> None:
-        size_bytes = seen.signature.size_bytes if seen.signature else 0
-        self.waiting = max(0, self.waiting + by)
-        self.waiting_bytes = max(0, self.waiting_bytes + by * size_bytes)
-
-    def next_due_s(self) -> float:
+    def wait_s(self) -> float:
         """Seconds until there is something to do here."""
         if self.is_looking or self.may_take:
             return 0.0
-        until_due_s = self.settling.next_try() - self._monotonic()
-        until_look_s = max(0.0, until_due_s, self.rhythm.until_earliest_s())
-        return min(self.rhythm.until_scan_s(), until_look_s)
-
-    def wake_due(self) -> None:
-        """A look is due if a file has settled."""
-        if self.settling.take_due():
-            self.rhythm.ask()
+        due = min(self.schedule.due, max(self.schedule.earliest, self.settling.soonest))
+        return max(0.0, due - self._monotonic())
 
 
 def _cut(found: list[tuple[int, str, Seen]]) -> bool:
-    """The oldest that there is room for are left, in order; whether there were more."""
+    """Keep the oldest that there is room for, in order; return whether there were more."""
     found.sort()
-    is_cut = len(found) > QUEUE_FILES
-    del found[QUEUE_FILES:]
+    is_cut = len(found) > MAX_QUEUE_FILES
+    del found[MAX_QUEUE_FILES:]
     return is_cut
 
 

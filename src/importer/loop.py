@@ -1,9 +1,9 @@
-"""The importer at work, turn by turn; `running` says when the next one is.
+"""The importer at work, turn by turn; `importer.service` calls the turns.
 
 A turn goes on with what was read, commits and files away, and takes new files, one account's
-after another's. About twice a second it also looks after everything that others change:
-accounts, held files, requests, processes that are gone. Of several importers on one folder one
-works, and the others stand by until its slot is free.
+after another's. About twice a second it also sees to what others change: accounts, held files,
+requests, processes that are gone. Of several importers on one folder one works, and the others
+stand by until its slot is free.
 """
 
 import contextlib
@@ -19,7 +19,7 @@ from importer.claims import Claim, ClaimIds
 from importer.failpoints import Observer, Step, unobserved
 from importer.files import escaped
 from importer.held import Returns
-from importer.helpers import Batch, Setup, Workforce
+from importer.helpers import Batch, Helpers, Setup
 from importer.inbox import find_inboxes, iter_inbox
 from importer.intake import Intake
 from importer.notices import FileReport, Notices, Progress, Summary, Tally, as_report
@@ -35,19 +35,19 @@ from resumes.store.accounts import AccountInfo
 from resumes.store.importers import State
 from resumes.store.ledger import FileOutcome
 
-CARE_S = 0.5
-"""How often is looked after what others change: half of what people are promised."""
+MAINTENANCE_INTERVAL_S = 0.5
+"""How often to see to what others change: half of what people are promised."""
 
-ACCOUNTS_S = 2.0
+ACCOUNTS_INTERVAL_S = 2.0
 """How often accounts are looked up while none holds files."""
 
 ROUND_S = 1.0
 """After this long a round ends although files are left."""
 
-STAND_BY_S = 0.5
+STAND_BY_INTERVAL_S = 0.5
 """How often an importer that stands by asks for the folder."""
 
-MOST_UNDER_WAY = 2_000
+MAX_UNDER_WAY = 2_000
 """Files that are not at their end; with more, none is taken."""
 
 
@@ -107,10 +107,10 @@ class Importer:
             notices=notices,
         )
         self._returns = Returns(store, root)
-        self._workforce = Workforce(
+        self._helpers = Helpers(
             lambda number: Setup(store.url, root, number, options, observe),
             most=options.workers,
-            workers_from=options.tuning.workers_from,
+            min_backlog=options.tuning.workers_from,
             on_answer=self._changes.wake,
             monotonic=monotonic,
         )
@@ -127,8 +127,8 @@ class Importer:
         """Whether what lies in ROOT/.work was looked for."""
         self._left_slots: set[int] = {0}
         """Slots of processes that are gone, whose files are not gone on with yet."""
-        self._next_care = self._next_accounts = monotonic()
-        self._next_lead = monotonic()
+        self._maintenance_due = self._accounts_due = monotonic()
+        self._lead_due = monotonic()
         self._trouble: OSError | None = None
         try:
             self._lead()
@@ -152,11 +152,11 @@ class Importer:
     @property
     def is_stuck(self) -> bool:
         """Whether something could not be filed away; nothing new is taken while that is so."""
-        return self._batches.is_stuck or self._workforce.is_stuck
+        return self._batches.is_stuck or self._helpers.is_stuck
 
     @property
     def folders(self) -> list[str]:
-        """The names of the folders in ROOT that are worth listening to."""
+        """The folders in ROOT that are worth watching."""
         return self._intake.folders
 
     @property
@@ -166,28 +166,28 @@ class Importer:
 
     @property
     def filed(self) -> int:
-        """How many files were filed so far, by this process and its workers."""
+        """How many files were filed so far, by this process and its helpers."""
         return self._tally.filed
 
     @property
     def has_answers(self) -> bool:
-        """Whether a worker is through with something."""
-        return self._workforce.has_answers
+        """Whether a helper is through with something."""
+        return self._helpers.has_answers
 
     @property
     def has_work(self) -> bool:
         """Whether there is something to do now, or under way."""
-        return self._can_go_on or self._workforce.is_busy
+        return self._can_go_on or self._helpers.is_busy
 
     @property
     def _can_go_on(self) -> bool:
         if not self._slot.is_held:
             return False
-        new = not self._left_slots and self._intake.has_work
-        return self._is_at_it or self._may_release_more or new
+        has_new = not self._left_slots and self._intake.has_work
+        return self._is_working or self._returns.has_released or has_new
 
     @property
-    def _is_at_it(self) -> bool:
+    def _is_working(self) -> bool:
         """Whether something that was begun can be gone on with at once."""
         return bool(
             self._batches.has_ready
@@ -196,19 +196,14 @@ class Importer:
             or self._returns.are_due
         )
 
-    @property
-    def _may_release_more(self) -> bool:
-        """Whether the held files that were released have come to their ends."""
-        return self._returns.has_released and not self._is_at_it
-
     def wait_s(self) -> float:
-        """Seconds until there is something to do, apart from what changes or workers say."""
+        """Seconds until there is something to do, apart from what changes or helpers say."""
         now = self._monotonic()
         if not self._slot.is_held:
-            return max(0.0, self._next_lead - now)
-        if self._is_at_it:
+            return max(0.0, self._lead_due - now)
+        if self._is_working:
             return 0.0
-        waits = [self._next_care - now]
+        waits = [self._maintenance_due - now]
         if not self._left_slots:
             waits.append(self._intake.wait_s())
         if (due := self._batches.next_due()) is not None:
@@ -220,76 +215,75 @@ class Importer:
         """When the first file that somebody waits for will have settled, or the folder is asked
         for again; None without any."""
         if not self._slot.is_held:
-            return self._next_lead
+            return self._lead_due
         if self._left_slots:
-            return self._next_care
-        dues = (self._intake.next_due(), self._batches.next_due(awaited=True))
-        return min((due for due in dues if due is not None), default=None)
+            return self._maintenance_due
+        dues = [due for due, _ in self._intake.list_awaited()]
+        moved = self._batches.next_due(awaited=True)
+        return min(dues if moved is None else [*dues, moved], default=None)
 
     @property
     def awaited(self) -> list[str]:
         """The names of the files that somebody waits for, below ROOT and escaped."""
-        paths = [path for inbox in self._intake.inboxes for path in inbox.settling.awaited()]
+        paths = [path for _, path in self._intake.list_awaited()]
         names = [escaped(os.path.relpath(path, self._root)) for path in paths]
         return sorted([*names, *self._batches.awaited])
 
     def mark(self, marked: Marked) -> None:
-        """What changed is looked at soon."""
+        """Look at what changed soon."""
         self._intake.mark(marked)
 
     # Turns
 
-    def round(self, *, with_scan: bool = True) -> int:
-        """Everything that can be done now is done, for about a second; how many files came to
-        an end. Without the scan nothing new is taken. Raises StoreError and OSError."""
+    def round(self) -> int:
+        """Do everything that can be done now, for about a second; return how many files came to
+        an end. Raises StoreError and OSError."""
         before = self._tally.filed
-        self._next_care = self._next_accounts = self._next_lead = self._monotonic()
-        if with_scan:
-            self._intake.force()
+        self._maintenance_due = self._accounts_due = self._lead_due = self._monotonic()
+        self._intake.force()
         ends_at = time.monotonic() + ROUND_S
-        is_first = True
-        while is_first or (self.has_work and time.monotonic() < ends_at):
-            is_first = False
-            self.turn(takes_new=with_scan)
-            if self._workforce.is_busy and not self._can_go_on:
-                self._changes.wait(CARE_S)
-        return self._tally.filed - before
+        while True:
+            self.turn()
+            if self._helpers.is_busy and not self._can_go_on:
+                self._changes.wait(MAINTENANCE_INTERVAL_S)
+            if not self.has_work or time.monotonic() >= ends_at:
+                return self._tally.filed - before
 
-    def turn(self, *, takes_new: bool = True) -> None:
-        """One step further with everything. Raises StoreError and OSError; what was read is gone
-        on with in a later turn."""
+    def turn(self) -> None:
+        """Go one step further with everything. Raises StoreError and OSError; what was read is
+        gone on with in a later turn."""
         if not self._lead():
             return
-        if self._monotonic() >= self._next_care:
-            self._take_care()
-            self._next_care = self._monotonic() + CARE_S
+        if self._monotonic() >= self._maintenance_due:
+            self._maintain()
+            self._maintenance_due = self._monotonic() + MAINTENANCE_INTERVAL_S
         elif self._intake.wants_owners:
             self._find_owners()
-        self._hear_workers()
+        self._hear_helpers()
         self._batches.commit()
         self._batches.go_on()
         self._unbundler.go_on()
-        if takes_new and not self.is_stuck and not self._left_slots:
+        if not self.is_stuck and not self._left_slots:
             self._intake.look()
             self._check_account_owners()
-            self._give_workers()
+            self._give_helpers()
             self._take()
             self._batches.commit()
-        self._settle()
+        self._note_ends(self._batches.take_ended(), self._batches.take_went_back())
         self._returns.answer()
-        if self._may_release_more:
-            self._next_care = self._monotonic()
+        if self._returns.has_released and not self._is_working:
+            self._maintenance_due = self._monotonic()  # more may be waiting for their places
         if self._trouble is not None:
             error, self._trouble = self._trouble, None
             raise error
 
     def _lead(self) -> bool:
-        """Whether the folder is this importer's to work in; it is asked for now and then."""
+        """Return whether the folder is this importer's to work in; ask for it now and then."""
         if self._slot.is_held:
             return True
-        if self._monotonic() < self._next_lead:
+        if self._monotonic() < self._lead_due:
             return False
-        self._next_lead = self._monotonic() + STAND_BY_S
+        self._lead_due = self._monotonic() + STAND_BY_INTERVAL_S
         if self._has_led:
             self._check_folder_owner()
         self._stands_by = not self._slot.take()
@@ -309,15 +303,15 @@ class Importer:
         return True
 
     def _let_go(self) -> None:
-        """Nothing is under way here any more."""
-        self._workforce.end()
+        """Have nothing under way any more."""
+        self._helpers.end()
         self._batches.drop()
         self._unbundler.drop()
         self._resumed.clear()
-        self._intake.give_up_all()
+        self._intake.give_up()
 
-    def _take_care(self) -> None:
-        """What others changed is known, and is acted upon."""
+    def _maintain(self) -> None:
+        """See to what others changed."""
         self._check_folder_owner()
         self._returns.look()
         self._find_accounts()
@@ -337,10 +331,11 @@ class Importer:
         self._intake.find_owners({one.name: one for one in self._accounts})
 
     def _check_account_owners(self) -> None:
-        """New files go to whoever has their folder's name when they are taken (pitfalls S14)."""
+        """Find owners anew if an account is gone: a new file goes to whoever has its folder's name when
+        it is taken (pitfalls S14)."""
         owner_ids = self._intake.owner_ids
         if owner_ids and accounts.find_open(self._store, owner_ids) != owner_ids:
-            self._next_accounts = self._monotonic()
+            self._accounts_due = self._monotonic()
             self._find_accounts()
             self._find_owners()
 
@@ -357,11 +352,11 @@ class Importer:
         self._notices.clear("owner")
 
     def _find_accounts(self) -> None:
-        """The accounts are known as they are; soon, while one may get room for what it holds."""
+        """Read the accounts; often, while one may get room for what it holds."""
         now = self._monotonic()
-        if self._returns.holds_files or now >= self._next_accounts:
+        if self._returns.holds_files or now >= self._accounts_due:
             self._accounts = accounts.list_accounts(self._store)
-            self._next_accounts = now + min(ACCOUNTS_S, self._options.scan_s)
+            self._accounts_due = now + min(ACCOUNTS_INTERVAL_S, self._options.scan_s)
 
     def _find_unknown(self, account_ids: Collection[str]) -> set[str]:
         """Return the accounts that the store neither has nor has deleted.
@@ -387,9 +382,9 @@ class Importer:
             self._notices.find(watched_folder.UNKNOWN_ACCOUNTS, State.DEGRADED, sentence)
 
     def _recover(self) -> None:
-        """What processes had under way that are gone is gone on with. Raises StoreError, OSError."""
-        self._workforce.bury()
-        self._left_slots |= set(slots.list_numbers(self._root)) - {0} - self._workforce.slots
+        """Go on with what processes had under way that are gone. Raises StoreError and OSError."""
+        self._helpers.reap()
+        self._left_slots |= set(slots.list_numbers(self._root)) - {0} - self._helpers.slots
         for number in sorted(self._left_slots):
             slot = self._slot if number == 0 else Slot(self._root, number)
             if number and not slot.take():
@@ -409,8 +404,10 @@ class Importer:
         plan = plan_recovery(self._store, str(self._root), self._options.format, entries)
         self._intake.give_up(slot.number)
         kept = {claim.id: claim for claim in plan.kept}
+        # While they are noted: who is killed now does it again.
+        self._batches.tidy(entry.claim for entry in entries if entry.claim.id not in kept)
         if slot is self._slot:
-            slot.replace(kept.values())
+            slot.note(kept.values())
             slot.end(entry.claim.id for entry in entries if entry.claim.id not in kept)
         else:
             self._slot.adopt(
@@ -419,7 +416,6 @@ class Importer:
                 if entry.claim.id in kept
             )
             slot.end(entry.claim.id for entry in entries)
-        self._batches.tidy(entry.claim for entry in entries if entry.claim.id not in kept)
         for ended in plan.ended:
             self._intake.hold(ended.work.claim)
         self._batches.adopt(plan.ended)
@@ -435,17 +431,17 @@ class Importer:
             self._intake.hold(one.claim)
             self._resumed.append(one)
 
-    def _give_workers(self) -> None:
-        """There are workers if there is a backlog, and they have enough to do."""
+    def _give_helpers(self) -> None:
+        """Have helpers if there is a backlog, and give them files."""
         is_working = self._batches.under_way > 0
-        self._workforce.mind(backlog=self._intake.backlog, is_working=is_working)
-        for worker in self._workforce.iter_free():
-            candidates = self._intake.next_batch(worker.slot)
+        self._helpers.supervise(backlog=self._intake.backlog, is_working=is_working)
+        for helper in self._helpers.iter_free():
+            candidates = self._intake.next_batch(helper.slot)
             if candidates:
-                worker.give(Batch(candidates, self._queues.by_account))
+                helper.give(Batch(candidates, self._queues.by_account))
 
-    def _hear_workers(self) -> None:
-        for batch, answer in self._workforce.iter_answers():
+    def _hear_helpers(self) -> None:
+        for batch, answer in self._helpers.iter_answers():
             for report in answer.reports:
                 self._filed(report)
             for key, sentence in answer.remarks:
@@ -455,9 +451,8 @@ class Importer:
             self._note_ends(answer.over, answer.went_back)
 
     def _take(self) -> None:
-        """The next files are read by this process: what others had under way first, then those
-        that were put away before."""
-        if self._batches.under_way > MOST_UNDER_WAY:
+        """Read the next files: what others had under way first, then those that were put away before."""
+        if self._batches.under_way > MAX_UNDER_WAY:
             return
         most = self._options.tuning.batch_files
         batch = [self._resumed.popleft() for _ in range(min(len(self._resumed), most))]
@@ -486,10 +481,6 @@ class Importer:
                 self._returns.end(claim.id, is_over=why_left.why is Why.GONE)
             self._intake.leave(claim, why_left)
 
-    def _settle(self) -> None:
-        """What came to its end in this process is known."""
-        self._note_ends(self._batches.take_ended(), self._batches.take_went_back())
-
     def _note_ends(self, over: Iterable[str], went_back: Iterable[Claim]) -> None:
         for claim_id in over:
             self._intake.end(claim_id)
@@ -505,11 +496,11 @@ class Importer:
 
     @property
     def _under_way(self) -> int:
-        """Files that are read and not filed, by us and by workers."""
-        return self._batches.under_way + self._workforce.under_way
+        """Files that are read and not filed, by us and by helpers."""
+        return self._batches.under_way + self._helpers.under_way
 
     def progress(self) -> Progress:
-        """How far everything is."""
+        """Return how far everything is."""
         inboxes = list(self._intake.inboxes)
         return Progress(
             done=self._tally[FileOutcome.DONE],
@@ -522,7 +513,7 @@ class Importer:
         )
 
     def summary(self) -> Summary:
-        """What this importer did so far, and what lies in the inbox now."""
+        """Return what this importer did so far, and what lies in the inbox now."""
         ignored = waiting = 0
         unlisted: set[str] = set()
 
@@ -536,8 +527,8 @@ class Importer:
                 for seen in iter_inbox(folder, below=name, remark=remark):
                     ignored += seen.signature is None
                     waiting += seen.signature is not None
-        resting = sum(inbox.settling.resting() for inbox in self._intake.inboxes)
-        left = sum(inbox.settling.left() for inbox in self._intake.inboxes)
+        resting = sum(inbox.settling.count_resting() for inbox in self._intake.inboxes)
+        left = sum(inbox.settling.count_left() for inbox in self._intake.inboxes)
         owned = {inbox.below for inbox in self._intake.inboxes if inbox.account is not None}
         return Summary(
             done=self._tally[FileOutcome.DONE],
@@ -550,8 +541,8 @@ class Importer:
         )
 
     def close(self) -> None:
-        """Other importers may go on with what is left."""
-        self._workforce.end()
-        self._hear_workers()
+        """Let other importers go on with what is left."""
+        self._helpers.end()
+        self._hear_helpers()
         self._batches.drop()
         self._slot.leave()

@@ -3,28 +3,28 @@
 What a file's owner can do about a reason, `resumes.reasons` says.
 """
 
-import dataclasses
 import itertools
 import json
 import logging
 import secrets
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 from resumes import analyzer
 from resumes.analyzer import Format, Resume
-from resumes.errors import ErrorCode, InvalidJson, InvalidResume, Issue, ResumesError
+from resumes.errors import ErrorCode, InvalidJson, InvalidResume, Issue, NotFound, ResumesError
 from resumes.reasons import HINTS, Reason
 from resumes.store.creating import Created, Creation, Duplicate, Outcome
 from resumes.store.items import MOST_PROBLEMS, Items, Problem
 from resumes.store.ledger import FileOutcome, FileRow, Item, Verdict
 from resumes.text import counted, escaped
 
+logger = logging.getLogger("resumes.importer")
 
-@dataclass(frozen=True, slots=True)
-class Treatment:
-    """What an error makes of a file. Without an outcome it stays claimed and is asked about again."""
+
+class Treatment(NamedTuple):
+    """What an error makes of a file. Without an outcome it is asked about again later."""
 
     outcome: FileOutcome | None
     reason: Reason | None = None
@@ -52,11 +52,8 @@ TREATMENTS: Mapping[ErrorCode, Treatment] = {
     ErrorCode.IDEMPOTENCY_MISMATCH: _FAILED_INSIDE,
 }
 
-WARNINGS_HINT = "The resume is stored. The warnings name what it holds that may not be meant."
 
-
-@dataclass(frozen=True, slots=True)
-class Refusal:
+class Refusal(NamedTuple):
     """Why no resume could be made of a file. `byte_offset` counts from 0."""
 
     reason: Reason
@@ -65,9 +62,22 @@ class Refusal:
     byte_offset: int | None = None
     issues: tuple[Issue, ...] = ()
 
+    def as_dict(self) -> dict[str, Any]:
+        """Return the reason as reports and the ledger's items have it."""
+        return {
+            "reason": self.reason.value,
+            "message": escaped(self.message),
+            "path": None if self.path is None else escaped(self.path),
+            "byte_offset": self.byte_offset,
+        }
 
-@dataclass(frozen=True, slots=True)
-class ItemConclusion:
+
+def issues_as_dicts(issues: Iterable[Issue]) -> list[dict[str, str]]:
+    """Return issues or warnings as reports have them."""
+    return [{"path": escaped(issue.path), "message": escaped(issue.message)} for issue in issues]
+
+
+class ItemConclusion(NamedTuple):
     """What became of one resume of a file of several. `place` is where it is, for people."""
 
     item: int
@@ -78,36 +88,25 @@ class ItemConclusion:
     warnings: tuple[Issue, ...] = ()
 
     def as_dict(self) -> dict[str, object]:
-        """The item as it stands in a report."""
-        refusal = self.refusal
+        """Return the item as reports have it."""
         is_duplicate = self.outcome is FileOutcome.DUPLICATE
-        fields: dict[str, object] = {
+        return {
             "item": self.item,
             "place": escaped(self.place),
             "outcome": self.outcome.value,
             "resume_id": None if is_duplicate else self.resume_id,
+            **({"duplicate_of": self.resume_id} if is_duplicate else {}),
+            **(self.refusal.as_dict() if self.refusal else {}),
+            **({"warnings": issues_as_dicts(self.warnings)} if self.warnings else {}),
         }
-        if is_duplicate:
-            fields["duplicate_of"] = self.resume_id
-        if refusal is not None:
-            fields |= {
-                "reason": refusal.reason.value,
-                "message": escaped(refusal.message),
-                "path": None if refusal.path is None else escaped(refusal.path),
-                "byte_offset": refusal.byte_offset,
-            }
-        if self.warnings:
-            fields["warnings"] = [
-                {"path": escaped(issue.path), "message": escaped(issue.message)}
-                for issue in self.warnings
-            ]
-        return fields
 
 
-@dataclass(frozen=True, slots=True)
-class Conclusion:
-    """What became of a claimed file. `resume_id` is the one made, or the one it duplicates; None
-    for a file of several, whose `items` say it of each."""
+class Conclusion(NamedTuple):
+    """What became of a claimed file.
+
+    `resume_id` is the one made, or the one it duplicates; None for a file of several, whose
+    `items` say it of each.
+    """
 
     outcome: FileOutcome
     resume_id: str | None = None
@@ -118,13 +117,15 @@ class Conclusion:
     @property
     def hint(self) -> str:
         """What the file's owner can do."""
-        return WARNINGS_HINT if self.refusal is None else HINTS[self.refusal.reason]
+        if self.refusal is not None:
+            return HINTS[self.refusal.reason]
+        return "The resume is stored. The warnings name what it holds that may not be meant."
 
     @property
     def remark(self) -> str | None:
         """What is said of a file that is done and has a report; None without one."""
         if self.items:
-            return f"Imported: {told_items(self.items)}"
+            return f"Imported: {_count(self.items)}"
         if self.warnings:
             return f"Imported, with {counted(len(self.warnings), 'warning')}"
         return None
@@ -135,168 +136,101 @@ class Conclusion:
         return self.outcome is not FileOutcome.DONE or bool(self.warnings or self.items)
 
 
-def told_items(items: Iterable[ItemConclusion]) -> str:
-    """How many items came to which end: `997 done, 3 failed`."""
+def _count(items: Iterable[ItemConclusion]) -> str:
+    """Return how many items came to which end: `997 done, 3 failed`."""
     counts = Counter(item.outcome for item in items)
     order = (FileOutcome.DONE, FileOutcome.DUPLICATE, FileOutcome.HELD, FileOutcome.FAILED)
     return ", ".join(f"{counts[outcome]} {outcome.value}" for outcome in order if counts[outcome])
 
 
-def treat(code: ErrorCode) -> Treatment:
-    """What an error of this code makes of a file."""
-    return TREATMENTS[code]
-
-
-def verdict_of(conclusion: Conclusion) -> Verdict:
-    """The conclusion as the ledger keeps it."""
-    refusal = conclusion.refusal
-    if refusal is None:
-        return Verdict(conclusion.outcome)
-    return Verdict(
-        conclusion.outcome,
-        refusal.reason.value,
-        refusal.message,
-        refusal.path,
-        refusal.byte_offset,
-    )
-
-
 def conclude(
     verdict: Resume | Refusal, creation: Creation, result: Sequence[Outcome] | ResumesError
 ) -> Conclusion:
-    """What the create path's answer makes of a file with one resume at most."""
+    """Return what the create path's answer makes of a file with one resume at most."""
     if isinstance(result, ResumesError):
-        return _refused(result)
-    if not result:
-        return _unasked(verdict, creation)
-    return conclude_one(verdict, result[0])
-
-
-def conclude_one(verdict: Resume | Refusal, outcome: Outcome | ResumesError) -> Conclusion:
-    """What the create path's answer makes of one resume."""
-    if isinstance(outcome, Created):
-        return Conclusion(FileOutcome.DONE, outcome.id, warnings=_warnings(verdict))
-    if isinstance(outcome, Duplicate):
-        return _duplicate(outcome)
-    return _refused(outcome)
-
-
-def _unasked(verdict: Resume | Refusal, creation: Creation) -> Conclusion:
-    """Of a file that held nothing to create, or that queues behind others."""
+        return conclude_one(verdict, result)
+    if result:
+        return conclude_one(verdict, result[0])
     if isinstance(verdict, Refusal):
         return failed(verdict)
     return held(creation.failed.message if creation.failed else None)
 
 
-def held(message: str | None) -> Conclusion:
-    """The file waits for a place."""
-    return Conclusion(FileOutcome.HELD, refusal=Refusal(Reason.QUOTA_REACHED, message or ""))
-
-
-def _refused(error: ResumesError) -> Conclusion:
-    treatment = treat(error.code)
-    refusal = refusal_of(error)
-    if refusal.reason is Reason.ACCOUNT_DELETED:
-        refusal = dataclasses.replace(refusal, message="The account was deleted")
-    return Conclusion(treatment.outcome or FileOutcome.FAILED, refusal=refusal)
+def conclude_one(verdict: Resume | Refusal | None, outcome: Outcome | ResumesError) -> Conclusion:
+    """Return what the create path's answer makes of one resume."""
+    if isinstance(outcome, Created):
+        warnings = verdict.warnings if isinstance(verdict, Resume) else ()
+        return Conclusion(FileOutcome.DONE, outcome.id, warnings=warnings)
+    if isinstance(outcome, Duplicate):
+        refusal = Refusal(Reason.DUPLICATE, outcome.message)
+        return Conclusion(FileOutcome.DUPLICATE, outcome.id, refusal)
+    treatment = TREATMENTS[outcome.code]
+    return Conclusion(treatment.outcome or FileOutcome.FAILED, refusal=_refusal_of(outcome))
 
 
 def failed(refusal: Refusal) -> Conclusion:
-    """The file failed for this reason."""
+    """Return the end of a file that failed for this reason."""
     return Conclusion(FileOutcome.FAILED, refusal=refusal)
 
 
-def _duplicate(outcome: Duplicate) -> Conclusion:
-    refusal = Refusal(Reason.DUPLICATE, outcome.message)
-    return Conclusion(FileOutcome.DUPLICATE, outcome.id, refusal)
+def held(message: str | None) -> Conclusion:
+    """Return the end of a file that waits for a place."""
+    return Conclusion(FileOutcome.HELD, refusal=Refusal(Reason.QUOTA_REACHED, message or ""))
+
+
+def sum_up(items: Sequence[ItemConclusion]) -> Conclusion:
+    """Return what becomes of a file of several resumes.
+
+    That is the worst that became of one; the file is a duplicate only when all of them are.
+    """
+    order = (FileOutcome.HELD, FileOutcome.FAILED, FileOutcome.DONE, FileOutcome.DUPLICATE)
+    first = min(items, key=lambda item: order.index(item.outcome))
+    if first.outcome is FileOutcome.DONE:
+        return Conclusion(FileOutcome.DONE, items=tuple(items))
+    refusal = first.refusal or Refusal(Reason.INTERNAL_ERROR, "")
+    where = f"{first.place}: " if first.place else ""
+    count = f"{_count(items)}. " if len(items) > 1 else ""
+    refusal = refusal._replace(message=f"{count}{where}{refusal.message}")
+    return Conclusion(first.outcome, refusal=refusal, items=tuple(items))
 
 
 def recall(item: Item, verdict: Resume | Refusal | None) -> Conclusion:
-    """What the ledger says of a claim that was committed before."""
-    if item.outcome is FileOutcome.DUPLICATE:
-        return _duplicate(Duplicate(item.resume_id))
-    return Conclusion(FileOutcome.DONE, item.resume_id, warnings=_warnings(verdict))
+    """Return what became of a claim that was committed before, as its item in the ledger says."""
+    is_duplicate = item.outcome is FileOutcome.DUPLICATE
+    return conclude_one(verdict, (Duplicate if is_duplicate else Created)(item.resume_id))
 
 
 def conclusion_of(row: FileRow) -> Conclusion:
-    """What the ledger says of a file, as far as its place depends on it."""
+    """Return what the ledger says of a file, as far as its place depends on it."""
     if row.reason not in list(Reason):  # one of a later version
         return Conclusion(row.outcome)
     return Conclusion(row.outcome, refusal=Refusal(Reason(row.reason), row.message or ""))
 
 
-def sum_up(items: Sequence[ItemConclusion]) -> Conclusion:
-    """What becomes of a file of several resumes: the worst that became of one, and a duplicate
-    only when all are."""
-    order = list(FileOutcome)
-    worst = min((item.outcome for item in items), key=order.index)
-    if worst is FileOutcome.DUPLICATE and any(i.outcome is FileOutcome.DONE for i in items):
-        worst = FileOutcome.DONE
-    if worst is FileOutcome.DONE:
-        return Conclusion(worst, items=tuple(items))
-    first = next(item for item in items if item.outcome is worst)
-    return Conclusion(worst, refusal=_of_several(first, items), items=tuple(items))
-
-
-def _of_several(first: ItemConclusion, items: Sequence[ItemConclusion]) -> Refusal:
-    refusal = first.refusal or Refusal(Reason.INTERNAL_ERROR, "")
-    where = f"{first.place}: " if first.place else ""
-    count = f"{told_items(items)}. " if len(items) > 1 else ""
-    return dataclasses.replace(refusal, message=f"{count}{where}{refusal.message}")
-
-
-def _warnings(verdict: Resume | Refusal | None) -> tuple[Issue, ...]:
-    return verdict.warnings if isinstance(verdict, Resume) else ()
-
-
-logger = logging.getLogger("resumes.importer")
-
-
-def judge(body: bytes, format: Format) -> Resume | Refusal:  # noqa: A002  (as in analyzer.parse)
-    """The resume that the bytes hold, or why they hold none. Never raises."""
-    try:
-        return analyzer.parse_imported(body, format)
-    except ResumesError as error:
-        return refusal_of(error)
-    except Exception:  # noqa: BLE001 - logged whole; one file must not stop the others
-        return internal_error()
-
-
-def unreadable(error: OSError) -> Refusal:
-    """A refusal for what cannot be opened."""
-    # What is no regular file is refused by us, and the system has no words for that.
-    why = f"Cannot read it: {error.strerror}" if error.strerror else "Not a regular file"
-    return Refusal(Reason.UNREADABLE, why)
-
-
-CRASHED = Refusal(
-    Reason.CRASHED, "The importer ended unexpectedly each time that it read this file"
-)
-
-
-def refusal_of(error: ResumesError) -> Refusal:
-    """The error as it stands in a report and in the ledger."""
-    reason = treat(error.code).reason or Reason.INTERNAL_ERROR
-    if isinstance(error, InvalidJson):
-        return Refusal(reason, error.message, byte_offset=error.offset)
-    if isinstance(error, InvalidResume):
-        return Refusal(reason, error.message, path=error.issues[0].path, issues=error.issues)
-    return Refusal(reason, error.message)
-
-
-def internal_error() -> Refusal:
-    """A refusal for the exception being handled, which is in the log under the same id."""
-    error_id = secrets.token_hex(4)
-    logger.exception("Internal error %s", error_id)
-    return Refusal(Reason.INTERNAL_ERROR, f"Internal error {error_id}; the log says more")
+def verdict_of(conclusion: Conclusion) -> Verdict:
+    """Return the conclusion as the ledger keeps it."""
+    refusal = conclusion.refusal
+    if refusal is None:
+        return Verdict(conclusion.outcome)
+    reason, message, path, byte_offset, _ = refusal
+    return Verdict(conclusion.outcome, reason.value, message, path, byte_offset)
 
 
 def as_ledger_text(items: tuple[ItemConclusion, ...]) -> str | None:
-    """The items as the ledger keeps them: counts, and the first that are not done."""
+    """Return the items as the ledger keeps them: counts, and the first that are not done."""
     if not items:
         return None
     counts = Counter(item.outcome for item in items)
-    problems = (_problem(item) for item in items if item.outcome is not FileOutcome.DONE)
+    problems = (
+        Problem(
+            item.item,
+            escaped(item.place),
+            item.outcome.value,
+            **(item.refusal.as_dict() if item.refusal else {}),
+        )
+        for item in items
+        if item.outcome is not FileOutcome.DONE
+    )
     short = Items(
         total=len(items),
         done=counts[FileOutcome.DONE],
@@ -308,14 +242,43 @@ def as_ledger_text(items: tuple[ItemConclusion, ...]) -> str | None:
     return json.dumps(short.as_json())
 
 
-def _problem(item: ItemConclusion) -> Problem:
-    refusal = item.refusal
-    return Problem(
-        item.item,
-        escaped(item.place),
-        item.outcome.value,
-        refusal.reason.value if refusal else None,
-        escaped(refusal.message) if refusal else None,
-        escaped(refusal.path) if refusal and refusal.path is not None else None,
-        refusal.byte_offset if refusal else None,
-    )
+def judge(body: bytes, format: Format) -> Resume | Refusal:  # noqa: A002  (as in analyzer.parse)
+    """Return the resume that the bytes hold, or why they hold none. Never raises."""
+    try:
+        return analyzer.parse_imported(body, format)
+    except ResumesError as error:
+        return _refusal_of(error)
+    except Exception:  # noqa: BLE001 - logged whole; one file must not stop the others
+        return internal_error()
+
+
+CRASHED = Refusal(
+    Reason.CRASHED, "The importer ended unexpectedly each time that it read this file"
+)
+
+
+def unreadable(error: OSError) -> Refusal:
+    """Return a refusal for what cannot be opened."""
+    # What is no regular file is refused by us, and the system has no words for that.
+    why = f"Cannot read it: {error.strerror}" if error.strerror else "Not a regular file"
+    return Refusal(Reason.UNREADABLE, why)
+
+
+def internal_error() -> Refusal:
+    """Log the exception being handled, and return a refusal that names it by an id."""
+    error_id = secrets.token_hex(4)
+    logger.exception("Internal error %s", error_id)
+    return Refusal(Reason.INTERNAL_ERROR, f"Internal error {error_id}; the log says more")
+
+
+def _refusal_of(error: ResumesError) -> Refusal:
+    reason = TREATMENTS[error.code].reason or Reason.INTERNAL_ERROR
+    match error:
+        case InvalidJson():
+            return Refusal(reason, error.message, byte_offset=error.offset)
+        case InvalidResume():
+            return Refusal(reason, error.message, error.issues[0].path, issues=error.issues)
+        case NotFound():
+            return Refusal(reason, "The account was deleted")
+        case _:
+            return Refusal(reason, error.message)

@@ -16,12 +16,12 @@ import fcntl
 import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Annotated, NamedTuple
 
-import orjson
+import msgspec
 
 from importer import files
-from importer.claims import CLAIM_ID, Claim, source_hex
+from importer.claims import CLAIM_ID, Claim
 from importer.files import Signature, escaped_before
 from resumes.file_names import OWN
 from resumes.store.identifiers import ACCOUNT_ID
@@ -47,6 +47,32 @@ class Entry(NamedTuple):
     """Whether it was being read alone."""
 
 
+class _Noted(msgspec.Struct, array_like=True, forbid_unknown_fields=True):
+    """An entry as it stands in a line."""
+
+    id: Annotated[str, msgspec.Meta(pattern=rf"^{CLAIM_ID.pattern}\Z")]
+    account_id: Annotated[str, msgspec.Meta(pattern=rf"^{ACCOUNT_ID.pattern}\Z")]
+    account: str
+    name: str
+    source: str
+    """In hexadecimal: a path need not be text."""
+    claimed_at_us: int
+    attempt: int
+    items: int
+    reports: tuple[str, ...]
+    is_return: bool
+    is_begun: bool
+    read: tuple[str, str, str, str] | None
+    """The signature and the digest, as text: some file systems keep times that, in nanoseconds, no
+    integer of JSON holds."""
+
+
+class _Line(msgspec.Struct, omit_defaults=True, forbid_unknown_fields=True):
+    files: list[_Noted] = []
+    """Under way from now on, or what is known of them now."""
+    ended: list[str] = []
+
+
 class Slot:
     """The slot of this number, which is another's until it is taken."""
 
@@ -61,7 +87,7 @@ class Slot:
         self._entries: dict[str, Entry] = {}
 
     def take(self) -> bool:
-        """Have the slot, unless another process holds it; return whether it is ours. Raises OSError.
+        """Take the slot, unless another process holds it; return whether it is ours. Raises OSError.
 
         What was under way is forgotten here, and still noted: `load` says what that is.
         """
@@ -95,7 +121,7 @@ class Slot:
         return found is not None and found.inode == os.fstat(self._lock).st_ino
 
     def load(self) -> list[Entry]:
-        """What the process before this one had under way; it stays noted until it is ended.
+        """Return what the process before this one had under way; it stays noted until it is ended.
 
         Raises OSError.
         """
@@ -103,73 +129,60 @@ class Slot:
         return list(self._entries.values())
 
     def find(self, claim_id: str) -> Claim | None:
-        """The claim as it is noted; None when it is not under way."""
+        """Return the claim as it is noted; None when it is not under way."""
         entry = self._entries.get(claim_id)
         return None if entry is None else entry.claim
 
     def note(self, claims: Iterable[Claim]) -> None:
-        """These files are under way, and about to be opened. Raises OSError; they are not then.
+        """Note files that are about to be opened, or what their claims say now. Raises OSError.
 
-        Of one that is noted already, what was read of it stays known.
+        What is known of one that is noted already stays known.
         """
-        claims = list(claims)
-        again = [claim for claim in claims if claim.id in self._entries]
-        new = [claim for claim in claims if claim.id not in self._entries] if again else claims
-        lines = [_line(new), _line(again, again=True)] if again else [_line(new)]
-        self._append(lines)
-        self._entries.update((claim.id, Entry(claim)) for claim in new)
-
-    def note_read(self, read: Iterable[tuple[str, Signature, bytes | None]]) -> None:
-        """What was read, and no process died of it."""
-        read = [*read]
-        for claim_id, signature, digest in read:
-            self._entries[claim_id] = self._entries[claim_id]._replace(
-                signature=signature, digest=digest
-            )
-        with contextlib.suppress(OSError):  # then they are only suspected in vain
-            self._append([_read_line(read)])
-
-    def begin_alone(self, claim: Claim, signature: Signature | None = None) -> None:
-        """The file is about to be read alone, or unpacked if its `signature` is given, and counts
-        as deadly until `end_alone`, or until it is ended. Raises OSError."""
-        self._append([_line([claim], again=True, is_begun=True)])
-        self._entries[claim.id] = self._entries[claim.id]._replace(claim=claim, is_begun=True)
-        if signature is not None:
-            self.note_read([(claim.id, signature, None)])
+        find = self._entries.get
+        self.adopt(
+            Entry(claim) if (entry := find(claim.id)) is None else entry._replace(claim=claim)
+            for claim in claims
+        )
 
     def adopt(self, entries: Iterable[Entry]) -> None:
-        """What another process had under way is noted here, before it is not there any more.
-
-        Raises OSError.
-        """
+        """Note all that is known of files. Raises OSError."""
         entries = [*entries]
         if entries:
-            self._append(_entry_lines(entries))
-            self._entries |= {entry.claim.id: entry for entry in entries}
+            self._append(_Line([_noted(one) for one in entries]))
+            self._entries.update((one.claim.id, one) for one in entries)
+
+    def note_read(self, read: Iterable[tuple[str, Signature, bytes | None]]) -> None:
+        """Note what was read, and that no process died of it."""
+        entries = [
+            self._entries[claim_id]._replace(signature=signature, digest=digest)
+            for claim_id, signature, digest in read
+        ]
+        self._entries.update((one.claim.id, one) for one in entries)
+        with contextlib.suppress(OSError):  # then they are only suspected in vain
+            self.adopt(entries)
+
+    def begin_alone(self, claim: Claim, signature: Signature | None = None) -> None:
+        """Note that a file is about to be read alone, or unpacked if its `signature` is given: it
+        counts as deadly until `end_alone`, or until it is ended. Raises OSError."""
+        entry = self._entries[claim.id]
+        read = signature or entry.signature
+        self.adopt([entry._replace(claim=claim, is_begun=True, signature=read)])
 
     def end_alone(self, claim: Claim) -> None:
-        """The file was read, and the process lives."""
+        """Note that a file was read, and the process lives."""
+        entry = self._entries[claim.id]._replace(claim=claim, is_begun=False)
+        self._entries[claim.id] = entry
         with contextlib.suppress(OSError):  # then an attempt is only counted in vain
-            self._append([_line([claim], again=True)])
-        self._entries[claim.id] = self._entries[claim.id]._replace(claim=claim, is_begun=False)
-
-    def replace(self, claims: Iterable[Claim]) -> None:
-        """The note says of each claim what it says now. Raises OSError."""
-        claims = list(claims)
-        if not claims:
-            return
-        self._append([_line(claims, again=True)])
-        for claim in claims:
-            self._entries[claim.id] = self._entries[claim.id]._replace(claim=claim)
+            self.adopt([entry])
 
     def end(self, claim_ids: Iterable[str]) -> bool:
-        """Nothing is left to do for these; return whether nothing at all is under way now."""
+        """Note that nothing is left to do for these; return whether nothing at all is under way."""
         claim_ids = list(claim_ids)
         for claim_id in claim_ids:
             self._entries.pop(claim_id, None)
         with contextlib.suppress(OSError):  # what is ended twice comes to the same end
             if self._entries:
-                self._append([{"ended": claim_ids}])
+                self._append(_Line(ended=claim_ids))
             elif self._note is not None and self._bytes:
                 os.ftruncate(self._note, 0)
                 self._bytes = 0
@@ -191,8 +204,8 @@ class Slot:
         self._note = self._lock = None
         self._entries.clear()
 
-    def _append(self, lines: Iterable[dict[str, Any]]) -> None:
-        content = b"\n" + _text(lines)  # what was cut off before ends here
+    def _append(self, line: _Line) -> None:
+        content = b"\n%b\n" % _encode(line)  # what was cut off before ends here
         if self._note is None:
             raise OSError(errno.ENOLCK, "The folder is another importer's", self._path)
         if self._bytes > LONG_BYTES:
@@ -208,7 +221,7 @@ class Slot:
         with contextlib.suppress(FileNotFoundError):
             os.unlink(path)  # noqa: PTH108  (text, as in all of the hot path)
         descriptor = os.open(path, _NOTE_FLAGS | os.O_EXCL, 0o600)
-        content = _text(_entry_lines(self._entries.values()))
+        content = _encode(_Line([_noted(one) for one in self._entries.values()]))
         try:
             with open(descriptor, "wb", closefd=False) as file:
                 file.write(content)
@@ -222,7 +235,7 @@ class Slot:
 
 
 def list_numbers(root: Path) -> list[int]:
-    """The slots that there are, of living processes and of those that are gone."""
+    """Return the slots that there are, of living processes and of those that are gone."""
     with contextlib.suppress(OSError):
         names = os.listdir(root / OWN)  # noqa: PTH208  (names are all that is asked for)
         stems = {name.partition(".")[0] for name in names if name.endswith((".lock", ".files"))}
@@ -230,117 +243,69 @@ def list_numbers(root: Path) -> list[int]:
     return []
 
 
-def _text(lines: Iterable[dict[str, Any]]) -> bytes:
-    return b"".join(orjson.dumps(line, option=orjson.OPT_APPEND_NEWLINE) for line in lines)
+_encode = msgspec.json.Encoder().encode
+_decode = msgspec.json.Decoder(_Line).decode
 
 
-def _entry_lines(entries: Iterable[Entry]) -> Iterator[dict[str, Any]]:
-    """All that is known of files that are under way."""
-    for claim, signature, digest, is_begun in entries:
-        yield _line([claim], is_begun=is_begun)
-        if signature is not None:
-            yield _read_line([(claim.id, signature, digest)])
-
-
-def _read_line(read: Iterable[tuple[str, Signature, bytes | None]]) -> dict[str, Any]:
-    # As text: some file systems keep times that, in nanoseconds, no integer of JSON holds.
-    return {
-        "read": {
-            claim_id: [*map(str, signature), None if digest is None else digest.hex()]
-            for claim_id, signature, digest in read
-        }
-    }
-
-
-def _line(
-    claims: Iterable[Claim], *, again: bool = False, is_begun: bool = False
-) -> dict[str, Any]:
-    """A line that says what these claims are; `again`: beside what was said of them before."""
-    return {"files": [_fields(claim, is_begun=is_begun) for claim in claims], "again": again}
-
-
-def _fields(claim: Claim, *, is_begun: bool) -> list[Any]:
-    return [
+def _noted(entry: Entry) -> _Noted:
+    claim, signature, digest, is_begun = entry
+    read = None
+    if signature is not None:
+        inode, size_bytes, mtime_ns = map(str, signature)
+        read = (inode, size_bytes, mtime_ns, "" if digest is None else digest.hex())
+    return _Noted(
         claim.id,
         claim.account_id,
         claim.account,
         claim.name,
-        source_hex(claim.source),
+        os.fsencode(claim.source).hex(),
         claim.claimed_at_us,
         claim.attempt,
         claim.items,
         claim.reports,
         claim.is_return,
         is_begun,
-    ]
+        read,
+    )
+
+
+def _entry(noted: _Noted) -> Entry:
+    """Raises ValueError for what none of ours wrote."""
+    source = bytes.fromhex(noted.source)
+    if 0 in source or {b"", b".", b".."}.intersection(source.split(b"/")):
+        raise ValueError  # it leads out of ROOT
+    signature = digest = None
+    if noted.read is not None:
+        *numbers, sha256 = noted.read
+        signature = Signature(*map(int, numbers))
+        digest = bytes.fromhex(sha256) or None
+    claim = Claim(
+        noted.id,
+        noted.account_id,
+        escaped_before(noted.account),
+        escaped_before(noted.name),
+        os.fsdecode(source),
+        noted.claimed_at_us,
+        noted.attempt,
+        noted.items,
+        noted.reports,
+        noted.is_return,
+    )
+    return Entry(claim, signature, digest, noted.is_begun)
 
 
 def _load(path: str) -> list[Entry]:
     entries: dict[str, Entry] = {}
     for line in _iter_lines(path):
-        for fields in line.get("files") or ():
-            entry = _entry(fields)
-            before = entries.get(entry.claim.id)
-            if line.get("again") and before is not None:
-                entry = before._replace(claim=entry.claim, is_begun=entry.is_begun)
-            entries[entry.claim.id] = entry
-        for claim_id, values in (line.get("read") or {}).items():
-            if (found := entries.get(claim_id)) is not None:
-                inode, size_bytes, mtime_ns, digest = values
-                signature = Signature(int(inode), int(size_bytes), int(mtime_ns))
-                known = None if digest is None else bytes.fromhex(digest)
-                entries[claim_id] = found._replace(signature=signature, digest=known)
-        for claim_id in line.get("ended") or ():
-            entries.pop(claim_id, None)
+        # Lines that were cut off say nothing, nor do those that anybody has edited.
+        with contextlib.suppress(ValueError):
+            said = _decode(line)
+            entries |= {one.id: _entry(one) for one in said.files}
+            for claim_id in said.ended:
+                entries.pop(claim_id, None)
     return list(entries.values())
 
 
-def _iter_lines(path: str) -> Iterator[dict[str, Any]]:
-    """The lines that are whole and say what lines say; anybody may have edited the rest."""
-    try:
-        body = files.load(path, MAX_BYTES).body
-    except (FileNotFoundError, files.NotAFile):
-        return
-    for line in body.splitlines():
-        with contextlib.suppress(ValueError, KeyError, TypeError, AttributeError):
-            fields = orjson.loads(line)
-            for one in fields.get("files") or ():
-                _entry(one)
-            for values in (fields.get("read") or {}).values():
-                Signature(*map(int, values[:3]))
-                bytes.fromhex(values[3] or "")
-            if all(isinstance(one, str) for one in fields.get("ended") or ()):
-                yield fields
-
-
-def _entry(fields: list[Any]) -> Entry:
-    """Raises ValueError or TypeError for what none of ours wrote."""
-    claim_id, account_id, account, name, source, claimed_at_us, *rest = fields
-    attempt, items, reports, is_return, is_begun = rest
-    exact = bytes.fromhex(source)
-    if not (
-        CLAIM_ID.fullmatch(claim_id)
-        and ACCOUNT_ID.fullmatch(account_id)
-        and _is_below(exact)
-        and all(isinstance(one, int) for one in (claimed_at_us, attempt, items))
-    ):
-        raise ValueError
-    claim = Claim(
-        claim_id,
-        account_id,
-        escaped_before(str(account)),
-        escaped_before(str(name)),
-        os.fsdecode(exact),
-        claimed_at_us,
-        attempt,
-        items,
-        tuple(str(report) for report in reports),
-        bool(is_return),
-    )
-    return Entry(claim, is_begun=bool(is_begun))
-
-
-def _is_below(path: bytes) -> bool:
-    """Whether a path below ROOT leads nowhere else."""
-    parts = path.split(b"/")
-    return 0 not in path and not {b"", b".", b".."}.intersection(parts)
+def _iter_lines(path: str) -> Iterator[bytes]:
+    with contextlib.suppress(FileNotFoundError, files.NotAFile):
+        yield from files.load(path, MAX_BYTES).body.splitlines()

@@ -16,11 +16,11 @@ import pytest
 
 from cli.exits import EXIT_CODES
 from cli.main import resumes as command_line
-from importer.inbox import SYSTEM_FOLDERS, TEMPORARY
 from importer.outcomes import TREATMENTS
 from resumes import analyzer, errors
 from resumes.analyzer.sections import LAYOUTS
 from resumes.errors import ErrorCode, Issue, ResumesError
+from resumes.file_names import SYSTEM_FOLDERS, TEMPORARY
 from resumes.health.findings import State as FindingState
 from resumes.reasons import HINTS, Reason
 from resumes.settings import Settings

@@ -15,7 +15,7 @@ from tempfile import gettempdir
 from typing import Final, NamedTuple
 
 from importer import files, filing, outcomes
-from importer.batch import Trial
+from importer.batch import Inspector
 from importer.claims import Claim
 from importer.options import Limits
 from importer.outcomes import Conclusion, ItemConclusion, Refusal, as_ledger_text
@@ -107,7 +107,7 @@ def _try(path: Path, name: str) -> Resume | Refusal | None:
     """The verdict on the file where it lies; None for one of several resumes."""
     descriptor = files.open_file(path)
     try:
-        tried = Trial(FORMAT, settle_s=0).try_open(descriptor, name, None)
+        tried = Inspector(FORMAT, settle_s=0).inspect(descriptor, name, None)
     finally:
         os.close(descriptor)
     assert tried.signature == files.find_signature(path)

@@ -140,7 +140,8 @@ def test_behind_held_files_everything_would_be_held(
     an_importer().round()
     set_limit(store, "ana", 5)
     drop(root, "ana/2.json", a_document("2"))
-    assert dry_run() == Summary(held=1)
+    drop(root, "ana/3.ndjson", a_document("3") + b"\n" + b"{}\n")
+    assert dry_run() == Summary(held=2)
 
 
 def test_files_that_would_be_left_are_counted_and_told(

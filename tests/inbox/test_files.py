@@ -238,11 +238,14 @@ def test_a_lease_that_is_broken_ends_only_who_does_not_expect_it(
 Move = Callable[[str | Path, str | Path], None]
 
 
-@pytest.fixture(params=[files.move, files.link_and_unlink])
-def move(request: pytest.FixtureRequest) -> Move:
+@pytest.fixture(params=["renameat2", "link and unlink", "not supported"])
+def move(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Move:
     """Either way to move a file."""
-    way: Move = request.param
-    return way
+    if request.param == "link and unlink":
+        monkeypatch.setattr(files, "_renameat2", None)
+    if request.param == "not supported":
+        monkeypatch.setattr(files, "_RENAME_NOREPLACE", 1 << 31)
+    return files.move
 
 
 def test_a_file_is_moved(tmp_path: Path, move: Move) -> None:
@@ -291,15 +294,12 @@ def test_a_file_is_copied_to_another_disk_with_its_content_and_its_time(tmp_path
 # Writing
 
 
-def test_writing_anew_replaces_nothing_and_writing_over_does(tmp_path: Path) -> None:
+def test_writing_over_replaces_what_is_there(tmp_path: Path) -> None:
     path = tmp_path / "a"
-    files.write_new(path, b"1")
-    with pytest.raises(FileExistsError):
-        files.write_new(path, b"2")
-    assert path.read_bytes() == b"1"
-    files.write_over(path, b"3", temporary=tmp_path / "t")
-    assert path.read_bytes() == b"3"
-    assert not (tmp_path / "t").exists()
+    for content in (b"1", b"3"):
+        files.write_over(path, content, temporary=tmp_path / "t")
+        assert path.read_bytes() == content
+        assert not (tmp_path / "t").exists()
 
 
 def test_what_the_disk_has_no_room_for_leaves_nothing_new_and_everything_old(
@@ -307,10 +307,11 @@ def test_what_the_disk_has_no_room_for_leaves_nothing_new_and_everything_old(
 ) -> None:
     path = tmp_path / "a"
     with a_full_disk(50):
-        with pytest.raises(OSError, match="too large"):
-            files.write_new(path, b"x" * 100)
-        assert names_below(tmp_path) == []
-        files.write_new(path, b"1")
+        for size_bytes in (100, 100_000):
+            with pytest.raises(OSError, match="too large"):
+                files.write_over(path, b"x" * size_bytes, temporary=tmp_path / "t")
+            assert names_below(tmp_path) == []
+        files.write_over(path, b"1", temporary=tmp_path / "t")
         with pytest.raises(OSError, match="too large"):
             files.write_over(path, b"x" * 100, temporary=tmp_path / "t")
     assert names_below(tmp_path) == ["a"]

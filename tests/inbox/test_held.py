@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from resumes.errors import StoreUnavailable
 from resumes.store import Store, accounts, asking, counters, importers, ledger, requests
 from resumes.store.accounts import AccountInfo
 from resumes.store.ledger import FileOutcome
@@ -75,6 +76,49 @@ def test_what_does_not_fit_is_held_and_released_in_the_order_of_arrival(
     assert (summary.done, summary.held, summary.waiting) == (6, 0, 0)
     assert counters.list_wrong(store) == []
     assert {row.outcome for row in ledger.list_files(store)} == {FileOutcome.DONE}
+
+
+def test_a_store_that_fails_while_files_are_released_does_not_hold_them_for_ever(
+    store: Store,
+    root: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    account: AccountInfo,
+    an_importer: MakeImporter,
+) -> None:
+    def fail(*_: object) -> None:
+        monkeypatch.undo()
+        raise StoreUnavailable("It is locked")
+
+    importer = an_importer(settle_s=0)
+    set_limit(store, "ana", 10)
+    monkeypatch.setattr(ledger, "find_items", fail)
+    with pytest.raises(StoreUnavailable):
+        importer.round()
+    importer.round()
+    assert resume_names(store, account.id) == ["0", "1", "2"]
+
+
+def test_a_held_file_of_several_is_not_overtaken_while_it_waits_to_be_unpacked(
+    store: Store, root: Path, an_importer: MakeImporter
+) -> None:
+    """Files of several are unpacked one after the other, also those of other accounts."""
+    names = ("ana", "bo")
+    ana, bo = (an_account_with_room_for(store, 0, name) for name in names)
+    importer = an_importer(settle_s=0, slice_items=1)
+    for name in names:
+        drop(root, f"{name}/1.ndjson", a_document(f"{name} 1") + b"\n")
+    importer.round()
+    for name in names:
+        set_limit(store, name, 1)
+        drop(root, f"{name}/2.json", a_document(f"{name} 2"))
+        drop(root, f"{name}/3.ndjson", a_document(f"{name} 3") + b"\n")
+    importer.round()
+    assert (resume_names(store, ana.id), resume_names(store, bo.id)) == (["ana 1"], ["bo 1"])
+    for name in names:
+        set_limit(store, name, None)
+    importer.round()
+    assert resume_names(store, bo.id) == ["bo 1", "bo 2", "bo 3"]
+    assert names_below(root / "_held") == []
 
 
 def test_the_order_of_arrival_outlives_a_clock_that_is_set_back(

@@ -16,13 +16,12 @@ import pytest
 from importer.hook import (
     KEPT_BYTES,
     MAX_ACCOUNTS,
-    MAX_CHARS,
     MAX_FILES,
+    MAX_LIST_CHARS,
     MAX_LOGGED_LINES,
     Ending,
     Hook,
     HookBatch,
-    listed,
 )
 from importer.hook import run as run_command
 from importer.notices import FileReport
@@ -39,7 +38,7 @@ def a_report(name: str = "ana/cv.json", **fields: Any) -> FileReport:
         "outcome": FileOutcome.DONE,
         "reason": None,
         "message": None,
-        "filed_as": Path("/drop/_done/2026-01-01/cv-0123abcd.json"),
+        "filed_as": "/drop/_done/2026-01-01/cv-0123abcd.json",
         "resume_id": "2" * 24,
         "warnings": 0,
     }
@@ -62,7 +61,10 @@ def a_hook(root: Path, told: list[str]) -> Iterator[MakeHook]:
 
     def make(command: str, **options: Any) -> Hook:
         hook = Hook(
-            command, root, tell=told.append, **({"quiet_s": 0.05, "stop_wait_s": 0.3} | options)
+            command,
+            root,
+            on_notice=told.append,
+            **({"quiet_s": 0.05, "stop_wait_s": 0.3} | options),
         )
         made.append(hook)
         return hook
@@ -157,7 +159,7 @@ def test_when_stopped_it_has_a_moment_and_is_then_ended(
     assert not (tmp_path / "ended").exists()
     wait_until(lambda: bool(told))
     assert told == [
-        "The command of --on-import was ended with the importer, before it was done. "
+        "The command of --on-import was stopped with the importer before it finished. "
         "Imports are not affected"
     ]
     assert not [one for one in threading.enumerate() if one.name == "on-import"]
@@ -194,12 +196,12 @@ def test_a_failure_is_told_once_and_again_when_it_changes(
 
     assert told == [
         'The command of --on-import failed with exit code 3: "no \\x1b[31mway". '
-        "Imports are not affected. Mend the command; the log has what it printed",
+        "Imports are not affected. Fix the command; the log has its output",
         'The command of --on-import failed with exit code 4: "no \\x1b[31mway". '
-        "Imports are not affected. Mend the command; the log has what it printed",
+        "Imports are not affected. Fix the command; the log has its output",
         "The command of --on-import works again",
         'The command of --on-import failed with exit code 4: "no \\x1b[31mway". '
-        "Imports are not affected. Mend the command; the log has what it printed",
+        "Imports are not affected. Fix the command; the log has its output",
     ]
 
 
@@ -215,7 +217,7 @@ def test_one_that_hangs_is_killed_and_the_next_batch_has_its_run(
 
     assert told == [
         "The command of --on-import did not end within 0.2 s and was killed. Imports are not "
-        "affected. Let it start in the background what takes long",
+        "affected. Start long work in the background",
         "The command of --on-import works again",
     ]
 
@@ -322,11 +324,11 @@ def test_the_list_has_a_line_for_each_file_and_its_owner_alone_may_read_it() -> 
         outcome=FileOutcome.FAILED,
         reason="invalid_json",
         message='Invalid "JSON"\n',
-        filed_as=Path(os.fsdecode(b"/drop/\xff/x.json")),
+        filed_as=os.fsdecode(b"/drop/\xff/x.json"),
         resume_id=None,
         warnings=2,
     )
-    with listed(a_batch(a_report(), failed)) as path:
+    with a_batch(a_report(), failed).listed() as path:
         content = Path(path).read_text(encoding="ascii")
         assert stat.S_IMODE(Path(path).stat().st_mode) == 0o600
     assert not Path(path).exists()
@@ -349,10 +351,11 @@ def test_the_list_has_a_line_for_each_file_and_its_owner_alone_may_read_it() -> 
 def test_a_list_that_would_be_too_long_ends_with_how_many_more_there_were() -> None:
     for reports, kept in (
         ([a_report()] * (MAX_FILES + 2), MAX_FILES),
-        ([a_report("n" * (MAX_CHARS // 2))] * 5, 2),
+        ([a_report("n" * (MAX_LIST_CHARS // 2))] * 5, 2),
     ):
         batch = a_batch(*reports)
-        listed_lines = list(batch.iter_lines())
+        with batch.listed() as path:
+            listed_lines = Path(path).read_text(encoding="ascii").splitlines()
         assert len(listed_lines) == kept + 1
         assert json.loads(listed_lines[-1]) == {"omitted": len(reports) - kept}
         environment = batch.environment(Path("/"), "")

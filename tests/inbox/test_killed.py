@@ -1,17 +1,20 @@
 """An importer killed at every step, and killed again while it recovers, loses and doubles nothing."""
 
 import contextlib
+import itertools
 import os
 import signal
 from pathlib import Path
 
 import pytest
 
+from importer.failpoints import Observer, Step
 from resumes import analyzer
 from resumes.analyzer import Format
 from resumes.errors import InvalidArgument
 from resumes.store import Store, accounts, counters, listing, open_store
 from resumes.store.accounts import AccountInfo
+from tests.support.inbox import oracle
 from tests.support.inbox.builders import (
     FakeMonotonic,
     Killed,
@@ -23,6 +26,7 @@ from tests.support.inbox.builders import (
     counts,
     die,
     drop,
+    drop_aged,
     during,
     filed,
     is_tidy,
@@ -66,6 +70,30 @@ def test_killed_at_every_single_step_and_again_and_again(
     drain: Drain, fresh: Fresh, kills: int, stride: int
 ) -> None:
     kill_at_every_step(drain, fresh, kills=kills, stride=stride)
+
+
+def test_no_report_lies_alone_when_an_importer_is_killed_as_it_removes_several(
+    store: Store, root: Path, an_importer: MakeImporter
+) -> None:
+    an_account_with_room_for(store, 0)
+    drop_aged(root, *"12")
+
+    def killing_at_step(wanted: Step, time: int) -> Observer:
+        left = itertools.count(time - 1, -1)
+
+        def observe(step: Step) -> None:
+            if step is wanted and not next(left):
+                raise Killed
+
+        return observe
+
+    die(an_importer(observe=killing_at_step(Step.REPORT_WRITTEN, 2)))
+    # As after a restore: the store knows nothing of what it said.
+    accounts.delete_account(store, "ana")
+    accounts.create_account(store, "ana", plan="ana")
+    die(an_importer(observe=killing_at_step(Step.REPORTS_TIDIED, 1)))
+    an_importer().round()
+    oracle.check_reports(root)
 
 
 # Processes that help

@@ -13,7 +13,7 @@ from typing import BinaryIO
 import pytest
 
 from importer import files, filing
-from importer.outcomes import TREATMENTS, treat
+from importer.outcomes import TREATMENTS
 from resumes.errors import ErrorCode
 from resumes.store import Store, ledger
 from resumes.store.accounts import AccountInfo
@@ -453,7 +453,7 @@ def test_a_report_goes_when_its_file_comes_to_another_end(
 
 @pytest.mark.parametrize("code", ErrorCode)
 def test_every_error_code_has_a_treatment(code: ErrorCode) -> None:
-    treatment = treat(code)
+    treatment = TREATMENTS[code]
     assert (treatment.outcome is None) == (treatment.reason is None)
 
 

@@ -15,7 +15,7 @@ import pytest
 from importer.loop import Importer
 from importer.notices import Notices
 from importer.options import Options, Tuning
-from importer.watcher import Changes, watching
+from importer.watcher import Changes, Watcher
 from resumes import analyzer
 from resumes.analyzer import Format
 from resumes.store import Store, accounts, counters, ledger, listing, open_store
@@ -275,6 +275,23 @@ def test_i4_what_is_written_after_the_commit_is_a_file_of_its_own(
     assert resume_names(store, ana.id) == ["First", "Second"]
     assert [path.read_bytes() for path in filed(root, "_done")] == [a_document("Second")]
     assert [row.name for row in ledger.list_files(store)] == ["ana/cv.json"] * 2
+    importer.close()
+    assert is_tidy(root)
+
+
+def test_i4_another_version_goes_back_though_its_folder_is_gone(
+    store: Store, root: Path, monotonic: FakeMonotonic, ana: AccountInfo, an_importer: MakeImporter
+) -> None:
+    drop(root, "ana/cv.json", a_document("First"))
+    die(an_importer(observe=killing_at(Moment.MOVED)))
+    (moved,) = filed(root, "_done")
+    moved.write_bytes(a_document("Second"))
+    (root / "ana").rmdir()
+    importer = an_importer()
+    for _ in range(3):
+        monotonic.advance(5)
+        importer.round()
+    assert resume_names(store, ana.id) == ["First", "Second"]
     importer.close()
     assert is_tidy(root)
 
@@ -742,15 +759,16 @@ def test_i14_our_own_moves_are_not_heard(
     for number in range(5):
         drop(root, f"ana/{number}.json", a_document(str(number)) if number % 2 else b"{}")
     changes = Changes()
-    with watching(root, changes, Notices(lambda notice: None), poll=False) as watcher:
+    with Watcher(root, changes, Notices(lambda notice: None)) as watcher:
         watcher.follow(["ana", "bo"])
         wait_until(lambda: changes.take().is_all)  # it hears from now on
         importer.round()
         assert len(names_below(root)) > 5
-        drop(root, "bo/last.json")
+        last = drop(root, "bo/last.json")
         heard: set[str] = set()
 
         def is_heard() -> bool:
+            os.utime(last)
             heard.update(changes.take().names)
             return "bo" in heard
 

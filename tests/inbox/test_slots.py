@@ -57,7 +57,7 @@ def test_what_was_under_way_is_what_was_noted_and_not_ended(root: Path) -> None:
     slot.note_read([(claim.id, read, b"digest") for claim in claims[:3]])
     slot.end([claims[0].id])
     slot.begin_alone(claims[1]._replace(attempt=1))
-    slot.replace([claims[2]._replace(reports=("_failed/a.report.json",))])
+    slot.note([claims[2]._replace(reports=("_failed/a.report.json",))])
     slot.leave()
 
     found = taken(root).load()
@@ -83,14 +83,15 @@ def test_a_line_that_was_cut_off_or_written_by_others_says_nothing(root: Path) -
     slot.leave()
     note = root / ".importer" / "0.files"
     whole = note.read_bytes()
+    inside = [f"{2:024x}", OWNER, "a", "a", "78", 0, 0, 0, [], False, False]
+    outside = [*inside[:4], "2e2e2f78", *inside[5:]]
     foreign = [
         b"5",
         b'{"files": [[1, 2]]}',
         b'{"files": [["../../x"]]}',
-        json.dumps(
-            {"files": [[f"{2:024x}", OWNER, "a", "a", "2e2e2f78", 0, 0, 0, [], 0, 0]]}
-        ).encode(),
-        b'{"read": {"%s": ["x", "1", "1", null]}}' % a_claim(1).id.encode(),
+        json.dumps({"files": [[*outside, None]]}).encode(),
+        json.dumps({"files": [[*inside, ["x", "1", "1", ""]]]}).encode(),
+        b'{"ended": [1]}',
         whole.strip()[:-9],
     ]
     note.write_bytes(whole + b"\n".join(foreign))

@@ -5,7 +5,7 @@ import errno
 import os
 import shutil
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -121,11 +121,13 @@ def test_a_store_out_of_reach_is_told_once_and_again_when_it_is_over(
 
 
 @contextmanager
-def run(importer: Importer, told: Told, *beats: Any) -> Iterator[None]:
+def run(
+    importer: Importer, told: Told, maintain: Callable[[], None] = lambda: None
+) -> Iterator[None]:
     """The importer runs during the block, and has ended after it."""
-    runner = Runner(importer, Changes(), Notices(told.notices.append), beats=beats, tuning=QUICK)
+    runner = Runner(importer, Changes(), Notices(told.notices.append), tuning=QUICK)
     stop = threading.Event()
-    thread = threading.Thread(target=runner.run, args=(stop,))
+    thread = threading.Thread(target=runner.run, args=(stop, maintain))
     thread.start()
     try:
         yield
@@ -149,6 +151,9 @@ def test_failures_back_off_longer_each_time_up_to_a_limit(
         pauses_s.append(back_off.left_s())
     assert pauses_s[:4] == [0.5, 1, 2, 4]
     assert pauses_s[-1] == 30
+    for _ in range(2_000):  # a night without the store
+        back_off.failed()
+    assert back_off.left_s() == 30
     back_off.succeeded()
     assert back_off.left_s() == 0
     others = BackOff(monotonic=monotonic, random=lambda: 0.0, tuning=tuning)

@@ -23,6 +23,7 @@ from tests.stateful.world import (
     SavedStore,
     World,
 )
+from tests.support.inbox import oracle
 from tests.support.store.builders import exported
 
 PLAN_NAMES = st.sampled_from(list(PLANS))
@@ -172,6 +173,8 @@ class Admins(World):
         assert arrived.keys == len(export.keys)
         (self.reach.root / name).mkdir(exist_ok=True)
         account = export.as_account(name, arrived.account.id)
+        rows = oracle.iter_rows(self.reach.store)
+        account.history = {row.claim_id for row in rows if row.account_id == account.id}
         self.model.accounts[name] = account
         self._hand_over(export, account)
         self.use_all_keys()

@@ -1,6 +1,7 @@
 """What became of dropped files, as the watched folder and the ledger tell it."""
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -34,11 +35,11 @@ class End:
 class Ends:
     """One look at a watched folder and its ledger."""
 
-    def __init__(self, root: Path, store: Store) -> None:
+    def __init__(self, root: Path, store: Store, accounts: Iterable[Account]) -> None:
         self._root = root
         self._store = store
         self._ends = _find_ends(root)
-        self._rows = _find_rows(store)
+        self._rows = _find_rows(store, accounts)
 
     def find(self, file: File) -> End | None:
         """Where the file was put away, if it was."""
@@ -48,9 +49,9 @@ class Ends:
         """What the ledger of its account says of the file; None as well when that is gone."""
         return None if file.owner is None else self._rows.get((file.owner.id, file.name))
 
-    def is_of(self, file: File, owner: Account) -> bool:
+    def is_of(self, file: File, owner: Account | None) -> bool:
         """Whether the ledger has the file as one of the account's."""
-        return (owner.id, file.name) in self._rows
+        return owner is not None and (owner.id, file.name) in self._rows
 
     def is_waiting(self, file: File) -> bool:
         """Whether the file lies where it was dropped, and was not imported yet."""
@@ -74,10 +75,12 @@ def _find_ends(root: Path) -> dict[str, End]:
     return ends
 
 
-def _find_rows(store: Store) -> dict[tuple[str, str], FileRow]:
-    """By account and name: an account that came from a file has the history of another."""
+def _find_rows(store: Store, accounts: Iterable[Account]) -> dict[tuple[str, str], FileRow]:
+    """By account and name; without the history that an account brought with it."""
+    history = {(one.id, claim_id) for one in accounts for claim_id in one.history}
     rows: dict[tuple[str, str], FileRow] = {}
     for row in oracle.iter_rows(store):
-        assert (row.account_id, row.name) not in rows, f"{row.name} is in the ledger twice"
-        rows[row.account_id, row.name] = row
+        if (row.account_id, row.claim_id) not in history:
+            assert (row.account_id, row.name) not in rows, f"{row.name} is in the ledger twice"
+            rows[row.account_id, row.name] = row
     return rows

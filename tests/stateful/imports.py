@@ -45,7 +45,7 @@ class Imports:
         queue = sorted((file for file in self.files if file.is_pending), key=_arrival)
         favoured = {file for file in queue if file.is_asked_for}
         patient = {file for file in queue if file.state is State.HELD}
-        ends = Ends(self._root, store)
+        ends = Ends(self._root, store, self._model.accounts.values())
         self._find_owners(queue, ends)
         for account in self._model.accounts.values():
             if account.is_open:
@@ -78,7 +78,9 @@ class Imports:
                 assert owner is not None, f"{file.name} was taken, and is nobody's"
                 file.owner = owner
                 file.state = State.CLAIMED
-            elif owner not in (None, file.owner) and ends.is_of(file, owner):
+            elif (
+                file.state is State.CLAIMED and owner is not file.owner and ends.is_of(file, owner)
+            ):
                 # Who had it went before it was put away, and with them what was imported of it.
                 file.owner, file.items = owner, {}
 
@@ -140,7 +142,8 @@ class Imports:
         end = ends.find(file)
         if end is None:
             if ends.is_waiting(file) and ends.find_row(file) is None:
-                file.state, file.owner = State.WAITING, None  # as nothing of it is in the ledger
+                # The ledger knows nothing of it any more.
+                file.state, file.owner, file.items = State.WAITING, None, {}
             elif file.state is not State.WAITING:
                 file.state = State.CLAIMED
             return

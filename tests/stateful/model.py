@@ -71,6 +71,9 @@ class Account:
     unexplained: set[str] = field(default_factory=set)
     """Those of them whose file has not come to its end yet."""
 
+    history: set[str] = field(default_factory=set)
+    """The claims that it had in the file that it came from: of files of another account."""
+
     returned: set[str] = field(default_factory=set)
     """Resumes that came back with an older state of the account: who had gone on past them before
     does not see them."""

@@ -134,16 +134,23 @@ def test_an_account_may_begin_to_go_at_each_step_of_an_import(
 
 
 @pytest.mark.parametrize("at", [3, 5, pytest.param(7, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("exports_history", [False, True])
 def test_what_is_not_put_away_is_whose_the_account_s_name_is_next(
-    engine: Engine, tmp_path: Path, at: int
+    engine: Engine, tmp_path: Path, at: int, exports_history: bool
 ) -> None:
     """Chance seldom kills an importer, and then replaces the account of what it had imported."""
     service = machine.Service(making(in_process, engine, tmp_path))
     service.begin()
+    body = service.new_body(Look.PLAIN)
     export = service.export_account(name="bo", with_keys=True)
     service.drop_new_ones(name="bo", looks=[Look.PLAIN] * 2)
+    service.drop(name="bo", bodies=[body, body])
     service.drain_killed(at=at)
+    if exports_history:
+        export = service.export_account(name="bo", with_keys=True)
     service.return_account(export=export)
+    service.drain_killed(at=1)
     service.drain()
     service.everything_is_where_it_was_put()
+    service.return_account(export=export)
     service.teardown()
