@@ -5,6 +5,7 @@ characters that no page can show.
 """
 
 import re
+import unicodedata
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
@@ -71,15 +72,16 @@ def compose(
     page = _Page(language, hidden)
     style = document.get("style") or {}
     layout = choice.layout or style.get("layout") or DEFAULT_LAYOUT
-    name = page.text(header.get("name")) or page.text(list_title(document.get("title"), None))
+    name = page.text(header.get("name"))
+    title = list_title(page.text(document.get("title")), name)
     drawn = [
         (one.column, found)
         for one in sections
         if (found := page.section(one.type, one.heading, one.items))
     ]
     return {
-        "title": page.text(list_title(document.get("title"), header.get("name"))),
-        "author": page.text(header.get("name")) or "",
+        "title": title,
+        "author": name or "",
         "lang": language,
         "dir": "rtl" if language in RIGHT_TO_LEFT else "ltr",
         "hyphenates": language not in RIGHT_TO_LEFT,
@@ -88,7 +90,7 @@ def compose(
         "layout": layout if layout in LAYOUTS else DEFAULT_LAYOUT,
         "style": style_of(style, language),
         "header": {
-            "name": name,
+            "name": name or title,
             "title": page.text(header.get("title")),
             "contacts": [] if hidden else [*_iter_contacts(page, header)],
         },
@@ -121,22 +123,26 @@ def _iter_texts(value: Any) -> Iterator[str]:
 # Contacts and links
 
 _SCHEMES: Final = frozenset({"http", "https", "mailto", "tel"})
-_DOMAIN: Final = re.compile(r"[\w-]+(\.[\w-]+)+([/?#].*)?", re.ASCII)
-_PHONE: Final = re.compile(r"\+?[\d ()./-]{5,30}")
+_DOMAIN: Final = re.compile(r"[\w-]+(\.[\w-]+)+(:\d+)?([/?#].*)?", re.ASCII)
+_EMAIL: Final = re.compile(r"[^\s@:/?#]+@[^\s@:/?#]+")
+_PHONE: Final = re.compile(r"\+?[\d ()./-]{5,30}", re.ASCII)
+MAX_URL_CHARS: Final = 2_000
+"""Typst takes no URL of more than 8,000 bytes."""
 
 
 def find_url(text: str) -> str | None:
     """Return the address that a text is or names; None for any but http, https, mailto and tel."""
     text = text.strip()
-    if not text or any(char.isspace() or not char.isprintable() for char in text):
+    if len(text) > MAX_URL_CHARS or not text.isprintable() or re.search(r"\s", text):
         return None
+    if _DOMAIN.fullmatch(text):
+        return f"https://{text}"
     try:
-        scheme = urlsplit(text).scheme.lower()
+        parts = urlsplit(text)
     except ValueError:
         return None
-    if scheme in _SCHEMES:
-        return text
-    return f"https://{text}" if _DOMAIN.fullmatch(text) else None
+    target = parts.netloc if parts.scheme in ("http", "https") else parts.path
+    return text if parts.scheme in _SCHEMES and target else None
 
 
 def _iter_contacts(page: "_Page", header: Mapping[str, str]) -> Iterator[dict[str, Any]]:
@@ -145,10 +151,10 @@ def _iter_contacts(page: "_Page", header: Mapping[str, str]) -> Iterator[dict[st
         if not text:
             continue
         url = None
-        if field == "email" and re.fullmatch(r"[^\s@:/?#]+@[^\s@:/?#]+", text):
-            url = f"mailto:{text}"
+        if field == "email" and _EMAIL.fullmatch(text):
+            url = find_url(f"mailto:{text}")
         elif field == "phone" and _PHONE.fullmatch(text):
-            url = "tel:" + re.sub(r"[^\d+]", "", text)
+            url = find_url("tel:" + re.sub(r"[^0-9+]", "", text))
         elif field == "website":
             url = find_url(text)
         yield {"text": _short_url(text) if field == "website" else text, "url": url}
@@ -162,6 +168,8 @@ def _short_url(text: str) -> str:
 
 _BREAKS: Final = re.compile(r"\r\n?|[\x0b\x0c\x85\u2028\u2029]")
 _UNSEEN: Final = re.compile(r"[\x00-\x08\x0e-\x1f\x7f-\x9f\ufffe\uffff]")
+_BLANK: Final = frozenset({"Cc", "Cf", "Zs", "Zl", "Zp"})
+"""The categories of characters that leave no mark on the paper."""
 
 
 class _Page:
@@ -176,10 +184,10 @@ class _Page:
         """Return the text without what no page can show; None when nothing is left."""
         if not isinstance(value, str):
             return None
-        shown = _UNSEEN.sub("", _BREAKS.sub("\n", value)).strip()
-        if self._hidden is not None:
-            shown = self._hidden.replace(shown)
-        return shown or None
+        shown = _UNSEEN.sub("", _BREAKS.sub("\n", value)).replace("\t", " ").strip()
+        if all(unicodedata.category(char) in _BLANK for char in shown):
+            return None
+        return shown if self._hidden is None else self._hidden.replace(shown)
 
     def section(
         self, section_type: str, heading: str, items: Iterable[Mapping[str, Any]]
