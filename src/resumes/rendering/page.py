@@ -64,11 +64,13 @@ def compose(
         for one in iter_sections(document, format)
         if not (hidden and hidden.leaves_out(one.type))
     ]
-    texts = [*_iter_texts([one.items for one in sections]), header.get("title") or ""]
-    chars = sum(map(len, texts)) + CHARS_OF_AN_ENTRY * len(texts)
+    headings = [one.heading for one in sections]
+    texts = [*_iter_texts([one.items for one in sections]), *headings]
+    counted = [*texts, *header.values()]
+    chars = sum(map(len, counted)) + CHARS_OF_AN_ENTRY * len(counted)
     if chars > MAX_CHARS:
         raise TooLong(chars)
-    language = find_language([*texts, *(one.heading for one in sections)])
+    language = find_language([*texts, header.get("title") or ""])
     page = _Page(language, hidden)
     style = document.get("style") or {}
     layout = choice.layout or style.get("layout") or DEFAULT_LAYOUT
@@ -84,7 +86,7 @@ def compose(
         "author": name or "",
         "lang": language,
         "dir": "rtl" if language in RIGHT_TO_LEFT else "ltr",
-        "hyphenates": language not in RIGHT_TO_LEFT,
+        "hyphenates": language not in RIGHT_TO_LEFT | {"hi"},  # of Hindi it is seldom, and slow
         "spaced": language not in RIGHT_TO_LEFT | {"hi"},
         "paper": _paper(choice, style),
         "layout": layout if layout in LAYOUTS else DEFAULT_LAYOUT,
@@ -168,8 +170,36 @@ def _short_url(text: str) -> str:
 
 _BREAKS: Final = re.compile(r"\r\n?|[\x0b\x0c\x85\u2028\u2029]")
 _UNSEEN: Final = re.compile(r"[\x00-\x08\x0e-\x1f\x7f-\x9f\ufffe\uffff]")
+MAX_STACKED_CHARS: Final = 30
+"""As many as Unicode's Stream-Safe Text Format has behind a letter (UAX 15, 13)."""
+
+_VIRAMA: Final = 9
+"""The combining class of signs that join a consonant to the next."""
+
 _BLANK: Final = frozenset({"Cc", "Cf", "Zs", "Zl", "Zp"})
 """The categories of characters that leave no mark on the paper."""
+
+_FOREIGN: Final = re.compile(rf"[^\s\x00-\x7f]{{{2 * MAX_STACKED_CHARS},}}")
+
+
+def _unstack(found: re.Match[str]) -> str:
+    """Return the text without what nobody can read of a letter that has very many characters.
+
+    Typst dies of 128 consonants that are joined, and of 2,032 accents on one letter.
+    """
+    parts = list[str]()
+    stacked, joins = 0, False
+    for char in found[0]:
+        category = unicodedata.category(char)
+        is_mark = category[0] == "M" or category == "Cf"
+        stacked = stacked + 1 if joins or is_mark else 0
+        joins = char == "\u200d" or unicodedata.combining(char) == _VIRAMA
+        if stacked <= MAX_STACKED_CHARS:
+            parts.append(char)
+        elif not is_mark:
+            parts.append(f"\u200b{char}")
+            stacked = 0
+    return "".join(parts)
 
 
 class _Page:
@@ -187,6 +217,7 @@ class _Page:
         shown = _UNSEEN.sub("", _BREAKS.sub("\n", value)).replace("\t", " ").strip()
         if all(unicodedata.category(char) in _BLANK for char in shown):
             return None
+        shown = _FOREIGN.sub(_unstack, shown)
         return shown if self._hidden is None else self._hidden.replace(shown)
 
     def section(
