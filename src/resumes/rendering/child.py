@@ -107,3 +107,7 @@ def main() -> None:
             else:
                 answers.send_bytes(orjson.dumps({"missing": missing}))
                 answers.send_bytes(pdf)
+
+
+if __name__ == "__main__":
+    main()

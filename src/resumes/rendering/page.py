@@ -20,7 +20,13 @@ from resumes.rendering.words import RIGHT_TO_LEFT, WORDS, find_language
 
 DEFAULT_LAYOUT: Final = "double"
 MAX_CHARS: Final = 200_000
-CHARS_OF_AN_ENTRY: Final = 10
+LONG_CHARS: Final = 50_000
+"""With more, lines are broken one by one, and not each paragraph as a whole, which takes long."""
+
+MAX_RUNNING_CHARS: Final = 60
+"""Of the name at the foot of the second page and those after it."""
+
+CHARS_OF_AN_ENTRY: Final = 25
 """What an entry of a list counts beside its text, as it costs a box."""
 
 
@@ -48,6 +54,7 @@ class TooLong(Exception):
 
     def __init__(self, chars: int) -> None:
         super().__init__(f"Too long for a PDF: {chars:,} characters, at most {MAX_CHARS:,}")
+        self.chars = chars
 
 
 def compose(
@@ -58,7 +65,7 @@ def compose(
 ) -> dict[str, Any]:
     """Return the page as the template takes it. Raises TooLong."""
     header = {key: text for key, text in document["header"].items() if isinstance(text, str)}
-    hidden = Hidden(header.get("name"), resume_id) if choice.is_anonymous else None
+    hidden = Hidden(header, resume_id) if choice.is_anonymous else None
     sections = [
         one
         for one in iter_sections(document, format)
@@ -88,11 +95,13 @@ def compose(
         "dir": "rtl" if language in RIGHT_TO_LEFT else "ltr",
         "hyphenates": language not in RIGHT_TO_LEFT | {"hi"},  # of Hindi it is seldom, and slow
         "spaced": language not in RIGHT_TO_LEFT | {"hi"},
+        "linebreaks": "optimized" if chars <= LONG_CHARS else "simple",
         "paper": _paper(choice, style),
         "layout": layout if layout in LAYOUTS else DEFAULT_LAYOUT,
         "style": style_of(style, language),
         "header": {
             "name": name or title,
+            "running": (name or title)[:MAX_RUNNING_CHARS],
             "title": page.text(header.get("title")),
             "contacts": [] if hidden else [*_iter_contacts(page, header)],
         },

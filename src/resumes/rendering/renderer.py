@@ -24,7 +24,8 @@ IDLE_S: Final = 60.0
 
 END_S: Final = 1.0
 
-_COMMAND: Final = "from resumes.rendering.child import main; main()"
+_PROGRAM: Final = str(Path(__file__).with_name("child.py"))
+"""Run as a file, so that the child loads nothing of the service."""
 
 
 class RenderingFailed(Exception):
@@ -49,7 +50,7 @@ class Renderer:
         self, font_folders: Sequence[Path], *, timeout_s: float = TIMEOUT_S, idle_s: float = IDLE_S
     ) -> None:
         self.font_folders = font_folders
-        self._timeout_s = timeout_s
+        self.timeout_s = timeout_s
         self._idle_s = idle_s
         self._turn = threading.Lock()
         self._child: _Child | None = None
@@ -61,7 +62,7 @@ class Renderer:
         body = orjson.dumps(page)
         with self._turn:
             self._stop_idling()
-            ends_at = time.monotonic() + self._timeout_s
+            ends_at = time.monotonic() + self.timeout_s
             try:
                 return self._draw(body, ends_at)
             except (EOFError, OSError):
@@ -78,7 +79,7 @@ class Renderer:
             return self._get_child().draw(body, ends_at)
         except TimeoutError:
             self._end()
-            raise RenderingFailed(f"It took longer than {self._timeout_s:g} s") from None
+            raise RenderingFailed(f"It took longer than {self.timeout_s:g} s") from None
         except (EOFError, OSError):
             self._end()
             raise
@@ -134,14 +135,15 @@ class _Child:
 
     def __init__(self, font_folders: Sequence[str], look: bytes) -> None:
         self.look = look
-        # -I: nothing of the environment, nor of the current folder, is imported. What it says on
-        # standard error could garble a terminal, and hold parts of a resume.
+        # -I: nothing of the environment, nor of the current folder, is imported. Without HOME the
+        # system would be asked for it, which may take a socket. What it says on standard error
+        # could garble a terminal, and hold parts of a resume.
         self._process = subprocess.Popen(
-            [sys.executable, "-I", "-c", _COMMAND],
+            [sys.executable, "-I", _PROGRAM],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
-            env={"PATH": os.defpath},
+            env={"PATH": os.defpath, "HOME": os.devnull},
         )
         assert self._process.stdin is not None
         assert self._process.stdout is not None
