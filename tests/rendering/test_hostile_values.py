@@ -137,8 +137,8 @@ def test_a_tab_parts_words(renderer: Renderer) -> None:
 @pytest.mark.parametrize("number", [1e308, -1e308, 5e-324, -1, 2**63 - 1, -(2**63), 0.5, 12, -0.0])
 def test_any_number_is_drawn(renderer: Renderer, number: float) -> None:
     dates = dict.fromkeys(("fromYear", "fromMonth", "toYear", "toMonth"), number)
-    names = ("fontSize", "marginOption", "pageMarginOption", "columnLayoutOption")
-    names += ("lineHeightOption", "headerExtraSpacing")
+    names = ["fontSize", "marginOption", "pageMarginOption", "columnLayoutOption"]
+    names += ["lineHeightOption", "headerExtraSpacing"]
     document = a_document(
         style=dict.fromkeys(names, number),
         sections={
