@@ -146,7 +146,7 @@ def test_language_title_author_and_standard_are_said(
     known = pdf.reader.metadata
     assert known is not None
     assert known.author == name
-    assert known.title == document.get("title", f"{name} Resume").strip()
+    assert known.title == ((document.get("title") or "").strip() or f"{name} Resume")
     assert str(pdf.root["/Lang"]) == language_of(sample)
     assert b"<pdfuaid:part>1</pdfuaid:part>" in pdf.streams
     assert b"/DisplayDocTitle true" in pdf.body
