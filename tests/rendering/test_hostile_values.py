@@ -175,7 +175,7 @@ def test_any_valid_document_is_drawn(renderer: Renderer, document: dict[str, Any
 @pytest.mark.campaign
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_any_valid_document_is_drawn_in_any_layout(renderer: Renderer, layout: str) -> None:
-    @settings(max_examples=300)
+    @settings(max_examples=1_000)
     @given(document=DOCUMENTS)
     def check(document: dict[str, Any]) -> None:
         drawn(renderer, document, layout)
