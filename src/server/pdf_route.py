@@ -52,7 +52,7 @@ class PdfRoute:
         resume_id = request.path.split("/")[-2]
         stored = await listing.get_resume_soon(self._store, holder.account_id, resume_id)
         tag = self._tag(stored, choice)
-        if tag in _known_tags(request.headers):
+        if _is_known(tag, request.headers):
             request.respond_not_modified([(b"etag", tag), *_CACHED])
             return
         if self._waiting >= MAX_WAITING:
@@ -83,7 +83,8 @@ class PdfRoute:
 
     def _tag(self, stored: StoredResume, choice: Choice) -> bytes:
         """Return the entity tag: of all that the bytes depend on."""
-        whole = hashlib.sha256(repr(choice).encode())
+        section_types = sorted(self._format.extra_section_types)
+        whole = hashlib.sha256(repr((choice, section_types)).encode())
         whole.update(version(self._renderer.font_folders))
         whole.update(stored.entry.id.encode())
         whole.update(stored.document.encode())
@@ -108,9 +109,11 @@ def _headers(name: str) -> Headers:
     ]
 
 
-def _known_tags(headers: Sequence[tuple[bytes, bytes]]) -> set[bytes]:
+def _is_known(tag: bytes, headers: Sequence[tuple[bytes, bytes]]) -> bool:
+    """Return whether the client has what the tag is of (RFC 9110, If-None-Match)."""
     values = [value for name, value in headers if name == b"if-none-match"]
-    return {tag.strip().removeprefix(b"W/") for value in values for tag in value.split(b",")}
+    known = {each.strip().removeprefix(b"W/") for value in values for each in value.split(b",")}
+    return tag in known or b"*" in known
 
 
 def parse_choice(query: bytes) -> Choice:

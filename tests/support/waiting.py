@@ -1,5 +1,6 @@
 """Other processes: waiting for what they come to, ending them, finding those that they started."""
 
+import contextlib
 import subprocess
 import time
 from collections.abc import Callable
@@ -48,3 +49,13 @@ def end(process: "subprocess.Popen[Any]", *, within_s: float = 45) -> None:
     finally:
         process.kill()
         process.wait()
+
+
+def drawing_children() -> set[int]:
+    """The ids of the processes that draw PDFs for this one, from whatever thread they were started."""
+    tasks = [task.name for task in Path("/proc/self/task").iterdir()]
+    found = set[int]()
+    for task in tasks:
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+            found |= set(map(int, Path(f"/proc/self/task/{task}/children").read_text().split()))
+    return {child for child in found if "rendering/child.py" in command_of(child)}

@@ -5,7 +5,6 @@ anything, and is the one place that imports Typst. It ends when its input does.
 """
 
 import contextlib
-import ctypes
 import os
 import re
 import resource
@@ -28,17 +27,14 @@ NICENESS: Final = 5
 MADE_AT: Final = 0
 """The time in the PDF, so that the same page gives the same bytes."""
 
-PR_SET_PDEATHSIG: Final = 1
-"""prctl(2)."""
+LONGEST_S: Final = 180
+"""After so long a page ends the process, whose parent may be gone: it gives up sooner."""
 
 _MISSING: Final = re.compile(r"the text `?\"?(.{1,80}?)\"?`? could not be displayed", re.DOTALL)
 
 
 def limit_self() -> None:
-    """Set what this process may use; have the kernel end it when its parent ends."""
-    prctl = getattr(ctypes.CDLL(None), "prctl", None)
-    if prctl is not None:
-        prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    """Set what this process may use."""
     limits = (
         (resource.RLIMIT_CORE, 0),
         (resource.RLIMIT_AS, MAX_MEMORY_BYTES),
@@ -100,7 +96,10 @@ def main() -> None:
     with contextlib.suppress(EOFError, OSError):
         drawer = Drawer(orjson.loads(pages.recv_bytes()))
         while True:
+            signal.alarm(0)
             page = pages.recv_bytes()
+            # Rather than PR_SET_PDEATHSIG, which takes the parent to be the thread that started it.
+            signal.alarm(LONGEST_S)
             try:
                 missing, pdf = drawer.draw(page)
             except RuntimeError as error:  # as Typst's are
@@ -108,3 +107,7 @@ def main() -> None:
             else:
                 answers.send_bytes(orjson.dumps({"missing": missing}))
                 answers.send_bytes(pdf)
+
+
+if __name__ == "__main__":
+    main()

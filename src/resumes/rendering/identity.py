@@ -1,5 +1,6 @@
 """What a PDF is called, and what its bytes depend on beside the resume."""
 
+import contextlib
 import hashlib
 import os
 import re
@@ -63,13 +64,16 @@ def version(folders: Sequence[Path]) -> bytes:
 
 
 def _version(folders: Sequence[Path]) -> bytes:
-    whole = hashlib.sha256(metadata.version("typst").encode())
+    packages = [metadata.version(name) for name in ("resume-service", "typst")]
+    whole = hashlib.sha256(repr(packages).encode())
     for path in sorted(FOLDER.glob("*.*")):
         whole.update(path.read_bytes())
     for folder in (FOLDER / "fonts", *folders):
         for place, _, names in os.walk(folder):
             for name in sorted(names):
                 if name.lower().endswith((".ttf", ".otf", ".ttc", ".otc")):
-                    size_bytes = os.stat(os.path.join(place, name)).st_size  # noqa: PTH116, PTH118
-                    whole.update(f"{name} {size_bytes}\n".encode())
+                    # One that is a link to nothing is one that nobody draws with.
+                    with contextlib.suppress(OSError):
+                        size_bytes = os.stat(os.path.join(place, name)).st_size  # noqa: PTH116, PTH118
+                        whole.update(f"{name} {size_bytes}\n".encode(errors="surrogateescape"))
     return whole.digest()

@@ -5,6 +5,7 @@ characters that no page can show.
 """
 
 import re
+import unicodedata
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
@@ -19,7 +20,13 @@ from resumes.rendering.words import RIGHT_TO_LEFT, WORDS, find_language
 
 DEFAULT_LAYOUT: Final = "double"
 MAX_CHARS: Final = 200_000
-CHARS_OF_AN_ENTRY: Final = 10
+LONG_CHARS: Final = 50_000
+"""With more, lines are broken one by one, and not each paragraph as a whole, which takes long."""
+
+MAX_RUNNING_CHARS: Final = 60
+"""Of the name at the foot of the second page and those after it."""
+
+CHARS_OF_AN_ENTRY: Final = 25
 """What an entry of a list counts beside its text, as it costs a box."""
 
 
@@ -47,6 +54,7 @@ class TooLong(Exception):
 
     def __init__(self, chars: int) -> None:
         super().__init__(f"Too long for a PDF: {chars:,} characters, at most {MAX_CHARS:,}")
+        self.chars = chars
 
 
 def compose(
@@ -57,38 +65,43 @@ def compose(
 ) -> dict[str, Any]:
     """Return the page as the template takes it. Raises TooLong."""
     header = {key: text for key, text in document["header"].items() if isinstance(text, str)}
-    hidden = Hidden(header.get("name"), resume_id) if choice.is_anonymous else None
+    hidden = Hidden(header, resume_id) if choice.is_anonymous else None
     sections = [
         one
         for one in iter_sections(document, format)
         if not (hidden and hidden.leaves_out(one.type))
     ]
-    texts = [*_iter_texts([one.items for one in sections]), header.get("title") or ""]
-    chars = sum(map(len, texts)) + CHARS_OF_AN_ENTRY * len(texts)
+    headings = [one.heading for one in sections]
+    texts = [*_iter_texts([one.items for one in sections]), *headings]
+    counted = [*texts, *header.values()]
+    chars = sum(map(len, counted)) + CHARS_OF_AN_ENTRY * len(counted)
     if chars > MAX_CHARS:
         raise TooLong(chars)
-    language = find_language([*texts, *(one.heading for one in sections)])
+    language = find_language([*texts, header.get("title") or ""])
     page = _Page(language, hidden)
     style = document.get("style") or {}
     layout = choice.layout or style.get("layout") or DEFAULT_LAYOUT
-    name = page.text(header.get("name")) or page.text(list_title(document.get("title"), None))
+    name = page.text(header.get("name"))
+    title = list_title(page.text(document.get("title")), name)
     drawn = [
         (one.column, found)
         for one in sections
         if (found := page.section(one.type, one.heading, one.items))
     ]
     return {
-        "title": page.text(list_title(document.get("title"), header.get("name"))),
-        "author": page.text(header.get("name")) or "",
+        "title": title,
+        "author": name or "",
         "lang": language,
         "dir": "rtl" if language in RIGHT_TO_LEFT else "ltr",
-        "hyphenates": language not in RIGHT_TO_LEFT,
+        "hyphenates": language not in RIGHT_TO_LEFT | {"hi"},  # of Hindi it is seldom, and slow
         "spaced": language not in RIGHT_TO_LEFT | _CJK.keys() | {"hi"},
+        "linebreaks": "optimized" if chars <= LONG_CHARS else "simple",
         "paper": _paper(choice, style),
         "layout": layout if layout in LAYOUTS else DEFAULT_LAYOUT,
         "style": style_of(style, language),
         "header": {
-            "name": name,
+            "name": name or title,
+            "running": (name or title)[:MAX_RUNNING_CHARS],
             "title": page.text(header.get("title")),
             "contacts": [] if hidden else [*_iter_contacts(page, header)],
         },
@@ -121,22 +134,26 @@ def _iter_texts(value: Any) -> Iterator[str]:
 # Contacts and links
 
 _SCHEMES: Final = frozenset({"http", "https", "mailto", "tel"})
-_DOMAIN: Final = re.compile(r"[\w-]+(\.[\w-]+)+([/?#].*)?", re.ASCII)
-_PHONE: Final = re.compile(r"\+?[\d ()./-]{5,30}")
+_DOMAIN: Final = re.compile(r"[\w-]+(\.[\w-]+)+(:\d+)?([/?#].*)?", re.ASCII)
+_EMAIL: Final = re.compile(r"[^\s@:/?#]+@[^\s@:/?#]+")
+_PHONE: Final = re.compile(r"\+?[\d ()./-]{5,30}", re.ASCII)
+MAX_URL_CHARS: Final = 2_000
+"""Typst takes no URL of more than 8,000 bytes."""
 
 
 def find_url(text: str) -> str | None:
     """Return the address that a text is or names; None for any but http, https, mailto and tel."""
     text = text.strip()
-    if not text or any(char.isspace() or not char.isprintable() for char in text):
+    if len(text) > MAX_URL_CHARS or not text.isprintable() or re.search(r"\s", text):
         return None
+    if _DOMAIN.fullmatch(text):
+        return f"https://{text}"
     try:
-        scheme = urlsplit(text).scheme.lower()
+        parts = urlsplit(text)
     except ValueError:
         return None
-    if scheme in _SCHEMES:
-        return text
-    return f"https://{text}" if _DOMAIN.fullmatch(text) else None
+    target = parts.netloc if parts.scheme in ("http", "https") else parts.path
+    return text if parts.scheme in _SCHEMES and target else None
 
 
 def _iter_contacts(page: "_Page", header: Mapping[str, str]) -> Iterator[dict[str, Any]]:
@@ -145,10 +162,10 @@ def _iter_contacts(page: "_Page", header: Mapping[str, str]) -> Iterator[dict[st
         if not text:
             continue
         url = None
-        if field == "email" and re.fullmatch(r"[^\s@:/?#]+@[^\s@:/?#]+", text):
-            url = f"mailto:{text}"
+        if field == "email" and _EMAIL.fullmatch(text):
+            url = find_url(f"mailto:{text}")
         elif field == "phone" and _PHONE.fullmatch(text):
-            url = "tel:" + re.sub(r"[^\d+]", "", text)
+            url = find_url("tel:" + re.sub(r"[^0-9+]", "", text))
         elif field == "website":
             url = find_url(text)
         yield {"text": _short_url(text) if field == "website" else text, "url": url}
@@ -162,6 +179,36 @@ def _short_url(text: str) -> str:
 
 _BREAKS: Final = re.compile(r"\r\n?|[\x0b\x0c\x85\u2028\u2029]")
 _UNSEEN: Final = re.compile(r"[\x00-\x08\x0e-\x1f\x7f-\x9f\ufffe\uffff]")
+MAX_STACKED_CHARS: Final = 30
+"""As many as Unicode's Stream-Safe Text Format has behind a letter (UAX 15, 13)."""
+
+_VIRAMA: Final = 9
+"""The combining class of signs that join a consonant to the next."""
+
+_BLANK: Final = frozenset({"Cc", "Cf", "Zs", "Zl", "Zp"})
+"""The categories of characters that leave no mark on the paper."""
+
+_FOREIGN: Final = re.compile(rf"[^\s\x00-\x7f]{{{2 * MAX_STACKED_CHARS},}}")
+
+
+def _unstack(found: re.Match[str]) -> str:
+    """Return the text without what nobody can read of a letter that has very many characters.
+
+    Typst dies of 128 consonants that are joined, and of 2,032 accents on one letter.
+    """
+    parts = list[str]()
+    stacked, joins = 0, False
+    for char in found[0]:
+        category = unicodedata.category(char)
+        is_mark = category[0] == "M" or category == "Cf"
+        stacked = stacked + 1 if joins or is_mark else 0
+        joins = char == "\u200d" or unicodedata.combining(char) == _VIRAMA
+        if stacked <= MAX_STACKED_CHARS:
+            parts.append(char)
+        elif not is_mark:
+            parts.append(f"\u200b{char}")
+            stacked = 0
+    return "".join(parts)
 
 
 class _Page:
@@ -176,10 +223,11 @@ class _Page:
         """Return the text without what no page can show; None when nothing is left."""
         if not isinstance(value, str):
             return None
-        shown = _UNSEEN.sub("", _BREAKS.sub("\n", value)).strip()
-        if self._hidden is not None:
-            shown = self._hidden.replace(shown)
-        return shown or None
+        shown = _UNSEEN.sub("", _BREAKS.sub("\n", value)).replace("\t", " ").strip()
+        if all(unicodedata.category(char) in _BLANK for char in shown):
+            return None
+        shown = _FOREIGN.sub(_unstack, shown)
+        return shown if self._hidden is None else self._hidden.replace(shown)
 
     def section(
         self, section_type: str, heading: str, items: Iterable[Mapping[str, Any]]

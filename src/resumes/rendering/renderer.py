@@ -14,6 +14,8 @@ from typing import Any, Final, NamedTuple
 
 import orjson
 
+from resumes.rendering.identity import version
+
 logger = logging.getLogger("resumes.rendering")
 
 TIMEOUT_S: Final = 10.0
@@ -22,7 +24,8 @@ IDLE_S: Final = 60.0
 
 END_S: Final = 1.0
 
-_COMMAND: Final = "from resumes.rendering.child import main; main()"
+_PROGRAM: Final = str(Path(__file__).with_name("child.py"))
+"""Run as a file, so that the child loads nothing of the service."""
 
 
 class RenderingFailed(Exception):
@@ -39,48 +42,66 @@ class Rendered(NamedTuple):
 class Renderer:
     """Draws one page at a time; safe to call from several threads, which wait for their turn.
 
-    The child is started by the first page, and ends when it had nothing to do for a minute.
+    The child is started by the first page, and ends when it had nothing to do for `idle_s`. A page
+    may take `timeout_s` from its turn on.
     """
 
-    def __init__(self, font_folders: Sequence[Path], *, timeout_s: float = TIMEOUT_S) -> None:
+    def __init__(
+        self, font_folders: Sequence[Path], *, timeout_s: float = TIMEOUT_S, idle_s: float = IDLE_S
+    ) -> None:
         self.font_folders = font_folders
-        self._timeout_s = timeout_s
+        self.timeout_s = timeout_s
+        self._idle_s = idle_s
         self._turn = threading.Lock()
         self._child: _Child | None = None
         self._idle: threading.Timer | None = None
+        self._is_closed = False
 
     def render(self, page: Mapping[str, Any]) -> Rendered:
         """Return the PDF. Raises RenderingFailed."""
         body = orjson.dumps(page)
-        ends_at = time.monotonic() + self._timeout_s
         with self._turn:
             self._stop_idling()
+            ends_at = time.monotonic() + self.timeout_s
             try:
                 return self._draw(body, ends_at)
             except (EOFError, OSError):
                 logger.warning("The child that draws PDFs ended; once more in another")
-                self._end()
             try:
                 return self._draw(body, ends_at)
             except (EOFError, OSError) as error:
-                self._end()
                 raise RenderingFailed("The child that draws PDFs ended") from error
             finally:
                 self._idle_from_now()
 
     def _draw(self, body: bytes, ends_at: float) -> Rendered:
         try:
-            if self._child is None:
-                self._child = _Child([str(folder) for folder in self.font_folders])
-            return self._child.draw(body, ends_at)
+            return self._get_child().draw(body, ends_at)
         except TimeoutError:
             self._end()
-            raise RenderingFailed(f"It took longer than {self._timeout_s:g} s") from None
+            raise RenderingFailed(f"It took longer than {self.timeout_s:g} s") from None
+        except (EOFError, OSError):
+            self._end()
+            raise
         finally:
             self._idle_from_now()
 
+    def _get_child(self) -> "_Child":
+        """Return a child that knows the fonts of now."""
+        if self._is_closed:
+            raise RenderingFailed("The renderer is closed")
+        look = version(self.font_folders)
+        if self._child is not None and self._child.look != look:
+            self._end()
+        if self._child is None:
+            self._child = _Child([str(folder) for folder in self.font_folders], look)
+        return self._child
+
     def close(self) -> None:
-        """End the child. Safe to call twice."""
+        """End the child, also one that draws. Nothing is drawn any more. Safe to call twice."""
+        self._is_closed = True
+        if (child := self._child) is not None:
+            child.kill()
         with self._turn:
             self._stop_idling()
             self._end()
@@ -90,9 +111,13 @@ class Renderer:
         if child is not None:
             child.end()
 
+    def _end_idle(self) -> None:
+        with self._turn:
+            self._end()
+
     def _idle_from_now(self) -> None:
         self._stop_idling()
-        self._idle = threading.Timer(IDLE_S, self.close)
+        self._idle = threading.Timer(self._idle_s, self._end_idle)
         self._idle.daemon = True
         self._idle.start()
 
@@ -103,18 +128,22 @@ class Renderer:
 
 
 class _Child:
-    """A process of `resumes.rendering.child`. Raises OSError when it cannot be started."""
+    """A process of `resumes.rendering.child`. `look` is the version that it draws by.
 
-    def __init__(self, font_folders: Sequence[str]) -> None:
-        # -I: nothing of the environment, nor of the current folder, is imported. Without HOME,
-        # Typst asks the system for the user's home, which reads /etc/passwd and may use a socket.
+    Raises OSError when it cannot be started.
+    """
+
+    def __init__(self, font_folders: Sequence[str], look: bytes) -> None:
+        self.look = look
+        # -I: nothing of the environment, nor of the current folder, is imported. Without HOME the
+        # system would be asked for it, which may take a socket. What it says on standard error
+        # could garble a terminal, and hold parts of a resume.
         self._process = subprocess.Popen(
-            [sys.executable, "-I", "-c", _COMMAND],
+            [sys.executable, "-I", _PROGRAM],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            # On a terminal it would be drawn over the screen.
-            stderr=subprocess.DEVNULL if os.isatty(2) else None,
-            env={"PATH": os.defpath, "HOME": "/nonexistent"},
+            stderr=subprocess.DEVNULL,
+            env={"PATH": os.defpath, "HOME": os.devnull},
         )
         assert self._process.stdin is not None
         assert self._process.stdout is not None
@@ -122,21 +151,38 @@ class _Child:
         self._out = Connection(os.dup(self._process.stdout.fileno()), writable=False)
         self._process.stdin.close()
         self._process.stdout.close()
-        self._in.send_bytes(orjson.dumps(font_folders))
+        self._first: bytes | None = orjson.dumps(font_folders)
 
     def draw(self, body: bytes, ends_at: float) -> Rendered:
         """Return the PDF. Raises TimeoutError, and EOFError or OSError when the process ended."""
-        self._in.send_bytes(body)
-        said = orjson.loads(self._receive(ends_at))
+        # It is killed rather than waited for: one that is stuck may not even take the page.
+        watchdog = threading.Timer(ends_at - time.monotonic(), self.kill)
+        watchdog.daemon = True
+        watchdog.start()
+        try:
+            said, pdf = self._draw(body)
+        except (EOFError, OSError):
+            if time.monotonic() >= ends_at:
+                raise TimeoutError from None
+            raise
+        finally:
+            watchdog.cancel()
         if "error" in said:
             logger.error("A page could not be drawn: %s", said["error"])
             raise RenderingFailed(said["error"])
-        return Rendered(self._receive(ends_at), said["missing"])
+        return Rendered(pdf, said["missing"])
 
-    def _receive(self, ends_at: float) -> bytes:
-        if not self._out.poll(max(0.0, ends_at - time.monotonic())):
-            raise TimeoutError
-        return self._out.recv_bytes()
+    def _draw(self, body: bytes) -> tuple[dict[str, Any], bytes]:
+        first, self._first = self._first, None
+        if first is not None:
+            self._in.send_bytes(first)
+        self._in.send_bytes(body)
+        said = orjson.loads(self._out.recv_bytes())
+        return said, b"" if "error" in said else self._out.recv_bytes()
+
+    def kill(self) -> None:
+        """Have the process end; who waits for its answer is told."""
+        self._process.kill()
 
     def end(self) -> None:
         """End the process: at once, for nothing is lost with it."""

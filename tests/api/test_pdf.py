@@ -1,0 +1,352 @@
+"""Resumes as PDF over HTTP (docs/api.md, PDF)."""
+
+import os
+import re
+import signal
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote
+
+import httpx
+import pypdf
+import pytest
+
+from resumes.analyzer.sections import LAYOUTS
+from resumes.rendering import Renderer
+from tests.support.api.bombs import valid
+from tests.support.api.builders import RESUMES, Client, a_resume, error_of
+from tests.support.api.serving import Place, serve_here
+from tests.support.waiting import drawing_children, wait_until
+
+
+def get(client: Client, resume_id: str, query: str = "", **headers: str) -> httpx.Response:
+    given = {"Authorization": f"Bearer {client.key}"}
+    given |= {name.replace("_", "-"): value for name, value in headers.items()}
+    path = f"{RESUMES}/{resume_id}/pdf" + (f"?{query}" if query else "")
+    return client.request("GET", path, headers=given)
+
+
+def created(client: Client, *names: str, **top_level: Any) -> str:
+    resume_id: str = client.create(a_resume(*names, **top_level)).json()["id"]
+    return resume_id
+
+
+def width_of(answer: httpx.Response) -> int:
+    assert (answer.status_code, answer.content[:5]) == (200, b"%PDF-")
+    width: float = pypdf.PdfReader(BytesIO(answer.content)).pages[0].mediabox.width
+    return round(width)
+
+
+def test_success_is_the_bytes_of_a_pdf_under_the_name_of_the_list(client: Client) -> None:
+    resume_id = created(client)
+
+    answer = get(client, resume_id)
+
+    assert (answer.status_code, answer.content[:5]) == (200, b"%PDF-")
+    headers = dict(answer.headers)
+    assert headers["content-type"] == "application/pdf"
+    assert headers["content-length"] == str(len(answer.content))
+    assert headers["content-disposition"] == (
+        "attachment; filename=\"AdaExampleResume.pdf\"; filename*=UTF-8''AdaExampleResume.pdf"
+    )
+    assert headers["x-content-type-options"] == "nosniff"
+    assert headers["cache-control"] == "private, no-cache"
+    assert re.fullmatch('"[0-9a-f]{32}"', headers["etag"])
+    assert headers["x-request-id"]
+    assert get(client, resume_id).content == answer.content
+
+
+@pytest.mark.parametrize("name", ["Åsa Björnhövda", "禹书瑶", 'A "B" \\ C; D', "Ada\r\nX: y"])
+def test_any_name_is_a_file_name(client: Client, name: str) -> None:
+    resume_id = created(client, name)
+    (listed,) = client.page().json()["resumes"]
+
+    said = get(client, resume_id).headers["content-disposition"]
+
+    found = re.fullmatch(
+        r"""attachment; filename="([\x20-\x7e]*)"; filename\*=UTF-8''(\S+)""", said
+    )
+    assert found is not None
+    assert unquote(found[2]) == listed["filename"]
+    assert found[1] == (listed["filename"] if listed["filename"].isascii() else "Resume.pdf")
+
+
+def test_layout_paper_and_anonymous_are_chosen(client: Client) -> None:
+    resume_id = created(client, style={"layout": "timeline", "isLetterSize": True})
+    plain = get(client, resume_id)
+
+    assert width_of(plain) == width_of(get(client, resume_id, "paper=letter")) == 612
+    assert width_of(get(client, resume_id, "paper=a4&layout=single")) == 595
+    assert get(client, resume_id, "layout=timeline").content == plain.content
+    assert get(client, resume_id, "layout=classic").content != plain.content
+    anonymous = get(client, resume_id, "anonymous=true")
+    assert (
+        f"Candidate{resume_id[-3:].upper()}Resume.pdf" in anonymous.headers["content-disposition"]
+    )
+    known = pypdf.PdfReader(BytesIO(anonymous.content)).metadata
+    assert known is not None
+    assert known.author == f"Candidate {resume_id[-3:].upper()}"
+    assert get(client, resume_id, "anonymous=false").content == plain.content
+
+
+@pytest.mark.parametrize(
+    ("query", "message"),
+    [
+        ("layout=fancy", "Unknown layout: fancy. Layouts: double, ivyleague,"),
+        ("layout=", "Unknown layout: . Layouts:"),
+        ("layout=Double", "Unknown layout: Double. Layouts:"),
+        ("paper=a3", "Unknown paper: a3. It is a4 or letter"),
+        ("paper", "Unknown paper: . It is a4 or letter"),
+        ("anonymous=1", "Unknown value of anonymous: 1. It is true or false"),
+        ("anonymous", "Unknown value of anonymous: . It is true or false"),
+        ("size=3", "Unknown parameter: size. There are layout, paper and anonymous"),
+        ("LAYOUT=double", "Unknown parameter: LAYOUT. There are layout, paper and anonymous"),
+        ("layout=single&layout=double", "layout is given twice"),
+        ("paper=a4&%70aper=a4", "paper is given twice"),
+    ],
+)
+def test_a_wrong_query_is_400_also_of_what_is_not_there(
+    client: Client, query: str, message: str
+) -> None:
+    answer = get(client, "0" * 24, query)
+
+    assert answer.status_code == 400
+    assert error_of(answer)["error"].startswith(message)
+
+
+def test_who_has_it_gets_304_and_nothing_is_drawn(a_place: Callable[..., Place]) -> None:
+    client = a_place().client()
+    resume_id = created(client)
+    tag = get(client, resume_id).headers["etag"]
+    stopped = drawing_children()
+    for child in stopped:
+        os.kill(child, signal.SIGSTOP)
+    try:
+        for known in (tag, f"W/{tag}", f'"x", W/{tag} , "y"', "*", f'"x",{tag}'):
+            answer = get(client, resume_id, If_None_Match=known)
+            assert (answer.status_code, answer.content) == (304, b"")
+            assert answer.headers["etag"] == tag
+            assert answer.headers["cache-control"] == "private, no-cache"
+            assert "content-type" not in answer.headers
+    finally:
+        for child in stopped:
+            os.kill(child, signal.SIGCONT)
+    for other in ('"x"', tag.strip('"'), "", f'"{"0" * 32}"'):
+        assert get(client, resume_id, If_None_Match=other).status_code == 200
+    client.close()
+
+
+def test_the_tag_is_another_for_another_resume_choice_or_template(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mine, other = created(client), created(client)
+    queries = ("", "layout=single", "paper=letter", "anonymous=true")
+    tags = [get(client, mine, query).headers["etag"] for query in queries]
+    tags.append(get(client, other).headers["etag"])
+    monkeypatch.setattr("server.pdf_route.version", lambda folders: b"another template")
+    tags.append(get(client, mine).headers["etag"])
+
+    assert len(set(tags)) == len(tags)
+    assert get(client, mine, If_None_Match=tags[0]).status_code == 200
+
+
+def test_the_tag_is_another_when_other_section_types_are_admitted(tmp_path: Path) -> None:
+    resume = a_resume(sections={"hobbies": {"column": 0, "items": [{"what": "Chess"}]}})
+    hobbies = frozenset({"hobbies"})
+    with serve_here(tmp_path, extra_section_types=hobbies) as place:
+        key, url = place.key("ada"), place.settings.database
+        client = Client(place.url, key)
+        resume_id = client.create(resume).json()["id"]
+        first = get(client, resume_id)
+        client.close()
+    with serve_here(tmp_path, url, extra_section_types=frozenset()) as place:
+        client = Client(place.url, key)
+        second = get(client, resume_id)
+        client.close()
+    assert first.content != second.content
+    assert first.headers["etag"] != second.headers["etag"]
+
+
+def test_without_a_key_it_is_401_and_without_reading_403(
+    client: Client, free_client: Client
+) -> None:
+    resume_id = created(free_client)
+
+    assert client.request("GET", f"{RESUMES}/{resume_id}/pdf", headers=[]).status_code == 401
+    for query in ("", "layout=fancy"):
+        refused = get(free_client, resume_id, query)
+        assert error_of(refused) == {"error": "API access requires a business plan", "status": 403}
+
+
+def test_what_is_not_there_or_another_accounts_is_404(client: Client, place: Place) -> None:
+    other = place.client()
+    foreign = created(other)
+    gone = created(client)
+    client.delete(gone)
+
+    for resume_id in (foreign, gone, "0" * 24, "x"):
+        answer = get(client, resume_id)
+        assert answer.status_code == 404
+    assert error_of(get(client, foreign))["error"] == "Resume not found"
+    assert client.request("GET", f"{RESUMES}/{foreign}/pdf/x").status_code == 404
+    assert client.request("GET", f"{RESUMES}//pdf").status_code == 404
+    other.close()
+
+
+@pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "HEAD", "PATCH"])
+def test_only_get_is_allowed(client: Client, method: str) -> None:
+    answer = client.request(method, f"{RESUMES}/{'0' * 24}/pdf")
+
+    assert (answer.status_code, answer.headers["allow"]) == (405, "GET")
+
+
+def test_what_has_too_much_text_is_422(client: Client) -> None:
+    resume_id = client.create(valid(1024 * 1024)).json()["id"]
+
+    answer = get(client, resume_id)
+
+    assert answer.status_code == 422
+    assert re.fullmatch(
+        r"Too long for a PDF: [\d,]+ characters, at most 200,000", error_of(answer)["error"]
+    )
+
+
+def test_when_it_is_switched_off_the_path_is_not_there(a_place: Callable[..., Place]) -> None:
+    client = a_place(pdf=False).client()
+    resume_id = created(client)
+
+    answer = get(client, resume_id)
+
+    assert error_of(answer) == {"error": "Not Found", "status": 404}
+    client.close()
+
+
+def test_it_takes_one_token(a_place: Callable[..., Place]) -> None:
+    client = a_place(rate_limit=True, rate_per_minute=60).client()
+    resume_id = created(client)
+
+    left = [
+        int(get(client, resume_id, query).headers["x-ratelimit-remaining"])
+        for query in ("", "layout=single", "layout=fancy")
+    ]
+
+    assert [left[0] - each for each in left] == [0, 1, 2]
+    client.close()
+
+
+@pytest.fixture
+def stuck(a_place: Callable[..., Place]) -> Iterator[Callable[..., tuple[Place, Client, str]]]:
+    """Makes a place with a resume whose child stands still; it goes on in the end."""
+    others = drawing_children()
+
+    def make(**changes: Any) -> tuple[Place, Client, str]:
+        place = a_place(**changes)
+        client = place.client()
+        resume_id = created(client)
+        assert get(client, resume_id).status_code == 200
+        for child in drawing_children() - others:
+            os.kill(child, signal.SIGSTOP)
+        return place, client, resume_id
+
+    yield make
+    for child in drawing_children() - others:
+        os.kill(child, signal.SIGCONT)
+
+
+def test_what_takes_too_long_is_504_and_the_next_is_drawn(
+    stuck: Callable[..., tuple[Place, Client, str]],
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    made = list[Renderer]()
+
+    def make(folders: Sequence[Path], *, timeout_s: float) -> Renderer:
+        assert timeout_s == 45
+        made.append(Renderer(folders, timeout_s=timeout_s))
+        return made[0]
+
+    monkeypatch.setattr("server.app.Renderer", make)
+    _, client, resume_id = stuck(pdf_timeout_s=45)
+    made[0].timeout_s = 0.05
+
+    answer = get(client, resume_id, "layout=single")
+
+    assert error_of(answer) == {
+        "error": "PDF generation timeout. Please try again later.",
+        "status": 504,
+    }
+    assert "It took longer than 0.05 s" in caplog.text
+    made[0].timeout_s = 45
+    assert get(client, resume_id, "layout=single").status_code == 200
+    client.close()
+
+
+def test_others_are_answered_while_one_is_drawn_and_with_more_than_8_waiting_it_is_503(
+    stuck: Callable[..., tuple[Place, Client, str]],
+) -> None:
+    place, client, resume_id = stuck(pdf_timeout_s=60)
+    others = drawing_children()
+    answers = list[httpx.Response]()
+    layouts = list(LAYOUTS)[:11]
+
+    def ask(layout: str) -> None:
+        answers.append(get(own := Client(place.url, client.key), resume_id, f"layout={layout}"))
+        own.close()
+
+    threads = [threading.Thread(target=ask, args=[layout]) for layout in layouts]
+    for thread in threads:
+        thread.start()
+    wait_until(lambda: len(answers) == 3)
+
+    for refused in answers:
+        assert (refused.status_code, refused.headers["retry-after"]) == (503, "1")
+        assert error_of(refused)["error"].startswith("Too many PDFs are being made")
+    assert client.get(resume_id).status_code == client.page().status_code == 200
+    assert client.create(a_resume()).status_code == 201
+    assert len(answers) == 3
+    for child in others:
+        os.kill(child, signal.SIGCONT)
+    for thread in threads:
+        thread.join(60)
+    assert [answer.status_code for answer in answers[3:]] == [200] * 8
+    assert get(client, resume_id).status_code == 200
+    client.close()
+
+
+def test_a_child_that_is_killed_is_not_noticed(a_place: Callable[..., Place]) -> None:
+    others = drawing_children()
+    client = a_place().client()
+    resume_id = created(client)
+    first = get(client, resume_id)
+    (child,) = drawing_children() - others
+    os.kill(child, signal.SIGKILL)
+
+    again = get(client, resume_id)
+
+    assert (again.status_code, again.content) == (200, first.content)
+    client.close()
+
+
+def test_a_server_that_ends_leaves_no_child(a_place: Callable[..., Place]) -> None:
+    others = drawing_children()
+    place = a_place()
+    client = place.client()
+    get(client, created(client))
+    assert drawing_children() - others
+    client.close()
+
+    place.stop()
+
+    wait_until(lambda: drawing_children() <= others)
+
+
+def test_fonts_of_the_home_are_used(a_place: Callable[..., Place], tmp_path: Path) -> None:
+    (tmp_path / "fonts").mkdir()
+    (tmp_path / "fonts" / "gone.ttf").symlink_to("nothing")
+    client = a_place().client()
+
+    assert get(client, created(client)).status_code == 200
+    client.close()

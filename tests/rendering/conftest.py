@@ -1,0 +1,15 @@
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from resumes.rendering import Renderer
+from resumes.rendering.identity import font_folders
+
+
+@pytest.fixture(scope="session")
+def renderer() -> Iterator[Renderer]:
+    """Draws with the fonts of the package and the system; one child for all tests."""
+    with closing(Renderer(font_folders(Path("/nonexistent")))) as renderer:
+        yield renderer

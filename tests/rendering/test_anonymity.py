@@ -1,0 +1,105 @@
+"""An anonymous PDF does not say whose it is."""
+
+import re
+import unicodedata
+from typing import Any
+
+import pytest
+
+from resumes.rendering import Choice, Renderer, compose
+from resumes.rendering.identity import file_name
+from resumes.store.listing import Entry
+from tests.support.documents import a_document, with_section
+from tests.support.pdfs import SAMPLES, Pdf, fold, load, read_with_pdftotext, require_fonts
+
+ID = "0123456789abcdef0123f7e2"
+
+
+def composed(document: dict[str, Any], layout: str = "single") -> dict[str, Any]:
+    return compose(document, ID, Choice(layout=layout, is_anonymous=True))
+
+
+def shown(document: dict[str, Any]) -> list[str]:
+    """The texts of the items that are drawn."""
+    return [
+        item["text"] for section in composed(document)["columns"][0] for item in section["items"]
+    ]
+
+
+@pytest.mark.parametrize("sample", SAMPLES)
+def test_who_it_is_of_stands_nowhere(renderer: Renderer, sample: str) -> None:
+    require_fonts(sample)
+    document = load(SAMPLES[sample])
+    pdf = Pdf(renderer.render(composed(document)).pdf)
+    header = document["header"]
+    said = [header[field] for field in ("name", "email", "phone", "website") if header.get(field)]
+    said = [re.sub("^https?://", "", each) for each in said]
+    spoken = " ".join(each.text for each in pdf.elements())
+    found = fold(" ".join([spoken, spoken[::-1], pdf.text, read_with_pdftotext(pdf.body)]))
+    for text in said:
+        if len(text) > 2:
+            assert fold(text) not in found
+        for encoding in ("utf-8", "utf-16-be"):
+            assert text.encode(encoding) not in pdf.streams
+            assert text.encode(encoding).hex().encode() not in pdf.streams.lower()
+    assert pdf.links == []
+    assert pdf.reader.metadata is not None
+    assert pdf.reader.metadata.author == "Candidate 7E2"
+    assert fold("Candidate 7E2") in found
+
+
+NAMES = [
+    ("Ada Lovelace", "Ada wrote it; ADA LOVELACE, ada  lovelace, Ms Lovelace's", "Lovelace"),
+    ("Philippa Corrigan-Osei", "Dr Osei and Corrigan met", "Osei"),
+    ("Hélène Vauquelain", unicodedata.normalize("NFD", "Hélène said"), "le\u0300ne"),
+    ("Sant\u2019Ambroset Ludovica", "Prof. Ambroset", "Ambroset"),
+    ("禹书瑶", "我是禹书瑶", "书瑶"),
+    ("柊木 澄香", "柊木澄香です。柊木と申します。", "柊木"),
+    ("탁나래", "저는 탁나래입니다", "나래"),
+]
+
+
+@pytest.mark.parametrize(("name", "text", "gone"), NAMES)
+def test_the_name_is_replaced_within_texts(name: str, text: str, gone: str) -> None:
+    document = with_section("summaries", {"text": text}) | {"header": {"name": name}}
+    (found,) = shown(document)
+    assert gone.casefold() not in found.casefold()
+    assert "Candidate 7E2" in found
+
+
+def test_other_words_stay() -> None:
+    text = "Adamant about canvas; the cave of Al. An example."
+    document = with_section("summaries", {"text": text}) | {"header": {"name": "Ada Al Ve"}}
+    assert shown(document) == [text]
+
+
+def test_contacts_links_and_references_are_left_out() -> None:
+    sections = {
+        "findMeOnline": {"column": 0, "items": [{"title": "Site", "link": "https://ada.example"}]},
+        "references": {"column": 0, "items": [{"name": "Bob", "contact": "bob@example.com"}]},
+        "projects": {"column": 0, "items": [{"title": "Engine", "link": "https://ada.example"}]},
+    }
+    page = composed(a_document(sections=sections, title="Ada Lovelace, engineer"))
+    assert page["header"]["contacts"] == []
+    assert page["title"] == "Candidate 7E2, engineer"
+    ((section,),) = page["columns"]
+    assert (section["heading"], section["items"][0]["link"]) == ("Projects", None)
+    assert "ada.example" not in str(page)
+
+
+def test_the_contacts_are_hidden_within_texts() -> None:
+    header = {
+        "name": "Ada Lovelace", "email": "al@example.com", "phone": "+44 161 496 0142",
+        "website": "https://www.analytical.example/",
+    }  # fmt: skip
+    text = "Write to AL@example.com, call +44 161 496 0142, see analytical.example/about."
+    document = with_section("summaries", {"text": text}) | {"header": header}
+    (found,) = shown(document)
+    for gone in ("example.com", "0142", "analytical"):
+        assert gone not in found
+
+
+def test_the_file_is_not_named_after_the_person() -> None:
+    entry = Entry(ID, None, "Ada", "AdaLovelaceResume.pdf", "", "")
+    assert file_name(entry, Choice()) == "AdaLovelaceResume.pdf"
+    assert file_name(entry, Choice(is_anonymous=True)) == "Candidate7E2Resume.pdf"

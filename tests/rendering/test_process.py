@@ -1,0 +1,369 @@
+"""The process that draws: what it may, when it ends, and what becomes of the page that it has."""
+
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, closing
+from pathlib import Path
+from typing import Any, Final
+
+import orjson
+import pytest
+
+from resumes.rendering import Renderer, RenderingFailed, compose
+from resumes.rendering.child import FOLDER
+from resumes.rendering.identity import font_folders, version
+from tests.support.documents import a_document, with_section
+from tests.support.pdfs import SAMPLES, has_cjk_fonts
+from tests.support.waiting import drawing_children, wait_until
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="processes are found in /proc")
+
+PAGE: Final = compose(a_document(), "0" * 24)
+LARGE: Final = compose(with_section("summaries", *[{"text": "Builds. " * 2_400}] * 8), "0" * 24)
+"""More than a pipe holds."""
+
+
+@pytest.fixture
+def a_renderer() -> Iterator[Callable[..., Renderer]]:
+    """Makes renderers, of which no child is left in the end: `a_renderer(timeout_s=1)`."""
+    others = drawing_children()
+    with ExitStack() as stack:
+        yield lambda **options: stack.enter_context(closing(Renderer([], **options)))
+    assert drawing_children() <= others
+
+
+class Child:
+    """The child of a renderer, which has drawn a page."""
+
+    def __init__(self, renderer: Renderer) -> None:
+        others = drawing_children()
+        self.pdf = renderer.render(PAGE).pdf
+        (self.id,) = drawing_children() - others
+
+    def signal(self, number: int) -> None:
+        os.kill(self.id, number)
+
+    def is_there(self) -> bool:
+        return self.id in drawing_children()
+
+
+def test_two_processes_draw_the_same_bytes(a_renderer: Callable[..., Renderer]) -> None:
+    assert len({a_renderer().render(LARGE).pdf for _ in range(2)}) == 1
+
+
+DRAW_SAMPLES = """
+import hashlib, sys
+from pathlib import Path
+from resumes.rendering import Renderer, compose
+from resumes.rendering.identity import font_folders
+from tests.support.pdfs import SAMPLES, load
+
+renderer = Renderer(font_folders(Path("/nonexistent")))
+pages = [compose(load(path), "0" * 24) for path in SAMPLES.values()]
+print(hashlib.sha256(b"".join(renderer.render(page).pdf for page in pages)).hexdigest())
+renderer.close()
+"""
+
+
+@pytest.mark.slow
+def test_two_services_draw_the_same_bytes_of_all_samples(repository: Path) -> None:
+    told = {
+        subprocess.run(
+            [sys.executable, "-c", DRAW_SAMPLES],
+            env={**os.environ, "PYTHONHASHSEED": seed, "TZ": zone},
+            cwd=repository,
+            capture_output=True,
+            check=True,
+        ).stdout
+        for seed, zone in (("1", "UTC"), ("2", "Asia/Tokyo"))
+    }
+    assert len(told) == 1
+
+
+@pytest.mark.parametrize("page", [PAGE, LARGE], ids=["small", "large"])
+def test_a_page_that_takes_too_long_fails_alone(
+    a_renderer: Callable[..., Renderer], page: dict[str, Any]
+) -> None:
+    renderer = a_renderer(timeout_s=60)
+    child = Child(renderer)
+    child.signal(signal.SIGSTOP)  # neither takes the page nor answers
+    renderer.timeout_s = 0.05
+    with pytest.raises(RenderingFailed, match=r"longer than 0\.05 s"):
+        renderer.render(page)
+    assert not child.is_there()
+    renderer.timeout_s = 60
+    assert renderer.render(PAGE).pdf == child.pdf
+
+
+@pytest.mark.timing
+def test_within_a_second_of_a_page_that_took_too_long_the_next_is_drawn(
+    a_renderer: Callable[..., Renderer],
+) -> None:
+    renderer = a_renderer(timeout_s=60)
+    Child(renderer).signal(signal.SIGSTOP)
+    renderer.timeout_s = 0.5
+    began = time.monotonic()
+    with pytest.raises(RenderingFailed):
+        renderer.render(LARGE)
+    failed = time.monotonic()
+    renderer.timeout_s = 60
+    assert 0.4 < failed - began < 1
+    renderer.render(PAGE)
+    assert time.monotonic() - failed < 1
+
+
+def test_a_child_that_was_killed_is_replaced(
+    a_renderer: Callable[..., Renderer], caplog: pytest.LogCaptureFixture
+) -> None:
+    renderer = a_renderer()
+    child = Child(renderer)
+    child.signal(signal.SIGKILL)
+    assert renderer.render(PAGE).pdf == child.pdf
+    assert "once more in another" in caplog.text
+
+
+@pytest.mark.parametrize(
+    "moments", [2, pytest.param(40, marks=pytest.mark.campaign)], ids=["few", "many"]
+)
+def test_a_child_that_is_killed_at_any_moment_of_a_page_costs_nothing_but_a_retry(
+    a_renderer: Callable[..., Renderer], moments: int
+) -> None:
+    others = drawing_children()
+    renderer = a_renderer()
+    expected = renderer.render(LARGE).pdf
+    began = time.monotonic()
+    page = compose(with_section("summaries", *[{"text": "Mends. " * 2_700}] * 8), "0" * 24)
+    renderer.render(page)
+    took = time.monotonic() - began
+    for moment in range(moments):
+        renderer.render(PAGE)
+        (child,) = drawing_children() - others
+        killer = threading.Timer(took * moment / moments, os.kill, [child, signal.SIGKILL])
+        killer.start()
+        assert renderer.render(LARGE).pdf == expected
+        killer.join()
+
+
+def test_two_children_that_end_are_all_that_a_page_gets(
+    a_renderer: Callable[..., Renderer], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    renderer = a_renderer()
+    starts = tmp_path / "starts"
+    program = tmp_path / "python"
+    program.write_text(f"#!/bin/sh\necho x >> {starts}\n")
+    program.chmod(0o700)
+    with monkeypatch.context() as patch:
+        patch.setattr(sys, "executable", str(program))
+        with pytest.raises(RenderingFailed, match="ended"):
+            renderer.render(LARGE)
+        assert starts.read_text() == "x\nx\n"
+        patch.setattr(sys, "executable", "/nonexistent")
+        with pytest.raises(RenderingFailed, match="ended"):
+            renderer.render(PAGE)
+    assert renderer.render(PAGE).missing is None
+
+
+def test_a_child_without_work_ends_and_another_draws_the_next_page(
+    a_renderer: Callable[..., Renderer],
+) -> None:
+    others = drawing_children()
+    renderer = a_renderer(idle_s=0.01)
+    first = renderer.render(PAGE).pdf
+    wait_until(lambda: drawing_children() <= others)
+    assert renderer.render(PAGE).pdf == first
+
+
+def test_a_child_outlives_the_thread_that_started_it(a_renderer: Callable[..., Renderer]) -> None:
+    renderer = a_renderer()
+    children = list[Child]()
+    thread = threading.Thread(target=lambda: children.append(Child(renderer)))
+    thread.start()
+    thread.join()
+    renderer.render(PAGE)
+    assert children[0].is_there()
+
+
+def test_close_ends_a_child_that_draws_and_nothing_is_drawn_after_it(
+    a_renderer: Callable[..., Renderer],
+) -> None:
+    renderer = a_renderer(timeout_s=60)
+    child = Child(renderer)
+    child.signal(signal.SIGSTOP)
+    failures = list[str]()
+
+    def draw() -> None:
+        try:
+            renderer.render(LARGE)
+        except RenderingFailed as error:
+            failures.append(str(error))
+
+    thread = threading.Thread(target=draw)
+    thread.start()
+    wait_until(renderer._turn.locked)
+    renderer.close()
+    renderer.close()
+    thread.join(30)
+    assert failures == ["The renderer is closed"]
+    assert not child.is_there()
+    with pytest.raises(RenderingFailed, match="closed"):
+        renderer.render(PAGE)
+
+
+def test_the_child_ends_with_its_parent() -> None:
+    script = (
+        "import os; from resumes.rendering import Renderer, compose;"
+        "from tests.support.waiting import drawing_children;"
+        "Renderer([]).render(compose({'header': {}, 'sections': {}}, '0' * 24));"
+        "print(*drawing_children(), flush=True); os.kill(os.getpid(), 9)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], cwd=Path(__file__).parents[2], capture_output=True
+    )
+    child = int(done.stdout)
+    wait_until(lambda: not is_running(child))
+
+
+def is_running(process_id: int) -> bool:
+    try:
+        return ") Z " not in Path(f"/proc/{process_id}/stat").read_text()
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
+@pytest.mark.slow
+def test_a_page_that_needs_more_memory_ends_the_child_alone(
+    a_renderer: Callable[..., Renderer], capfd: pytest.CaptureFixture[str]
+) -> None:
+    renderer = a_renderer(timeout_s=120)
+    page = compose(with_section("skills", {"tags": ["x"]}), "0" * 24)
+    page["columns"][0][0]["items"] *= 400_000  # as no document that is taken has
+    with pytest.raises(RenderingFailed, match="ended"):
+        renderer.render(page)
+    assert renderer.render(PAGE).missing is None
+    assert capfd.readouterr() == ("", "")  # nor does it say anything where a terminal may be
+
+
+def test_the_limits_of_the_child_are_set(a_renderer: Callable[..., Renderer]) -> None:
+    limits = Path(f"/proc/{Child(a_renderer()).id}/limits").read_text()
+    said = dict(re.findall(r"^(Max [a-z ]+?) {2,}(\S+)", limits, re.MULTILINE))
+    assert said["Max address space"] == str(768 * 1024 * 1024)
+    assert said["Max core file size"] == "0"
+    assert said["Max open files"] == "128"
+
+
+def test_a_page_that_cannot_be_drawn_is_an_error_of_its_own(
+    a_renderer: Callable[..., Renderer],
+) -> None:
+    renderer = a_renderer()
+    child = Child(renderer)
+    with pytest.raises(RenderingFailed):
+        renderer.render({**PAGE, "layout": "none"})
+    assert renderer.render(PAGE).pdf == child.pdf
+    assert child.is_there()
+
+
+def test_pages_of_many_threads_are_drawn_one_after_the_other(
+    a_renderer: Callable[..., Renderer],
+) -> None:
+    renderer = a_renderer()
+    child = Child(renderer)
+    drawn = list[bytes]()
+    threads = [
+        threading.Thread(target=lambda: drawn.append(renderer.render(PAGE).pdf)) for _ in range(8)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert drawn == [child.pdf] * 8
+    assert child.is_there()
+
+
+IMPORTED = """
+import sys
+import cli.__main__, importer, resumes.exporting, server.app, tui.app
+print([name for name in sys.modules if name.partition(".")[0] == "typst"])
+"""
+
+
+def test_nobody_but_the_child_imports_typst() -> None:
+    done = subprocess.run([sys.executable, "-c", IMPORTED], capture_output=True, check=True)
+    assert done.stdout == b"[]\n"
+
+
+def test_a_font_that_is_added_changes_the_version_and_a_broken_link_does_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("resumes.rendering.identity.LOOK_AGAIN_S", 0)
+    before = version([tmp_path])
+    (tmp_path / "gone.ttf").symlink_to("nothing")
+    assert version([tmp_path]) == before
+    (tmp_path / "new.ttf").write_bytes(b"x")
+    assert version([tmp_path]) != before
+
+
+@pytest.mark.skipif(not has_cjk_fonts(), reason="no CJK font is installed")
+def test_a_font_that_is_added_is_used_without_a_restart(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("resumes.rendering.identity.LOOK_AGAIN_S", 0)
+    page = compose(with_section("summaries", {"text": "数据"}), "0" * 24)
+    (font, *_) = sorted(Path("/usr/share/fonts").rglob("NotoSansCJK-Regular*"))
+    with closing(Renderer([tmp_path])) as renderer:
+        assert renderer.render(page).missing is not None
+        (tmp_path / font.name).symlink_to(font)
+        assert renderer.render(page).missing is None
+
+
+def test_fonts_of_the_user_come_before_those_of_the_system(tmp_path: Path) -> None:
+    assert tmp_path / "fonts" not in font_folders(tmp_path)
+    (tmp_path / "fonts").mkdir()
+    assert font_folders(tmp_path)[0] == tmp_path / "fonts"
+
+
+@pytest.mark.slow
+def test_the_child_opens_nothing_but_its_own_and_no_socket(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    strace = shutil.which("strace")
+    if strace is None:
+        pytest.skip("strace is not installed")
+    log, program = tmp_path / "calls", tmp_path / "python"
+    program.write_text(
+        f'#!/bin/sh\nexec {strace} -f -qq -s 4096 -e trace=%file,%network -o {log} {sys.executable} "$@"\n'
+    )
+    program.chmod(0o700)
+    monkeypatch.setattr(sys, "executable", str(program))
+    hostile = ['#read("/etc/passwd")', '#import "@preview/cetz:0.3.0": *', "https://ada.example"]
+    items = [{"position": text, "link": text, "companyLogo": text} for text in hostile]
+    documents = [with_section("experiences", *items)]
+    documents += [orjson.loads(path.read_bytes()) for path in list(SAMPLES.values())[:3]]
+    with closing(Renderer([], timeout_s=60)) as renderer:
+        try:
+            renderer.render(PAGE)
+        except RenderingFailed:
+            pytest.skip("nothing can be traced here")
+        begun = len(log.read_text(errors="replace").splitlines())
+        for document in documents:
+            renderer.render(compose(document, "0" * 24))
+        calls = log.read_text(errors="replace").splitlines()
+    assert begun > 100
+    assert not [call for call in calls if re.search(r" (socket|connect|bind|sendto)\(", call)]
+    opened = re.findall(r' open(?:at)?\((?:AT_FDCWD, )?"([^"]*)"[^=]*= \d', "\n".join(calls))
+    own = (sys.prefix, sys.base_prefix, str(FOLDER), str(FOLDER.parents[1]))
+    system = re.compile(
+        r"/(usr/)?(local/)?lib(64|/|$)|/etc/ld\.so|/etc/localtime|/usr/share/zoneinfo|/proc/(self|\d+)/|/sys/|/dev/"
+        r"|/usr/(lib|share)/locale|/bin/|/usr/bin/"
+    )
+    odd = [path for path in opened if not path.startswith(own) and not system.match(path)]
+    assert odd == []
+    # Once it draws, it reads its template, and fonts.
+    late = re.findall(r' open(?:at)?\((?:AT_FDCWD, )?"([^"]*)"[^=]*= \d', "\n".join(calls[begun:]))
+    assert [path for path in late if not path.startswith(str(FOLDER))] == []

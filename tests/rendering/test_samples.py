@@ -1,0 +1,188 @@
+"""The samples, in the layouts, as people, screen readers and other programs read them.
+
+What has to be found is read off the document by `tests.support.pdfs`, which knows nothing of how a
+page is made.
+"""
+
+from typing import Any
+
+import pytest
+
+from resumes.analyzer.sections import LAYOUTS
+from resumes.rendering import Choice, Renderer, compose
+from tests.support.pdfs import (
+    SAMPLES,
+    Pdf,
+    fold,
+    header_of,
+    iter_corpus,
+    load,
+    read_with_pdftotext,
+    require_fonts,
+    sections_of,
+    texts_of,
+    words_of,
+)
+
+ARABIC = "arabic-teacher-elegant-ar"
+HINDI = "hindi-social-worker-stockholm-hi"
+
+FEW = [
+    ("all-26-section-types-newcondensed-en", "newcondensed"),
+    ("arabic-teacher-elegant-ar", "elegant"),
+    ("desarrolladora-multicolumn-es", "multicolumn"),
+    ("hindi-social-worker-stockholm-hi", "single"),
+    ("japanese-game-designer-flipped-ja", "flipped_modern"),
+    ("student-double-column-uk", "timeline"),
+    ("unusual-but-legal-values-en", "single"),
+]
+ALL = [(sample, layout) for sample in SAMPLES for layout in LAYOUTS]
+PAIRS = [*FEW, *(pytest.param(*pair, marks=pytest.mark.slow) for pair in ALL if pair not in FEW)]
+
+in_layouts = pytest.mark.parametrize(("sample", "layout"), PAIRS)
+
+
+def draw(renderer: Renderer, document: dict[str, Any], layout: str) -> bytes:
+    """The PDF, which conforms to PDF/UA-1 as no text of it is without a font."""
+    pdf, missing = renderer.render(compose(document, "0" * 24, Choice(layout=layout)))
+    assert missing is None
+    return pdf
+
+
+def absent(texts: list[str], found: str) -> list[str]:
+    """Those that are not in what was found."""
+    folded = fold(found)
+    return [text for text in texts if fold(text) not in folded]
+
+
+@in_layouts
+def test_pdftotext_finds_every_text(renderer: Renderer, sample: str, layout: str) -> None:
+    require_fonts(sample)
+    document = load(SAMPLES[sample])
+    pdf = draw(renderer, document, layout)
+    whole, raw = read_with_pdftotext(pdf), read_with_pdftotext(pdf, "-raw")
+    if sample == ARABIC:
+        assert_most_words(document, whole)
+        return
+    # By position, a title of two lines has the dates beside it between them; in the order of the
+    # file it has not.
+    assert [text for text in absent(texts_of(document), whole) if absent([text], raw)] == []
+
+
+@in_layouts
+def test_every_section_stands_whole_and_in_order_in_the_tag_tree(
+    renderer: Renderer, sample: str, layout: str
+) -> None:
+    require_fonts(sample)
+    document = load(SAMPLES[sample])
+    pdf = Pdf(draw(renderer, document, layout))
+    elements, sections = pdf.elements(), sections_of(document)
+    first, *starts = [at for at, each in enumerate(elements) if each.tag in ("H1", "H2")]
+    assert [each.tag for each in elements if each.tag in ("H1", "H2")] == [
+        "H1", *("H2" for _ in sections),
+    ]  # fmt: skip
+    assert first == 0
+    ends = [*starts[1:], len(elements)]
+    spoken = [
+        "".join(each.text for each in elements[at:end])
+        for at, end in zip(starts, ends, strict=True)
+    ]
+    if sample == ARABIC:  # Typst writes letters as they stand, from left to right.
+        words = [word for each in sections for word in words_of([each.heading, *each.texts])]
+        where = [
+            fold(text)[::-1]
+            for text, each in zip(spoken, sections, strict=True)
+            for _ in words_of([each.heading, *each.texts])
+        ]
+        there = [word in text for word, text in zip(words, where, strict=True)]
+        assert sum(there) >= 0.85 * len(there)
+        return
+    assert fold(elements[first].text) == fold(document["header"]["name"])
+    assert [fold(elements[at].text) for at in starts] == [fold(each.heading) for each in sections]
+    for section, text in zip(sections, spoken, strict=True):
+        assert absent(section.texts, text) == [], section.heading
+    head = "".join(each.text for each in elements[first : starts[0]])
+    assert absent(header_of(document), head) == []
+
+
+def assert_most_words(document: dict[str, Any], found: str) -> None:
+    """Most words are there: poppler leaves vowel signs and ligatures of Arabic otherwise."""
+    folded, words = fold(found), words_of(texts_of(document))
+    assert sum(word in folded for word in words) >= 0.85 * len(words)
+
+
+@pytest.mark.parametrize(
+    "sample",
+    [
+        sample if sample in (ARABIC, "nurse-double-column-en", HINDI)
+        else pytest.param(sample, marks=pytest.mark.slow)
+        for sample in SAMPLES
+    ],
+)  # fmt: skip
+def test_in_a_single_column_programs_that_guess_by_position_find_every_text_too(
+    renderer: Renderer, sample: str
+) -> None:
+    require_fonts(sample)
+    document = load(SAMPLES[sample])
+    pdf = draw(renderer, document, "single")
+    found = [read_with_pdftotext(pdf, "-raw")]
+    if sample != HINDI:  # of which pypdf reads letters as they are shaped, not as they are written
+        found.append(Pdf(pdf).text)
+    for text in found:
+        if sample == ARABIC:
+            assert_most_words(document, text)
+        else:
+            assert absent(texts_of(document), text) == []
+
+
+@in_layouts
+def test_language_title_author_and_standard_are_said(
+    renderer: Renderer, sample: str, layout: str
+) -> None:
+    require_fonts(sample)
+    document = load(SAMPLES[sample])
+    pdf = Pdf(draw(renderer, document, layout))
+    name = document["header"]["name"].strip()
+    known = pdf.reader.metadata
+    assert known is not None
+    assert known.author == name
+    assert known.title == ((document.get("title") or "").strip() or f"{name} Resume")
+    assert str(pdf.root["/Lang"]) == language_of(sample)
+    assert b"<pdfuaid:part>1</pdfuaid:part>" in pdf.streams
+    assert b"/DisplayDocTitle true" in pdf.body
+
+
+def language_of(sample: str) -> str:
+    said = sample.removesuffix("-BR").rpartition("-")[2]
+    return said if len(said) == 2 else "en"
+
+
+@in_layouts
+def test_links_lead_where_the_resume_says_and_nowhere_else(
+    renderer: Renderer, sample: str, layout: str
+) -> None:
+    require_fonts(sample)
+    document = load(SAMPLES[sample])
+    header = document["header"]
+    links = Pdf(draw(renderer, document, layout)).links
+    assert {link.partition(":")[0] for link in links} <= {"http", "https", "mailto", "tel"}
+    if header.get("email"):
+        assert f"mailto:{header['email']}" in links
+    if header.get("website"):
+        assert any(link.endswith(header["website"]) for link in links)
+
+
+@pytest.mark.campaign
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_resumes_that_nobody_here_wrote_are_drawn_and_found_whole(
+    renderer: Renderer, layout: str
+) -> None:
+    without_a_font = 0
+    for name, document in iter_corpus():
+        page = compose(document, "0" * 24, Choice(layout=layout))
+        pdf, missing = renderer.render(page)
+        without_a_font += missing is not None
+        whole, raw = read_with_pdftotext(pdf), read_with_pdftotext(pdf, "-raw")
+        lost = [text for text in absent(texts_of(document), whole) if absent([text], raw)]
+        assert missing is not None or lost == [], name
+    assert without_a_font <= 2  # those with an emoji
