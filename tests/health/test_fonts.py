@@ -76,7 +76,7 @@ def test_where_nothing_can_be_drawn_it_says_so(
     account: AccountInfo,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("resumes.rendering.renderer._COMMAND", "raise SystemExit(1)")
+    monkeypatch.setattr("resumes.rendering.renderer._PROGRAM", "/nonexistent")
     put(store, account, "Հայկ")  # of which no other test asks
 
     [finding] = find(installation, "fonts")

