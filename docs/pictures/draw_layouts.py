@@ -26,6 +26,9 @@ OF_THE_README: Final = ("double", "high_performer", "classic")
 THIRD_COLUMN: Final = frozenset({"languages", "certificates", "interests"})
 """Sections that the layout of three columns has in its third."""
 
+A4_INCHES: Final = 8.27
+"""How wide a page is."""
+
 SHEET: Final = """
 #let sheet = json(bytes(sys.inputs.data))
 #set page(width: auto, height: auto, margin: 9pt, fill: rgb("#eceef1"))
@@ -33,7 +36,7 @@ SHEET: Final = """
 #grid(
   columns: (sheet.wide * 1pt,) * sheet.across, column-gutter: 12pt, row-gutter: 12pt,
   ..sheet.pages.map(page => align(center, {
-    box(fill: white, stroke: 0.5pt + rgb("#c9ced6"), image(page.file, width: 100%, alt: page.name))
+    box(fill: white, stroke: 0.5pt + rgb("#c9ced6"), image(page.file, width: 100%, scaling: "smooth", alt: page.name))
     if sheet.names { block(above: 6pt, text(page.name)) }
   }))
 )
@@ -60,11 +63,11 @@ def compiler_of(source: Path) -> typst.Compiler:
     )
 
 
-def draw_page(layout: str) -> bytes:
-    """The first page of the sample, as SVG."""
+def draw_page(layout: str, wide: int) -> bytes:
+    """The first page of the sample, as a PNG of three times the pixels."""
     page = compose(document(layout), RESUME_ID, Choice(layout, Paper.A4))
     drawn = compiler_of(TEMPLATE).compile(
-        format="svg", sys_inputs={"data": orjson.dumps(page).decode()}
+        format="png", ppi=3 * wide / A4_INCHES, sys_inputs={"data": orjson.dumps(page).decode()}
     )
     first = drawn[0] if isinstance(drawn, list) else drawn
     assert isinstance(first, bytes)
@@ -76,9 +79,9 @@ def draw_sheet(layouts: Sequence[str], *, across: int, wide: int, names: bool) -
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
         for layout in layouts:
-            (folder / f"{layout}.svg").write_bytes(draw_page(layout))
+            (folder / f"{layout}.png").write_bytes(draw_page(layout, wide))
         (folder / "sheet.typ").write_text(SHEET, encoding="utf-8")
-        pages = [{"file": f"{layout}.svg", "name": LAYOUTS[layout]} for layout in layouts]
+        pages = [{"file": f"{layout}.png", "name": LAYOUTS[layout]} for layout in layouts]
         sheet = {"pages": pages, "across": across, "wide": wide, "names": names}
         compiler = compiler_of(folder / "sheet.typ")
         drawn = compiler.compile(
