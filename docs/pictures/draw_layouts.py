@@ -95,7 +95,7 @@ def draw(folder: Path) -> None:
     """The folder has both pictures."""
     whole = draw_sheet([*LAYOUTS], across=5, wide=220, names=True)
     (folder / "layouts.png").write_bytes(whole)
-    three = draw_sheet(OF_THE_README, across=3, wide=264, names=False)
+    three = draw_sheet(OF_THE_README, across=3, wide=180, names=False)
     (folder / "pdf.png").write_bytes(three)
 
 
