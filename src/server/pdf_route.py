@@ -1,8 +1,10 @@
 """GET /api/v1/resumes/{id}/pdf: the resume as a PDF (docs/api.md, PDF)."""
 
 import asyncio
+import functools
 import hashlib
 import logging
+import time
 from collections.abc import Coroutine, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Final
@@ -14,7 +16,7 @@ from resumes.analyzer import Format
 from resumes.analyzer.sections import LAYOUTS
 from resumes.errors import InvalidArgument
 from resumes.rendering import Choice, Paper, Rendered, Renderer, RenderingFailed, TooLong, compose
-from resumes.rendering.identity import file_name, version
+from resumes.rendering.identity import file_name, font_package, version
 from resumes.store import Store, listing
 from resumes.store.keys import KeyHolder
 from resumes.store.listing import StoredResume
@@ -60,7 +62,9 @@ class PdfRoute:
         self._waiting += 1
         try:
             loop = asyncio.get_running_loop()
-            rendered, name = await loop.run_in_executor(self._thread, self._draw, stored, choice)
+            ends_at = time.monotonic() + self._renderer.timeout_s  # with the wait for its turn
+            work = functools.partial(self._draw, stored, choice, ends_at)
+            rendered, name = await loop.run_in_executor(self._thread, work)
         except TooLong as error:
             raise HttpError(422, str(error)) from None
         except RenderingFailed as error:
@@ -69,17 +73,19 @@ class PdfRoute:
         finally:
             self._waiting -= 1
         if rendered.missing is not None:
+            # What it is stands in no log: it is somebody's.
+            package = font_package(rendered.missing)
             logger.warning(
-                "No font has %r of resume %s; docs/pdf.md says which to install",
-                rendered.missing,
+                "No font has all letters of resume %s: install %s (docs/pdf.md, Fonts)",
                 stored.entry.id,
+                package,
             )
         await request.respond_file(rendered.pdf, [*_headers(name), (b"etag", tag), *_CACHED])
 
-    def _draw(self, stored: StoredResume, choice: Choice) -> tuple[Rendered, str]:
+    def _draw(self, stored: StoredResume, choice: Choice, ends_at: float) -> tuple[Rendered, str]:
         document = orjson.loads(stored.document)
         page = compose(document, stored.entry.id, choice, self._format)
-        return self._renderer.render(page), file_name(stored.entry, choice)
+        return self._renderer.render(page, ends_at=ends_at), file_name(stored.entry, choice)
 
     def _tag(self, stored: StoredResume, choice: Choice) -> bytes:
         """Return the entity tag: of all that the bytes depend on."""

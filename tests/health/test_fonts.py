@@ -82,7 +82,7 @@ def test_where_nothing_can_be_drawn_it_says_so(
     [finding] = find(installation, "fonts")
 
     assert finding.state is State.NOTICE
-    assert finding.text == "no PDF can be drawn: The child that draws PDFs ended"
+    assert finding.text == "no PDF can be drawn: The process that draws PDFs ended"
 
 
 def test_the_newest_resumes_are_looked_at_and_no_more(

@@ -126,7 +126,7 @@ def test_a_child_that_was_killed_is_replaced(
     child = Child(renderer)
     child.signal(signal.SIGKILL)
     assert renderer.render(PAGE).pdf == child.pdf
-    assert "once more in another" in caplog.text
+    assert "trying once more in a new one" in caplog.text
 
 
 @pytest.mark.parametrize(
@@ -367,3 +367,12 @@ def test_the_child_opens_nothing_but_its_own_and_no_socket(
     # Once it draws, it reads its template, and fonts.
     late = re.findall(r' open(?:at)?\((?:AT_FDCWD, )?"([^"]*)"[^=]*= \d', "\n".join(calls[begun:]))
     assert [path for path in late if not path.startswith(str(FOLDER))] == []
+
+
+def test_a_page_whose_turn_comes_too_late_is_not_drawn_and_the_next_is(
+    a_renderer: Callable[..., Renderer],
+) -> None:
+    renderer = a_renderer()
+    with pytest.raises(RenderingFailed, match="turn"):
+        renderer.render(PAGE, ends_at=time.monotonic())
+    assert renderer.render(PAGE).pdf

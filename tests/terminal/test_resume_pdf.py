@@ -199,7 +199,7 @@ async def test_a_resume_that_cannot_be_drawn_says_why(
 
         await presses(pilot, "o")
 
-        assert await told(pilot.app) == "The PDF was not drawn: The child that draws PDFs ended."
+        assert await told(pilot.app) == "The PDF was not drawn: The process that draws PDFs ended."
 
 
 async def test_a_text_that_no_font_has_is_named_with_the_package_to_install(

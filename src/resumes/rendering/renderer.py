@@ -42,8 +42,7 @@ class Rendered(NamedTuple):
 class Renderer:
     """Draws one page at a time; safe to call from several threads, which wait for their turn.
 
-    The child is started by the first page, and ends when it had nothing to do for `idle_s`. A page
-    may take `timeout_s` from its turn on.
+    The child is started by the first page, and ends when it had nothing to do for `idle_s`.
     """
 
     def __init__(
@@ -57,20 +56,27 @@ class Renderer:
         self._idle: threading.Timer | None = None
         self._is_closed = False
 
-    def render(self, page: Mapping[str, Any]) -> Rendered:
-        """Return the PDF. Raises RenderingFailed."""
+    def render(self, page: Mapping[str, Any], *, ends_at: float | None = None) -> Rendered:
+        """Return the PDF. Raises RenderingFailed.
+
+        A page may take until `ends_at`, on the monotonic clock; by default `timeout_s` from its turn
+        on.
+        """
         body = orjson.dumps(page)
         with self._turn:
             self._stop_idling()
-            ends_at = time.monotonic() + self.timeout_s
+            if ends_at is None:
+                ends_at = time.monotonic() + self.timeout_s
+            elif time.monotonic() >= ends_at:
+                raise RenderingFailed(f"Its turn did not come within {self.timeout_s:g} s")
             try:
                 return self._draw(body, ends_at)
             except (EOFError, OSError):
-                logger.warning("The child that draws PDFs ended; once more in another")
+                logger.warning("The process that draws PDFs ended; trying once more in a new one")
             try:
                 return self._draw(body, ends_at)
             except (EOFError, OSError) as error:
-                raise RenderingFailed("The child that draws PDFs ended") from error
+                raise RenderingFailed("The process that draws PDFs ended") from error
             finally:
                 self._idle_from_now()
 
@@ -168,8 +174,8 @@ class _Child:
         finally:
             watchdog.cancel()
         if "error" in said:
-            logger.error("A page could not be drawn: %s", said["error"])
-            raise RenderingFailed(said["error"])
+            logger.debug("Typst: %s", said["error"])  # it may quote the resume
+            raise RenderingFailed("Typst could not draw it")
         return Rendered(pdf, said["missing"])
 
     def _draw(self, body: bytes) -> tuple[dict[str, Any], bytes]:
