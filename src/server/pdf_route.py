@@ -15,18 +15,27 @@ import orjson
 from resumes.analyzer import Format
 from resumes.analyzer.sections import LAYOUTS
 from resumes.errors import InvalidArgument
-from resumes.rendering import Choice, Paper, Rendered, Renderer, RenderingFailed, TooLong, compose
+from resumes.rendering import (
+    Choice,
+    Paper,
+    Rendered,
+    Renderer,
+    RenderingFailed,
+    TemplateFailed,
+    TooLong,
+    compose,
+)
 from resumes.rendering.identity import file_name, font_package, version
 from resumes.store import Store, listing
 from resumes.store.keys import KeyHolder
 from resumes.store.listing import StoredResume
-from server.request import RETRY_AFTER, Headers, HttpError, Request
+from server.request import RETRY_AFTER, ClientGone, Headers, HttpError, Request
 from server.resume_route import check_plan
 
 logger = logging.getLogger("resumes.server")
 
 MAX_WAITING: Final = 8
-"""PDFs that may wait for their turn; with more, clients are asked to come again."""
+"""PDFs that may be drawn or wait for their turn; with more, clients are asked to come again."""
 
 TIMED_OUT: Final = "PDF generation timeout. Please try again later."
 BUSY: Final = "Too many PDFs are being made. Please try again in a moment."
@@ -39,7 +48,7 @@ class PdfRoute:
         self._store = store
         self._format = format
         self._renderer = renderer
-        self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="pdf")
+        self._executor = ThreadPoolExecutor(max_workers=1, thread_name_prefix="pdf")
         self._waiting = 0
 
     def __call__(self, request: Request, holder: KeyHolder) -> Coroutine[Any, Any, None]:
@@ -63,10 +72,12 @@ class PdfRoute:
         try:
             loop = asyncio.get_running_loop()
             ends_at = time.monotonic() + self._renderer.timeout_s  # with the wait for its turn
-            work = functools.partial(self._draw, stored, choice, ends_at)
-            rendered, name = await loop.run_in_executor(self._thread, work)
+            work = functools.partial(self._draw, request, stored, choice, ends_at)
+            rendered, name = await loop.run_in_executor(self._executor, work)
         except TooLong as error:
             raise HttpError(422, str(error)) from None
+        except TemplateFailed:
+            raise
         except RenderingFailed as error:
             logger.error("No PDF for request %s: %s", request.id, error)
             raise HttpError(504, TIMED_OUT) from None
@@ -82,7 +93,11 @@ class PdfRoute:
             )
         await request.respond_file(rendered.pdf, [*_headers(name), (b"etag", tag), *_CACHED])
 
-    def _draw(self, stored: StoredResume, choice: Choice, ends_at: float) -> tuple[Rendered, str]:
+    def _draw(
+        self, request: Request, stored: StoredResume, choice: Choice, ends_at: float
+    ) -> tuple[Rendered, str]:
+        if request.is_gone:
+            raise ClientGone
         document = orjson.loads(stored.document)
         page = compose(document, stored.entry.id, choice, self._format)
         return self._renderer.render(page, ends_at=ends_at), file_name(stored.entry, choice)
@@ -98,7 +113,7 @@ class PdfRoute:
 
     def close(self) -> None:
         """End the renderer."""
-        self._thread.shutdown(wait=False, cancel_futures=True)
+        self._executor.shutdown(wait=False, cancel_futures=True)
         self._renderer.close()
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from resumes.analyzer import Format
 from resumes.rendering import Choice, Renderer, compose
 from resumes.rendering.identity import file_name
 from resumes.store.listing import Entry
@@ -103,3 +104,36 @@ def test_the_file_is_not_named_after_the_person() -> None:
     entry = Entry(ID, None, "Ada", "AdaLovelaceResume.pdf", "", "")
     assert file_name(entry, Choice()) == "AdaLovelaceResume.pdf"
     assert file_name(entry, Choice(is_anonymous=True)) == "Candidate7E2Resume.pdf"
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("李", "by hand"),
+        ("Ada\u0001Lovelace", "AdaLovelace"),
+        ("Ada Lovelace", "ada_lovelace and Lovelace_CV"),
+        ("Ada Lovelace", "Love\u00adlace"),
+        ("Ada Weiß", "WEISS"),
+        (" ".join(f"w{number:04}" for number in range(3_000)), "w0001"),
+    ],
+)
+def test_no_form_of_the_name_is_left_in_the_page(name: str, text: str) -> None:
+    document = a_document(
+        header={"name": name},
+        sections={"summaries": {"column": 0, "items": [{"text": text}] * 8}},
+    )
+    page = compose(document, "0" * 21 + "abc", Choice(is_anonymous=True))
+    assert page["header"]["name"] == page["author"] == "Candidate ABC"
+    drawn = page["columns"][0][0]["items"][0]["text"]
+    for word in ("lovelace", "weiss", "w0001", "ada"):
+        assert word not in drawn.lower()
+
+
+def test_links_of_sections_beyond_the_table_are_left_out() -> None:
+    document = a_document(
+        sections={
+            "hobbies": {"column": 0, "items": [{"link": "https://chess.example/u/c", "a": "Chess"}]}
+        }
+    )
+    page = compose(document, "0" * 24, Choice(is_anonymous=True), Format(frozenset({"hobbies"})))
+    assert page["columns"][0][0]["items"] == [{"text": "Chess"}]

@@ -111,7 +111,7 @@ def test_odd_characters_and_endless_words_are_drawn(renderer: Renderer, text: st
 
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("text", [*SOURCE, *ADDRESSES, *UNUSUAL[:4]], ids=range(31))
-@pytest.mark.slow
+@pytest.mark.campaign
 def test_nothing_that_stands_everywhere_keeps_a_layout_from_being_drawn(
     renderer: Renderer, text: str, layout: str
 ) -> None:
@@ -175,7 +175,7 @@ def test_any_valid_document_is_drawn(renderer: Renderer, document: dict[str, Any
 @pytest.mark.campaign
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_any_valid_document_is_drawn_in_any_layout(renderer: Renderer, layout: str) -> None:
-    @settings(max_examples=1_000)
+    @settings(max_examples=300)
     @given(document=DOCUMENTS)
     def check(document: dict[str, Any]) -> None:
         drawn(renderer, document, layout)

@@ -62,6 +62,12 @@ def iter_corpus() -> Iterator[tuple[str, dict[str, Any]]]:
 # What is looked for
 
 
+def absent(texts: list[str], found: str) -> list[str]:
+    """Those that are not in what was found."""
+    folded = fold(found)
+    return [text for text in texts if fold(text) not in folded]
+
+
 class Section(NamedTuple):
     """A section as a reader meets it."""
 

@@ -6,7 +6,7 @@ Data is never source, so nothing in a resume can do more than be text (docs/pdf.
 """
 
 from resumes.rendering.page import DEFAULT_CHOICE, Choice, Paper, TooLong, compose
-from resumes.rendering.renderer import Rendered, Renderer, RenderingFailed
+from resumes.rendering.renderer import Rendered, Renderer, RenderingFailed, TemplateFailed
 
 __all__ = [
     "DEFAULT_CHOICE",
@@ -15,6 +15,7 @@ __all__ = [
     "Rendered",
     "Renderer",
     "RenderingFailed",
+    "TemplateFailed",
     "TooLong",
     "compose",
 ]

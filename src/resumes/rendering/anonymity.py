@@ -6,39 +6,48 @@ from typing import Final
 from unicodedata import normalize
 
 _LEFT_OUT: Final = frozenset({"findMeOnline", "references"})
-LONG_CHARS: Final = 3
+MIN_WORD_CHARS: Final = 3
 """Words of the name that are shorter are too common to be replaced by themselves."""
 
-_EASTERN: Final = r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff]"
+MAX_NAME_CHARS: Final = 200
+"""How much of a name is looked for."""
+
+_UNSPACED: Final = (
+    r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff"
+    r"\uac00-\ud7af\uf900-\ufaff]"
+)
 """What has no blanks between words, and says more with each character."""
 
-_WITHIN: Final = re.compile(rf"(?:{_EASTERN}){{2,}}|\w{{{LONG_CHARS},}}")
+_UNSPACED_PART: Final = re.compile(rf"(?:{_UNSPACED}){{2,}}")
+_WORD: Final = re.compile(r"[^\W_]+")
 
 
 def alias_of(resume_id: str) -> str:
-    """Return what somebody is called who is not named: `Candidate 7E2`."""
+    """Return what stands in place of a name: `Candidate 7E2`."""
     return f"Candidate {resume_id[-3:].upper()}"
 
 
-class Hidden:
-    """Hides the person of this header, who is called after the end of the resume's id instead."""
+class Anonymizer:
+    """Replaces the name and the contacts of a header, as a page shows them."""
 
     def __init__(self, header: Mapping[str, str], resume_id: str) -> None:
         self.alias = alias_of(resume_id)
-        name = normalize("NFC", header.get("name") or "")
-        words = name.split()
+        name = normalize("NFC", header.get("name") or "").replace("\u00ad", "")[:MAX_NAME_CHARS]
         contacts = [
             re.sub(r"^https?://(www\.)?|/$", "", normalize("NFC", header.get(field) or "").strip())
             for field in ("email", "phone", "website")
         ]
+        whole = r"\s*".join(map(re.escape, name.split()))
         known = [
-            *(_spoken(each) for each in contacts if len(each) >= LONG_CHARS),
-            r"\s*".join(_spoken(word) for word in words) if len(name) > 1 else "",
-            *(_spoken(word) for word in words if len(word) >= LONG_CHARS),
-            *(_spoken(part) for part in _WITHIN.findall(name)),
+            *(_apart(re.escape(one), one) for one in contacts if len(one) >= MIN_WORD_CHARS),
+            _apart(whole, name.strip()) if whole else "",
+            *map(re.escape, _UNSPACED_PART.findall(name)),
         ]
-        found = "|".join(each for each in known if each)
-        self._known = re.compile(found, re.IGNORECASE) if found else None
+        self._known = re.compile("|".join(filter(None, known)) or r"(?!)", re.IGNORECASE)
+        words = _WORD.findall(name)
+        self._words = {word.casefold() for word in words if len(word) >= MIN_WORD_CHARS}
+        alias = re.escape(self.alias)
+        self._repeated = re.compile(rf"{alias}(?:\s+{alias})+")
 
     def leaves_out(self, section_type: str) -> bool:
         """Return whether sections of the type say by themselves who somebody is."""
@@ -46,16 +55,17 @@ class Hidden:
 
     def replace(self, text: str) -> str:
         """Return the text with the alias for the name, each longer word of it, and the contacts."""
-        if self._known is None:
-            return text
-        replaced = self._known.sub(self.alias, normalize("NFC", text))
-        return re.sub(
-            rf"{re.escape(self.alias)}(?:\s+{re.escape(self.alias)})+", self.alias, replaced
+        text = normalize("NFC", text).replace("\u00ad", "")
+        # Word by word in a set: a name of many words would take a pattern too long to try.
+        replaced = _WORD.sub(
+            lambda found: self.alias if found[0].casefold() in self._words else found[0],
+            self._known.sub(self.alias, text),
         )
+        return self._repeated.sub(self.alias, replaced)
 
 
-def _spoken(text: str) -> str:
-    """Return an expression for the text where it is no part of another word."""
-    before = "" if re.match(_EASTERN, text) else r"(?<!\w)"
-    after = "" if re.match(_EASTERN, text[-1:]) else r"(?!\w)"
-    return f"{before}{re.escape(text)}{after}"
+def _apart(pattern: str, text: str) -> str:
+    """Return the pattern of a text where that is no part of another word."""
+    before = "" if re.match(_UNSPACED, text) else r"(?<![^\W_])"
+    after = "" if re.match(_UNSPACED, text[-1:]) else r"(?![^\W_])"
+    return f"{before}{pattern}{after}"

@@ -21,7 +21,7 @@ SYSTEM_FONTS: Final = tuple(
         "/usr/share/fonts", "/usr/local/share/fonts", "/System/Library/Fonts", "/Library/Fonts",
     )
 )  # fmt: skip
-LOOK_AGAIN_S: Final = 60.0
+VERSION_INTERVAL_S: Final = 60.0
 """How soon fonts that were installed are noticed."""
 
 _CJK: Final = re.compile(
@@ -30,12 +30,13 @@ _CJK: Final = re.compile(
 )
 _EMOJI: Final = re.compile(r"[\u2600-\u27bf\ufe0f\U0001f000-\U0001faff]")
 
-_known: dict[tuple[str, ...], tuple[float, bytes]] = {}
+_known: dict[tuple[tuple[str, int], ...], tuple[float, bytes]] = {}
 
 
 def font_folders(home: Path) -> list[Path]:
-    """Return the folders whose fonts are used beside those of the package, the user's first."""
-    return [folder for folder in (home / "fonts", *SYSTEM_FONTS) if folder.is_dir()]
+    """Return the folders whose fonts are used beside those of the package, the user's first. They
+    need not be there."""
+    return [home / "fonts", *SYSTEM_FONTS]
 
 
 def font_package(text: str) -> str:
@@ -54,13 +55,21 @@ def file_name(entry: Entry, choice: Choice) -> str:
 
 def version(folders: Sequence[Path]) -> bytes:
     """Return what changes when the same resume would be drawn otherwise: template, model, fonts."""
-    key = tuple(map(str, folders))
+    key = tuple((str(folder), _changed_ns(folder)) for folder in folders)
     now = time.monotonic()
-    made_at, known = _known.get(key, (-LOOK_AGAIN_S, b""))
-    if now - made_at >= LOOK_AGAIN_S:
+    made_at, known = _known.get(key, (-VERSION_INTERVAL_S, b""))
+    if now - made_at >= VERSION_INTERVAL_S:
         known = _version(folders)
+        _known.clear()
         _known[key] = now, known
     return known
+
+
+def _changed_ns(folder: Path) -> int:
+    try:
+        return folder.stat().st_mtime_ns
+    except OSError:
+        return 0
 
 
 def _version(folders: Sequence[Path]) -> bytes:
@@ -69,7 +78,13 @@ def _version(folders: Sequence[Path]) -> bytes:
     for path in sorted(FOLDER.glob("*.*")):
         whole.update(path.read_bytes())
     for folder in (FOLDER / "fonts", *folders):
-        for place, _, names in os.walk(folder):
+        seen = set[str]()
+        for place, inner, names in os.walk(folder, followlinks=True):  # as Typst goes
+            if (real := os.path.realpath(place)) in seen:
+                inner.clear()
+                continue
+            seen.add(real)
+            inner.sort()
             for name in sorted(names):
                 if name.lower().endswith((".ttf", ".otf", ".ttc", ".otc")):
                     # One that is a link to nothing is one that nobody draws with.

@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 
 from resumes.analyzer import DEFAULT_FORMAT, Format, iter_sections, list_title, plain_number
 from resumes.analyzer.sections import LAYOUTS
-from resumes.rendering.anonymity import Hidden
+from resumes.rendering.anonymity import Anonymizer
 from resumes.rendering.shapes import ROWS, Row, Shape
 from resumes.rendering.words import RIGHT_TO_LEFT, WORDS, find_language
 
@@ -26,8 +26,8 @@ LONG_CHARS: Final = 50_000
 MAX_RUNNING_CHARS: Final = 60
 """Of the name at the foot of the second page and those after it."""
 
-CHARS_OF_AN_ENTRY: Final = 25
-"""What an entry of a list counts beside its text, as it costs a box."""
+CHARS_PER_TEXT: Final = 25
+"""What each text counts beside its characters, as it costs a box."""
 
 
 class Paper(StrEnum):
@@ -65,7 +65,9 @@ def compose(
 ) -> dict[str, Any]:
     """Return the page as the template takes it. Raises TooLong."""
     header = {key: text for key, text in document["header"].items() if isinstance(text, str)}
-    hidden = Hidden(header, resume_id) if choice.is_anonymous else None
+    hidden = None
+    if choice.is_anonymous:
+        hidden = Anonymizer({key: clean(text) or "" for key, text in header.items()}, resume_id)
     sections = [
         one
         for one in iter_sections(document, format)
@@ -74,14 +76,16 @@ def compose(
     headings = [one.heading for one in sections]
     texts = [*_iter_texts([one.items for one in sections]), *headings]
     counted = [*texts, *header.values()]
-    chars = sum(map(len, counted)) + CHARS_OF_AN_ENTRY * len(counted)
+    chars = sum(map(len, counted)) + CHARS_PER_TEXT * len(counted)
     if chars > MAX_CHARS:
         raise TooLong(chars)
     language = find_language([*texts, header.get("title") or ""])
     page = _Page(language, hidden)
     style = document.get("style") or {}
     layout = choice.layout or style.get("layout") or DEFAULT_LAYOUT
-    name = page.text(header.get("name"))
+    name = clean(header.get("name"))
+    if hidden and name:
+        name = hidden.alias
     title = list_title(page.text(document.get("title")), name)
     drawn = [
         (one.column, found)
@@ -178,7 +182,7 @@ def _short_url(text: str) -> str:
 # Sections
 
 _BREAKS: Final = re.compile(r"\r\n?|[\x0b\x0c\x85\u2028\u2029]")
-_UNSEEN: Final = re.compile(r"[\x00-\x08\x0e-\x1f\x7f-\x9f\ufffe\uffff]")
+_UNSEEN: Final = re.compile(r"[\x00-\x08\x0e-\x1f\x7f-\x9f\ufeff\ufffe\uffff]")
 MAX_STACKED_CHARS: Final = 30
 """As many as Unicode's Stream-Safe Text Format has behind a letter (UAX 15, 13)."""
 
@@ -211,23 +215,28 @@ def _unstack(found: re.Match[str]) -> str:
     return "".join(parts)
 
 
+def clean(value: object) -> str | None:
+    """Return a text without what no page can show; None when nothing is left."""
+    if not isinstance(value, str):
+        return None
+    shown = _UNSEEN.sub("", _BREAKS.sub("\n", value)).replace("\t", " ").strip()
+    if all(unicodedata.category(char) in _BLANK for char in shown):
+        return None
+    return _FOREIGN.sub(_unstack, shown)
+
+
 class _Page:
     """Parts of a page in one language."""
 
-    def __init__(self, language: str, hidden: Hidden | None) -> None:
+    def __init__(self, language: str, hidden: Anonymizer | None) -> None:
         self._words = WORDS[language]
         self._hidden = hidden
         self._has_eastern_dates = language in ("ja", "ko", "zh")
 
     def text(self, value: object) -> str | None:
-        """Return the text without what no page can show; None when nothing is left."""
-        if not isinstance(value, str):
-            return None
-        shown = _UNSEEN.sub("", _BREAKS.sub("\n", value)).replace("\t", " ").strip()
-        if all(unicodedata.category(char) in _BLANK for char in shown):
-            return None
-        shown = _FOREIGN.sub(_unstack, shown)
-        return shown if self._hidden is None else self._hidden.replace(shown)
+        """Return the text as `clean` leaves it, of nobody if the page is anonymous."""
+        shown = clean(value)
+        return shown if shown is None or self._hidden is None else self._hidden.replace(shown)
 
     def section(
         self, section_type: str, heading: str, items: Iterable[Mapping[str, Any]]
@@ -237,7 +246,7 @@ class _Page:
         drawn: list[dict[str, Any]]
         if row is None:
             shape = Shape.TEXT
-            drawn = [{"text": self.text("\n".join(_iter_texts(one)))} for one in items]
+            drawn = [{"text": self._extra(one)} for one in items]
         else:
             shape = row.shape
             draw = {Shape.ENTRY: self._entry, Shape.LEVEL: self._level, Shape.TAGS: self._tags}
@@ -293,6 +302,13 @@ class _Page:
             share = value / whole if whole else 0.0
             percent = f"{share:.0%}" if whole else ""
             yield {"title": self.text(one.get("title")), "level": share, "percent": percent}
+
+    def _extra(self, item: object) -> str | None:
+        """Return what an item of a section type that is not in the table holds, a text a line."""
+        texts = [*_iter_texts(item)]
+        if self._hidden is not None:
+            texts = [text for text in texts if find_url(text) is None]
+        return self.text("\n".join(texts))
 
     def _grade(self, grade: object, most: object) -> str | None:
         grade, most = self.text(grade), self.text(most)

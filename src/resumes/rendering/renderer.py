@@ -29,7 +29,11 @@ _PROGRAM: Final = str(Path(__file__).with_name("child.py"))
 
 
 class RenderingFailed(Exception):
-    """The PDF was not made: it took too long, or its child ended twice."""
+    """The PDF was not made: it took too long, its process ended twice, or the renderer is closed."""
+
+
+class TemplateFailed(RenderingFailed):
+    """Typst refused the page, as it will each time: a defect of the template or of the page."""
 
 
 class Rendered(NamedTuple):
@@ -70,13 +74,17 @@ class Renderer:
             elif time.monotonic() >= ends_at:
                 raise RenderingFailed(f"Its turn did not come within {self.timeout_s:g} s")
             try:
-                return self._draw(body, ends_at)
-            except (EOFError, OSError):
-                logger.warning("The process that draws PDFs ended; trying once more in a new one")
-            try:
-                return self._draw(body, ends_at)
-            except (EOFError, OSError) as error:
-                raise RenderingFailed("The process that draws PDFs ended") from error
+                try:
+                    return self._draw(body, ends_at)
+                except (EOFError, OSError):
+                    if not self._is_closed:
+                        logger.warning(
+                            "The process that draws PDFs ended; trying once more in a new one"
+                        )
+                try:
+                    return self._draw(body, ends_at)
+                except (EOFError, OSError) as error:
+                    raise RenderingFailed("The process that draws PDFs ended") from error
             finally:
                 self._idle_from_now()
 
@@ -86,21 +94,21 @@ class Renderer:
         except TimeoutError:
             self._end()
             raise RenderingFailed(f"It took longer than {self.timeout_s:g} s") from None
-        except (EOFError, OSError):
+        except TemplateFailed:
+            raise
+        except BaseException:  # also an interrupt: an answer that was not read is the next one's
             self._end()
             raise
-        finally:
-            self._idle_from_now()
 
     def _get_child(self) -> "_Child":
-        """Return a child that knows the fonts of now."""
-        if self._is_closed:
-            raise RenderingFailed("The renderer is closed")
+        """Return a child that knows today's fonts."""
         look = version(self.font_folders)
         if self._child is not None and self._child.look != look:
             self._end()
-        if self._child is None:
+        if self._child is None and not self._is_closed:
             self._child = _Child([str(folder) for folder in self.font_folders], look)
+        if self._child is None or self._is_closed:  # perhaps while it was started
+            raise RenderingFailed("The renderer is closed")
         return self._child
 
     def close(self) -> None:
@@ -123,6 +131,8 @@ class Renderer:
 
     def _idle_from_now(self) -> None:
         self._stop_idling()
+        if self._is_closed:
+            return
         self._idle = threading.Timer(self._idle_s, self._end_idle)
         self._idle.daemon = True
         self._idle.start()
@@ -149,7 +159,9 @@ class _Child:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
-            env={"PATH": os.defpath, "HOME": os.devnull},
+            # Each thread reserves address space, which is limited, and Typst would have one for
+            # each processor.
+            env={"PATH": os.defpath, "HOME": os.devnull, "RAYON_NUM_THREADS": "2"},
         )
         assert self._process.stdin is not None
         assert self._process.stdout is not None
@@ -175,7 +187,7 @@ class _Child:
             watchdog.cancel()
         if "error" in said:
             logger.debug("Typst: %s", said["error"])  # it may quote the resume
-            raise RenderingFailed("Typst could not draw it")
+            raise TemplateFailed("Typst could not draw it")
         return Rendered(pdf, said["missing"])
 
     def _draw(self, body: bytes) -> tuple[dict[str, Any], bytes]:
