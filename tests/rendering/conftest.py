@@ -11,5 +11,6 @@ from resumes.rendering.identity import font_folders
 @pytest.fixture(scope="session")
 def renderer() -> Iterator[Renderer]:
     """Draws with the fonts of the package and the system; one child for all tests."""
-    with closing(Renderer(font_folders(Path("/nonexistent")))) as renderer:
+    # A busy machine takes its time.
+    with closing(Renderer(font_folders(Path("/nonexistent")), timeout_s=60)) as renderer:
         yield renderer
