@@ -135,7 +135,9 @@ def _iter_texts(value: Any, field: str = "") -> Iterator[str]:
 def fold(text: str) -> str:
     """The letters and signs of a text alone: without blanks, line ends, hyphens, ligatures, case
     and characters that are not seen."""
-    whole = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
+    # By way of capitals: a layout in capitals writes the Turkish ı as I.
+    capitals = unicodedata.normalize("NFKC", text).upper()
+    whole = unicodedata.normalize("NFKC", capitals.casefold())
     return "".join(char for char in whole if unicodedata.category(char) not in _UNSEEN)
 
 
