@@ -135,7 +135,7 @@ def _iter_texts(value: Any, field: str = "") -> Iterator[str]:
 def fold(text: str) -> str:
     """The letters and signs of a text alone: without blanks, line ends, hyphens, ligatures, case
     and characters that are not seen."""
-    # By way of capitals: a layout in capitals writes the Turkish ı as I.
+    # By way of capitals: a layout in capitals writes the Turkish dotless i as I.
     capitals = unicodedata.normalize("NFKC", text).upper()
     whole = unicodedata.normalize("NFKC", capitals.casefold())
     return "".join(char for char in whole if unicodedata.category(char) not in _UNSEEN)
