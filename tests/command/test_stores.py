@@ -82,8 +82,9 @@ def test_a_backup_that_is_ended_half_way_leaves_nothing_behind(
         words = ("--home", str(acme.home), "db", "backup", str(folder))
         backing_up = start(*words, stderr=terminal, env={**os.environ, "TERM": "xterm"})
         try:
-            # It has begun, and does not come to its end: nobody reads how far it is.
-            wait_until(lambda: list(folder.iterdir()))
+            # It is at work, and does not come to its end: nobody reads how far it is. A folder that
+            # is ended as it is made is removed by the next backup.
+            wait_until(lambda: list(folder.glob("*/resumes.db")))
             backing_up.send_signal(number)
             drain()
             code, _, _ = finish(backing_up)
