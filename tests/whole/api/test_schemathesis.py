@@ -35,7 +35,7 @@ peers = ["ada", "bob"]
 
 [checks.positive_data_acceptance]
 # Beside success only what an id that is none gets.
-expected-statuses = [200, 201, 404]
+expected-statuses = [200, 201, 304, 404]
 """
 
 SHORT = """
