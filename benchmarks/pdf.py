@@ -30,7 +30,7 @@ from typing import Any, NamedTuple
 from benchmarks.server import SERVE, Load, Server, a_home, load, median, running
 from resumes import analyzer
 from resumes.rendering import Rendered, Renderer, compose
-from resumes.rendering.identity import SYSTEM_FONTS
+from resumes.rendering.fonts import SYSTEM_FONTS
 from resumes.store import Store, accounts, creating, keys
 from resumes.store.creating import Created, NewResume
 

@@ -85,7 +85,7 @@ def export(
     A PDF is drawn in the resume's own layout; one alone may go to a pipe or a file on standard output.
     """
     if is_all == bool(resume_ids):
-        raise click.UsageError("Name the resumes to export, or say --all")
+        raise click.UsageError("Name the resumes to export, or use --all")
     is_pdf = kind == Kind.PDF.value
     if not is_pdf and (layout or paper or anonymous):
         raise click.UsageError("--layout, --paper and --anonymous are for --format pdf")
@@ -160,9 +160,9 @@ class _Boxes:
 
     def note(self, resume_id: str, missing: str) -> None:
         """No font has this text of the resume."""
-        from resumes.rendering.identity import font_package
+        from resumes.rendering.fonts import find_package
 
-        package = font_package(missing)
+        package = find_package(missing)
         self._first.setdefault(package, (missing, resume_id))
         self._resumes[package] += 1
 

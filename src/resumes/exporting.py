@@ -8,8 +8,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
-import orjson
-
 from resumes.analyzer import (
     DEFAULT_FORMAT,
     Format,
@@ -21,9 +19,9 @@ from resumes.analyzer import (
 from resumes.errors import NotFound
 from resumes.export_kinds import Kind
 from resumes.output_files import drafted
-from resumes.rendering import DEFAULT_CHOICE, Choice, Renderer, compose
-from resumes.rendering.identity import file_name as pdf_name
-from resumes.rendering.identity import font_folders
+from resumes.rendering import DEFAULT_CHOICE, Choice, Renderer
+from resumes.rendering.fonts import font_folders
+from resumes.rendering.page import file_name as pdf_name
 from resumes.store import listing
 from resumes.store.engine import Store
 from resumes.store.listing import StoredResume
@@ -72,10 +70,8 @@ class Exporter:
         Raises TooLong and RenderingFailed for a PDF.
         """
         if self._renderer is not None:
-            document = orjson.loads(resume.document)
-            page = compose(document, resume.entry.id, self._choice, self._accepted)
-            rendered = self._renderer.render(page)
-            shown = pdf_name(resume.entry, self._choice)
+            rendered = self._renderer.render_resume(resume, self._choice, self._accepted)
+            shown = pdf_name(resume.entry.filename, resume.entry.id, self._choice)
             name = _file_name(shown, resume.entry.id, self.kind)
             return Exported(self.kind, name, None, rendered.pdf, missing=rendered.missing)
         view = public_view(resume.document, self._accepted)

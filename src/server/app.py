@@ -20,7 +20,7 @@ from typing import Any, Final
 from resumes.errors import ErrorCode, OutcomeUnknown, ResumesError, StoreError
 from resumes.log_writer import LogWriter
 from resumes.rendering import Renderer
-from resumes.rendering.identity import font_folders
+from resumes.rendering.fonts import font_folders
 from resumes.settings import Settings
 from resumes.store import Store
 from resumes.store.search_filler import Filler

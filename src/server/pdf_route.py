@@ -8,11 +8,9 @@ import time
 from collections.abc import Coroutine, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Final
-from urllib.parse import parse_qsl, quote
+from urllib.parse import parse_qsl
 
-import orjson
-
-from resumes.analyzer import Format
+from resumes.analyzer import Format, attachment
 from resumes.analyzer.sections import LAYOUTS
 from resumes.errors import InvalidArgument
 from resumes.rendering import (
@@ -23,9 +21,9 @@ from resumes.rendering import (
     RenderingFailed,
     TemplateFailed,
     TooLong,
-    compose,
 )
-from resumes.rendering.identity import file_name, font_package, version
+from resumes.rendering.fonts import find_package, version
+from resumes.rendering.page import file_name
 from resumes.store import Store, listing
 from resumes.store.keys import KeyHolder
 from resumes.store.listing import StoredResume
@@ -85,7 +83,7 @@ class PdfRoute:
             self._waiting -= 1
         if rendered.missing is not None:
             # What it is stands in no log: it is somebody's.
-            package = font_package(rendered.missing)
+            package = find_package(rendered.missing)
             logger.warning(
                 "No font has all letters of resume %s: install %s (docs/pdf.md, Fonts)",
                 stored.entry.id,
@@ -98,9 +96,8 @@ class PdfRoute:
     ) -> tuple[Rendered, str]:
         if request.is_gone:
             raise ClientGone
-        document = orjson.loads(stored.document)
-        page = compose(document, stored.entry.id, choice, self._format)
-        return self._renderer.render(page, ends_at=ends_at), file_name(stored.entry, choice)
+        rendered = self._renderer.render_resume(stored, choice, self._format, ends_at=ends_at)
+        return rendered, file_name(stored.entry.filename, stored.entry.id, choice)
 
     def _tag(self, stored: StoredResume, choice: Choice) -> bytes:
         """Return the entity tag: of all that the bytes depend on."""
@@ -121,11 +118,9 @@ _CACHED: Final[Headers] = [(b"cache-control", b"private, no-cache")]
 
 
 def _headers(name: str) -> Headers:
-    ascii_name = name if name.isascii() else "Resume.pdf"
-    disposition = f"attachment; filename=\"{ascii_name}\"; filename*=UTF-8''{quote(name, safe='')}"
     return [
         (b"content-type", b"application/pdf"),
-        (b"content-disposition", disposition.encode("ascii")),
+        (b"content-disposition", attachment(name).encode("ascii")),
         (b"x-content-type-options", b"nosniff"),
     ]
 

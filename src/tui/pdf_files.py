@@ -14,16 +14,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-import orjson
-
 from resumes.analyzer import Format, filename
 from resumes.output_files import drafted
-from resumes.rendering import Renderer, RenderingFailed, TooLong, compose
-from resumes.rendering.identity import font_folders
+from resumes.rendering import Renderer, RenderingFailed, TooLong
+from resumes.rendering.fonts import font_folders
 from resumes.store.listing import StoredResume
 
 ENDED: Final = "The terminal UI has ended"
-MOST_REASON_CHARS: Final = 200
+MAX_REASON_CHARS: Final = 200
 
 FAILS_WITHIN_S: Final = 10.0
 """A viewer that ends with an error later than this has shown the file."""
@@ -78,9 +76,7 @@ class PdfFiles:
             if self._renderer is None:
                 self._renderer = Renderer(font_folders(self._home))
             renderer = self._renderer
-        document = orjson.loads(resume.document)
-        page = compose(document, resume.entry.id, format=self._accepted)
-        rendered = renderer.render(page)
+        rendered = renderer.render_resume(resume, accepted=self._accepted)
         # A file name and no path, whatever the store holds.
         name = filename(resume.entry.filename.removesuffix(".pdf"), None)
         return DrawnPdf(name, rendered.pdf, rendered.missing)
@@ -121,7 +117,7 @@ def describe(error: TooLong | RenderingFailed) -> str:
     """Return why there is no PDF, as one sentence."""
     if isinstance(error, TooLong):
         return f"{error}."
-    reason = str(error).partition("\n")[0][:MOST_REASON_CHARS].rstrip(".")
+    reason = str(error).partition("\n")[0][:MAX_REASON_CHARS].rstrip(".")
     return f"The PDF was not drawn: {reason}."
 
 

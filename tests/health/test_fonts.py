@@ -6,9 +6,10 @@ import pytest
 
 from resumes.health import fonts
 from resumes.health.findings import State
-from resumes.health.fonts import Script, find_scripts, font_remedy, read_names
+from resumes.health.fonts import read_names
 from resumes.health.installation import Installation
-from resumes.rendering import identity
+from resumes.rendering import fonts as drawing_fonts
+from resumes.rendering.fonts import Script, find_scripts, font_remedy
 from resumes.settings import Settings
 from resumes.store import Store
 from resumes.store.accounts import AccountInfo
@@ -21,7 +22,7 @@ NOTO_CJK = Path("/usr/share/fonts/opentype/noto/NotoSansCJK-Regular.ttc")
 
 @pytest.fixture(autouse=True)
 def _package_fonts_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(identity, "SYSTEM_FONTS", ())
+    monkeypatch.setattr(drawing_fonts, "SYSTEM_FONTS", ())
 
 
 def put(store: Store, account: AccountInfo, *names: str) -> None:

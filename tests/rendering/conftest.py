@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from resumes.rendering import Renderer
-from resumes.rendering.identity import font_folders
+from resumes.rendering.fonts import font_folders
 
 
 @pytest.fixture(scope="session")

@@ -8,8 +8,7 @@ import pytest
 
 from resumes.analyzer import Format
 from resumes.rendering import Choice, Renderer, compose
-from resumes.rendering.identity import file_name
-from resumes.store.listing import Entry
+from resumes.rendering.page import file_name
 from tests.support.documents import a_document, with_section
 from tests.support.pdfs import SAMPLES, Pdf, fold, load, read_with_pdftotext, require_fonts
 
@@ -101,9 +100,9 @@ def test_the_contacts_are_hidden_within_texts() -> None:
 
 
 def test_the_file_is_not_named_after_the_person() -> None:
-    entry = Entry(ID, None, "Ada", "AdaLovelaceResume.pdf", "", "")
-    assert file_name(entry, Choice()) == "AdaLovelaceResume.pdf"
-    assert file_name(entry, Choice(is_anonymous=True)) == "Candidate7E2Resume.pdf"
+    shown = "AdaLovelaceResume.pdf"
+    assert file_name(shown, ID, Choice()) == shown
+    assert file_name(shown, ID, Choice(is_anonymous=True)) == "Candidate7E2Resume.pdf"
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import pytest
 
 from resumes.rendering import compose
 from resumes.rendering.page import CONTRAST, contrast, legible, style_of
-from resumes.rendering.words import RIGHT_TO_LEFT, WORDS, find_language, find_scripts
+from resumes.rendering.words import RIGHT_TO_LEFT, WORDS, count_scripts, find_language
 from tests.support.documents import with_section
 
 SENTENCES = {
@@ -69,7 +69,7 @@ def test_a_language_is_guessed_from_what_most_of_the_text_is_in(
 
 
 def test_scripts_are_counted_by_letters() -> None:
-    assert find_scripts(["Ada, Иван", "数据 12"]) == {"latin": 3, "cyrillic": 4, "han": 2}
+    assert count_scripts(["Ada, Иван", "数据 12"]) == {"latin": 3, "cyrillic": 4, "han": 2}
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ import pytest
 
 from resumes.rendering import Renderer, RenderingFailed, compose
 from resumes.rendering.child import FOLDER
-from resumes.rendering.identity import font_folders, version
+from resumes.rendering.fonts import font_folders, version
 from tests.support.documents import a_document, with_section
 from tests.support.pdfs import SAMPLES, has_cjk_fonts
 from tests.support.waiting import drawing_children, wait_until
@@ -62,7 +62,7 @@ DRAW_SAMPLES = """
 import hashlib, sys
 from pathlib import Path
 from resumes.rendering import Renderer, compose
-from resumes.rendering.identity import font_folders
+from resumes.rendering.fonts import font_folders
 from tests.support.pdfs import SAMPLES, load
 
 renderer = Renderer(font_folders(Path("/nonexistent")))
@@ -301,7 +301,7 @@ def test_nobody_but_the_child_imports_typst() -> None:
 def test_a_font_that_is_added_changes_the_version_and_a_broken_link_does_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("resumes.rendering.identity.VERSION_INTERVAL_S", 0)
+    monkeypatch.setattr("resumes.rendering.fonts.VERSION_INTERVAL_S", 0)
     before = version([tmp_path])
     (tmp_path / "gone.ttf").symlink_to("nothing")
     assert version([tmp_path]) == before
@@ -313,7 +313,7 @@ def test_a_font_that_is_added_changes_the_version_and_a_broken_link_does_nothing
 def test_a_font_that_is_added_is_used_without_a_restart(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("resumes.rendering.identity.VERSION_INTERVAL_S", 0)
+    monkeypatch.setattr("resumes.rendering.fonts.VERSION_INTERVAL_S", 0)
     page = compose(with_section("summaries", {"text": "数据"}), "0" * 24)
     (font, *_) = sorted(Path("/usr/share/fonts").rglob("NotoSansCJK-Regular*"))
     with closing(Renderer([tmp_path])) as renderer:

@@ -205,7 +205,7 @@ async def test_a_resume_that_cannot_be_drawn_says_why(
 async def test_a_text_that_no_font_has_is_named_with_the_package_to_install(
     store: Store, viewer: FakeViewer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("resumes.rendering.identity.SYSTEM_FONTS", ())
+    monkeypatch.setattr("resumes.rendering.fonts.SYSTEM_FONTS", ())
     stored(store, a_document(name="山田"))
     async with running(store, settings=Settings(home=tmp_path)) as pilot:
         await shows(pilot.app, "山田 Resume")

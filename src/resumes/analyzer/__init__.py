@@ -1,7 +1,7 @@
 """The analyzer format: bytes in, a resume to store out, and back to what is shown of it."""
 
 from resumes.analyzer.jsonresume import sections_left_out, to_jsonresume
-from resumes.analyzer.naming import filename, is_filename, list_title
+from resumes.analyzer.naming import attachment, filename, is_filename, list_title
 from resumes.analyzer.reading import date_range, plain_number
 from resumes.analyzer.resume import Resume, check_stored, parse, parse_imported
 from resumes.analyzer.sections import DEFAULT_FORMAT, Format, nearest_section_type
@@ -18,6 +18,7 @@ __all__ = [
     "Format",
     "Resume",
     "ShownSection",
+    "attachment",
     "check_stored",
     "date_range",
     "filename",

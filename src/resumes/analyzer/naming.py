@@ -3,6 +3,7 @@
 import re
 from typing import NamedTuple
 from unicodedata import normalize
+from urllib.parse import quote
 
 MAX_FILENAME_BYTES = 120
 
@@ -46,6 +47,12 @@ def filename(title: str | None, name: str | None) -> str:
     if title and (stem := _without(_UNSAFE, " ".join(title.split()))):
         return _cut(stem, ".pdf")
     return "Resume.pdf"
+
+
+def attachment(name: str) -> str:
+    """Return the Content-Disposition of a file for download, of any name (RFC 6266)."""
+    plain = name if name.isascii() and name.isprintable() and '"' not in name else "Resume.pdf"
+    return f"attachment; filename=\"{plain}\"; filename*=UTF-8''{quote(name, safe='')}"
 
 
 def is_filename(text: str) -> bool:

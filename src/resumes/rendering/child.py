@@ -27,7 +27,7 @@ NICENESS: Final = 5
 MADE_AT: Final = 0
 """The time in the PDF, so that the same page gives the same bytes."""
 
-LONGEST_S: Final = 180
+MAX_PAGE_S: Final = 180
 """After so long a page ends the process, whose parent may be gone: it gives up sooner."""
 
 _MISSING: Final = re.compile(r"the text `?\"?(.{1,80}?)\"?`? could not be displayed", re.DOTALL)
@@ -99,7 +99,7 @@ def main() -> None:
             signal.alarm(0)
             page = pages.recv_bytes()
             # Rather than PR_SET_PDEATHSIG, which takes the parent to be the thread that started it.
-            signal.alarm(LONGEST_S)
+            signal.alarm(MAX_PAGE_S)
             try:
                 missing, pdf = drawer.draw(page)
             except RuntimeError as error:  # as Typst's are

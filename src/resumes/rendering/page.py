@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 
 from resumes.analyzer import DEFAULT_FORMAT, Format, iter_sections, list_title, plain_number
 from resumes.analyzer.sections import LAYOUTS
-from resumes.rendering.anonymity import Anonymizer
+from resumes.rendering.anonymity import Anonymizer, alias_of
 from resumes.rendering.shapes import ROWS, Row, Shape
 from resumes.rendering.words import RIGHT_TO_LEFT, WORDS, find_language
 
@@ -97,7 +97,7 @@ def compose(
         "author": name or "",
         "lang": language,
         "dir": "rtl" if language in RIGHT_TO_LEFT else "ltr",
-        "hyphenates": language not in RIGHT_TO_LEFT | {"hi"},  # of Hindi it is seldom, and slow
+        "hyphenates": language not in RIGHT_TO_LEFT | {"hi"},  # Hindi seldom is, and it is slow
         "spaced": language not in RIGHT_TO_LEFT | _CJK.keys() | {"hi"},
         "linebreaks": "optimized" if chars <= LONG_CHARS else "simple",
         "paper": _paper(choice, style),
@@ -111,6 +111,11 @@ def compose(
         },
         "columns": _columns(drawn),
     }
+
+
+def file_name(shown: str, resume_id: str, choice: Choice) -> str:
+    """Return the name that the list shows; an anonymous PDF's names nobody."""
+    return f"{alias_of(resume_id).replace(' ', '')}Resume.pdf" if choice.is_anonymous else shown
 
 
 def _columns(drawn: list[tuple[int, dict[str, Any]]]) -> list[list[dict[str, Any]]]:

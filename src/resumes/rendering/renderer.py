@@ -14,7 +14,10 @@ from typing import Any, Final, NamedTuple
 
 import orjson
 
-from resumes.rendering.identity import version
+from resumes.analyzer import DEFAULT_FORMAT, Format
+from resumes.rendering.fonts import version
+from resumes.rendering.page import DEFAULT_CHOICE, Choice, compose
+from resumes.store.listing import StoredResume
 
 logger = logging.getLogger("resumes.rendering")
 
@@ -59,6 +62,19 @@ class Renderer:
         self._child: _Child | None = None
         self._idle: threading.Timer | None = None
         self._is_closed = False
+
+    def render_resume(
+        self,
+        resume: StoredResume,
+        choice: Choice = DEFAULT_CHOICE,
+        accepted: Format = DEFAULT_FORMAT,
+        *,
+        ends_at: float | None = None,
+    ) -> Rendered:
+        """Return the resume as a PDF. Raises TooLong, and what `render` raises."""
+        document = orjson.loads(resume.document)
+        page = compose(document, resume.entry.id, choice, accepted)
+        return self.render(page, ends_at=ends_at)
 
     def render(self, page: Mapping[str, Any], *, ends_at: float | None = None) -> Rendered:
         """Return the PDF. Raises RenderingFailed.

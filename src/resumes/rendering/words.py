@@ -83,11 +83,11 @@ _COMMON: Final = {
 _COMMON_WORDS: Final = {language: frozenset(words.split()) for language, words in _COMMON.items()}
 _WORD: Final = re.compile(r"[^\W\d_]+")
 
-MOST_CHARS: Final = 20_000
+MAX_CHARS: Final = 20_000
 """So much is looked at: the language does not change after it."""
 
 
-def find_scripts(texts: Iterable[str]) -> Counter[str]:
+def count_scripts(texts: Iterable[str]) -> Counter[str]:
     """Count the letters of each script."""
     whole = "\n".join(texts)
     return Counter(
@@ -101,8 +101,8 @@ def find_scripts(texts: Iterable[str]) -> Counter[str]:
 
 def find_language(texts: Iterable[str]) -> str:
     """Return the language that most of the texts seem to be in, as ISO 639-1; `en` in doubt."""
-    whole = "\n".join(texts)[:MOST_CHARS]
-    scripts = find_scripts([whole])
+    whole = "\n".join(texts)[:MAX_CHARS]
+    scripts = count_scripts([whole])
     if not scripts:
         return "en"
     if scripts["kana"] and scripts["kana"] + scripts["han"] > scripts["latin"] / 2:

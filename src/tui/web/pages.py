@@ -6,10 +6,11 @@ Nothing is loaded from elsewhere, and the browser is told not to.
 import html
 from importlib import resources
 from typing import Final
-from urllib.parse import quote
 
 from aiohttp import web
 from textual_serve.download_manager import Download
+
+from resumes.analyzer import attachment
 
 REFUSAL: Final = (
     "Open the address that `resumes tui --web` printed, which works once; "
@@ -57,13 +58,9 @@ def refusal(line: str) -> web.Response:
 
 def download_headers(download: Download) -> dict[str, str]:
     """The headers of a file, whose name may be in any script (RFC 6266)."""
-    name = download.file_name
-    plain = name if name.isascii() and name.isprintable() and '"' not in name else "Resume.pdf"
     return {
         "Content-Type": download.mime_type,
-        "Content-Disposition": (
-            f"attachment; filename=\"{plain}\"; filename*=UTF-8''{quote(name, safe='')}"
-        ),
+        "Content-Disposition": attachment(download.file_name),
     }
 
 

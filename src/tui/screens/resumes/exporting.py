@@ -15,8 +15,8 @@ from resumes import exporting
 from resumes.analyzer import Format
 from resumes.errors import InvalidArgument, NotFound
 from resumes.export_kinds import Kind
-from resumes.health.fonts import font_remedy
 from resumes.rendering import RenderingFailed, TooLong
+from resumes.rendering.fonts import font_remedy
 from resumes.store import accounts, listing, search
 from resumes.store.engine import Store
 from resumes.store.search import Found

@@ -9,8 +9,8 @@ from pathlib import Path
 from textual.app import App
 from textual.screen import Screen
 
-from resumes.health.fonts import font_remedy
 from resumes.rendering import RenderingFailed, TooLong
+from resumes.rendering.fonts import font_remedy
 from resumes.store import accounts, listing
 from resumes.store.engine import Store
 from tui.actions import Place
