@@ -15,9 +15,8 @@ from resumes.store import Store
 from resumes.store.accounts import AccountInfo
 from resumes.store.creating import create
 from tests.health.conftest import find
+from tests.support.pdfs import find_cjk_fonts
 from tests.support.resumes import a_resume
-
-NOTO_CJK = Path("/usr/share/fonts/opentype/noto/NotoSansCJK-Regular.ttc")
 
 
 @pytest.fixture(autouse=True)
@@ -56,7 +55,7 @@ def test_scripts_without_a_font_are_named_with_the_packages_to_install(
     )
 
 
-@pytest.mark.skipif(not NOTO_CJK.exists(), reason="wants fonts-noto-cjk")
+@pytest.mark.skipif(not find_cjk_fonts(), reason="no CJK font is installed")
 def test_a_font_in_the_home_will_do(
     installation: Installation, store: Store, account: AccountInfo, settings: Settings
 ) -> None:
@@ -64,7 +63,8 @@ def test_a_font_in_the_home_will_do(
     [before] = find(installation, "fonts")
 
     (settings.home / "fonts").mkdir()
-    (settings.home / "fonts" / NOTO_CJK.name).symlink_to(NOTO_CJK)
+    for font in find_cjk_fonts():
+        (settings.home / "fonts" / font.name).symlink_to(font)
     [after] = find(installation, "fonts")
 
     assert "in Chinese/Japanese, and no font has that" in before.text

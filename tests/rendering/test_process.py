@@ -20,7 +20,7 @@ from resumes.rendering import Renderer, RenderingFailed, compose
 from resumes.rendering.child import FOLDER
 from resumes.rendering.fonts import font_folders, version
 from tests.support.documents import a_document, with_section
-from tests.support.pdfs import SAMPLES, has_cjk_fonts
+from tests.support.pdfs import SAMPLES, find_cjk_fonts
 from tests.support.waiting import drawing_children, wait_until
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="processes are found in /proc")
@@ -309,7 +309,7 @@ def test_a_font_that_is_added_changes_the_version_and_a_broken_link_does_nothing
     assert version([tmp_path]) != before
 
 
-@pytest.mark.skipif(not has_cjk_fonts(), reason="no CJK font is installed")
+@pytest.mark.skipif(not find_cjk_fonts(), reason="no CJK font is installed")
 def test_a_font_that_is_added_is_used_without_a_restart(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -27,14 +27,14 @@ CJK: Final = frozenset(name for name in SAMPLES if name.endswith(("-ja", "-ko", 
 """The samples whose script the package has no font for."""
 
 
-def has_cjk_fonts() -> bool:
-    """Whether the system has the fonts that docs/pdf.md names for Chinese, Japanese and Korean."""
-    return any(Path("/usr/share/fonts").rglob("NotoSansCJK*"))
+def find_cjk_fonts() -> list[Path]:
+    """Return the system's fonts that docs/pdf.md names for Chinese, Japanese and Korean."""
+    return sorted(Path("/usr/share/fonts").rglob("NotoSansCJK*"))
 
 
 def require_fonts(sample: str) -> None:
     """Skip the test of a sample that no font here can show."""
-    if sample in CJK and not has_cjk_fonts():
+    if sample in CJK and not find_cjk_fonts():
         pytest.skip("no CJK font is installed: apt install fonts-noto-cjk")
 
 

@@ -3,6 +3,7 @@
 import gc
 import logging
 import threading
+import weakref
 from pathlib import Path
 
 import pytest
@@ -123,16 +124,18 @@ def test_a_connection_that_never_waits_for_writers_waits_while_it_is_opened(url:
 
 
 def test_a_thread_that_ends_takes_its_reading_connection_along(store: Store) -> None:
-    def connections() -> int:
-        gc.collect()
-        return sum(isinstance(one, Connection) for one in gc.get_objects())
+    connections: list[weakref.ref[Connection]] = []
 
-    before = connections()
+    def read() -> None:
+        with store.read() as connection:
+            connections.append(weakref.ref(connection))
+
     for _ in range(20):
-        thread = threading.Thread(target=lambda: accounts.list_accounts(store))
+        thread = threading.Thread(target=read)
         thread.start()
         thread.join()
-    assert connections() <= before + 1
+    read()
+    assert [one() is not None for one in connections] == [False] * 20 + [True]
 
 
 def test_what_a_schema_holds_runs_nothing_of_ours(store: Store) -> None:
