@@ -10,7 +10,7 @@ from pathlib import Path
 from resumes.errors import InvalidArgument, ResumesError, StoreUnavailable
 from resumes.health import store_files
 from resumes.health.files import check_requests, iter_file_findings, oldest_request_age_s
-from resumes.health.findings import Finding, notice
+from resumes.health.findings import MAX_NAMED, Finding, notice
 from resumes.health.fonts import iter_font_findings
 from resumes.health.importers import iter_importer_findings
 from resumes.health.inboxes import (
@@ -45,7 +45,6 @@ from resumes.store.sqlite.identity import (
 )
 
 LEAST_FREE_BYTES = 500 * 1024 * 1024
-MANY = 10
 
 
 def iter_findings(installation: Installation, slow: SlowAnswers | None = None) -> Iterator[Finding]:
@@ -245,5 +244,7 @@ def check_counters(wrong: Sequence[ResumeCounter]) -> Finding:
     """Whether every account's counter is the number of its resumes, which the quota rests on."""
     if not wrong:
         return Finding("counters", "equal the number of resumes in every account")
-    named = ", ".join(f"{one.account} ({one.resume_count} for {one.rows})" for one in wrong[:MANY])
+    named = ", ".join(
+        f"{one.account} ({one.resume_count} for {one.rows})" for one in wrong[:MAX_NAMED]
+    )
     return Finding("counters", f"wrong in {named}", "Please report this: it is a defect of ours")

@@ -13,7 +13,6 @@ from resumes.store.ledger import FileOutcome
 from resumes.store.tallies import FileTally
 from resumes.text import counted
 
-SUBJECT = "files"
 REQUESTS = "requests"
 SLOW_S = 60.0
 """An importer that is live takes requests up within seconds."""
@@ -37,13 +36,13 @@ def iter_file_findings(
     if counts[FileOutcome.HELD]:
         yield _held(installation, counts[FileOutcome.HELD])
     if not counts[FileOutcome.FAILED] and not counts[FileOutcome.HELD]:
-        yield Finding(SUBJECT, "none has failed and none is held")
+        yield Finding("files", "none has failed and none is held")
 
 
 def _failed(installation: Installation, count: int) -> Finding:
     command = installation.command_line("imports", "list", "--outcome", "failed")
     return notice(
-        SUBJECT,
+        "files",
         f"{counted(count, 'file')} failed and {'waits' if count == 1 else 'wait'} to be mended",
         f"See why: {command}",
         command,
@@ -54,7 +53,7 @@ def _failed(installation: Installation, count: int) -> Finding:
 def _held(installation: Installation, count: int) -> Finding:
     command = installation.command_line("imports", "list", "--outcome", "held")
     return notice(
-        SUBJECT,
+        "files",
         f"{counted(count, 'file')} {'is' if count == 1 else 'are'} held until the plan has room",
         f"Make room in the account; the importer then lets them in by itself. Whose they are: "
         f"{command}",

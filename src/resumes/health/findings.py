@@ -4,6 +4,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
+MAX_NAMED = 10
+"""Things that a finding names one by one; it counts the others."""
+
 
 class State(StrEnum):
     """How a finding is meant, from best to worst."""

@@ -12,7 +12,6 @@ from resumes.store.importers import SeenImporter, State
 from resumes.store.ledger import FileOutcome
 from resumes.text import counted
 
-SUBJECT = "importer"
 REMEMBERED_H = importers.REMEMBERED.total_seconds() / 3_600
 HELD_FILES = 100
 """Of the files that are held, so many are asked for their folders, the newest."""
@@ -31,17 +30,17 @@ def iter_importer_findings(
         if one.is_live:
             yield _live(one)
         elif one.importer.root in watched:
-            yield Finding(SUBJECT, f"{_silence(one)}; another one watches it", about=_about(one))
+            yield Finding("importer", f"{_silence(one)}; another one watches it", about=_about(one))
         elif _is_of_here(installation, store, one, host or socket.gethostname()):
             command = installation.start_line()
             remedy = f"If it has ended: {command}"
-            yield Finding(SUBJECT, _silence(one), remedy, command, about=_about(one))
+            yield Finding("importer", _silence(one), remedy, command, about=_about(one))
         else:
             yield _silent_elsewhere(one)
     waiting = list(_iter_waiting(installation, store, is_any_live=bool(watched)))
     yield from waiting
     if not seen and not waiting:
-        yield Finding(SUBJECT, f"none is running; `{installation.start_line()}` starts one")
+        yield Finding("importer", f"none is running; `{installation.start_line()}` starts one")
 
 
 def _live(seen: SeenImporter) -> Finding:
@@ -52,8 +51,8 @@ def _live(seen: SeenImporter) -> Finding:
         text += f", {counted(importer.waiting, 'file')} waiting"
     if importer.state is State.DEGRADED:
         remedy = said or "It is not well; its log says more"
-        return Finding(SUBJECT, text, remedy, about=importer.id)
-    return Finding(SUBJECT, f"{text}. {said}" if said else text, about=importer.id)
+        return Finding("importer", text, remedy, about=importer.id)
+    return Finding("importer", f"{text}. {said}" if said else text, about=importer.id)
 
 
 def _about(seen: SeenImporter) -> str:
@@ -77,7 +76,7 @@ def _is_of_here(installation: Installation, store: Store, seen: SeenImporter, ho
 
 def _silent_elsewhere(seen: SeenImporter) -> Finding:
     return notice(
-        SUBJECT,
+        "importer",
         _silence(seen),
         "If it should run, start it again where it ran. If it is gone for good there is nothing to "
         f"do: it is forgotten after {REMEMBERED_H:.0f} hours without a word",
@@ -106,6 +105,6 @@ def _list_held_roots(store: Store) -> set[str | None]:
 def _missing(installation: Installation, root: str | None, text: str) -> Finding:
     if installation.watches(root):
         command = installation.start_line()
-        return Finding(SUBJECT, text, f"Start one: {command}", command, about=text)
+        return Finding("importer", text, f"Start one: {command}", command, about=text)
     how = installation.how_to_watch(root)
-    return notice(SUBJECT, text, f"{how[0].upper()}{how[1:]}", about=text)
+    return notice("importer", text, f"{how[0].upper()}{how[1:]}", about=text)

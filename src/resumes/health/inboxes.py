@@ -6,7 +6,7 @@ from pathlib import Path
 
 from resumes import watched_folder
 from resumes.file_names import EXTENSIONS, OWN, is_hidden, is_outcome
-from resumes.health.findings import Finding, notice
+from resumes.health.findings import MAX_NAMED, Finding, notice
 from resumes.health.installation import Installation
 from resumes.health.passed_over import PassedOver, find_passed_over
 from resumes.health.permissions import remedy_for
@@ -15,9 +15,6 @@ from resumes.store.accounts import NAME, find_deleted
 from resumes.store.engine import Store
 from resumes.store.importers import SeenImporter
 from resumes.text import counted, escaped
-
-SUBJECT = "inbox"
-MANY = 10
 
 
 def iter_inbox_findings(
@@ -28,24 +25,24 @@ def iter_inbox_findings(
     `accounts` are the names of all there are.
     """
     if not inbox.is_dir():
-        yield Finding(SUBJECT, f"{inbox} is not there yet; `resumes up` makes it")
+        yield Finding("inbox", f"{inbox} is not there yet; `resumes up` makes it")
         return
     try:
         folders = [inbox, *sorted(path for path in inbox.iterdir() if _is_folder(path))]
     except OSError as error:
         text = f"{inbox} cannot be read: {error.strerror}"
-        yield Finding(SUBJECT, text, remedy_for(inbox), about=str(inbox))
+        yield Finding("inbox", text, remedy_for(inbox), about=str(inbox))
         return
     closed = [path for path in folders if not os.access(path, os.R_OK | os.W_OK | os.X_OK)]
-    for path in closed[:MANY]:
-        yield Finding(SUBJECT, f"{path} cannot be written", remedy_for(path), about=str(path))
+    for path in closed[:MAX_NAMED]:
+        yield Finding("inbox", f"{path} cannot be written", remedy_for(path), about=str(path))
     names = [path.name for path in folders[1:]]
     strange = [name for name in names if not _is_ours(name) and name not in accounts]
-    for name in strange[:MANY]:
+    for name in strange[:MAX_NAMED]:
         yield _strange(installation, name, accounts)
     if not closed and not strange:
-        yield Finding(SUBJECT, f"{inbox}, {counted(len(folders), 'folder')}, all writable")
-    for passed_over in find_passed_over(inbox)[:MANY]:
+        yield Finding("inbox", f"{inbox}, {counted(len(folders), 'folder')}, all writable")
+    for passed_over in find_passed_over(inbox)[:MAX_NAMED]:
         yield _passed_over(inbox, passed_over)
 
 
@@ -57,12 +54,12 @@ def check_owner(installation: Installation, store: Store, inbox: Path) -> Findin
         path = inbox / OWN
         is_strange = isinstance(error, NotADirectoryError | IsADirectoryError)
         remedy = "Remove it; the next importer makes it anew" if is_strange else remedy_for(path)
-        return Finding(SUBJECT, f"{path} cannot be read: {error.strerror}", remedy, about=OWN)
+        return Finding("inbox", f"{path} cannot be read: {error.strerror}", remedy, about=OWN)
     if other is None:
         return None
     text = f"{watched_folder.describe_other(inbox, other)}: no importer of this one takes its files"
     command = installation.command_line("watch", str(inbox), "--adopt", "--once")
-    return Finding(SUBJECT, text, watched_folder.remedy_for_other(inbox), command, about=OWN)
+    return Finding("inbox", text, watched_folder.remedy_for_other(inbox), command, about=OWN)
 
 
 def iter_unknown_accounts(
@@ -108,7 +105,7 @@ def _iter_unknown(store: Store, root: Path, account_ids: Set[str]) -> Iterator[F
     text = watched_folder.describe_unknown(waiting, unknown)
     if text is not None:
         about = f"{watched_folder.UNKNOWN_ACCOUNTS} in {root}"
-        yield Finding(SUBJECT, text, watched_folder.UNKNOWN_REMEDY, about=about)
+        yield Finding("inbox", text, watched_folder.UNKNOWN_REMEDY, about=about)
 
 
 def _is_folder(path: Path) -> bool:
@@ -130,7 +127,7 @@ def _strange(installation: Installation, name: str, accounts: Set[str]) -> Findi
     else:
         remedy = "Rename the folder: accounts have names of a-z, 0-9 and dashes, such as ana-2"
     text = f'the folder "{escaped(name)}" names no account, so its files wait'
-    return Finding(SUBJECT, text, remedy, command, about=name)
+    return Finding("inbox", text, remedy, command, about=name)
 
 
 def _passed_over(inbox: Path, found: PassedOver) -> Finding:
@@ -138,7 +135,7 @@ def _passed_over(inbox: Path, found: PassedOver) -> Finding:
     more = found.files - len(found.examples)
     endings = ", ".join(ending for ending in EXTENSIONS if ending.count(".") == 1)
     return notice(
-        SUBJECT,
+        "inbox",
         f"no importer takes {counted(found.files, 'file')} in {inbox / found.folder}: {named}"
         + (f", and {more:,} more" if more else ""),
         f"Remove, rename or move what should be taken: files of account folders, no links, that "

@@ -60,7 +60,7 @@ def _iter_entries(inbox: Path, most_names: int) -> Iterator[tuple[str, str, os.D
             if not folder and file_names.is_outcome(entry.name):
                 continue
             name = f"{below}{entry.name}"
-            if not _is_folder(entry):
+            if not _is_plain_folder(entry):
                 yield folder, name, entry
             elif folder:
                 waiting.append((folder, f"{name}/", entry.path))
@@ -76,7 +76,7 @@ def _list(path: str, most_names: int) -> list[os.DirEntry[str]]:
         return []
 
 
-def _is_folder(entry: os.DirEntry[str]) -> bool:
+def _is_plain_folder(entry: os.DirEntry[str]) -> bool:
     return (
         entry.is_dir(follow_symlinks=False)
         and not file_names.is_passed_over(entry.name)

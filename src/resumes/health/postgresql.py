@@ -8,8 +8,6 @@ from sqlalchemy import text
 from resumes.health.findings import Finding, notice
 from resumes.store.engine import Store
 
-SUBJECT: Final = "server"
-
 CONNECTIONS_OF_A_WORKER: Final = 7
 """Of each API process at most: those that write, one that reads for requests, two that watch."""
 
@@ -58,17 +56,17 @@ def read_facts(store: Store) -> ServerFacts:
 
 def iter_server_findings(facts: ServerFacts, *, workers: int) -> Iterator[Finding]:
     """What it is, and what of it wants a look. `workers` are API processes on this machine."""
-    yield Finding(SUBJECT, f"version {facts.version or 'unknown'}")
+    yield Finding("server", f"version {facts.version or 'unknown'}")
     if facts.is_standby:
         yield Finding(
-            SUBJECT,
+            "server",
             "is a standby, which takes no writes",
             "Name the primary, or all servers with ?target_session_attrs=read-write behind them",
             about="standby",
         )
     if facts.synchronous_commit == "off":
         yield notice(
-            SUBJECT,
+            "server",
             "synchronous_commit is off: when it crashes, resumes that were acknowledged are lost",
             "Set synchronous_commit to on",
             about="synchronous_commit",
@@ -76,7 +74,7 @@ def iter_server_findings(facts: ServerFacts, *, workers: int) -> Iterator[Findin
     for name, value in (("fsync", facts.fsync), ("full_page_writes", facts.full_page_writes)):
         if value == "off":
             yield notice(
-                SUBJECT,
+                "server",
                 f"{name} is off: when its machine crashes, the store is lost",
                 f"Set {name} to on",
                 about=name,
@@ -84,7 +82,7 @@ def iter_server_findings(facts: ServerFacts, *, workers: int) -> Iterator[Findin
     needed = workers * CONNECTIONS_OF_A_WORKER + CONNECTIONS_OF_OTHERS
     if facts.room is not None and facts.room < needed:
         yield notice(
-            SUBJECT,
+            "server",
             f"takes {facts.room} connections, and this machine alone may want {needed}",
             f"Set max_connections to {needed + 20} or more for each machine that uses it, start "
             "fewer workers, or put a pooler between",

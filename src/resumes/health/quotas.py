@@ -2,14 +2,11 @@
 
 from collections.abc import Iterator, Sequence
 
-from resumes.health.findings import Finding, notice
+from resumes.health.findings import MAX_NAMED, Finding, notice
 from resumes.health.installation import Installation
 from resumes.store.accounts import AccountInfo
 from resumes.store.plans import PlanInfo
 from resumes.text import counted
-
-SUBJECT = "quota"
-MANY = 10
 
 
 def iter_quota_findings(
@@ -17,18 +14,18 @@ def iter_quota_findings(
 ) -> Iterator[Finding]:
     """The accounts that can take nothing more, the first of them by name."""
     full = [account for account in known if account.free_places == 0]
-    for account in full[:MANY]:
+    for account in full[:MAX_NAMED]:
         yield _full(installation, account, plans)
-    if len(full) > MANY:
+    if len(full) > MAX_NAMED:
         yield notice(
-            SUBJECT,
-            f"{counted(len(full) - MANY, 'further account')} can take no more resumes",
+            "quota",
+            f"{counted(len(full) - MAX_NAMED, 'further account')} can take no more resumes",
             f"{installation.command_line('accounts', 'list')} shows all",
             installation.command_line("accounts", "list"),
             about="further",
         )
     if not full:
-        yield Finding(SUBJECT, "every account has room for more resumes")
+        yield Finding("quota", "every account has room for more resumes")
 
 
 def _full(installation: Installation, account: AccountInfo, plans: Sequence[PlanInfo]) -> Finding:
@@ -40,7 +37,7 @@ def _full(installation: Installation, account: AccountInfo, plans: Sequence[Plan
         command = installation.command_line("plans", "list")
     way = "move it to a larger plan" if larger is not None else "make its plan larger"
     return notice(
-        SUBJECT,
+        "quota",
         f"{account.name} holds {account.resume_count:,} of the {account.max_resumes or 0:,} "
         f"resumes of its plan {account.plan}, so new ones are refused and files held",
         f"Delete resumes, or {way}: {command}",

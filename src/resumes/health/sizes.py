@@ -3,7 +3,6 @@
 from resumes.health.findings import Finding, notice
 from resumes.store.database import Size
 
-SUBJECT = "size"
 LARGE_LOG_BYTES = 256 * 1024 * 1024
 """Four times what the store lets a log keep: something has held it back for long."""
 
@@ -11,12 +10,12 @@ LARGE_LOG_BYTES = 256 * 1024 * 1024
 def check_size(size: Size) -> Finding:
     """Whether the log, which every reader looks through, is short enough."""
     if size.log_bytes is None:
-        return Finding(SUBJECT, in_bytes(size.data_bytes))
+        return Finding("size", in_bytes(size.data_bytes))
     text = f"{in_bytes(size.data_bytes)}, and {in_bytes(size.log_bytes)} of log"
     if size.log_bytes < LARGE_LOG_BYTES:
-        return Finding(SUBJECT, text)
+        return Finding("size", text)
     return notice(
-        SUBJECT,
+        "size",
         text,
         "End programs that have been reading the database for long, such as a shell or a backup: "
         "the log is cut with the next writes",

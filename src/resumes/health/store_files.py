@@ -11,7 +11,6 @@ from resumes.output_files import SIDE_FILES
 from resumes.store.locks import find_holders
 from resumes.store.processes import name_processes
 
-SUBJECT: Final = "store"
 PROCESSES: Final = Path("/proc")
 """Where the system shows what each process has open; elsewhere nothing is found."""
 
@@ -24,10 +23,10 @@ def find_refusal(path: Path) -> Finding | None:
         except FileNotFoundError:
             continue
         except OSError:
-            return Finding(SUBJECT, f"{one} cannot be seen by this user", remedy_for(path.parent))
+            return Finding("store", f"{one} cannot be seen by this user", remedy_for(path.parent))
         if not os.access(one, os.R_OK | os.W_OK):
             owner = find_owner(one) or "nobody known"
-            return Finding(SUBJECT, f"{one} of {owner} may not be opened", remedy_for(one))
+            return Finding("store", f"{one} of {owner} may not be opened", remedy_for(one))
     return None
 
 
@@ -44,7 +43,7 @@ def find_strays(path: Path, pids: Iterable[int] | None = None) -> Finding | None
         return None
     what = "removed" if _identity(path) is None else "replaced"
     return Finding(
-        SUBJECT,
+        "store",
         f"{path} was {what} while process {name_processes(strays)} had it open, which reads and "
         "writes nothing any more",
         "End that process, put the file back or restore a backup, then start it again",

@@ -25,15 +25,15 @@ def check_room(store: Store, size_bytes: int) -> None:
 
     Of a server's disk nothing is known.
     """
-    _check(store, size_bytes + min(size_bytes, LOG_BYTES))
+    _check_room_for(store, size_bytes + min(size_bytes, LOG_BYTES))
 
 
 def check_room_for_slice(store: Store, size_bytes: int) -> None:
     """There is room for rows of so many bytes, and to delete them again. Raises StoreUnavailable."""
-    _check(store, SLICE_TIMES * size_bytes)
+    _check_room_for(store, SLICE_TIMES * size_bytes)
 
 
-def _check(store: Store, needed_bytes: int) -> None:
+def _check_room_for(store: Store, needed_bytes: int) -> None:
     if store.path is None:
         return
     needed_bytes += LEAST_BYTES

@@ -73,7 +73,7 @@ def list_by_outcome(
     ids: list[tuple[str, str]] = []
     with store.read() as connection:
         owners = find_owners(connection, account_id)
-        for one in _outcomes(outcome, reason, after):
+        for one in _outcomes_after(outcome, reason, after):
             starts_within = after is not None and after.outcome is one
             ids += find_newest(
                 connection,
@@ -88,7 +88,7 @@ def list_by_outcome(
     return FilePage(files, place_of(files[-1]) if files and len(ids) > size else None)
 
 
-def _outcomes(
+def _outcomes_after(
     outcome: FileOutcome | None, reason: str | None, after: Place | None
 ) -> Sequence[FileOutcome]:
     """Those that are asked for and not passed yet, in order."""

@@ -12,7 +12,7 @@ from resumes.store.postgresql.troubles import explain
 
 PATIENCE_S: Final = 60.0
 
-BEGIN: Final = (
+BEGIN_SNAPSHOT: Final = (
     "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY;"
     # Between two statements the rows of the last one are being put away.
     "SET LOCAL idle_in_transaction_session_timeout = 0"
@@ -25,7 +25,7 @@ def snapshot_of(url: str) -> Iterator[Connection]:
     StoreUnavailable."""
     address = parse_address(url)
     assert isinstance(address, PostgresAddress)
-    engine = postgres_engine(address, patience_s=PATIENCE_S, begin=BEGIN)
+    engine = postgres_engine(address, patience_s=PATIENCE_S, begin=BEGIN_SNAPSHOT)
     try:
         with engine.connect() as connection, connection.begin():
             yield connection
