@@ -56,7 +56,7 @@ def upgrade(url: str, folder: Path) -> None:
     address = PostgresAddress(url)
     plain = postgres_engine(address, patience_s=60)
     transactional = postgres_engine(address, patience_s=60, begin="BEGIN")
-    upgrading.upgrade(plain, transactional, address.label, folder=folder)
+    upgrading.upgrade_database(plain, transactional, address.label, folder=folder)
 
 
 def rows(url: str, query: str) -> list[tuple[object, ...]]:

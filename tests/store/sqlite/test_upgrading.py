@@ -76,7 +76,7 @@ def a_filled_store(url: str) -> Path:
 
 
 def upgrade(path: Path, folder: Path) -> None:
-    upgrading.upgrade(sqlite_engine(path, transactions=True), path, folder=folder)
+    upgrading.upgrade_file(sqlite_engine(path, transactions=True), path, folder=folder)
 
 
 def count(path: Path, table: str) -> int:

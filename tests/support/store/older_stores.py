@@ -28,7 +28,7 @@ def a_store_of_0001(path: Path, scratch: Path) -> None:
         connection.exec_driver_sql(f"PRAGMA application_id={APPLICATION_ID}")
         connection.exec_driver_sql("PRAGMA journal_mode=WAL").fetchall()
     engine.dispose()
-    upgrading.upgrade(sqlite_engine(path, transactions=True), path, folder=folder)
+    upgrading.upgrade_file(sqlite_engine(path, transactions=True), path, folder=folder)
     with sqlite_engine(path, transactions=True).begin() as connection:
         _fill(connection)
 

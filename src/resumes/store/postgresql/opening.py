@@ -33,11 +33,11 @@ def open_database(
 def _prepare(address: PostgresAddress, *, upgrade: bool) -> None:
     plain = postgres_engine(address, patience_s=LOOK_PATIENCE_S)
     with plain.connect() as connection:
-        state = upgrading.state(connection, address.label)
+        state = upgrading.find_state(connection, address.label)
     if state == "current":
         return
     if not upgrade:
         what = "empty" if state == "empty" else "older than this program"
         raise StoreIncompatible(f"The store {address.label} is {what}. Run `resumes db upgrade`")
     transactional = postgres_engine(address, patience_s=UPGRADE_PATIENCE_S, begin="BEGIN")
-    upgrading.upgrade(plain, transactional, address.label)
+    upgrading.upgrade_database(plain, transactional, address.label)

@@ -35,7 +35,7 @@ DDL_WAITS: Final = "SET LOCAL lock_timeout = '5s'"
 """A change of a table waits for those who use it only so long: all others queue behind it."""
 
 
-def state(connection: Connection, label: str, *, folder: Path = migrations.FOLDER) -> str:
+def find_state(connection: Connection, label: str, *, folder: Path = migrations.FOLDER) -> str:
     """As `migrations.state`, but a newer store that says it can be used by this program is
     "current": its nodes are being replaced one by one.
 
@@ -67,7 +67,7 @@ def _is_usable(connection: Connection, known: list[str]) -> bool:
     return needed in known
 
 
-def upgrade(
+def upgrade_database(
     plain: Engine, transactional: Engine, label: str, *, folder: Path = migrations.FOLDER
 ) -> None:
     """The store is at the newest revision, by this call or somebody else's meanwhile.
@@ -80,7 +80,7 @@ def upgrade(
             connection.execute(text(setting))
         connection.execute(text("SELECT id FROM schema_lock WHERE id = 1 FOR UPDATE")).one()
         # What others have committed while this waited is seen: each statement looks anew.
-        if state(connection, label, folder=folder) != "current":
+        if find_state(connection, label, folder=folder) != "current":
             connection.execute(text(DDL_WAITS))
             migrations.run(connection, folder=folder)
             planner.set_page_cost(connection)

@@ -160,7 +160,7 @@ def _is_prepared(path: Path, life: FileLock, *, upgrade: bool, wait_s: float) ->
             _own(path)
         if _state(engine, path) != "current":
             _stamp(engine)
-            upgrading.upgrade(sqlite_engine(path, transactions=True), path)
+            upgrading.upgrade_file(sqlite_engine(path, transactions=True), path)
         life.acquire(shared=True, wait_s=0)
         return True
     finally:

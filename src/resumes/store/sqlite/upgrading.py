@@ -14,7 +14,7 @@ from resumes.store import migrations
 from resumes.store.sqlite.private import make_private
 
 
-def upgrade(engine: Engine, path: Path, *, folder: Path = migrations.FOLDER) -> None:
+def upgrade_file(engine: Engine, path: Path, *, folder: Path = migrations.FOLDER) -> None:
     """The store is at the newest revision; on any error it is as it was.
 
     The caller holds the store exclusively. A store that is not empty is backed up first, as
