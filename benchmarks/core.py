@@ -12,8 +12,8 @@ from functools import partial
 from pathlib import Path
 
 from resumes import analyzer
-from resumes.store import Store, accounts, creating, keys, listing, open_store, plans
-from resumes.store.creating import NewResume
+from resumes.store import Store, accounts, api_keys, creation, open_store, plans, stored_resumes
+from resumes.store.creation import NewResume
 from resumes.store.plans import PlanChange
 
 SAMPLE = Path(__file__).parents[1] / "sample_data" / "nurse-double-column-en.json"
@@ -34,12 +34,12 @@ def measure_store(store: Store, resume: analyzer.Resume) -> None:
     account = accounts.create_account(store, "ana", plan="business")
     plans.set_plan_limits(store, PlanChange("business", None))
     for batch in ([NewResume(resume)] * size for size in (1, 32, 100)):
-        create = partial(creating.create, store, account.id, batch)
+        create = partial(creation.create, store, account.id, batch)
         us = best_us(create, calls=20, things=len(batch))
         show(f"create, durable, {len(batch)} a commit", us)
-    secret = keys.create_key(store, "ana").secret
-    show("look a key up", best_us(lambda: keys.authenticate(store, secret), calls=2_000))
-    show("page of 20", best_us(lambda: listing.list_page(store, account.id), calls=2_000))
+    secret = api_keys.create_key(store, "ana").secret
+    show("look a key up", best_us(lambda: api_keys.authenticate(store, secret), calls=2_000))
+    show("page of 20", best_us(lambda: stored_resumes.list_page(store, account.id), calls=2_000))
 
 
 def main() -> None:

@@ -24,7 +24,7 @@ from typing import NamedTuple
 from tests.support import postgres
 
 from benchmarks.server import CONNECTIONS, SAMPLE, SERVE, Load, Server, load, median, running, show
-from resumes.store import accounts, keys, open_store, plans
+from resumes.store import accounts, api_keys, open_store, plans
 from resumes.store.plans import PlanChange
 
 ACCOUNTS = 16
@@ -63,7 +63,7 @@ def engine(url: str) -> Iterator[Engine]:
             secrets = []
             for number in range(ACCOUNTS):
                 accounts.create_account(store, f"a{number}", plan="business")
-                secrets.append(keys.create_key(store, f"a{number}").secret)
+                secrets.append(api_keys.create_key(store, f"a{number}").secret)
         servers = {}
         for count in (1, 2):
             home = Path(stack.enter_context(tempfile.TemporaryDirectory()))

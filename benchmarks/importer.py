@@ -30,7 +30,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from resumes.store import Store, accounts, importers, listing, open_store, plans, search_filler
+from resumes.store import (
+    Store,
+    accounts,
+    importers,
+    open_store,
+    plans,
+    search_index,
+    stored_resumes,
+)
 from resumes.store.accounts import AccountInfo
 from resumes.store.plans import PlanChange
 from resumes.store.sqlite.driver import dbapi
@@ -399,8 +407,11 @@ class Drops:
 
     def look(self) -> list[float]:
         """Seconds from drop to now, of those that are listed for the first time."""
-        page = listing.list_page(
-            self._home.store, self._home.calm.id, cursor=self._cursor, limit=listing.MAX_LIMIT
+        page = stored_resumes.list_page(
+            self._home.store,
+            self._home.calm.id,
+            cursor=self._cursor,
+            limit=stored_resumes.MAX_LIMIT,
         )
         now_s = time.perf_counter()
         if page.entries:
@@ -461,7 +472,7 @@ def measure_idle(watch: Watch, span_s: float, done: int) -> None:
 
 def is_indexed(home: Home) -> bool:
     """Whether everything that is stored can be searched by its index."""
-    return not search_filler.gather(home.store).slices
+    return not search_index.gather(home.store).slices
 
 
 def percentile(values: Sequence[float], share: float) -> float:

@@ -31,8 +31,8 @@ from benchmarks.server import SERVE, Load, Server, a_home, load, median, running
 from resumes import analyzer
 from resumes.rendering import Rendered, Renderer, compose
 from resumes.rendering.fonts import SYSTEM_FONTS
-from resumes.store import Store, accounts, creating, keys
-from resumes.store.creating import Created, NewResume
+from resumes.store import Store, accounts, api_keys, creation
+from resumes.store.creation import Created, NewResume
 
 SAMPLES = Path(__file__).parents[1] / "sample_data"
 FOUR_PAGES = "long-senior-career-high-performer-en.json"
@@ -173,7 +173,7 @@ def fill(store: Store, account_id: str, samples: Sequence[Sample], count: int) -
         )
         for number in range(count)
     ]
-    ids = [one.id for one in creating.create(store, account_id, new) if isinstance(one, Created)]
+    ids = [one.id for one in creation.create(store, account_id, new) if isinstance(one, Created)]
     assert len(ids) == count
     return ids
 
@@ -277,7 +277,7 @@ def measure_server(samples: Sequence[Sample], pdfs: int, seconds: int, rounds: i
     with a_home() as (home, store), contextlib.ExitStack() as stack:
         account = accounts.create_account(store, "ada", plan="business")
         ids = fill(store, account.id, samples, pdfs)
-        key = keys.create_key(store, "ada").secret
+        key = api_keys.create_key(store, "ada").secret
         server = stack.enter_context(running(SERVE, home, key, rate_limit=False))
         print(f"{'':<44}{'/s':>9}{'p50 ms':>9}{'p99 ms':>9}")
         measure_304(server, ids[0], seconds, rounds)

@@ -20,12 +20,12 @@ from pathlib import Path
 import orjson
 
 from resumes import analyzer
-from resumes.store import Store, accounts, creating, listing, open_store, plans, search
-from resumes.store import search_filler as filling
+from resumes.store import Store, accounts, creation, open_store, plans, search, stored_resumes
+from resumes.store import search_index as filling
 from resumes.store.accounts import AccountInfo
-from resumes.store.creating import NewResume
+from resumes.store.creation import NewResume
 from resumes.store.plans import PlanChange
-from resumes.store.search_filler import Filler
+from resumes.store.search_index import Filler
 from resumes.store.sqlite.driver import dbapi
 
 SAMPLE = Path(__file__).parents[1] / "sample_data" / "nurse-double-column-en.json"
@@ -62,7 +62,7 @@ def create_many(
     store: Store, account: AccountInfo, people: Iterator[NewResume], batch: int
 ) -> None:
     while some := list(islice(people, batch)):
-        creating.create(store, account.id, some, deadline_s=60)
+        creation.create(store, account.id, some, deadline_s=60)
 
 
 def size_bytes(store: Store) -> int:
@@ -80,7 +80,7 @@ def measure_filling(store: Store, resumes: int) -> None:
 
 
 def measure_finding(store: Store, large: AccountInfo, small: AccountInfo) -> None:
-    person = listing.list_page(store, large.id).entries[7].name
+    person = stored_resumes.list_page(store, large.id).entries[7].name
     assert person is not None
     first, last = person.lower().split()
     searches = [
@@ -156,7 +156,7 @@ def measure_lag(store: Store) -> None:
     waits = []
     with Filler(store):
         for person in islice(iter_people(large=True), 20):
-            creating.create(store, account.id, [person])
+            creation.create(store, account.id, [person])
             waits.append(seconds(lambda: wait_until_filled(store)))
             time.sleep(random.random() / 5)
     print(

@@ -31,9 +31,9 @@ from typing import NamedTuple
 
 from resumes import analyzer
 from resumes.settings import load_settings
-from resumes.store import Store, accounts, creating, keys, listing, open_store, plans
-from resumes.store.creating import Created, NewResume
-from resumes.store.keys import Authenticated, KeyHolder
+from resumes.store import Store, accounts, api_keys, creation, open_store, plans, stored_resumes
+from resumes.store.api_keys import Authenticated, KeyHolder
+from resumes.store.creation import Created, NewResume
 from resumes.store.plans import PlanChange
 from server import service
 
@@ -111,9 +111,9 @@ CEILING = (sys.executable, "-P", __file__, "--ceiling")
 
 def serve_ceiling() -> None:
     """The API, with a store that is never asked: every key counts, every create is done."""
-    page = listing.Page(
+    page = stored_resumes.Page(
         [
-            listing.Entry(f"{n:024x}", None, "Ada Example", "AdaExampleResume.pdf", NOW, NOW)
+            stored_resumes.Entry(f"{n:024x}", None, "Ada Example", "AdaExampleResume.pdf", NOW, NOW)
             for n in range(20)
         ],
         f"{19:024x}",
@@ -124,9 +124,9 @@ def serve_ceiling() -> None:
     async def create_soon(*_: object, **__: object) -> Created:
         return created
 
-    keys.authenticate = lambda *_: Authenticated(holder, is_due=False, expires_at=None)
-    creating.create_soon = create_soon
-    listing.list_page = lambda *_, **__: page
+    api_keys.authenticate = lambda *_: Authenticated(holder, is_due=False, expires_at=None)
+    creation.create_soon = create_soon
+    stored_resumes.list_page = lambda *_, **__: page
     service.run(
         load_settings(port=0, rate_limit=False),
         ready=lambda url: print(url, file=sys.stderr, flush=True),
@@ -225,7 +225,7 @@ def measure_load(seconds: int, rounds: int, workers: int) -> None:
     print(f"{'':<44}{'/s':>9}{'p50 ms':>9}{'p99 ms':>9}{'CPU us':>9}")
     with a_home() as (home, store), contextlib.ExitStack() as stack:
         accounts.create_account(store, "ada", plan="business")
-        key = keys.create_key(store, "ada").secret
+        key = api_keys.create_key(store, "ada").secret
         high = dict.fromkeys(("rate_per_minute", "rate_per_hour", "rate_per_day"), UNREACHED)
         kinds: dict[str, tuple[Sequence[str], dict[str, object]]] = {
             "ours": (SERVE, {"rate_limit": False}),
@@ -255,7 +255,7 @@ def fill(store: Store, account_id: str, size: int) -> list[str]:
     new = [NewResume(analyzer.parse(SMALL))] * BATCH
     ids: list[str] = []
     for _ in range(size // BATCH):
-        outcomes = creating.create(store, account_id, new)
+        outcomes = creation.create(store, account_id, new)
         ids += [one.id for one in outcomes if isinstance(one, Created)][:1]
     return ids
 
@@ -265,7 +265,7 @@ def measure_pages(sizes: Sequence[int], seconds: int, rounds: int) -> None:
         scripts = {}
         for size in sizes:
             account = accounts.create_account(store, f"a{size}", plan="business")
-            key = keys.create_key(store, account.name).secret
+            key = api_keys.create_key(store, account.name).secret
             cursors = random.sample(ids := fill(store, account.id, size), min(CURSORS, len(ids)))
             paths = ",".join(f'"{PATH}?cursor={cursor}"' for cursor in cursors)
             scripts[size] = (

@@ -36,8 +36,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from resumes import analyzer
-from resumes.store import Store, accounts, creating, listing, open_store, plans, search_filler
-from resumes.store.creating import NewResume
+from resumes.store import Store, accounts, creation, open_store, plans, search_index, stored_resumes
+from resumes.store.creation import NewResume
 from resumes.store.plans import PlanChange
 
 COLUMNS, LINES = 120, 40
@@ -104,12 +104,12 @@ def fill(home: Path, size: int) -> None:
             if batch <= size // 2 < batch + BATCH:
                 put(store, account.id, [a_document(" ".join(RARE), "Sought", "z@example.com")])
             many = min(BATCH, size - batch)
-            creating.create(store, account.id, list(itertools.islice(endless, many)))
-        search_filler.fill(store)
+            creation.create(store, account.id, list(itertools.islice(endless, many)))
+        search_index.fill(store)
 
 
 def put(store: Store, account_id: str, bodies: Sequence[bytes]) -> None:
-    creating.create(store, account_id, [NewResume(analyzer.parse(body)) for body in bodies])
+    creation.create(store, account_id, [NewResume(analyzer.parse(body)) for body in bodies])
 
 
 def is_filled(home: Path) -> bool:
@@ -118,7 +118,9 @@ def is_filled(home: Path) -> bool:
         return False
     with open_store(f"sqlite:///{home}/resumes.db") as store:
         account = accounts.find_account(store, "ada")
-        return account is not None and bool(listing.list_page(store, account.id, limit=1).entries)
+        return account is not None and bool(
+            stored_resumes.list_page(store, account.id, limit=1).entries
+        )
 
 
 # Terminals

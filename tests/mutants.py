@@ -102,7 +102,7 @@ _CORE: Final = tuple(
     )
 )
 _BUILT_AT_IMPORT: Final = (
-    "resumes.analyzer.json_text.x__up_to_*",
+    "resumes.analyzer.strict_json.x__up_to_*",
     "resumes.analyzer.plain.x__*",
 )
 _CONVERTER_AT_IMPORT: Final = (
@@ -112,7 +112,7 @@ _CONVERTER_AT_IMPORT: Final = (
 
 AREAS: Final[Mapping[str, Area]] = {
     "cursor": Area(
-        ("resumes/store/listing.py", "resumes/store/identifiers.py", "server/list_route.py"),
+        ("resumes/store/stored_resumes.py", "resumes/store/identifiers.py", "server/list_route.py"),
         (
             "store/test_listing.py",
             "store/test_keys.py",
@@ -122,9 +122,9 @@ AREAS: Final[Mapping[str, Area]] = {
         ),
     ),
     "quota": Area(
-        ("resumes/store/creating.py", "resumes/store/earlier.py"),
+        ("resumes/store/creation.py", "resumes/store/creation.py"),
         ("store/test_creating.py",),
-        at_import=("resumes.store.earlier.x__any_of__*",),
+        at_import=("resumes.store.creation.x__any_of__*",),
     ),
     "importing": Area(
         (

@@ -30,7 +30,7 @@ from importer import service
 from resumes.health import checks
 from resumes.health.findings import Finding
 from resumes.settings import load_settings
-from resumes.store import Store, accounts, keys, open_store, plans
+from resumes.store import Store, accounts, api_keys, open_store, plans
 from resumes.store.plans import PlanChange
 from tui.app import ResumesApp
 from tui.modes import MODES
@@ -115,8 +115,8 @@ def fill(store: Store, inbox: Path, clock: StandingClock) -> None:
     for name, plan, of in (("demo", "business", slice(None)), ("ward", "trial", slice(8))):
         accounts.create_account(store, name, plan=plan)
         clock.step()
-        new = keys.create_key(store, name, name="analyzer")
-        keys.mark_shown(store, new.id)
+        new = api_keys.create_key(store, name, name="analyzer")
+        api_keys.mark_shown(store, new.id)
         import_samples(store, inbox, name, of, clock)
     accounts.create_account(store, "archive", plan="free")
 

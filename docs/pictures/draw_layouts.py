@@ -16,7 +16,7 @@ from typing import Any, Final
 import orjson
 import typst
 
-from resumes.analyzer.sections import LAYOUTS
+from resumes.analyzer.schema import LAYOUTS
 from resumes.rendering import Choice, Paper, compose
 from resumes.rendering.child import FOLDER, TEMPLATE
 

@@ -21,7 +21,7 @@ from resumes.errors import InvalidArgument
 from resumes.text import counted
 
 if TYPE_CHECKING:
-    from resumes.store.account_import import Arrived
+    from resumes.store.account_archive.restore import Arrived
 
 FILE = click.Path(dir_okay=False, readable=False, path_type=Path, allow_dash=True)
 
@@ -40,14 +40,15 @@ def export(session: Session, name: str, file: Path, with_keys: bool, overwrite: 
 
     FILE is a file that is not there yet, or a pipe or a device, which is written to.
     """
-    from resumes.store import account_export, accounts
+    from resumes.store import accounts
+    from resumes.store.account_archive import export
 
     opened = _output(file, overwrite=overwrite)
     with sigterm_as_interrupt(), session.store() as store:
         account = accounts.get_account(store, name)
         with counting("resumes", account.resume_count) as count, opened() as out:
             out.writelines(
-                account_export.iter_lines(
+                export.iter_lines(
                     store, account, with_keys=with_keys, told=lambda done: count("wrote", done)
                 )
             )
@@ -67,7 +68,7 @@ def import_(session: Session, file: Path, name: str | None, plan: str | None) ->
     It is there whole or not at all: the file is checked first, and the account opened last. What was
     cut off is imported anew by the same command.
     """
-    from resumes.store.account_import import import_account
+    from resumes.store.account_archive.restore import import_account
 
     with _opened(file) as source, session.store() as store, counting("rows") as count:
         arrived = import_account(store, source, name=name, plan=plan, told=count)
@@ -100,7 +101,7 @@ def as_json(arrived: "Arrived") -> dict[str, Any]:
 def _output(file: Path, *, overwrite: bool) -> Callable[[], AbstractContextManager[BinaryIO]]:
     """Return what opens the output. Raises Conflict for a file that stays as it is."""
     from resumes.output_files import OutputFile
-    from resumes.store.account_file import is_account_file
+    from resumes.store.account_archive.file_format import is_account_file
 
     if str(file) == "-" or _is_standard_output(file):
         return lambda: contextlib.nullcontext(sys.stdout.buffer)

@@ -14,8 +14,7 @@ from resumes.errors import Conflict
 from resumes.text import counted
 
 if TYPE_CHECKING:
-    from resumes.store.accounts import AccountInfo
-    from resumes.store.holdings import Holdings
+    from resumes.store.accounts import AccountInfo, Holdings
 
 COLUMNS = (
     Column("account", is_flexible=True),
@@ -83,11 +82,11 @@ def list_(session: Session) -> None:
 @pass_session
 def show(session: Session, name: str) -> None:
     """Show the account NAME."""
-    from resumes.store import accounts, holdings
+    from resumes.store import accounts
 
     with session.store() as store:
         account = accounts.get_account(store, name)
-        has = holdings.get_holdings(store, account.id)
+        has = accounts.get_holdings(store, account.id)
     if session.as_json:
         put_json(as_json(account) | _has_as_json(account, has))
         return

@@ -29,7 +29,7 @@ def backup(session: Session, destination: Path, keep: int | None) -> None:
     DEST is a file that is not there yet, or a folder, where it is named by the time. The file is a
     store in SQLite, whatever keeps the store that it was made of. Its path goes to standard output.
     """
-    from resumes.store.moving import backups
+    from resumes.store.transfer import backups
 
     with sigterm_as_interrupt(), session.store() as store, told_steps() as steps:
         made = backups.back_up(store, destination, keep=keep, watcher=steps)
@@ -57,13 +57,13 @@ def restore(session: Session, file: Path) -> None:
     the backup is not in it; ids go on above all that were given.
     """
     from resumes import watched_folder
-    from resumes.store.moving import restoring
+    from resumes.store.transfer import restores
 
     settings = session.settings()
     if settings.database is None:
         make_home(settings.home)
     with sigterm_as_interrupt(), told_steps() as steps:
-        restored = restoring.restore(file, settings.database_url, watcher=steps)
+        restored = restores.restore(file, settings.database_url, watcher=steps)
     with contextlib.suppress(OSError):  # else the importer refuses the folder, and says what to do
         owner = watched_folder.Owner(restored.store_id, restored.label)
         watched_folder.replace_owner(settings.inbox, restored.kept_id, owner)

@@ -65,10 +65,10 @@ def key_ids(context: click.Context, _: click.Parameter, incomplete: str) -> list
     """Ids of active keys, with their accounts and names."""
 
     def find(store: "Store") -> Iterator[CompletionItem]:
-        from resumes.store import keys
+        from resumes.store import api_keys
 
-        for key in keys.list_keys(store):
-            if key.state is keys.KeyState.ACTIVE:
+        for key in api_keys.list_keys(store):
+            if key.state is api_keys.KeyState.ACTIVE:
                 yield CompletionItem(key.id, help=f"{key.account} {key.name}".strip())
 
     return _offer(context, find, incomplete)
@@ -78,11 +78,11 @@ def resume_ids(context: click.Context, _: click.Parameter, incomplete: str) -> l
     """Ids of resumes of the account given so far, with their titles."""
 
     def find(store: "Store") -> Iterator[CompletionItem]:
-        from resumes.store import listing
+        from resumes.store import stored_resumes
 
         account = choose_account(store, context.params.get("account"))
         before = _just_before(incomplete) if incomplete else ""
-        for entry in listing.list_page(store, account.id, cursor=before, limit=MOST).entries:
+        for entry in stored_resumes.list_page(store, account.id, cursor=before, limit=MOST).entries:
             title = cut(safe_text(entry.shown_title), HELP_CELLS)
             yield CompletionItem(entry.id, help=title)
 
@@ -115,7 +115,7 @@ def held_ids(context: click.Context, _: click.Parameter, incomplete: str) -> lis
 
 def _iter_files(store: "Store", *outcomes: str) -> Iterator[CompletionItem]:
     """The newest of each outcome, or of all."""
-    from resumes.store.ledger import FileOutcome, list_files
+    from resumes.store.import_ledger import FileOutcome, list_files
 
     for outcome in map(FileOutcome, outcomes) if outcomes else [None]:
         for row in list_files(store, outcome=outcome, limit=MOST):

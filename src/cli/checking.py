@@ -14,7 +14,7 @@ from resumes.text import counted
 
 if TYPE_CHECKING:
     from resumes.store import Store
-    from resumes.store.checking import Flaw
+    from resumes.store.integrity import Flaw
 
 
 @command()
@@ -46,7 +46,7 @@ def check(session: Session, context: click.Context) -> None:
 
 def _look(session: Session, store: "Store") -> tuple[list["Flaw"], int, int]:
     """What is wrong, and how many accounts and resumes were looked at."""
-    from resumes.store import account_checking, accounts, checking
+    from resumes.store import accounts, integrity
 
     flaws: list[Flaw] = []
     account_count = resume_count = 0
@@ -56,13 +56,13 @@ def _look(session: Session, store: "Store") -> tuple[list["Flaw"], int, int]:
         if not session.as_json:
             _put(flaw)
 
-    for flaw in checking.iter_damage(store):
+    for flaw in integrity.iter_damage(store):
         found(flaw)
-    if any(flaw.defect is checking.Defect.DAMAGED for flaw in flaws):
+    if any(flaw.defect is integrity.Defect.DAMAGED for flaw in flaws):
         return flaws, 0, 0
     total = len(accounts.list_accounts(store, closed_too=True))
     with counting("accounts", total) as count:
-        for checked in account_checking.iter_accounts(store):
+        for checked in integrity.iter_accounts(store):
             account_count += 1
             resume_count += checked.resumes
             for flaw in checked.flaws:

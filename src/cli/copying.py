@@ -12,7 +12,7 @@ from cli.steps import told_steps
 from cli.text import safe_text
 
 if TYPE_CHECKING:
-    from resumes.store.moving.proving import TableDigest
+    from resumes.store.transfer.rows import TableDigest
 
 COLUMNS = (Column("TABLE"), Column("ROWS", is_number=True), Column("SHA-256"))
 
@@ -29,12 +29,12 @@ def copy(session: Session, source_url: str, target_url: str) -> None:
     none after a copy that ended well; after one that failed it does.
     """
     from resumes.store import open_store
-    from resumes.store.moving import copying
+    from resumes.store.transfer import copies
 
     with open_store(source_url, upgrade=False) as source:
-        copying.check_target(source, target_url)
+        copies.check_target(source, target_url)
         with open_store(target_url) as target, told_steps() as steps:
-            digests = copying.copy(source, target, watcher=steps)
+            digests = copies.copy(source, target, watcher=steps)
             labels = source.label, target.label
     _tell(session, labels, digests, way_back=reopening(source_url))
 
@@ -80,10 +80,10 @@ def reopen(session: Session) -> None:
     What was written since to the store that it was moved to is not in this one.
     """
     from resumes.store import open_store
-    from resumes.store.moving import marking
+    from resumes.store.transfer import marks
 
     with open_store(session.settings().database_url, upgrade=False) as store:
-        target = marking.reopen(store)
+        target = marks.reopen(store)
         label = safe_text(store.label)
     if session.as_json:
         put_json({"database": label, "movedTo": target})

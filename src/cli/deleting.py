@@ -23,7 +23,7 @@ def delete(session: Session, resume_id: str, account: str | None, yes: bool) -> 
     On a terminal it asks first; scripts are not asked. The place in the quota is free again, and
     a file of the same content can be imported anew.
     """
-    from resumes.store import listing
+    from resumes.store import stored_resumes
 
     with session.store() as store:
         chosen = choose_account(store, account)
@@ -31,7 +31,7 @@ def delete(session: Session, resume_id: str, account: str | None, yes: bool) -> 
             resume = get_resume(session, store, chosen, resume_id)
             questions.confirm(f'Delete "{safe_text(resume.entry.shown_title)}" for good?')
         try:
-            listing.delete_resume(store, chosen.id, resume_id)
+            stored_resumes.delete_resume(store, chosen.id, resume_id)
         except NotFound:
             raise not_found(session, chosen, resume_id) from None
     if session.as_json:

@@ -149,7 +149,7 @@ def _import(demo: Demo, stop: threading.Event) -> None:
 def _find_or_make_key(store: "Store", path: Path) -> str | None:
     """The account's first key. A demo keeps it in its home, so that the next one has it too."""
     from resumes.errors import InvalidKey
-    from resumes.store import keys
+    from resumes.store import api_keys
 
     new = make_first_key(store, ACCOUNT)
     if new is not None:
@@ -157,16 +157,18 @@ def _find_or_make_key(store: "Store", path: Path) -> str | None:
         return new.secret
     with contextlib.suppress(OSError, UnicodeError, InvalidKey):
         secret = path.read_text(encoding="ascii").strip()
-        keys.authenticate(store, secret)
+        api_keys.authenticate(store, secret)
         return secret
     return None
 
 
 def _is_unused(store: "Store", account: "AccountInfo") -> bool:
     """Whether the account never had a resume or a file, also none that has gone since."""
-    from resumes.store import ledger
+    from resumes.store import import_ledger
 
-    return not account.resume_count and not ledger.list_files(store, account_id=account.id, limit=1)
+    return not account.resume_count and not import_ledger.list_files(
+        store, account_id=account.id, limit=1
+    )
 
 
 def _drop_samples(folder: Path) -> dict[str, bool]:

@@ -8,9 +8,9 @@ from cli.text import safe_text
 
 if TYPE_CHECKING:
     from cli.whereabouts import Place
-    from resumes.store.items import Items
-    from resumes.store.ledger import FileRow
-    from resumes.store.requests import Request
+    from resumes.store.import_items import Items
+    from resumes.store.import_ledger import FileRow
+    from resumes.store.import_requests import Request
 
 COLUMNS = (
     Column("id"),
@@ -89,7 +89,7 @@ def _asked(request: "Request") -> str:
 
 
 def _put_problems(items: "Items") -> None:
-    from resumes.store.items import MOST_PROBLEMS
+    from resumes.store.import_items import MOST_PROBLEMS
 
     put_table(
         PROBLEM_COLUMNS,
@@ -104,7 +104,7 @@ def _put_problems(items: "Items") -> None:
 
 def put_source(source: bytes) -> None:
     """The bytes as text on standard output, escaped; what is not UTF-8 too."""
-    from resumes.store.ledger import SOURCE_BYTES
+    from resumes.store.import_ledger import SOURCE_BYTES
 
     for line in readable(source).removesuffix("\n").split("\n"):
         put(safe_text(line))

@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from resumes import spans
+from resumes import durations
 
 
 class Span(click.ParamType[timedelta]):
@@ -17,7 +17,7 @@ class Span(click.ParamType[timedelta]):
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> timedelta:
         """The span; a usage error for anything else."""
-        span = spans.parse_span(value) if isinstance(value, str) else value
+        span = durations.parse_span(value) if isinstance(value, str) else value
         if not isinstance(span, timedelta):
             self.fail(f'"{value}" is no span: use 7d, 12h, 30m or 0', param, ctx)
         return span
@@ -35,7 +35,7 @@ class Expiry(click.ParamType[timedelta | datetime]):
         if not isinstance(value, str):
             assert isinstance(value, timedelta | datetime)
             return value
-        expiry = spans.parse_expiry(value)
+        expiry = durations.parse_expiry(value)
         if expiry is None:
             self.fail(f'"{value}" is no expiry: use 30d, 12h or 2027-01-31', param, ctx)
         return expiry
@@ -43,4 +43,4 @@ class Expiry(click.ParamType[timedelta | datetime]):
 
 def until(expiry: timedelta | datetime | None, *, now_us: int) -> timedelta | None:
     """How long from now until the expiry; negative when it has passed, None for none."""
-    return None if expiry is None else spans.until(expiry, now_us=now_us)
+    return None if expiry is None else durations.until(expiry, now_us=now_us)

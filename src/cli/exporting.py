@@ -18,17 +18,17 @@ from cli.session import Session, choose_account, pass_session
 from cli.signals import sigterm_as_interrupt
 from cli.steps import counting
 from cli.text import safe_text
-from resumes.analyzer.sections import LAYOUTS
+from resumes.analyzer.schema import LAYOUTS
 from resumes.errors import InvalidArgument
-from resumes.export_kinds import Kind
+from resumes.export_formats import Kind
 from resumes.rendering.page import Paper
 from resumes.text import counted
 
 if TYPE_CHECKING:
-    from resumes.exporting import Exported
+    from resumes.export import Exported
     from resumes.store import Store
     from resumes.store.accounts import AccountInfo
-    from resumes.store.listing import StoredResume
+    from resumes.store.stored_resumes import StoredResume
 
 
 @command()
@@ -96,7 +96,7 @@ def export(
             raise click.UsageError(
                 "A PDF is not for a terminal: name a folder with --to DIR, or redirect it to a file"
             )
-    from resumes import exporting
+    from resumes import export
     from resumes.rendering import Choice, RenderingFailed, TooLong
 
     left_out: dict[str, None] = {}
@@ -107,13 +107,11 @@ def export(
     with (
         sigterm_as_interrupt(),
         session.store() as store,
-        exporting.Exporter(
-            Kind(kind), settings.format, home=settings.home, choice=choice
-        ) as exporter,
+        export.Exporter(Kind(kind), settings.format, home=settings.home, choice=choice) as exporter,
     ):
         chosen = choose_account(store, account)
         resumes = (
-            exporting.iter_resumes(store, chosen.id)
+            export.iter_resumes(store, chosen.id)
             if is_all
             else _iter_named(session, store, chosen, resume_ids)
         )
@@ -182,10 +180,10 @@ class _Boxes:
 
 def _write(folder: Path, view: "Exported") -> bool:
     """Whether its file is in the place of an earlier one. Raises InvalidArgument."""
-    from resumes import exporting
+    from resumes import export
 
     try:
-        return exporting.write(folder, view).is_replacing
+        return export.write(folder, view).is_replacing
     except OSError as error:
         raise InvalidArgument(f"Cannot write to {folder}: {error.strerror}") from error
 

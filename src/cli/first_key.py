@@ -10,7 +10,7 @@ from resumes.errors import Conflict
 
 if TYPE_CHECKING:
     from resumes.store import Store
-    from resumes.store.keys import NewKey
+    from resumes.store.api_keys import NewKey
 
 NAME = "first key"
 MAX_KEY_BYTES = 1_024
@@ -22,17 +22,17 @@ def make_first_key(store: "Store", account: str) -> "NewKey | None":
 
     The unseen one is revoked. None: there is a key that somebody knows, or knew.
     """
-    from resumes.store import keys
+    from resumes.store import api_keys
 
     unseen = []
-    for key in keys.list_keys(store, account=account):
+    for key in api_keys.list_keys(store, account=account):
         if key.name == NAME and key.shown_at is None:
             unseen.append(key)
         else:
             return None
     for key in unseen:
-        keys.revoke_key(store, key.id)
-    return keys.create_key(store, account, name=NAME)
+        api_keys.revoke_key(store, key.id)
+    return api_keys.create_key(store, account, name=NAME)
 
 
 def write_key(path: Path, secret: str) -> None:
@@ -51,7 +51,7 @@ def write_key(path: Path, secret: str) -> None:
 
 def _holds_key_at_most(path: Path) -> bool:
     """Whether this is a regular file with nothing in it, or nothing but a key."""
-    from resumes.store import keys
+    from resumes.store import api_keys
 
     try:
         if not stat.S_ISREG(path.lstat().st_mode):
@@ -60,4 +60,4 @@ def _holds_key_at_most(path: Path) -> bool:
             content = file.read(MAX_KEY_BYTES).decode("ascii").strip()
     except (OSError, UnicodeDecodeError):
         return False
-    return content == "" or keys.FORM.fullmatch(content) is not None
+    return content == "" or api_keys.FORM.fullmatch(content) is not None

@@ -7,7 +7,7 @@ from cli.failures import Failed
 
 if TYPE_CHECKING:
     from resumes.store import Store
-    from resumes.store.keys import NewKey
+    from resumes.store.api_keys import NewKey
 
 
 def hand_over(store: "Store", new: "NewKey", show: Callable[[str], None]) -> None:
@@ -16,17 +16,17 @@ def hand_over(store: "Store", new: "NewKey", show: Callable[[str], None]) -> Non
     The key is in the store already. `show` gets its text, and returns when it has been written
     through, not merely buffered.
     """
-    from resumes.store import keys
+    from resumes.store import api_keys
 
     try:
         show(new.secret)
     except OSError as error:
-        keys.revoke_key(store, new.id)
+        api_keys.revoke_key(store, new.id)
         raise Failed(
             f"The new key could not be shown ({error.strerror or error}), so it was revoked; "
             "try again"
         ) from error
     except BaseException:
-        keys.revoke_key(store, new.id)
+        api_keys.revoke_key(store, new.id)
         raise
-    keys.mark_shown(store, new.id)
+    api_keys.mark_shown(store, new.id)

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from resumes.analyzer import Format
     from resumes.store import Store
     from resumes.store.accounts import AccountInfo
-    from resumes.store.creating import NewResume, Outcome
-    from resumes.store.ledger import FileOutcome
+    from resumes.store.creation import NewResume, Outcome
+    from resumes.store.import_ledger import FileOutcome
 
     Read = tuple[Origin, "NewResume | Result"]
 
@@ -87,11 +87,11 @@ def iter_imported(
     store: "Store", account: "AccountInfo", documents: Iterable[Document], accepted: "Format"
 ) -> Iterator[Result]:
     """What became of each document, in order; what is done is stored for good."""
-    from resumes.store import creating
+    from resumes.store import creation
 
     for batch in _batches(_read(document, accepted) for document in documents):
         new = [one for _, one in batch if not isinstance(one, Result)]
-        outcomes = iter(creating.create(store, account.id, new) if new else [])
+        outcomes = iter(creation.create(store, account.id, new) if new else [])
         for origin, one in batch:
             yield one if isinstance(one, Result) else _result(origin, one, next(outcomes))
 
@@ -101,8 +101,8 @@ def iter_judged(
 ) -> Iterator[Result]:
     """What would become of each document if it were imported now; nothing is stored."""
     from resumes.errors import QuotaReached
-    from resumes.store import ledger
-    from resumes.store.creating import Created, Duplicate
+    from resumes.store import import_ledger
+    from resumes.store.creation import Created, Duplicate
 
     free = account.free_places
     seen: set[bytes] = set()
@@ -112,7 +112,7 @@ def iter_judged(
             yield one
             continue
         digest = one.digest or b""
-        stored = ledger.find_stored(store, account.id, digest)
+        stored = import_ledger.find_stored(store, account.id, digest)
         if stored is not None or digest in seen:
             yield _result(origin, one, Duplicate(stored or ""))
         elif free is not None and len(seen) >= free:
@@ -131,8 +131,8 @@ def _read(document: Document, accepted: "Format") -> "Read":
     """The document's resume on its way in, or why there is none."""
     from importer import files
     from resumes.analyzer import parse_imported
-    from resumes.store.creating import NewResume
-    from resumes.store.ledger import FileOutcome
+    from resumes.store.creation import NewResume
+    from resumes.store.import_ledger import FileOutcome
 
     origin, body = document.origin, document.body
     if document.code is not None:
@@ -144,8 +144,8 @@ def _read(document: Document, accepted: "Format") -> "Read":
 
 
 def _result(origin: Origin, new: "NewResume", outcome: "Outcome") -> Result:
-    from resumes.store.creating import Created, Duplicate
-    from resumes.store.ledger import FileOutcome
+    from resumes.store.creation import Created, Duplicate
+    from resumes.store.import_ledger import FileOutcome
 
     match outcome:
         case Created(id=resume_id):

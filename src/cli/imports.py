@@ -23,7 +23,7 @@ from resumes.errors import InvalidArgument, NotFound
 
 if TYPE_CHECKING:
     from resumes.store import Store
-    from resumes.store.ledger import FileRow
+    from resumes.store.import_ledger import FileRow
 
 OUTCOMES = ("held", "failed", "duplicate", "done")
 MOST = 1_000
@@ -64,7 +64,7 @@ def list_(
     With --failed-first what asks for something comes first, as in the terminal UI; then --before
     takes OUTCOME:ID, as the list ends with it.
     """
-    from resumes.store import accounts, ledger
+    from resumes.store import accounts, import_ledger
 
     read = _read_by_outcome if failed_first else _read_newest
     with session.store() as store:
@@ -72,7 +72,7 @@ def list_(
             store,
             before,
             account_id=None if account is None else accounts.get_account(store, account).id,
-            outcome=None if outcome is None else ledger.FileOutcome(outcome),
+            outcome=None if outcome is None else import_ledger.FileOutcome(outcome),
             reason=reason,
             limit=limit,
         )
@@ -92,9 +92,9 @@ def _read_newest(
     store: "Store", before: str | None, *, limit: int, **filters: Any
 ) -> "tuple[Sequence[FileRow], str | None]":
     """The page, and what goes on after it if anything may."""
-    from resumes.store import ledger
+    from resumes.store import import_ledger
 
-    files = ledger.list_files(store, before=_check(before), limit=limit, **filters)
+    files = import_ledger.list_files(store, before=_check(before), limit=limit, **filters)
     return files, files[-1].claim_id if len(files) == limit else None
 
 
@@ -102,10 +102,10 @@ def _read_by_outcome(
     store: "Store", before: str | None, *, limit: int, **filters: Any
 ) -> "tuple[Sequence[FileRow], str | None]":
     """The page, and what goes on after it if anything does."""
-    from resumes.store import triage
+    from resumes.store import import_ledger
 
-    after = None if before is None else triage.parse_place(before)
-    page = triage.list_by_outcome(store, after=after, limit=limit, **filters)
+    after = None if before is None else import_ledger.parse_place(before)
+    page = import_ledger.list_by_outcome(store, after=after, limit=limit, **filters)
     return page.files, None if page.next is None else str(page.next)
 
 
@@ -127,12 +127,12 @@ def _check(before: str | None) -> str | None:
 def show(session: Session, claim_id: str, account: str | None, is_source: bool) -> None:
     """Show what became of one dropped file, why, and where it lies now."""
     from cli.whereabouts import find_place, find_roots
-    from resumes.store import accounts, ledger, requests
+    from resumes.store import accounts, import_ledger, import_requests
 
     with session.store() as store:
         account_id = None if account is None else accounts.get_account(store, account).id
-        row = ledger.get_file(store, claim_id, account_id=account_id)
-        request = requests.find_request(store, row.account_id, row.claim_id)
+        row = import_ledger.get_file(store, claim_id, account_id=account_id)
+        request = import_requests.find_request(store, row.account_id, row.claim_id)
         source = _get_source(store, row) if is_source else None
     roots = find_roots(row, session.settings().inbox)
     place = find_place(row, roots)
@@ -147,9 +147,9 @@ def show(session: Session, claim_id: str, account: str | None, is_source: bool) 
 
 
 def _get_source(store: "Store", row: "FileRow") -> bytes:
-    from resumes.store import ledger
+    from resumes.store import import_ledger
 
-    source = ledger.find_source(store, row)
+    source = import_ledger.find_source(store, row)
     if source is None:
         raise NotFound(f"No source is kept of {row.claim_id}: it is {row.outcome}")
     return source

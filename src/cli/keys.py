@@ -15,7 +15,7 @@ from cli.session import Session, pass_session
 from resumes.errors import InvalidArgument
 
 if TYPE_CHECKING:
-    from resumes.store.keys import KeyInfo, NewKey
+    from resumes.store.api_keys import KeyInfo, NewKey
 
 COLUMNS = (
     Column("id"),
@@ -46,13 +46,13 @@ def keys() -> None:
 @pass_session
 def create(session: Session, account: str, name: str, expires: timedelta | datetime | None) -> None:
     """Make a key for ACCOUNT and print it, once."""
-    from resumes.store import keys
+    from resumes.store import api_keys
 
     with session.store() as store:
         lifetime = durations.until(expires, now_us=store.clock())
-        new = keys.create_key(store, account, name=name, lifetime=lifetime)
+        new = api_keys.create_key(store, account, name=name, lifetime=lifetime)
         hand_over(store, new, lambda secret: _show(session, new, secret))
-        info = keys.get_key(store, new.id)
+        info = api_keys.get_key(store, new.id)
     until = f" until {instant(info.expires_at)} UTC" if info.expires_at else ""
     say(f'Key {new.id} of account "{account}" counts from now on{until}.')
     say("It is not kept and cannot be shown again.")
@@ -63,10 +63,10 @@ def create(session: Session, account: str, name: str, expires: timedelta | datet
 @pass_session
 def list_(session: Session, account: str | None) -> None:
     """List all keys, or those of ACCOUNT."""
-    from resumes.store import keys
+    from resumes.store import api_keys
 
     with session.store() as store:
-        known = keys.list_keys(store, account=account)
+        known = api_keys.list_keys(store, account=account)
     if session.as_json:
         put_json({"keys": [as_json(key) for key in known]})
     elif known:
@@ -81,11 +81,11 @@ def list_(session: Session, account: str | None) -> None:
 @pass_session
 def revoke(session: Session, key_id: str) -> None:
     """Make the key KEYID count no more, at once and everywhere."""
-    from resumes.store import keys
+    from resumes.store import api_keys
 
     with session.store() as store:
-        keys.revoke_key(store, key_id)
-        key = keys.get_key(store, key_id)
+        api_keys.revoke_key(store, key_id)
+        key = api_keys.get_key(store, key_id)
     if session.as_json:
         put_json(as_json(key))
     else:
@@ -105,14 +105,16 @@ def revoke(session: Session, key_id: str) -> None:
 @pass_session
 def rotate(session: Session, key_id: str, grace: timedelta) -> None:
     """Make a new key in place of KEYID and print it, once."""
-    from resumes.store import keys
+    from resumes.store import api_keys
 
     with session.store() as store:
-        new = keys.rotate_key(store, key_id, grace=grace)
+        new = api_keys.rotate_key(store, key_id, grace=grace)
         hand_over(store, new, lambda secret: _show(session, new, secret))
-        old = keys.get_key(store, key_id)
+        old = api_keys.get_key(store, key_id)
     until = (
-        f"until {instant(old.expires_at)} UTC" if old.state is keys.KeyState.ACTIVE else "no more"
+        f"until {instant(old.expires_at)} UTC"
+        if old.state is api_keys.KeyState.ACTIVE
+        else "no more"
     )
     say(f'Key {new.id} of account "{old.account}" counts from now on; {key_id} {until}.')
     say("It is not kept and cannot be shown again.")
@@ -124,13 +126,13 @@ def rotate(session: Session, key_id: str, grace: timedelta) -> None:
 @pass_session
 def import_(session: Session, account: str, name: str) -> None:
     """Make a key that was made elsewhere count for ACCOUNT. It is read from standard input."""
-    from resumes.store import keys
+    from resumes.store import api_keys
 
     if sys.stdin.isatty():
         say("Paste the key, then press Enter:")
     secret = _read_key()
     with session.store() as store:
-        key = keys.get_key(store, keys.import_key(store, account, secret, name=name))
+        key = api_keys.get_key(store, api_keys.import_key(store, account, secret, name=name))
     if session.as_json:
         put_json(as_json(key))
     else:
@@ -155,7 +157,7 @@ def _show(session: Session, new: "NewKey", secret: str) -> None:
 
 
 def _row(key: "KeyInfo") -> list[str]:
-    from resumes.store.keys import KeyState
+    from resumes.store.api_keys import KeyState
 
     state: str = key.state
     if key.state is KeyState.ACTIVE and key.expires_at is not None:

@@ -14,8 +14,8 @@ from resumes.text import counted
 
 if TYPE_CHECKING:
     from resumes.store import Store
-    from resumes.store.listing import Page
     from resumes.store.search import Found
+    from resumes.store.stored_resumes import Page
 
 PATIENCE_S = 30.0
 """How long resumes that are not in the search index yet are looked through: people asked once."""
@@ -63,10 +63,12 @@ def list_(
 def _find(
     store: "Store", account_id: str, words: str | None, *, cursor: str, limit: int
 ) -> "Found":
-    from resumes.store import listing, search
+    from resumes.store import search, stored_resumes
 
     if words is None:
-        return search.Found(listing.list_page(store, account_id, cursor=cursor, limit=limit), 0)
+        return search.Found(
+            stored_resumes.list_page(store, account_id, cursor=cursor, limit=limit), 0
+        )
     return search.find_page(
         store, account_id, words, cursor=cursor, limit=limit, patience_s=PATIENCE_S
     )
@@ -86,10 +88,10 @@ def _put_page(page: "Page", account: str, words: str | None, cursor: str) -> Non
 
 
 def _check(cursor: str) -> None:
-    from resumes.store import listing
+    from resumes.store import stored_resumes
 
     try:
-        listing.check_cursor(cursor)
+        stored_resumes.check_cursor(cursor)
     except InvalidArgument:
         raise InvalidArgument(
             f'Invalid cursor "{cursor}": use the id of a resume, 24 hexadecimal digits'

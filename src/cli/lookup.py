@@ -8,17 +8,17 @@ from resumes.errors import NotFound
 if TYPE_CHECKING:
     from resumes.store import Store
     from resumes.store.accounts import AccountInfo
-    from resumes.store.listing import StoredResume
+    from resumes.store.stored_resumes import StoredResume
 
 
 def get_resume(
     session: Session, store: "Store", account: "AccountInfo", resume_id: str
 ) -> "StoredResume":
     """The stored resume. Raises NotFound, which names the id, the account and the way on."""
-    from resumes.store import listing
+    from resumes.store import stored_resumes
 
     try:
-        return listing.get_resume(store, account.id, resume_id)
+        return stored_resumes.get_resume(store, account.id, resume_id)
     except NotFound:
         raise not_found(session, account, resume_id) from None
 

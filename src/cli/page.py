@@ -16,9 +16,9 @@ from resumes.analyzer import (
     iter_sections,
     plain_number,
 )
-from resumes.analyzer.reading import CONTACTS, LEADS, PLACES, PROSE, SECONDS
-from resumes.analyzer.sections import SECTION_TYPES
-from resumes.store.listing import StoredResume
+from resumes.analyzer.schema import SECTION_TYPES
+from resumes.analyzer.view import CONTACTS, LEADS, PLACES, PROSE, SECONDS
+from resumes.store.stored_resumes import StoredResume
 
 WIDTH = 78
 INDENT = "  "

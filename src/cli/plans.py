@@ -14,8 +14,7 @@ from resumes.text import counted
 
 if TYPE_CHECKING:
     from resumes.store import Store
-    from resumes.store.foresight import Affected, Effects
-    from resumes.store.plans import PlanInfo
+    from resumes.store.plans import Affected, Effects, PlanInfo
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
@@ -127,7 +126,7 @@ def set_(
 
     Deletes nothing: an account that holds more than its plan allows keeps it, and takes no more.
     """
-    from resumes.store import foresight, plans
+    from resumes.store import plans
 
     requests = {
         plans.Requests(f"requests_{window}"): None if rate == AS_SET else int(rate)
@@ -139,7 +138,7 @@ def set_(
             max_resumes = _known_maximum(store, name)
         change = plans.PlanChange(name, max_resumes, api_listing, requests)
         plans.check_change(change)
-        effects = foresight.foresee(store, change)
+        effects = plans.foresee(store, change)
         plan = None
         if not dry_run:
             plans.set_plan_limits(store, change)

@@ -15,7 +15,7 @@ from cli.outcomes import line, summary
 from cli.output import say
 from cli.status_line import StatusLine, last_line
 from cli.text import cut, width
-from resumes.pace import Pace, rate, time_left
+from resumes.durations import Pace, rate, time_left
 
 if TYPE_CHECKING:
     from importer.service import Progress

@@ -5,7 +5,7 @@ from typing import Any
 import click
 from click.shell_completion import CompletionItem
 
-from resumes import reasons
+from resumes import import_reasons
 
 
 class Reason(click.ParamType[str]):
@@ -28,4 +28,4 @@ class Reason(click.ParamType[str]):
 
 
 def _known() -> list[str]:
-    return [reason.value for reason in reasons.Reason]
+    return [reason.value for reason in import_reasons.Reason]

@@ -18,8 +18,8 @@ from resumes.text import counted
 
 if TYPE_CHECKING:
     from resumes.store import Store
-    from resumes.store.ledger import FileRow
-    from resumes.store.requests import Action
+    from resumes.store.import_ledger import FileRow
+    from resumes.store.import_requests import Action
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,7 @@ def retry(
     They are taken from where they were put away, under the ids that they have. A held file is
     released.
     """
-    from resumes.store.requests import Action
+    from resumes.store.import_requests import Action
 
     choice = Choice(claim_ids, account, is_all, reason)
     context.exit(_run(session, choice, Action.RETRY, wait_s))
@@ -99,7 +99,7 @@ def release(
 
     As far as the plan has room; what has none is held again.
     """
-    from resumes.store.requests import Action
+    from resumes.store.import_requests import Action
 
     choice = Choice(claim_ids, account, is_all)
     context.exit(_run(session, choice, Action.RELEASE, wait_s))
@@ -121,20 +121,20 @@ def _run(session: Session, choice: Choice, action: "Action", wait_s: float | Non
 
 
 def _ask(store: "Store", choice: Choice, action: "Action") -> "list[FileRow]":
-    from resumes.store import asking, ledger
+    from resumes.store import import_ledger, import_requests
 
     account_id = _find_account_id(store, choice)
     claim_ids = dict.fromkeys(choice.claim_ids)
-    files = [ledger.get_file(store, one, account_id=account_id) for one in claim_ids]
-    asking.ask(store, files, action)
+    files = [import_ledger.get_file(store, one, account_id=account_id) for one in claim_ids]
+    import_requests.ask(store, files, action)
     return files
 
 
 def _ask_many(store: "Store", choice: Choice, action: "Action") -> int:
-    from resumes.store import asking
+    from resumes.store import import_requests
 
     account_id = _find_account_id(store, choice)
-    return asking.ask_all(store, action, account_id=account_id, reason=choice.reason)
+    return import_requests.ask_all(store, action, account_id=account_id, reason=choice.reason)
 
 
 def _find_account_id(store: "Store", choice: Choice) -> str | None:
@@ -144,9 +144,9 @@ def _find_account_id(store: "Store", choice: Choice) -> str | None:
 
 
 def _tell(session: Session, store: "Store", action: "Action", count: int) -> None:
-    from resumes.store import requests
+    from resumes.store import import_requests
 
-    unwatched = requests.list_unwatched_roots(store) if count else []
+    unwatched = import_requests.list_unwatched_roots(store) if count else []
     if session.as_json:
         put_json({"action": action, "asked": count, "isWatched": not unwatched})
     elif not count:

@@ -13,7 +13,7 @@ import click
 from resumes.errors import InvalidArgument, NotFound, StoreUnavailable
 
 if TYPE_CHECKING:
-    from resumes.health.installation import Installation
+    from resumes.health.findings import Installation
     from resumes.settings import Settings
     from resumes.store import Store
     from resumes.store.accounts import AccountInfo
@@ -58,7 +58,7 @@ class Session:
 
     def installation(self) -> "Installation":
         """What these flags lead to, as the checks of its health want it."""
-        from resumes.health.installation import Installation
+        from resumes.health.findings import Installation
 
         return Installation(self.settings, self.store, self.command_line)
 

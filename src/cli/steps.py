@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Final
 
 from cli.output import say
 from cli.status_line import StatusLine, last_line
-from resumes.pace import Pace, time_left
+from resumes.durations import Pace, time_left
 
 if TYPE_CHECKING:
-    from resumes.store.moving.transferring import Progress
+    from resumes.store.transfer.copies import Progress
 
 REDRAW_S: Final = 0.1
 LINE_S: Final = 30.0

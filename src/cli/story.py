@@ -74,7 +74,7 @@ def ask_api(url: str, secret: str) -> list[dict[str, Any]]:
 
 def _from_store(demo: Demo) -> list[dict[str, Any]]:
     from resumes.store import accounts
-    from resumes.store.listing import list_page
+    from resumes.store.stored_resumes import list_page
 
     with demo.session.store() as store:
         page = list_page(store, accounts.get_account(store, ACCOUNT).id, limit=LIMIT)

@@ -65,7 +65,7 @@ def tui(
     with contextlib.ExitStack() as stack:
 
         def open_session() -> "TuiSession":
-            from resumes.store.search_filler import Filler
+            from resumes.store.search_index import Filler
             from tui.opening import prepare
 
             store = stack.enter_context(

@@ -27,7 +27,7 @@ from cli.session import Session, make_home, pass_session
 from cli.signals import stop_event
 from cli.text import safe_text
 from resumes.errors import Conflict, InvalidArgument, StoreUnavailable
-from resumes.file_names import OWN
+from resumes.watched_names import OWN
 
 if TYPE_CHECKING:
     from resumes.settings import Settings

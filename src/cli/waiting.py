@@ -12,8 +12,8 @@ from resumes.text import counted
 
 if TYPE_CHECKING:
     from resumes.store import Store
-    from resumes.store.ledger import FileRow
-    from resumes.store.requests import Action
+    from resumes.store.import_ledger import FileRow
+    from resumes.store.import_requests import Action
 
 LOOK_EVERY_S = 0.1
 
@@ -26,11 +26,13 @@ def wait_for(
     clock: Callable[[], float] = time.monotonic,
 ) -> "list[FileRow]":
     """The files as they are once something became of each, or when the time is over."""
-    from resumes.store import ledger
+    from resumes.store import import_ledger
 
     until = clock() + wait_s
     while True:
-        now = [ledger.get_file(store, one.claim_id, account_id=one.account_id) for one in files]
+        now = [
+            import_ledger.get_file(store, one.claim_id, account_id=one.account_id) for one in files
+        ]
         if all(map(_is_new, files, now)) or clock() >= until:
             return now
         time.sleep(LOOK_EVERY_S)
@@ -45,7 +47,7 @@ def tell_outcomes(
     session: Session, action: "Action", before: "Sequence[FileRow]", now: "Sequence[FileRow]"
 ) -> ExitCode:
     """What became of the files is on standard output; the code is FAILED unless all went well."""
-    from resumes.store.ledger import FileOutcome
+    from resumes.store.import_ledger import FileOutcome
 
     ended = [new for old, new in zip(before, now, strict=True) if _is_new(old, new)]
     if session.as_json:

@@ -87,7 +87,7 @@ def watch(
     ):
         from importer import service
         from resumes import watched_folder
-        from resumes.store.search_filler import Filler
+        from resumes.store.search_index import Filler
 
         if root is None:
             root = settings.inbox

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from importer.claims import Claim
-    from resumes.store.ledger import FileRow
+    from resumes.store.import_ledger import FileRow
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,10 +35,10 @@ from importer.slots import Slot
 from importer.unpack import text
 from resumes.analyzer import Format, Resume
 from resumes.errors import StoreError
-from resumes.reasons import Reason
-from resumes.store import Store, accounts, ledger
-from resumes.store.creating import Creation, NewResume, create_files
-from resumes.store.ledger import FileOutcome, Verdict
+from resumes.import_reasons import Reason
+from resumes.store import Store, accounts, import_ledger
+from resumes.store.creation import Creation, NewResume, create_files
+from resumes.store.import_ledger import FileOutcome, Verdict
 
 UNPROVED_S = 1.0
 """How long a file must be quiet for which the system cannot say whether it has a writer."""
@@ -462,12 +462,12 @@ class Batches:
         """Return whether the content is there already, so that it needs no place."""
         if digest is None:
             return False
-        return ledger.find_stored(self._store, claim.account_id, digest) is not None
+        return import_ledger.find_stored(self._store, claim.account_id, digest) is not None
 
-    def row(self, work: Work, items: str | None = None) -> ledger.Claim:
+    def row(self, work: Work, items: str | None = None) -> import_ledger.Claim:
         """Return the file as the ledger knows it."""
         claim = work.claim
-        return ledger.Claim(
+        return import_ledger.Claim(
             claim_id=claim.id,
             name=claim.name,
             size_bytes=work.signature.size_bytes,
@@ -482,8 +482,10 @@ class Batches:
         row = self.row(work, items=as_ledger_text(conclusion.items))
         verdict = outcomes.verdict_of(conclusion)
         try:
-            request = ledger.FileVerdict(work.claim.account_id, row, verdict)
-            ledger.record(self._store, request, deadline_s=self._options.tuning.write_timeout_s)
+            request = import_ledger.FileVerdict(work.claim.account_id, row, verdict)
+            import_ledger.record(
+                self._store, request, deadline_s=self._options.tuning.write_timeout_s
+            )
         except StoreError:
             raise
         except Exception:

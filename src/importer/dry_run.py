@@ -24,12 +24,12 @@ from importer.slices import Bundle
 from importer.unpack.text import CannotUnpack
 from resumes.analyzer import Resume
 from resumes.errors import QuotaReached
-from resumes.file_names import EXTENSIONS, is_passed_over
-from resumes.reasons import Reason
-from resumes.store import Store, accounts, ledger
+from resumes.import_reasons import Reason
+from resumes.store import Store, accounts, import_ledger
 from resumes.store.accounts import AccountInfo
-from resumes.store.creating import Duplicate
-from resumes.store.ledger import FileOutcome
+from resumes.store.creation import Duplicate
+from resumes.store.import_ledger import FileOutcome
+from resumes.watched_names import EXTENSIONS, is_passed_over
 
 ENDINGS = ", ".join(ending for ending in EXTENSIONS if ending.count(".") == 1)
 """What names of files to import end in; `.gz` stands for all compressed ones but `.zip`."""
@@ -94,7 +94,7 @@ class _Account:
         """Return what would become of one resume, and count it in."""
         if isinstance(verdict, Refusal):
             return outcomes.failed(verdict)
-        stored = ledger.find_stored(self._store, self._info.id, digest)
+        stored = import_ledger.find_stored(self._store, self._info.id, digest)
         if stored is not None:
             return outcomes.conclude_one(verdict, Duplicate(stored))
         if digest in self._digests:

@@ -28,11 +28,11 @@ from importer.outcomes import Conclusion, Refusal, issues_as_dicts
 from importer.slots import Slot
 from resumes.analyzer import Resume
 from resumes.clock import Clock, timestamp
-from resumes.file_names import REPORT
-from resumes.reasons import Reason
+from resumes.import_reasons import Reason
 from resumes.store.accounts import NAME
-from resumes.store.ledger import FileOutcome
+from resumes.store.import_ledger import FileOutcome
 from resumes.watched_folder import HELD
+from resumes.watched_names import REPORT
 
 MARKER = "resumes_import_report"
 """A report's first field, by which it is known as ours if it gets into the inbox (pitfalls I13)."""

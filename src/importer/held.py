@@ -22,11 +22,11 @@ from importer.files import (
 from importer.filing import FAILED, load_report, report_path
 from importer.unpack import text
 from resumes.errors import QuotaReached
-from resumes.file_names import REPORT
-from resumes.store import Store, identifiers, ledger, requests
+from resumes.store import Store, identifiers, import_ledger, import_requests
 from resumes.store.accounts import AccountInfo
-from resumes.store.requests import Action, Request
+from resumes.store.import_requests import Action, Request
 from resumes.watched_folder import HELD, HELD_NAME
+from resumes.watched_names import REPORT
 
 RELEASE_FILES = 500
 """Files released at a time, so that the others are not kept waiting."""
@@ -209,9 +209,9 @@ class Returns:
         # If a folder that nobody watches was moved here, its files are here, and known by their
         # claims.
         most = FOREIGN_FILES + len(self._not_here)
-        strays = requests.list_strays(self._store, root=root, limit=most)
+        strays = import_requests.list_strays(self._store, root=root, limit=most)
         self._not_here.intersection_update(strays)
-        asked = requests.list_requests(self._store, root=root)
+        asked = import_requests.list_requests(self._store, root=root)
         asked += [one for one in strays if one not in self._not_here]
         new = [one for one in asked if one.claim_id not in self._under_way]
         for one in new:
@@ -227,7 +227,7 @@ class Returns:
                     f"Could not {one.action.value} it: the file is no longer in {root}, or its "
                     "report is not beside it"
                 )
-                requests.refuse_request(self._store, one.account_id, one.claim_id, message)
+                import_requests.refuse_request(self._store, one.account_id, one.claim_id, message)
             elif one.root is not None:  # else another importer may have it
                 self._not_here.add(one)
 
@@ -237,7 +237,7 @@ class Returns:
         Not sooner: an importer that is killed before leaves the request to the next.
         """
         if self._answered:
-            requests.drop_requests(self._store, self._answered)
+            import_requests.drop_requests(self._store, self._answered)
             self._answered.clear()
 
     def _add(self, files: Iterable[PutAway]) -> None:
@@ -268,7 +268,7 @@ class Returns:
             reports=(place,) if is_utf8 else (),
             is_return=True,
         )
-        items = ledger.find_items(self._store, account_id, claim_id)
+        items = import_ledger.find_items(self._store, account_id, claim_id)
         if not items or (
             items[0].item > 0  # a file of several resumes, which may not be at its end
             and report.get("claim_id") == claim_id

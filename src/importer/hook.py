@@ -23,7 +23,7 @@ from typing import NamedTuple
 
 from importer.notices import FileReport
 from resumes.store import accounts
-from resumes.store.ledger import FileOutcome
+from resumes.store.import_ledger import FileOutcome
 from resumes.text import escaped
 
 MAX_FILES = 10_000

@@ -14,8 +14,8 @@ from typing import NamedTuple
 
 from importer.files import Known, Signature, escaped, find_extension, signature_of
 from importer.notices import Remark
-from resumes.file_names import is_outcome, is_passed_over
 from resumes.store.accounts import AccountInfo
+from resumes.watched_names import is_outcome, is_passed_over
 
 
 class Seen(NamedTuple):

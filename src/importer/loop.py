@@ -32,8 +32,8 @@ from resumes import watched_folder
 from resumes.errors import InvalidArgument, StoreUnavailable
 from resumes.store import Store, accounts, identifiers
 from resumes.store.accounts import AccountInfo
+from resumes.store.import_ledger import FileOutcome
 from resumes.store.importers import State
-from resumes.store.ledger import FileOutcome
 
 MAINTENANCE_INTERVAL_S = 0.5
 """How often to see to what others change: half of what people are promised."""

@@ -7,8 +7,8 @@ from typing import NamedTuple
 from importer.claims import Claim
 from importer.files import escaped
 from importer.outcomes import Conclusion
+from resumes.store.import_ledger import FileOutcome
 from resumes.store.importers import Finding, State
-from resumes.store.ledger import FileOutcome
 
 
 class FileReport(NamedTuple):

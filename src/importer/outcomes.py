@@ -1,6 +1,6 @@
 """What becomes of a file for each error there is: one table, of which tests walk every code.
 
-What a file's owner can do about a reason, `resumes.reasons` says.
+What a file's owner can do about a reason, `resumes.import_reasons` says.
 """
 
 import itertools
@@ -14,10 +14,10 @@ from typing import Any, NamedTuple
 from resumes import analyzer
 from resumes.analyzer import Format, Resume
 from resumes.errors import ErrorCode, InvalidJson, InvalidResume, Issue, NotFound, ResumesError
-from resumes.reasons import HINTS, Reason
-from resumes.store.creating import Created, Creation, Duplicate, Outcome
-from resumes.store.items import MOST_PROBLEMS, Items, Problem
-from resumes.store.ledger import FileOutcome, FileRow, Item, Verdict
+from resumes.import_reasons import HINTS, Reason
+from resumes.store.creation import Created, Creation, Duplicate, Outcome
+from resumes.store.import_items import MOST_PROBLEMS, Items, Problem
+from resumes.store.import_ledger import FileOutcome, FileRow, Item, Verdict
 from resumes.text import counted, escaped
 
 logger = logging.getLogger("resumes.importer")

@@ -16,8 +16,8 @@ from pathlib import Path
 from importer.filing import DONE
 from importer.notices import Remark
 from resumes.clock import timestamp
-from resumes.file_names import EXTENSIONS, REPORT
 from resumes.store.accounts import NAME
+from resumes.watched_names import EXTENSIONS, REPORT
 
 _ENDING = "|".join(map(re.escape, (*EXTENSIONS, REPORT)))
 _OURS = re.compile(rf".+-(?:[0-9a-f]{{8}}|[0-9a-f]{{24}})(?:{_ENDING})", re.DOTALL)

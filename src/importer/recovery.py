@@ -31,10 +31,10 @@ from importer.outcomes import Conclusion
 from importer.slots import Entry
 from resumes.analyzer import Format
 from resumes.errors import NotFound
-from resumes.file_names import WORK
-from resumes.store import Store, ledger
+from resumes.store import Store, import_ledger
 from resumes.store.identifiers import ACCOUNT_ID
-from resumes.store.ledger import FileRow
+from resumes.store.import_ledger import FileRow
+from resumes.watched_names import WORK
 
 
 @dataclass(slots=True)
@@ -93,7 +93,7 @@ def plan_recovery(store: Store, root: str, format: Format, entries: Iterable[Ent
 
 def _find_row(store: Store, claim: Claim) -> FileRow | None:
     try:
-        return ledger.get_file(store, claim.id, account_id=claim.account_id)
+        return import_ledger.get_file(store, claim.id, account_id=claim.account_id)
     except NotFound:
         return None
 
@@ -115,7 +115,7 @@ def _find_moved(root: str, claim: Claim, conclusion: Conclusion) -> list[str]:
 def _recall(store: Store, root: str, format: Format, claim: Claim) -> Conclusion | None:  # noqa: A002
     """What became of a file of one resume, whatever is thought of it now; None where the ledger
     has no resume of it."""
-    items = ledger.find_items(store, claim.account_id, claim.id, limit=1)
+    items = import_ledger.find_items(store, claim.account_id, claim.id, limit=1)
     if not items or items[0].item != 0:
         return None
     body = files.find_body(claim.path(root), format.max_bytes)

@@ -21,11 +21,11 @@ from importer.notices import FileReport, Notices, Progress, Summary
 from importer.options import DEFAULT_TUNING, Options, Tuning
 from importer.prune import prune
 from importer.watcher import Changes, Watcher
-from resumes import memory, watched_folder
+from resumes import process_memory, watched_folder
 from resumes.clock import timestamp
 from resumes.errors import InvalidArgument, StoreError
-from resumes.file_names import OWN
 from resumes.store import Store, importers
+from resumes.watched_names import OWN
 
 __all__ = ["FileReport", "Ignored", "Options", "Progress", "Summary", "watch"]
 
@@ -75,7 +75,7 @@ def watch(
     root = check_root(root)
     take_root(store, root, options)
     files.ignore_breaks()
-    memory.collect_seldom()
+    process_memory.collect_seldom()
     notices = Notices(on_notice)
     if options.dry_run:
         return rehearse(

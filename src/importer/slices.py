@@ -16,9 +16,9 @@ from importer.slots import Slot
 from importer.unpack.text import CannotUnpack, Part, file_too_large
 from resumes.analyzer import Format, Resume
 from resumes.errors import ResumesError, StoreError
-from resumes.store import Store, ledger
-from resumes.store.creating import Creation, NewResume, Outcome, create_files
-from resumes.store.ledger import SO_FAR
+from resumes.store import Store, import_ledger
+from resumes.store.creation import Creation, NewResume, Outcome, create_files
+from resumes.store.import_ledger import SO_FAR
 
 
 class Portion(NamedTuple):
@@ -186,7 +186,7 @@ class Unbundler:
         """The claim; an attempt that got further than the one before it does not count."""
         if not claim.attempt:
             return claim
-        items = len(ledger.find_items(self._store, claim.account_id, claim.id))
+        items = len(import_ledger.find_items(self._store, claim.account_id, claim.id))
         return claim._replace(items=items, attempt=0 if items > claim.items else claim.attempt)
 
     def _commit_slice(self, work: Work, bundle: Bundle) -> bool:

@@ -23,8 +23,8 @@ import msgspec
 from importer import files
 from importer.claims import CLAIM_ID, Claim
 from importer.files import Signature, escaped_before
-from resumes.file_names import OWN
 from resumes.store.identifiers import ACCOUNT_ID
+from resumes.watched_names import OWN
 
 MAX_BYTES = 64 * 1024 * 1024
 """Of a note that is read back; more is none of ours."""

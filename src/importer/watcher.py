@@ -25,9 +25,9 @@ from watchfiles._rust_notify import RustNotify
 
 from importer.files import escaped
 from importer.notices import Notices
-from resumes.file_names import is_outcome, is_passed_over
-from resumes.mounts import SHARED, find_kind
+from resumes.filesystems import SHARED, find_kind
 from resumes.store.importers import Finding, State
+from resumes.watched_names import is_outcome, is_passed_over
 
 logger = logging.getLogger("resumes.importer")
 

@@ -20,7 +20,7 @@ from importer.helpers import Answer, Batch, Setup
 from importer.notices import FileReport, as_report
 from importer.slices import Unbundler
 from importer.slots import Slot
-from resumes import memory
+from resumes import process_memory
 from resumes.errors import ResumesError, StoreError
 from resumes.store import Store, open_store
 
@@ -151,7 +151,7 @@ def main() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     files.ignore_breaks()
-    memory.collect_seldom()
+    process_memory.collect_seldom()
     tasks = Connection(os.dup(0), writable=False)
     answers = Connection(os.dup(1), readable=False)
     # Whatever prints must not get between the answers.

@@ -19,11 +19,11 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from resumes.errors import InvalidArgument
-from resumes.file_names import OWN, REPORT, WORK
 from resumes.store import identifiers
-from resumes.store.engine import Store
-from resumes.store.moving.marking import read_marks
+from resumes.store.store import Store
+from resumes.store.transfer.marks import read_marks
 from resumes.text import counted, escaped
+from resumes.watched_names import OWN, REPORT, WORK
 
 MARK: Final = "store"
 MAX_MARK_BYTES: Final = 4_096

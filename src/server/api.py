@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Coroutine, Mapping
 from typing import Any, Final, NamedTuple
 
-from resumes.store.keys import KeyHolder
+from resumes.store.api_keys import KeyHolder
 from server.auth import Authenticator
 from server.rate_limits import RateLimits, refuse_too_many
 from server.request import HttpError, Request

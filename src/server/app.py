@@ -23,7 +23,7 @@ from resumes.rendering import Renderer
 from resumes.rendering.fonts import font_folders
 from resumes.settings import Settings
 from resumes.store import Store
-from resumes.store.search_filler import Filler
+from resumes.store.search_index import Filler
 from server import api
 from server.api import Api, Operation
 from server.auth import Authenticator

@@ -7,8 +7,8 @@ from typing import Final, NamedTuple
 
 from resumes.clock import timestamp
 from resumes.errors import InvalidKey, StoreError
-from resumes.store import Store, keys
-from resumes.store.keys import KeyHolder
+from resumes.store import Store, api_keys
+from resumes.store.api_keys import KeyHolder
 from server.connections import Connections
 
 logger = logging.getLogger("resumes.server")
@@ -56,7 +56,7 @@ class Authenticator:
         known = self._known.get(secret)
         if known is not None and known.since_us <= now_us < known.until_us:
             return known.holder
-        holder, is_due, expires_at = keys.authenticate(self._store, secret)
+        holder, is_due, expires_at = api_keys.authenticate(self._store, secret)
         if is_due:
             self._note_use_soon(holder)
         until_us = now_us + KEEP_US
@@ -76,7 +76,7 @@ class Authenticator:
     async def authenticate_soon(self, headers: Iterable[tuple[bytes, bytes]]) -> KeyHolder:
         """Return who holds the request's key, as the store has it now. Raises as `authenticate`."""
         secret = parse_secret(find_header(headers))
-        holder, is_due, _ = await keys.authenticate_soon(self._store, secret)
+        holder, is_due, _ = await api_keys.authenticate_soon(self._store, secret)
         if is_due:
             self._note_use_soon(holder)
         return holder
@@ -87,7 +87,7 @@ class Authenticator:
 
     async def _note_use(self, holder: KeyHolder) -> None:
         try:
-            await keys.mark_used_soon(self._store, holder)
+            await api_keys.mark_used_soon(self._store, holder)
         except StoreError as error:
             logger.warning("The last use of %s was not written: %s", holder.key_id, error.message)
         finally:

@@ -9,9 +9,9 @@ import orjson
 from resumes import analyzer
 from resumes.analyzer import Format
 from resumes.errors import InvalidKey, NotFound, OutcomeUnknown
-from resumes.store import Store, creating
-from resumes.store.creating import Created, IdempotencyKey, NewResume, Outcome
-from resumes.store.keys import KeyHolder
+from resumes.store import Store, creation
+from resumes.store.api_keys import KeyHolder
+from resumes.store.creation import Created, IdempotencyKey, NewResume, Outcome
 from server.body import check_body_headers, run_aside
 from server.idempotency import REPLAYED, InFlight, KeyedOutcomeUnknown, Turns, find_key
 from server.request import LINE, RETRY_AFTER, Request
@@ -64,7 +64,7 @@ class CreateRoute:
 
     async def _create(self, holder: KeyHolder, new: NewResume, **options: float) -> Created:
         try:
-            outcome = await creating.create_soon(self._store, holder.account_id, new, **options)
+            outcome = await creation.create_soon(self._store, holder.account_id, new, **options)
         except NotFound:
             raise InvalidKey from None  # the account was deleted since its key was looked up
         return _created(outcome)

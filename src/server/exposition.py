@@ -23,8 +23,8 @@ from prometheus_client.registry import Collector
 
 from resumes.errors import StoreError
 from resumes.store import Store
+from resumes.store.import_ledger import FileTally, tally_files
 from resumes.store.importers import SeenImporter, State, count_waiting, list_importers
-from resumes.store.tallies import FileTally, tally_files
 from server.metrics import OPERATIONS, OTHERS, PLACES, STATUSES, Metrics, Spread
 from server.request import Request
 

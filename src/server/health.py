@@ -14,7 +14,7 @@ import orjson
 
 from resumes.errors import ResumesError
 from resumes.store import Store
-from resumes.store.probing import probe_reading, probe_writing_soon
+from resumes.store.store import probe_reading, probe_writing_soon
 from server.request import RETRY_AFTER, Request
 from server.room import Room
 

@@ -13,8 +13,8 @@ from collections.abc import AsyncIterator, Iterable
 
 from resumes.errors import Conflict, InvalidArgument, OutcomeUnknown, ResumesError, StoreError
 from resumes.store import Store
-from resumes.store.engine import WRITE_DEADLINE_S
 from resumes.store.idempotency import prune_soon
+from resumes.store.store import WRITE_DEADLINE_S
 
 logger = logging.getLogger("resumes.server")
 

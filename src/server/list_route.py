@@ -6,9 +6,9 @@ from urllib.parse import parse_qsl
 import orjson
 
 from resumes.errors import BusinessPlanRequired, InvalidArgument
-from resumes.store import Store, listing
-from resumes.store.keys import KeyHolder
-from resumes.store.listing import DEFAULT_LIMIT, MAX_LIMIT
+from resumes.store import Store, stored_resumes
+from resumes.store.api_keys import KeyHolder
+from resumes.store.stored_resumes import DEFAULT_LIMIT, MAX_LIMIT
 from server.request import Request
 
 LIMIT = re.compile("-?[0-9]+")
@@ -26,13 +26,13 @@ class ListRoute:
         Raises BusinessPlanRequired, and InvalidArgument for the query, in this order.
         """
         cursor, limit = _asked(request, holder)
-        page = listing.list_page(self._store, holder.account_id, cursor=cursor, limit=limit)
+        page = stored_resumes.list_page(self._store, holder.account_id, cursor=cursor, limit=limit)
         return orjson.dumps(page.as_json(limit=limit))
 
     async def read_soon(self, request: Request, holder: KeyHolder) -> bytes:
         """`read`, from a store that is waited for."""
         cursor, limit = _asked(request, holder)
-        page = await listing.list_page_soon(
+        page = await stored_resumes.list_page_soon(
             self._store, holder.account_id, cursor=cursor, limit=limit
         )
         return orjson.dumps(page.as_json(limit=limit))

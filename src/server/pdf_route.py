@@ -11,7 +11,7 @@ from typing import Any, Final
 from urllib.parse import parse_qsl
 
 from resumes.analyzer import Format, attachment
-from resumes.analyzer.sections import LAYOUTS
+from resumes.analyzer.schema import LAYOUTS
 from resumes.errors import InvalidArgument
 from resumes.rendering import (
     Choice,
@@ -24,9 +24,9 @@ from resumes.rendering import (
 )
 from resumes.rendering.fonts import find_package, version
 from resumes.rendering.page import file_name
-from resumes.store import Store, listing
-from resumes.store.keys import KeyHolder
-from resumes.store.listing import StoredResume
+from resumes.store import Store, stored_resumes
+from resumes.store.api_keys import KeyHolder
+from resumes.store.stored_resumes import StoredResume
 from server.request import RETRY_AFTER, ClientGone, Headers, HttpError, Request
 from server.resume_route import check_plan
 
@@ -59,7 +59,7 @@ class PdfRoute:
 
     async def _answer(self, request: Request, holder: KeyHolder, choice: Choice) -> None:
         resume_id = request.path.split("/")[-2]
-        stored = await listing.get_resume_soon(self._store, holder.account_id, resume_id)
+        stored = await stored_resumes.get_resume_soon(self._store, holder.account_id, resume_id)
         tag = self._tag(stored, choice)
         if _is_known(tag, request.headers):
             request.respond_not_modified([(b"etag", tag), *_CACHED])

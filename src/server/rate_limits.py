@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 from resumes.errors import StoreUnavailable
 from resumes.settings import Settings
-from resumes.store.keys import KeyHolder, PlanRates
+from resumes.store.api_keys import KeyHolder, PlanRates
 from server.buckets import LAYOUT, Buckets, boot_clock_ns
 from server.request import Request, error_body
 

@@ -25,7 +25,7 @@ from resumes.errors import (
     StoreError,
     TooLarge,
 )
-from resumes.store.keys import KeyHolder
+from resumes.store.api_keys import KeyHolder
 
 Headers = list[tuple[bytes, bytes]]
 

@@ -4,8 +4,8 @@ import orjson
 
 from resumes.analyzer import Format, public_view
 from resumes.errors import BusinessPlanRequired
-from resumes.store import Store, listing
-from resumes.store.keys import KeyHolder
+from resumes.store import Store, stored_resumes
+from resumes.store.api_keys import KeyHolder
 from server.request import Request
 
 DELETED = b'{"success":true}'
@@ -21,18 +21,18 @@ class ResumeRoute:
     def read(self, request: Request, holder: KeyHolder) -> bytes:
         """Return the resume as JSON. Raises BusinessPlanRequired and NotFound, in this order."""
         check_plan(holder)
-        stored = listing.get_resume(self._store, holder.account_id, _id(request))
+        stored = stored_resumes.get_resume(self._store, holder.account_id, _id(request))
         return orjson.dumps(public_view(stored.document, self._format))
 
     async def read_soon(self, request: Request, holder: KeyHolder) -> bytes:
         """`read`, from a store that is waited for."""
         check_plan(holder)
-        stored = await listing.get_resume_soon(self._store, holder.account_id, _id(request))
+        stored = await stored_resumes.get_resume_soon(self._store, holder.account_id, _id(request))
         return orjson.dumps(public_view(stored.document, self._format))
 
     async def delete(self, request: Request, holder: KeyHolder) -> None:
         """Delete the resume for good, and tell the client. Raises NotFound."""
-        await listing.delete_resume_soon(self._store, holder.account_id, _id(request))
+        await stored_resumes.delete_resume_soon(self._store, holder.account_id, _id(request))
         request.respond(200, DELETED)
 
 

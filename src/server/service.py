@@ -18,12 +18,12 @@ from typing import NamedTuple
 import uvicorn
 from uvicorn.config import STARTUP_FAILURE
 
-from resumes import memory
+from resumes import process_memory
 from resumes.errors import InvalidArgument, ResumesError
 from resumes.log_writer import LogWriter
 from resumes.settings import Settings
 from resumes.store import Store, open_store
-from resumes.store.search_filler import Filler
+from resumes.store.search_index import Filler
 from server.app import App
 from server.connection import Connection
 from server.counters import Counters, SharedCounters, shared_counters
@@ -283,8 +283,8 @@ def _worker_app(
 def _tune() -> None:
     """The process does nothing but serve from now on, and all that it needs is loaded."""
     sys.setswitchinterval(SWITCH_INTERVAL_S)
-    memory.keep_little()
-    memory.collect_seldom()
+    process_memory.keep_little()
+    process_memory.collect_seldom()
 
 
 def _end_with_parent() -> None:

@@ -4,8 +4,8 @@ from functools import partial
 
 from textual.app import App
 
-from resumes.store import accounts, listing
-from resumes.store.engine import Store
+from resumes.store import accounts, stored_resumes
+from resumes.store.store import Store
 from tui.deletions import Deletion
 from tui.notices import Failure
 from tui.session import Session
@@ -60,4 +60,4 @@ class DeletionRounds:
 def carry_out(store: Store, deletion: Deletion) -> None:
     """The resume is gone. Raises NotFound if it was before."""
     account = accounts.get_account(store, deletion.account)
-    listing.delete_resume(store, account.id, deletion.resume_id)
+    stored_resumes.delete_resume(store, account.id, deletion.resume_id)

@@ -4,8 +4,8 @@ import os
 
 from resumes.errors import NotFound
 from resumes.settings import CONFIG_NAME, ENV_PREFIX, Settings
-from resumes.store import accounts, listing
-from resumes.store.engine import Store
+from resumes.store import accounts, stored_resumes
+from resumes.store.store import Store
 from tui.keymap import check_keymap
 from tui.session import Session
 
@@ -55,7 +55,7 @@ def find_owner(store: Store, resume_id: str, account: str | None) -> str:
         if account not in (None, candidate.name):
             continue
         try:
-            listing.get_resume(store, candidate.id, resume_id)
+            stored_resumes.get_resume(store, candidate.id, resume_id)
         except NotFound:
             continue
         return candidate.name

@@ -18,7 +18,7 @@ from resumes.analyzer import Format, filename
 from resumes.output_files import drafted
 from resumes.rendering import Renderer, RenderingFailed, TooLong
 from resumes.rendering.fonts import font_folders
-from resumes.store.listing import StoredResume
+from resumes.store.stored_resumes import StoredResume
 
 ENDED: Final = "The terminal UI has ended"
 MAX_REASON_CHARS: Final = 200

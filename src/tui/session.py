@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from resumes.settings import Settings
-from resumes.store.engine import Store
+from resumes.store.store import Store
 from tui.deletions import Deletions
 from tui.pdf_files import PdfFiles
 

@@ -19,7 +19,7 @@ from resumes.errors import ResumesError
 from tui.notices import Failure, failure, internal_failure
 
 if TYPE_CHECKING:
-    from resumes.store.engine import Store
+    from resumes.store.store import Store
 
 T = TypeVar("T")
 

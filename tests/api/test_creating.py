@@ -15,8 +15,8 @@ import pytest
 from sqlalchemy import select
 
 from resumes.analyzer import whole_view
-from resumes.store import Store, accounts, counters, keys, listing, open_store, schema
-from resumes.store.creating import create
+from resumes.store import Store, accounts, api_keys, open_store, schema, stored_resumes
+from resumes.store.creation import create
 from server import body as request_body
 from server import create_route
 from server.idempotency import Turns, pruning
@@ -31,7 +31,7 @@ from tests.support.waiting import wait_until
 def stored(place: Place, client: Client, answer: httpx.Response) -> dict[str, Any]:
     """All that there is of a resume that was created."""
     account_id = accounts.get_account(place.store, client.account).id
-    found = listing.get_resume(place.store, account_id, answer.json()["id"])
+    found = stored_resumes.get_resume(place.store, account_id, answer.json()["id"])
     return whole_view(found.document)
 
 
@@ -56,7 +56,7 @@ def test_plan_maximum_reached_is_403_stating_the_number_and_a_delete_frees_a_pla
     }
     assert free_client.delete(created[0]).json() == {"success": True}
     assert free_client.create(a_resume()).status_code == 201
-    assert counters.list_wrong(place.store) == []
+    assert accounts.list_wrong(place.store) == []
 
 
 def test_visibility_and_automatic_fields_are_set(client: Client, place: Place) -> None:
@@ -222,7 +222,7 @@ def test_without_a_key_or_with_another_one_a_repeat_makes_another_resume(client:
 
 def test_a_key_belongs_to_the_account_whatever_api_key_it_comes_with(place: Place) -> None:
     client, other = place.client(), place.client()
-    again = Client(place.url, keys.create_key(place.store, client.account).secret)
+    again = Client(place.url, api_keys.create_key(place.store, client.account).secret)
     first = client.post(a_body(), Idempotency_Key="once")
 
     assert is_replay(again.post(a_body(), Idempotency_Key="once"), first)
@@ -341,7 +341,9 @@ def broken(
     with serve_here(tmp_path) as place:
         client = place.client()
         client.page()
-        wait_until(lambda: keys.list_keys(place.store)[0].last_used_at)  # nothing else is written
+        wait_until(
+            lambda: api_keys.list_keys(place.store)[0].last_used_at
+        )  # nothing else is written
         commits = Commits(place.store, monkeypatch)
         yield client, commits, place
         commits.go_on.set()
@@ -403,7 +405,9 @@ def test_a_create_with_a_key_has_one_deadline_for_its_turn_and_its_write(
     with serve_here(tmp_path) as place, ThreadPoolExecutor() as threads:
         client = place.client()
         client.page()
-        wait_until(lambda: keys.list_keys(place.store)[0].last_used_at)  # nothing else is written
+        wait_until(
+            lambda: api_keys.list_keys(place.store)[0].last_used_at
+        )  # nothing else is written
         go_on, holder = hold_lane(place.store)
         patient = threads.submit(client.create, a_resume())
         wait_until(lambda: place.store.lane.waiting == 1)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from resumes.store import accounts, counters, keys
+from resumes.store import accounts, api_keys
 from tests.support.api.builders import RESUMES, Client, a_body, a_resume, error_of
 from tests.support.api.serving import Place, serve_here
 from tests.support.store.builders import lose_table
@@ -38,7 +38,7 @@ def test_a_life_of_resumes(client: Client, free_client: Client, place: Place) ->
     assert free_client.create(a_resume()).status_code == free_client.page().status_code == 403
     assert free_client.get(foreign[0]).status_code == 403
     assert client.page("limit=x").status_code == client.page("cursor=x").status_code == 400
-    assert counters.list_wrong(place.store) == []
+    assert accounts.list_wrong(place.store) == []
     accounts.set_plan(place.store, free_client.account, "business")
     assert free_client.ids() == foreign
 
@@ -69,8 +69,8 @@ def test_the_key_is_asked_first_and_its_use_is_noted(client: Client, place: Plac
     ):  # fmt: skip
         assert client.request(method, path, headers={}).status_code == 401
         assert client.request(method, path).status_code == status
-    wait_until(lambda: keys.list_keys(place.store)[0].last_used_at is not None)
-    keys.revoke_key(place.store, keys.list_keys(place.store)[0].id)
+    wait_until(lambda: api_keys.list_keys(place.store)[0].last_used_at is not None)
+    api_keys.revoke_key(place.store, api_keys.list_keys(place.store)[0].id)
     assert client.page().status_code == 401
 
 

@@ -13,9 +13,9 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from resumes.log_writer import LogWriter
 from resumes.settings import LogFormat
-from resumes.store import accounts, importers, keys, open_store
+from resumes.store import accounts, api_keys, importers, open_store
+from resumes.store.import_ledger import FileOutcome
 from resumes.store.importers import State
-from resumes.store.ledger import FileOutcome
 from server.exposition import KEEP_S, StoreFigures
 from tests.support.api.builders import RESUMES, Client, a_resume
 from tests.support.api.serving import Place, a_connection, exchange, serve_here
@@ -295,7 +295,7 @@ def test_a_line_of_json_says_who_asked_what_and_how_it_went(tmp_path: Path) -> N
 
     def act(place: Place, client: Client) -> None:
         requests(place, client)
-        (key,) = keys.list_keys(place.store)
+        (key,) = api_keys.list_keys(place.store)
         held.extend([accounts.get_account(place.store, client.account).id, key.id])
 
     lines = [json.loads(line) for line in lines_of(tmp_path, act, log_format=LogFormat.JSON)]

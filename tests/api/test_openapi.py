@@ -22,7 +22,7 @@ from resumes.errors import (
     ResumesError,
     TooLarge,
 )
-from resumes.store.listing import DEFAULT_LIMIT, MAX_LIMIT
+from resumes.store.stored_resumes import DEFAULT_LIMIT, MAX_LIMIT
 from server.openapi import build_document, document_bytes
 from server.openapi.resume_schema import reference, resume_components
 from server.rate_limits import REFUSAL

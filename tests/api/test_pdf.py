@@ -14,7 +14,7 @@ import httpx
 import pypdf
 import pytest
 
-from resumes.analyzer.sections import LAYOUTS
+from resumes.analyzer.schema import LAYOUTS
 from resumes.rendering import Renderer
 from tests.support.api.bombs import valid
 from tests.support.api.builders import RESUMES, Client, a_resume, error_of

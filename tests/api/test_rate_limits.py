@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 
 from resumes.errors import StoreUnavailable
 from resumes.settings import Settings
-from resumes.store import keys, plans
-from resumes.store.keys import KeyHolder
+from resumes.store import api_keys, plans
+from resumes.store.api_keys import KeyHolder
 from resumes.store.plans import PlanChange, Requests
 from server import service
 from server.rate_limits import AHEAD_S, RateLimits
@@ -195,7 +195,7 @@ def test_a_refused_request_takes_nothing(limits: Callable[..., RateLimits], mome
 A_PROCESS = """
 import sys
 from resumes.settings import Settings
-from resumes.store.keys import KeyHolder
+from resumes.store.api_keys import KeyHolder
 from server.rate_limits import RateLimits
 
 limits = RateLimits(
@@ -453,7 +453,7 @@ def test_a_request_too_many_is_429_before_what_it_holds_is_looked_at(
     assert client.request("GET", headers={}).status_code == 401
     assert client.request("GET", "/api/v1/nothing").status_code == 404
     assert client.request("PUT").status_code == 405
-    keys.revoke_key(place.store, keys.list_keys(place.store)[0].id)
+    api_keys.revoke_key(place.store, api_keys.list_keys(place.store)[0].id)
     assert client.page().status_code == 401
     client.close()
 

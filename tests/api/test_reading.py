@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from resumes.settings import Settings
-from resumes.store import accounts, keys, open_store
+from resumes.store import accounts, api_keys, open_store
 from tests.support.api.builders import RESUMES, Client, a_resume, error_of, with_section
 from tests.support.api.serving import Place, a_connection, serving
 from tests.support.clocks import SteppingClock
@@ -201,7 +201,7 @@ def test_the_scheme_counts_in_any_case(client: Client, scheme: str) -> None:
 def test_what_cannot_be_a_key_any_more_is_401_on_the_same_connection_at_once(place: Place) -> None:
     def ask(end: Callable[[Client, str], object]) -> list[int]:
         client = place.client()
-        (key,) = keys.list_keys(place.store, account=client.account)
+        (key,) = api_keys.list_keys(place.store, account=client.account)
         answers = [client.page()]
         end(client, key.id)
         answers += [client.page(), client.create(a_resume()), client.delete("x")]
@@ -209,23 +209,23 @@ def test_what_cannot_be_a_key_any_more_is_401_on_the_same_connection_at_once(pla
         assert error_of(answers[1]) == INVALID
         return [answer.status_code for answer in answers]
 
-    assert ask(lambda _, key: keys.revoke_key(place.store, key)) == [200, 401, 401, 401]
+    assert ask(lambda _, key: api_keys.revoke_key(place.store, key)) == [200, 401, 401, 401]
     assert ask(lambda client, _: accounts.delete_account(place.store, client.account)) == [
         200, 401, 401, 401,
     ]  # fmt: skip
     assert ask(
-        lambda _, key: keys.rotate_key(place.store, key, grace=timedelta(0)).id
+        lambda _, key: api_keys.rotate_key(place.store, key, grace=timedelta(0)).id
     ) == [200, 401, 401, 401]  # fmt: skip
 
 
 def test_a_key_expires_and_its_use_is_noted_once_a_minute(a_place: Callable[..., Place]) -> None:
     place = a_place()
     accounts.create_account(place.store, "ada", plan="business")
-    secret = keys.create_key(place.store, "ada", lifetime=timedelta(hours=1)).secret
+    secret = api_keys.create_key(place.store, "ada", lifetime=timedelta(hours=1)).secret
     client = Client(place.url, secret)
 
     def last_use() -> str | None:
-        return keys.list_keys(place.store)[0].last_used_at
+        return api_keys.list_keys(place.store)[0].last_used_at
 
     assert client.page().status_code == 200
     wait_until(lambda: last_use() == "2027-01-15T08:00:00.000Z")
@@ -239,7 +239,7 @@ def test_a_key_expires_and_its_use_is_noted_once_a_minute(a_place: Callable[...,
     client.close()
 
 
-def a_get(key: keys.NewKey) -> bytes:
+def a_get(key: api_keys.NewKey) -> bytes:
     """A list as it is sent."""
     lines = [f"GET {RESUMES} HTTP/1.1", "Host: a", f"Authorization: Bearer {key.secret}", "", ""]
     return "\r\n".join(lines).encode()
@@ -275,17 +275,17 @@ def test_a_revoked_key_is_401_beside_a_request_that_waited_behind_another(tmp_pa
     settings = Settings(home=tmp_path, port=0, database=make_store_file(tmp_path / "resumes.db"))
     store = open_store(settings.database_url, clock=clock)
     accounts.create_account(store, "ada", plan="business")
-    key = keys.create_key(store, "ada")
+    key = api_keys.create_key(store, "ada")
     with serving(settings, store) as address, closing(open_store(settings.database_url)) as other:
         client = Client(address, key.secret)
         assert client.page().status_code == 200
-        wait_until(lambda: keys.list_keys(other)[0].last_used_at)
+        wait_until(lambda: api_keys.list_keys(other)[0].last_used_at)
         assert client.page().status_code == 200  # and nobody writes from here on
         with a_connection(address) as pipelined, a_connection(address) as last:
             clock.passes = 1
             pipelined.sendall(b"GET /docs HTTP/1.1\r\nHost: a\r\n\r\n" + a_get(key))
             clock.wait()  # in the second request, which began when the first was answered
-            keys.revoke_key(other, key.id)
+            api_keys.revoke_key(other, key.id)
             last.sendall(a_get(key))
             clock.may_go_on.set()
 
@@ -301,7 +301,7 @@ def test_among_more_connections_than_the_loop_sees_at_once_a_revoked_key_is_401(
     settings = Settings(home=tmp_path, port=0, database=url, max_connections=4_000)
     store = open_store(settings.database_url, clock=clock)
     accounts.create_account(store, "ada", plan="business")
-    key = keys.create_key(store, "ada")
+    key = api_keys.create_key(store, "ada")
     get = a_get(key)
     with serving(settings, store) as address, ExitStack() as stack:
         first, last, *crowd = [stack.enter_context(a_connection(address)) for _ in range(1_100)]
@@ -317,7 +317,7 @@ def test_among_more_connections_than_the_loop_sees_at_once_a_revoked_key_is_401(
         clock.may_go_on.set()
         clock.wait()  # in the turn of their answers
         with closing(open_store(settings.database_url)) as other:
-            keys.revoke_key(other, key.id)
+            api_keys.revoke_key(other, key.id)
         last.sendall(get)
         clock.may_go_on.set()
 
@@ -341,7 +341,7 @@ def test_a_use_that_cannot_be_written_fails_nobody(
 
 def test_a_new_key_counts_at_once_beside_the_old_one(client: Client, place: Place) -> None:
     assert client.page().status_code == 200
-    second = Client(place.url, keys.create_key(place.store, client.account).secret)
+    second = Client(place.url, api_keys.create_key(place.store, client.account).secret)
 
     assert (second.page().status_code, client.page().status_code) == (200, 200)
     assert second.request("GET", f"{RESUMES}?api_key=x").status_code == 200

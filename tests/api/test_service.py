@@ -18,7 +18,7 @@ import pytest
 
 from resumes.errors import ErrorCode, InvalidArgument, StoreIncompatible, StoreUnavailable
 from resumes.settings import Settings
-from resumes.store import accounts, listing, open_store, search, search_filler
+from resumes.store import accounts, open_store, search, search_index, stored_resumes
 from server import service
 from server.listener import CannotListen
 from tests.support.api.builders import RESUMES, a_body, a_resume, error_of
@@ -167,7 +167,7 @@ def test_a_stop_lets_an_accepted_request_finish(tmp_path: Path, stop: signal.Sig
     resume_id = json.loads(answer.partition(b"\r\n\r\n")[2])["id"]
     with open_store(f"sqlite:///{tmp_path / 'resumes.db'}") as store:
         account_id = accounts.get_account(store, "ada").id
-        assert listing.get_resume(store, account_id, resume_id).entry.id == resume_id
+        assert stored_resumes.get_resume(store, account_id, resume_id).entry.id == resume_id
 
 
 def test_half_a_request_and_an_idle_connection_do_not_keep_it_from_stopping(
@@ -292,7 +292,7 @@ def test_what_is_created_is_soon_in_the_search_index(
         headers = {"Authorization": f"Bearer {served.key}"}
         assert httpx.post(served.url + RESUMES, json=a_resume(), headers=headers).is_success
         with open_store(url) as store:
-            wait_until(lambda: not search_filler.gather(store).slices)
+            wait_until(lambda: not search_index.gather(store).slices)
             account = accounts.get_account(store, "ada")
             page, unindexed = search.find_page(store, account.id, "res", patience_s=0)
         served.process.terminate()

@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from resumes.store import Store, account_checking, accounts, checking, listing, open_store
+from resumes.store import Store, accounts, integrity, open_store, stored_resumes
 from tests.support import programs
 from tests.support.api import full_disks
 from tests.support.api.load import Attempt
@@ -112,8 +112,8 @@ def address_of(database: Path | str) -> str:
 
 def check_soundness(store: Store) -> None:
     """What `resumes db check` looks for is not there."""
-    assert list(checking.iter_damage(store)) == []
-    for checked in account_checking.iter_accounts(store):
+    assert list(integrity.iter_damage(store)) == []
+    for checked in integrity.iter_accounts(store):
         assert list(checked.flaws) == []
 
 
@@ -127,6 +127,8 @@ def iter_stored(store: Store, who: str = "ada") -> Iterator[tuple[str, str]]:
     account_id = accounts.get_account(store, who).id
     cursor: str | None = ""
     while cursor is not None:
-        page = listing.list_page(store, account_id, limit=listing.MAX_LIMIT, cursor=cursor)
+        page = stored_resumes.list_page(
+            store, account_id, limit=stored_resumes.MAX_LIMIT, cursor=cursor
+        )
         yield from ((entry.id, entry.name or "") for entry in page.entries)
         cursor = page.cursor

@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import IO
 
 from resumes.errors import OutcomeUnknown, ResumesError
-from resumes.store import accounts, creating, open_store
-from resumes.store.creating import Created
+from resumes.store import accounts, creation, open_store
+from resumes.store.creation import Created
 from tests.support.resumes import a_resume
 
 ACCOUNT = "ada"
@@ -48,7 +48,7 @@ def create_all(folder: Path, creates: int, say: Callable[..., None]) -> None:
                 for number in range(count):
                     name = f"{part} {number}"
                     try:
-                        (outcome,) = creating.create(store, account_id, [a_resume(name)])
+                        (outcome,) = creation.create(store, account_id, [a_resume(name)])
                     except OutcomeUnknown:
                         say("unknown", name)
                     except ResumesError:

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from resumes.store import accounts, creating, keys, open_store, plans
+from resumes.store import accounts, api_keys, creation, open_store, plans
 from resumes.store.plans import PlanChange
 from tests.support.resumes import a_resume
 
@@ -12,7 +12,7 @@ def make_account(url: str) -> str:
     with open_store(url) as store:
         plans.set_plan_limits(store, PlanChange("business", None))
         accounts.create_account(store, "ada", plan="business")
-        return keys.create_key(store, "ada").secret
+        return api_keys.create_key(store, "ada").secret
 
 
 def a_full_store(path: Path, count: int) -> dict[str, str]:
@@ -22,7 +22,7 @@ def a_full_store(path: Path, count: int) -> dict[str, str]:
     with open_store(f"sqlite:///{path}") as store:
         account_id = accounts.get_account(store, "ada").id
         for number in range(count):
-            (outcome,) = creating.create(store, account_id, [a_resume(f"number {number}")])
-            assert isinstance(outcome, creating.Created)
+            (outcome,) = creation.create(store, account_id, [a_resume(f"number {number}")])
+            assert isinstance(outcome, creation.Created)
             told[outcome.id] = f"number {number}"
     return told

@@ -18,7 +18,7 @@ import pytest
 
 from resumes.clock import system_clock
 from resumes.errors import InvalidKey
-from resumes.store import Store, accounts, creating, keys, listing, open_store
+from resumes.store import Store, accounts, api_keys, creation, open_store, stored_resumes
 from tests.chaos import checker, stores
 from tests.chaos.campaign import Figures
 from tests.chaos.pauses import let_pass
@@ -39,7 +39,7 @@ def follow(store: Store, account_id: str, seen: list[str], over: threading.Event
     while True:
         is_last = over.is_set()
         cursor = seen[-1] if seen else ""
-        page = listing.list_page(store, account_id, limit=7, cursor=cursor)
+        page = stored_resumes.list_page(store, account_id, limit=7, cursor=cursor)
         seen += [entry.id for entry in page.entries]
         if is_last and not page.entries:
             return
@@ -70,8 +70,8 @@ def test_a_clock_that_jumps_skips_and_repeats_nothing(
                 clock.off_us = seed.randint(-span_us, span_us)
                 for part in range(CREATES_A_JUMP):
                     name = f"{number}-{part}"
-                    (outcome,) = creating.create(store, account_id, [a_resume(name)])
-                    assert isinstance(outcome, creating.Created)
+                    (outcome,) = creation.create(store, account_id, [a_resume(name)])
+                    assert isinstance(outcome, creation.Created)
                     told[outcome.id] = name
         finally:
             over.set()
@@ -98,7 +98,7 @@ def test_a_key_ends_when_the_clock_says_so(
     wrong = 0
     with open_store(f"sqlite:///{tmp_path / 'resumes.db'}", clock=clock) as store:
         accounts.create_account(store, "ada", plan="business")
-        key = keys.create_key(store, "ada", lifetime=timedelta(hours=2))
+        key = api_keys.create_key(store, "ada", lifetime=timedelta(hours=2))
         ends_us = system_clock() + 2 * HOUR_US
         for _ in range(JUMPS):
             # Not within a minute of the end: the real clock goes on meanwhile.
@@ -113,7 +113,7 @@ def test_a_key_ends_when_the_clock_says_so(
 def is_accepted(store: Store, secret: str) -> bool:
     """Whether the key counts."""
     try:
-        keys.authenticate(store, secret)
+        api_keys.authenticate(store, secret)
     except InvalidKey:
         return False
     return True

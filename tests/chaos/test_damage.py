@@ -12,8 +12,8 @@ from typing import Final
 import pytest
 
 from resumes.errors import ResumesError
-from resumes.store import account_checking, accounts, checking, listing, open_store
-from resumes.store.checking import Defect
+from resumes.store import accounts, integrity, open_store, stored_resumes
+from resumes.store.integrity import Defect
 from tests.chaos import checker, stores
 from tests.chaos.campaign import Figures
 from tests.support import programs
@@ -110,9 +110,9 @@ def find_defects(path: Path) -> set[str]:
     """What opening the store or `db check` says is wrong with it; neither fails otherwise."""
     try:
         with open_store(f"sqlite:///{path}") as store:
-            if found := {flaw.defect for flaw in checking.iter_damage(store)}:
+            if found := {flaw.defect for flaw in integrity.iter_damage(store)}:
                 return {*found}
-            checked = list(account_checking.iter_accounts(store))
+            checked = list(integrity.iter_accounts(store))
             return {flaw.defect for account in checked for flaw in account.flaws}
     except ResumesError:
         return {UNREADABLE}
@@ -123,7 +123,7 @@ def documents(path: Path) -> list[str]:
     with open_store(f"sqlite:///{path}") as store:
         account_id = accounts.get_account(store, "ada").id
         return [
-            listing.get_resume(store, account_id, resume_id).document
+            stored_resumes.get_resume(store, account_id, resume_id).document
             for resume_id, _ in checker.iter_stored(store)
         ]
 

@@ -9,7 +9,7 @@ import pytest
 from sqlalchemy import MetaData, select
 
 from resumes.store import migrations
-from resumes.store.sqlite.database import sqlite_engine
+from resumes.store.sqlite.store import sqlite_engine
 from tests.chaos.campaign import Figures
 from tests.support import programs, versions
 from tests.support.store import older_stores

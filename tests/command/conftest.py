@@ -20,7 +20,7 @@ from cli.main import resumes
 from cli.status_line import REWRITE
 from resumes.analyzer import parse
 from resumes.store import Store, accounts, open_store
-from resumes.store.creating import Created, NewResume, create
+from resumes.store.creation import Created, NewResume, create
 from tests.support.stores import make_store_file
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from resumes.errors import InvalidKey
-from resumes.store import accounts, keys
+from resumes.store import accounts, api_keys
 from tests.command.conftest import CommandLine, a_resume, finish, open_home, start, store_resumes
 from tests.support.waiting import wait_until
 
@@ -156,14 +156,18 @@ def test_create_prints_the_key_alone(acme: CommandLine) -> None:
     created = acme("keys", "create", "acme", "--name", "importer")
 
     secret = created.stdout.removesuffix("\n")
-    assert keys.FORM.fullmatch(secret)
+    assert api_keys.FORM.fullmatch(secret)
     assert secret not in created.stderr
     [key] = acme.answers("keys", "list", "--json")["keys"]
     assert key["id"] in created.stderr
-    assert (key["name"], key["state"], key["masked"]) == ("importer", "active", keys.mask(secret))
+    assert (key["name"], key["state"], key["masked"]) == (
+        "importer",
+        "active",
+        api_keys.mask(secret),
+    )
     assert key["shownAt"] is not None
     with open_home(acme.home) as store:
-        holder, *_ = keys.authenticate(store, secret)
+        holder, *_ = api_keys.authenticate(store, secret)
     assert holder.key_id == key["id"]
 
 
@@ -203,7 +207,7 @@ def test_revoke_says_whose_it_was(acme: CommandLine) -> None:
 
     assert revoked.stderr == f'Key {made["id"]} of account "acme" is revoked.\n'
     with open_home(acme.home) as store, pytest.raises(InvalidKey):
-        keys.authenticate(store, made["key"])
+        api_keys.authenticate(store, made["key"])
     assert 'Key not found: "key_x"' in acme.fails(1, "keys", "revoke", "key_x")
 
 
@@ -212,7 +216,7 @@ def test_rotate_prints_the_new_key_and_gives_the_old_one_its_grace(acme: Command
 
     rotated = acme("keys", "rotate", old["id"], "--grace", "2h")
 
-    assert keys.FORM.fullmatch(rotated.stdout.strip())
+    assert api_keys.FORM.fullmatch(rotated.stdout.strip())
     assert f"{old['id']} until " in rotated.stderr
     states = [key["state"] for key in acme.answers("keys", "list", "--json")["keys"]]
     assert states == ["active", "active"]
@@ -228,14 +232,14 @@ def test_rotate_without_grace_ends_the_old_key_at_once(acme: CommandLine) -> Non
 
 
 def test_import_takes_a_key_from_standard_input(acme: CommandLine) -> None:
-    secret = keys.new_secret()
+    secret = api_keys.new_secret()
 
     imported = acme("keys", "import", "acme", "--name", "old", stdin=f"{secret}\n")
 
     assert imported.exit_code == 0
     assert secret not in imported.output
     with open_home(acme.home) as store:
-        assert keys.authenticate(store, secret)
+        assert api_keys.authenticate(store, secret)
     assert "registered already" in acme.fails(1, "keys", "import", "acme", stdin=secret)
     assert "No key came in" in acme.fails(2, "keys", "import", "acme", stdin="")
     assert "has the form" not in acme.fails(2, "keys", "import", "acme", stdin=b"\xff\xfe")
@@ -270,7 +274,7 @@ def test_a_key_is_marked_as_shown_only_after_it_was_written(acme: CommandLine) -
 
     def shown() -> list[str | None]:
         with open_home(acme.home) as store:
-            return [key.shown_at for key in keys.list_keys(store)]
+            return [key.shown_at for key in api_keys.list_keys(store)]
 
     process = start("--home", str(acme.home), "keys", "create", "acme", stdout=writing)
     os.close(writing)
@@ -280,7 +284,7 @@ def test_a_key_is_marked_as_shown_only_after_it_was_written(acme: CommandLine) -
         pipe.read(filled)
         secret = pipe.readline().decode().strip()
     assert finish(process)[0] == 0
-    assert keys.FORM.fullmatch(secret)
+    assert api_keys.FORM.fullmatch(secret)
     assert shown() != [None]
 
 

@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from cli.main import resumes
-from resumes.store.ledger import FileOutcome
+from resumes.store.import_ledger import FileOutcome
 from tests.command.conftest import CommandLine, a_resume, finish, start, store_resumes
 from tests.support.ledger import record_file
 

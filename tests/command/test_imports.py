@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from cli.whereabouts import find_roots
-from resumes.store import importers, ledger, requests
-from resumes.store.items import Items, Problem
-from resumes.store.ledger import FileOutcome, FileRow
+from resumes.store import import_ledger, import_requests, importers
+from resumes.store.import_items import Items, Problem
+from resumes.store.import_ledger import FileOutcome, FileRow
 from tests.command.conftest import CommandLine, a_resume, finish, open_home, start
 from tests.support.ledger import ledger_id, record_file
 from tests.support.store.builders import an_importer
@@ -134,7 +134,7 @@ def import_one(run: CommandLine, content: bytes, name: str = "x y.json") -> File
     (inbox / name).write_bytes(content)
     run("watch", "--once", "--settle", "0")
     with open_home(run.home) as store:
-        [row, *_] = ledger.list_files(store)
+        [row, *_] = import_ledger.list_files(store)
     return row
 
 
@@ -202,7 +202,7 @@ def watch(run: CommandLine, root: str = "/srv/inbox") -> None:
 def asked(run: CommandLine) -> list[tuple[str, str]]:
     """The first digits of the files that are asked for, and the actions."""
     with open_home(run.home) as store:
-        return [(one.claim_id[0], one.action) for one in requests.list_requests(store)]
+        return [(one.claim_id[0], one.action) for one in import_requests.list_requests(store)]
 
 
 def test_files_are_asked_for_by_id(filled: CommandLine) -> None:

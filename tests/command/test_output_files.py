@@ -11,12 +11,12 @@ import pytest
 
 from resumes.analyzer import DEFAULT_FORMAT, parse, public_view
 from resumes.errors import Conflict
-from resumes.export_kinds import Kind
-from resumes.exporting import Exported, Exporter, iter_resumes, write
+from resumes.export import Exported, Exporter, iter_resumes, write
+from resumes.export_formats import Kind
 from resumes.output_files import OutputFile, check_free, place
-from resumes.store import accounts, creating, listing
-from resumes.store.creating import Created, NewResume
-from resumes.store.listing import Entry, StoredResume
+from resumes.store import accounts, creation, stored_resumes
+from resumes.store.creation import Created, NewResume
+from resumes.store.stored_resumes import Entry, StoredResume
 from tests.support.inbox.builders import a_full_disk
 from tests.support.resumes import a_document
 from tests.support.stores import open_home
@@ -60,10 +60,12 @@ def test_all_resumes_of_an_account_are_walked_through(tmp_path: Path) -> None:
         account = accounts.create_account(store, "ana")
         new = [NewResume(parse(a_document(f"P {number}"))) for number in range(3)]
         made = [
-            one.id for one in creating.create(store, account.id, new) if isinstance(one, Created)
+            one.id for one in creation.create(store, account.id, new) if isinstance(one, Created)
         ]
         assert [one.entry.id for one in iter_resumes(store, account.id)] == made
-        assert listing.get_resume(store, account.id, made[0]) in [*iter_resumes(store, account.id)]
+        assert stored_resumes.get_resume(store, account.id, made[0]) in [
+            *iter_resumes(store, account.id)
+        ]
 
 
 def test_each_kind_has_a_file_of_its_own_and_again_replaces_it(tmp_path: Path) -> None:

@@ -18,8 +18,8 @@ from cli.status_line import StatusLine
 from cli.steps import describe_move
 from cli.text import width
 from importer.notices import Progress
-from resumes.store.moving import transferring
-from resumes.store.moving.transferring import Stage
+from resumes.store.transfer import copies
+from resumes.store.transfer.copies import Stage
 from tests.command.conftest import screen
 
 
@@ -135,8 +135,8 @@ def test_it_says_what_is_known(
 
 def a_progress(
     done: int, *, stage: Stage = Stage.COPYING, what: str = "documents"
-) -> transferring.Progress:
-    return transferring.Progress(stage, what, done, 1_000_000)
+) -> copies.Progress:
+    return copies.Progress(stage, what, done, 1_000_000)
 
 
 def test_rows_are_told_with_their_pace_and_what_is_left() -> None:

@@ -10,7 +10,7 @@ import pytest
 from cli.status_line import REWRITE
 from cli.text import safe_text, width
 from resumes.analyzer import parse, parse_imported, whole_view
-from resumes.analyzer.reading import TO
+from resumes.analyzer.view import TO
 from tests.command.conftest import CommandLine, a_resume, on_terminal, store_resumes
 from tests.support.json_resumes import characters
 

@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from cli.samples import find_samples
-from resumes.store import keys
+from resumes.store import api_keys
 from tests.command.conftest import CommandLine, a_resume, finish, is_alive, open_home, start
 from tests.support.waiting import children_of, wait_until
 
@@ -92,7 +92,7 @@ def test_the_first_start_makes_all_and_a_dropped_file_is_listed(run: CommandLine
     assert secret not in stderr
     assert not any(map(is_alive, family))
     with open_home(run.home) as store:
-        [key] = keys.list_keys(store)
+        [key] = api_keys.list_keys(store)
     assert key.shown_at is not None
     assert run.answers("accounts", "show", "default", "--json")["plan"] == "business"
 
@@ -149,7 +149,7 @@ def test_a_terminal_gets_the_key_once(run: CommandLine) -> None:
     process.terminate()
     _, _, stderr = finish(process, within_s=40)
     os.close(leader)
-    assert keys.FORM.fullmatch(secret)
+    assert api_keys.FORM.fullmatch(secret)
     assert "shown only this once" in stderr
     assert not (run.home / "first-key").exists()
 
@@ -175,7 +175,7 @@ def test_a_key_that_cannot_be_written_is_revoked_and_replaced_next_time(run: Com
 
 
 def write_notes(path: Path) -> None:
-    path.write_text(f"{keys.new_secret()}\nand my own notes\n", encoding="ascii")
+    path.write_text(f"{api_keys.new_secret()}\nand my own notes\n", encoding="ascii")
 
 
 def link(path: Path) -> None:
@@ -197,7 +197,7 @@ def test_what_has_the_name_of_the_first_key_stays_and_the_key_is_revoked(
     assert (path.lstat().st_ino, path.lstat().st_mtime_ns) == (before.st_ino, before.st_mtime_ns)
     assert [path.name for path in run.home.iterdir() if path.name.startswith(".")] == []
     with open_home(run.home) as store:
-        assert [key.state for key in keys.list_keys(store)] == ["revoked"]
+        assert [key.state for key in api_keys.list_keys(store)] == ["revoked"]
 
 
 def test_a_port_in_use_ends_it_before_anything_is_made(run: CommandLine) -> None:

@@ -11,8 +11,8 @@ import pytest
 from sqlalchemy import text
 
 from resumes.store import accounts, migrations, open_store
-from resumes.store.sqlite.database import sqlite_engine
 from resumes.store.sqlite.driver import dbapi
+from resumes.store.sqlite.store import sqlite_engine
 from tests.command.conftest import CommandLine, a_resume, finish, open_home, start, store_resumes
 from tests.support import postgres
 from tests.support.outputs import a_stuck_terminal

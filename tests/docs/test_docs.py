@@ -18,14 +18,14 @@ from cli.exits import EXIT_CODES
 from cli.main import resumes as command_line
 from importer.outcomes import TREATMENTS
 from resumes import analyzer, errors
-from resumes.analyzer.sections import LAYOUTS
+from resumes.analyzer.schema import LAYOUTS
 from resumes.errors import ErrorCode, Issue, ResumesError
-from resumes.file_names import SYSTEM_FOLDERS, TEMPORARY
 from resumes.health.findings import State as FindingState
-from resumes.reasons import HINTS, Reason
+from resumes.import_reasons import HINTS, Reason
 from resumes.settings import Settings
+from resumes.store.import_ledger import FileOutcome
 from resumes.store.importers import State
-from resumes.store.ledger import FileOutcome
+from resumes.watched_names import SYSTEM_FOLDERS, TEMPORARY
 from server.openapi import document_bytes
 from server.request import STATUSES
 from tests.support import pages

@@ -22,7 +22,7 @@ from click.testing import CliRunner
 from cli.main import resumes
 from resumes.errors import StoreUnavailable
 from resumes.settings import Settings
-from resumes.store import accounts, keys, open_store
+from resumes.store import accounts, api_keys, open_store
 from resumes.store.sqlite.driver import dbapi
 from tests.support.api.builders import RESUMES, Client, a_resume
 from tests.support.api.serving import serving
@@ -73,7 +73,7 @@ class Scene:
         if not self.home.exists():
             self.has_account(plan)
         store = open_store(f"sqlite:///{self.database}")
-        key = key or keys.create_key(store, "ana").secret
+        key = key or api_keys.create_key(store, "ana").secret
         chosen = Settings(home=self.home, port=0, **settings)
         client = Client(self.clients.enter_context(serving(chosen, store)), key)
         self.clients.callback(client.close)
@@ -353,7 +353,7 @@ def _(scene: Scene) -> str:
     scene.has_account()
     mounts = scene.home / "mountinfo"
     mounts.write_text(mountinfo(a_mount(str(scene.database), "ext4")))
-    scene.monkeypatch.setattr("resumes.mounts.MOUNTINFO", mounts)
+    scene.monkeypatch.setattr("resumes.filesystems.MOUNTINFO", mounts)
     return scene.says("list")
 
 

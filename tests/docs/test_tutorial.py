@@ -13,7 +13,7 @@ from urllib.request import urlopen
 
 import pytest
 
-from resumes.store import accounts, keys
+from resumes.store import accounts, api_keys
 from tests.support.pages import blocks, steps
 from tests.support.programs import call, running, serving, succeed, wait_until, walk
 from tests.support.reading import make_world, play
@@ -55,7 +55,7 @@ def home(tmp_path: Path) -> Path:
 @pytest.fixture
 def key(home: Path) -> str:
     with open_home(home) as store:
-        return keys.create_key(store, "ana").secret
+        return api_keys.create_key(store, "ana").secret
 
 
 @pytest.fixture

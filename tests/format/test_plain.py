@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 
 from resumes.analyzer import DEFAULT_FORMAT, filename, parse
-from resumes.analyzer.json_text import read_json
-from resumes.analyzer.naming import Names
 from resumes.analyzer.plain import MAX_BYTES, parse_plain
+from resumes.analyzer.strict_json import read_json
 from resumes.analyzer.validation import is_cover_letter, validate
+from resumes.analyzer.view import Names
 from resumes.errors import InvalidInput
 from tests.fuzz.changing import changed, changed_bytes
 

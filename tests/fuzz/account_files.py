@@ -18,19 +18,10 @@ import orjson
 
 from resumes.analyzer import public_view, stored_warnings, to_jsonresume
 from resumes.errors import Conflict, InvalidArgument, InvalidJson, NotFound, ResumesError
-from resumes.store import (
-    Store,
-    account_checking,
-    accounts,
-    checking,
-    ledger,
-    listing,
-    open_store,
-)
-from resumes.store.account_export import iter_lines
-from resumes.store.account_file import DOCUMENT, Kind, Row
-from resumes.store.account_file_reader import Reader
-from resumes.store.account_import import import_account
+from resumes.store import Store, accounts, import_ledger, integrity, open_store, stored_resumes
+from resumes.store.account_archive.export import iter_lines
+from resumes.store.account_archive.file_format import DOCUMENT, Kind, Row
+from resumes.store.account_archive.restore import Reader, import_account
 from resumes.store.accounts import AccountInfo
 from resumes.text import is_harmless
 from tests.fuzz.bounds import bounded
@@ -88,21 +79,23 @@ def _rows(export: bytes) -> list[Row]:
 
 
 def _check_sound(store: Store) -> None:
-    flaws = [*checking.iter_damage(store)]
-    for account in account_checking.iter_accounts(store):
+    flaws = [*integrity.iter_damage(store)]
+    for account in integrity.iter_accounts(store):
         flaws += account.flaws
     assert flaws == []
 
 
 def _look_at_all(store: Store, account: AccountInfo) -> None:
     """Everything that is shown of an account can be."""
-    for entry in listing.list_page(store, account.id, limit=listing.MAX_LIMIT).entries:
-        document = listing.get_resume(store, account.id, entry.id).document
+    for entry in stored_resumes.list_page(
+        store, account.id, limit=stored_resumes.MAX_LIMIT
+    ).entries:
+        document = stored_resumes.get_resume(store, account.id, entry.id).document
         to_jsonresume(public_view(document))
         stored_warnings(document)
-    for file in ledger.list_files(store, account_id=account.id):
-        assert ledger.get_file(store, file.claim_id) == file
-        ledger.find_source(store, file)
+    for file in import_ledger.list_files(store, account_id=account.id):
+        assert import_ledger.get_file(store, file.claim_id) == file
+        import_ledger.find_source(store, file)
 
 
 @cache

@@ -11,8 +11,8 @@ from typing import Any, Final
 import orjson
 
 from resumes.analyzer.jsonresume.mapping import HEADER, KEYS, LISTS, PROFILES
-from resumes.analyzer.sections import HEADER as CONTACT
-from resumes.analyzer.sections import SECTION_FIELDS, SECTION_TYPES, STYLE
+from resumes.analyzer.schema import HEADER as CONTACT
+from resumes.analyzer.schema import SECTION_FIELDS, SECTION_TYPES, STYLE
 
 ChangeBytes = Callable[[bytes], bytes]
 

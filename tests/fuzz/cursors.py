@@ -11,9 +11,9 @@ from urllib.parse import parse_qsl
 
 from resumes.analyzer import parse
 from resumes.errors import InvalidArgument
-from resumes.store import Store, accounts, creating, listing, open_store, search
-from resumes.store.creating import Created, NewResume
-from resumes.store.listing import Page
+from resumes.store import Store, accounts, creation, open_store, search, stored_resumes
+from resumes.store.creation import Created, NewResume
+from resumes.store.stored_resumes import Page
 from server.list_route import parse_query
 from tests.fuzz.bounds import bounded
 
@@ -56,7 +56,7 @@ def _find_page(listed: Listed, query: bytes) -> Page | None:
     """The page that a client gets; None when the query is refused."""
     try:
         cursor, limit = parse_query(query)
-        return listing.list_page(listed.store, listed.account_id, cursor=cursor, limit=limit)
+        return stored_resumes.list_page(listed.store, listed.account_id, cursor=cursor, limit=limit)
     except InvalidArgument:
         return None
 
@@ -87,7 +87,7 @@ def _listed() -> Listed:
     new = NewResume(parse(b'{"header":{"name":"Ada Lovelace"},"sections":{}}'))
     for _ in range(COUNT):
         for account_id, made in ids.items():
-            (outcome,) = creating.create(store, account_id, [new])
+            (outcome,) = creation.create(store, account_id, [new])
             assert isinstance(outcome, Created)
             made.append(outcome.id)
     account_id, mine = next(iter(ids.items()))

@@ -23,8 +23,8 @@ from importer.slices import Bundle, Portion
 from importer.unpack import text
 from importer.unpack.text import CannotUnpack
 from resumes.analyzer import Resume
-from resumes.reasons import Reason
-from resumes.store.ledger import FileOutcome
+from resumes.import_reasons import Reason
+from resumes.store.import_ledger import FileOutcome
 from resumes.text import is_harmless
 from tests.fuzz import oracle
 from tests.fuzz.bounds import bounded

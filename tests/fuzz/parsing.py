@@ -19,11 +19,11 @@ from resumes.analyzer import (
     to_jsonresume,
     whole_view,
 )
-from resumes.analyzer.json_text import read_json
+from resumes.analyzer.fields import IS_SET_BY_SERVICE
 from resumes.analyzer.jsonresume import is_json_resume
-from resumes.analyzer.kinds import IS_SET_BY_SERVICE
 from resumes.analyzer.plain import parse_plain
-from resumes.analyzer.sections import SECTION_TYPES
+from resumes.analyzer.schema import SECTION_TYPES
+from resumes.analyzer.strict_json import read_json
 from resumes.analyzer.validation import validate
 from resumes.text import is_harmless
 from tests.fuzz import oracle

@@ -7,7 +7,7 @@ from typing import Final
 
 from cli import text as cli_text
 from importer import files
-from resumes.analyzer.naming import filename, list_title
+from resumes.analyzer.view import filename, list_title
 from resumes.text import escaped, escaped_json, is_harmless
 from tests.fuzz.bounds import bounded
 from tui import text as tui_text

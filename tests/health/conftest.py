@@ -12,8 +12,7 @@ import pytest
 from sqlalchemy import Connection
 
 from resumes.health import checks
-from resumes.health.findings import Finding
-from resumes.health.installation import Installation
+from resumes.health.findings import Finding, Installation
 from resumes.settings import Settings
 from resumes.store import Store, accounts, open_store
 from resumes.store.accounts import AccountInfo

@@ -5,15 +5,14 @@ from pathlib import Path
 import pytest
 
 from resumes.health import fonts
-from resumes.health.findings import State
+from resumes.health.findings import Installation, State
 from resumes.health.fonts import read_names
-from resumes.health.installation import Installation
 from resumes.rendering import fonts as drawing_fonts
 from resumes.rendering.fonts import Script, find_scripts, font_remedy
 from resumes.settings import Settings
 from resumes.store import Store
 from resumes.store.accounts import AccountInfo
-from resumes.store.creating import create
+from resumes.store.creation import create
 from tests.health.conftest import find
 from tests.support.pdfs import find_cjk_fonts
 from tests.support.resumes import a_resume

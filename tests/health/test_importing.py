@@ -5,15 +5,14 @@ from pathlib import Path
 
 import pytest
 
-from resumes.health.findings import Finding, State
-from resumes.health.installation import Installation
-from resumes.health.passed_over import UNDER_WAY_S, PassedOver, find_passed_over
-from resumes.health.permissions import remedy_for
-from resumes.store import Store, asking, importers
+from resumes.health.findings import Finding, Installation, State
+from resumes.health.import_checks import UNDER_WAY_S, PassedOver, find_passed_over
+from resumes.health.store_checks import remedy_for
+from resumes.store import Store, import_requests, importers
 from resumes.store.accounts import AccountInfo
+from resumes.store.import_ledger import FileOutcome
+from resumes.store.import_requests import Action
 from resumes.store.importers import State as ImporterState
-from resumes.store.ledger import FileOutcome
-from resumes.store.requests import Action
 from tests.health.conftest import find
 from tests.support.clocks import SteppingClock
 from tests.support.store.builders import a_file, an_importer
@@ -171,11 +170,11 @@ def test_requests_that_wait_for_long_are_told(
     installation: Installation, store: Store, account: AccountInfo, clock: SteppingClock
 ) -> None:
     assert [one.state for one in find(installation, "requests")] == [State.WELL]
-    asking.ask(store, [a_file(store, account, "1" * 24)], Action.RETRY)
+    import_requests.ask(store, [a_file(store, account, "1" * 24)], Action.RETRY)
     clock.advance(30)
     assert [one.state for one in find(installation, "requests")] == [State.WELL]
     clock.advance(270)
-    asking.ask(store, [a_file(store, account, "2" * 24)], Action.RETRY)
+    import_requests.ask(store, [a_file(store, account, "2" * 24)], Action.RETRY)
 
     [finding] = find(installation, "requests")
 
@@ -265,7 +264,9 @@ def test_files_that_wait_while_no_importer_runs_are_told(
 ) -> None:
     root = str(inbox.resolve())
     for number, where in enumerate((root, None, "/srv/moved"), 1):
-        asking.ask(store, [a_file(store, account, f"{number:024}", root=where)], Action.RETRY)
+        import_requests.ask(
+            store, [a_file(store, account, f"{number:024}", root=where)], Action.RETRY
+        )
     a_file(store, account, "4" * 24, FileOutcome.HELD, reason="quota_reached", root="/srv/moved")
 
     missing = find(installation, "importer")

@@ -6,16 +6,14 @@ from pathlib import Path
 import pytest
 
 from cli.session import Session
+from resumes.durations import span
 from resumes.health import checks
-from resumes.health.ages import span
-from resumes.health.findings import Finding, State, as_json
-from resumes.health.installation import Installation, installation_of
-from resumes.health.permissions import find_owner, remedy_for
-from resumes.health.sizes import in_bytes
+from resumes.health.findings import Finding, Installation, State, as_json, installation_of
+from resumes.health.store_checks import find_owner, in_bytes, remedy_for
 from resumes.settings import Settings, load_settings
-from resumes.store import Store, accounts, keys, plans
+from resumes.store import Store, accounts, api_keys, plans
 from resumes.store.accounts import AccountInfo
-from resumes.store.creating import create
+from resumes.store.creation import create
 from resumes.store.plans import PlanChange
 from tests.health.conftest import MY_NAME, command_line, find
 from tests.support.clocks import SteppingClock
@@ -145,7 +143,7 @@ def test_many_full_accounts_and_many_keys_that_were_never_shown_are_counted(
     plans.set_plan_limits(store, PlanChange("free", max_resumes=0))
     for number in range(12):
         accounts.create_account(store, f"a{number}", plan="free")
-        keys.create_key(store, f"a{number}")
+        api_keys.create_key(store, f"a{number}")
     clock.advance(601)
 
     full, unseen = find(installation, "quota"), find(installation, "keys")
@@ -157,9 +155,9 @@ def test_many_full_accounts_and_many_keys_that_were_never_shown_are_counted(
 def test_a_key_that_was_never_shown_is_told_until_it_is_revoked(
     installation: Installation, store: Store, account: AccountInfo, clock: SteppingClock
 ) -> None:
-    shown = keys.create_key(store, account.name)
-    keys.mark_shown(store, shown.id)
-    new = keys.create_key(store, account.name)
+    shown = api_keys.create_key(store, account.name)
+    api_keys.mark_shown(store, shown.id)
+    new = api_keys.create_key(store, account.name)
     clock.advance(600)
     [being_shown] = find(installation, "keys")
     assert (being_shown.state, being_shown.text) == (State.WELL, "2 keys in use or ready to be")
@@ -170,7 +168,7 @@ def test_a_key_that_was_never_shown_is_told_until_it_is_revoked(
     assert finding.state is State.NOTICE
     assert finding.text == f"{new.id} of acme was never shown, so nobody can use it"
     assert finding.command == f"resumes keys revoke {new.id}"
-    keys.revoke_key(store, new.id)
+    api_keys.revoke_key(store, new.id)
     assert [one.text for one in find(installation, "keys")] == ["1 key in use or ready to be"]
 
 

@@ -12,29 +12,29 @@ from sqlalchemy import Connection, text, update
 
 from resumes.errors import StoreUnavailable
 from resumes.health import checks
-from resumes.health.findings import State
-from resumes.health.gauges import read_gauges
-from resumes.health.importers import iter_importer_findings
-from resumes.health.installation import Installation, installation_of
-from resumes.health.postgresql import (
+from resumes.health.findings import Installation, State, installation_of
+from resumes.health.import_checks import iter_importer_findings
+from resumes.health.metrics import Kept, SlowAnswers, read_gauges
+from resumes.health.store_checks import (
     CONNECTIONS_OF_A_WORKER,
+    LARGE_LOG_BYTES,
     ServerFacts,
+    check_size,
+    find_strays,
+    in_bytes,
     iter_server_findings,
     read_facts,
 )
-from resumes.health.sizes import LARGE_LOG_BYTES, check_size, in_bytes
-from resumes.health.slow import Kept, SlowAnswers
-from resumes.health.store_files import find_strays
 from resumes.settings import Settings
-from resumes.store import Store, accounts, asking, importers, open_store
+from resumes.store import Store, accounts, import_requests, importers, open_store
 from resumes.store.accounts import AccountInfo
-from resumes.store.creating import create
-from resumes.store.database import Size
-from resumes.store.ledger import FileOutcome
-from resumes.store.moving.marking import Move, depart, reopen, set_marks
-from resumes.store.postgresql.lanes import WRITERS
-from resumes.store.requests import Action
+from resumes.store.creation import create
+from resumes.store.import_ledger import FileOutcome
+from resumes.store.import_requests import Action
+from resumes.store.postgresql.writer import WRITERS
 from resumes.store.schema import account_usage
+from resumes.store.store import Size
+from resumes.store.transfer.marks import Move, depart, reopen, set_marks
 from tests.health.conftest import MY_NAME, command_line, find, opening, write
 from tests.support import postgres
 from tests.support.clocks import SteppingClock
@@ -307,7 +307,7 @@ def test_the_gauges_count_everything_once(
     zoe = accounts.create_account(store, "zoe")
     create(store, account.id, [a_resume()])
     create(store, zoe.id, [a_resume(), a_resume(name="Grace")])
-    asking.ask(store, [a_file(store, account)], Action.RETRY)
+    import_requests.ask(store, [a_file(store, account)], Action.RETRY)
     importers.announce(store, an_importer("1" * 24, root="/srv/old", waiting=9))
     clock.advance(300)
     importers.announce(store, an_importer("2" * 24, waiting=4))

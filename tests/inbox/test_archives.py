@@ -18,7 +18,7 @@ from importer.unpack.archive import (
     open_archive,
 )
 from importer.unpack.text import Bytes, CannotUnpack
-from resumes.reasons import Reason
+from resumes.import_reasons import Reason
 from resumes.text import is_harmless
 from tests.support.inbox.packing import LIMITS, WIDE, bomb, gzipped, zipped
 

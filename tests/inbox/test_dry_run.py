@@ -9,9 +9,9 @@ import pytest
 
 from importer.dry_run import ENDINGS, Ignored, Why, find_why
 from importer.service import Summary
-from resumes.store import Store, accounts, ledger
+from resumes.store import Store, accounts, import_ledger
 from resumes.store.accounts import AccountInfo
-from resumes.store.ledger import FileOutcome
+from resumes.store.import_ledger import FileOutcome
 from tests.inbox.conftest import Drain
 from tests.support.inbox.builders import (
     MakeAccount,
@@ -105,7 +105,7 @@ def test_nothing_is_changed(store: Store, root: Path, dry_run: DryRun, ana: Acco
     dry_run()
     assert {path: path.stat().st_mtime_ns for path in root.rglob("*")} == before
     assert resume_names(store, ana.id) == []
-    assert ledger.list_files(store) == []
+    assert import_ledger.list_files(store) == []
     assert accounts.get_account(store, "ana").resume_count == 0
 
 

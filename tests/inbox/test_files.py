@@ -17,7 +17,7 @@ import pytest
 from importer import files
 from importer.files import find_writer
 from resumes.errors import InvalidArgument, TooLarge
-from resumes.store.ledger import SOURCE_BYTES
+from resumes.store.import_ledger import SOURCE_BYTES
 from tests.support.inbox.builders import a_full_disk, names_below
 
 # Reading

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from resumes.errors import StoreUnavailable
-from resumes.store import Store, accounts, asking, counters, importers, ledger, requests
+from resumes.store import Store, accounts, import_ledger, import_requests, importers
 from resumes.store.accounts import AccountInfo
-from resumes.store.ledger import FileOutcome
-from resumes.store.requests import Action
+from resumes.store.import_ledger import FileOutcome
+from resumes.store.import_requests import Action
 from tests.store.conftest import SteppingClock
 from tests.support.inbox.builders import (
     MakeAccount,
@@ -74,8 +74,8 @@ def test_what_does_not_fit_is_held_and_released_in_the_order_of_arrival(
     assert names_below(root / "_held") == []
     summary = importer.summary()
     assert (summary.done, summary.held, summary.waiting) == (6, 0, 0)
-    assert counters.list_wrong(store) == []
-    assert {row.outcome for row in ledger.list_files(store)} == {FileOutcome.DONE}
+    assert accounts.list_wrong(store) == []
+    assert {row.outcome for row in import_ledger.list_files(store)} == {FileOutcome.DONE}
 
 
 def test_a_store_that_fails_while_files_are_released_does_not_hold_them_for_ever(
@@ -91,7 +91,7 @@ def test_a_store_that_fails_while_files_are_released_does_not_hold_them_for_ever
 
     importer = an_importer(settle_s=0)
     set_limit(store, "ana", 10)
-    monkeypatch.setattr(ledger, "find_items", fail)
+    monkeypatch.setattr(import_ledger, "find_items", fail)
     with pytest.raises(StoreUnavailable):
         importer.round()
     importer.round()
@@ -187,7 +187,7 @@ def test_without_its_report_a_held_file_is_released_all_the_same(
     set_limit(store, "ana", 10)
     an_importer(settle_s=0).round()
     assert resume_names(store, account.id) == ["0", "1", "2"]
-    assert all(row.name.isprintable() for row in ledger.list_files(store))
+    assert all(row.name.isprintable() for row in import_ledger.list_files(store))
 
 
 def test_a_held_file_under_the_number_of_another_is_a_file_of_its_own(
@@ -258,9 +258,9 @@ def failed(root: Path, an_account: MakeAccount, an_importer: MakeImporter) -> Pa
     return path
 
 
-def ask_for_all(store: Store, action: Action) -> Sequence[ledger.FileRow]:
-    rows = ledger.list_files(store)
-    asking.ask(store, rows, action)
+def ask_for_all(store: Store, action: Action) -> Sequence[import_ledger.FileRow]:
+    rows = import_ledger.list_files(store)
+    import_requests.ask(store, rows, action)
     return rows
 
 
@@ -273,9 +273,9 @@ def test_a_failed_file_is_tried_again_when_somebody_asks(
     failed.write_bytes(a_document("corrected"))
     importer.round()
     assert told.outcomes() == {"ana/cv.json": "done", "ana/other.json": "failed"}
-    again = ledger.get_file(store, row.claim_id)
+    again = import_ledger.get_file(store, row.claim_id)
     assert (again.outcome, again.reason) == (FileOutcome.DONE, None)
-    assert requests.list_requests(store) == []
+    assert import_requests.list_requests(store) == []
     assert the_report(root, "_failed")["file"] == "ana/other.json"
 
 
@@ -300,7 +300,7 @@ def test_failed_files_of_every_kind_are_tried_again(
     importer.round()
     assert [file.outcome for file in told.files] == [FileOutcome.FAILED] * 2
     assert names_below(root / "_failed") == before
-    assert requests.list_requests(store) == []
+    assert import_requests.list_requests(store) == []
 
 
 def test_a_request_outlives_an_importer_that_was_killed_before_it_took_the_file(
@@ -311,7 +311,7 @@ def test_a_request_outlives_an_importer_that_was_killed_before_it_took_the_file(
     told.files.clear()
     an_importer().round()
     assert told.outcomes() == {"ana/cv.json": "failed"}
-    assert requests.list_requests(store) == []
+    assert import_requests.list_requests(store) == []
 
 
 @pytest.mark.parametrize("what", ["the file", "its report"])
@@ -321,11 +321,11 @@ def test_a_request_for_a_file_that_is_not_there_says_so(
     (failed if what == "the file" else report_beside(failed)).unlink()
     ask_for_all(store, Action.RETRY)
     an_importer(settle_s=0).round()
-    (row,) = ledger.list_files(store)
+    (row,) = import_ledger.list_files(store)
     assert row.outcome is FileOutcome.FAILED
     assert row.message is not None
     assert row.message.startswith("Could not retry it: the file is no longer in")
-    assert requests.list_requests(store) == []
+    assert import_requests.list_requests(store) == []
 
 
 def test_nothing_is_followed_out_of_the_folder(
@@ -348,7 +348,7 @@ def test_a_held_file_that_is_released_too_early_is_held_on(
     importer = an_importer()
     importer.round()
     assert names_below(root / "_held") == before
-    assert requests.list_requests(store) == []
+    assert import_requests.list_requests(store) == []
     set_limit(store, "ana", 3)
     importer.round()
     assert resume_names(store, account.id) == ["0", "1", "2"]
@@ -361,8 +361,8 @@ def test_a_held_file_that_is_gone_is_answered(
     for path in filed(root, "_held"):
         path.unlink()
     an_importer().round()
-    assert requests.list_requests(store) == []
-    assert "no longer in" in (ledger.get_file(store, rows[0].claim_id).message or "")
+    assert import_requests.list_requests(store) == []
+    assert "no longer in" in (import_ledger.get_file(store, rows[0].claim_id).message or "")
 
 
 # A folder that was moved
@@ -375,9 +375,9 @@ def test_a_request_is_answered_where_the_folder_was_moved_to(
     moved = root.rename(root.with_name("moved"))
     (moved / failed.relative_to(root)).write_bytes(a_document("Ada"))
     an_importer(settle_s=0, at=moved).round()
-    again = ledger.get_file(store, row.claim_id)
+    again = import_ledger.get_file(store, row.claim_id)
     assert (again.outcome, again.root) == (FileOutcome.DONE, str(moved))
-    assert requests.list_requests(store) == []
+    assert import_requests.list_requests(store) == []
 
 
 def test_what_is_not_in_this_folder_is_left_to_the_importer_of_the_other(
@@ -389,8 +389,8 @@ def test_what_is_not_in_this_folder_is_left_to_the_importer_of_the_other(
     importer = an_importer(at=other)
     for _ in range(2):
         importer.round()
-    assert len(requests.list_requests(store)) == len(rows)
-    assert ledger.list_files(store) == rows
+    assert len(import_requests.list_requests(store)) == len(rows)
+    assert import_ledger.list_files(store) == rows
 
 
 def test_a_file_whose_folder_somebody_watches_is_left_to_that_one(
@@ -403,4 +403,4 @@ def test_a_file_whose_folder_somebody_watches_is_left_to_that_one(
     for path in filed(moved, "_held"):
         path.rename(path.with_name(f"x{path.name}"))
     an_importer(at=moved).round()
-    assert len(requests.list_requests(store)) == len(rows)
+    assert len(import_requests.list_requests(store)) == len(rows)

@@ -25,7 +25,7 @@ from importer.hook import (
 )
 from importer.hook import run as run_command
 from importer.notices import FileReport
-from resumes.store.ledger import FileOutcome
+from resumes.store.import_ledger import FileOutcome
 from tests.support.inbox.builders import wait_until
 
 # Running it

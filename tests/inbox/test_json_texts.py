@@ -22,7 +22,7 @@ from importer.unpack.text import (
     unpack_lines,
 )
 from resumes.errors import InvalidJson
-from resumes.reasons import Reason
+from resumes.import_reasons import Reason
 from tests.support.inbox.packing import LIMITS, WIDE, gzipped
 
 # Arrays

@@ -12,7 +12,7 @@ from importer.failpoints import Observer, Step
 from resumes import analyzer
 from resumes.analyzer import Format
 from resumes.errors import InvalidArgument
-from resumes.store import Store, accounts, counters, listing, open_store
+from resumes.store import Store, accounts, open_store, stored_resumes
 from resumes.store.accounts import AccountInfo
 from tests.support.inbox import oracle
 from tests.support.inbox.builders import (
@@ -120,9 +120,9 @@ def check_backlog(home: Path) -> None:
     assert is_tidy(root)
     with open_store(f"sqlite:///{home / 'resumes.db'}") as store:
         account = accounts.get_account(store, "ana")
-        page = listing.list_page(store, account.id, limit=listing.MAX_LIMIT)
+        page = stored_resumes.list_page(store, account.id, limit=stored_resumes.MAX_LIMIT)
         assert sorted(int(entry.name or "") for entry in page.entries) == list(range(BACKLOG))
-        assert counters.list_wrong(store) == []
+        assert accounts.list_wrong(store) == []
 
 
 @pytest.mark.slow

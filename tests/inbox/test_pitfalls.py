@@ -18,9 +18,9 @@ from importer.options import Options, Tuning
 from importer.watcher import Changes, Watcher
 from resumes import analyzer
 from resumes.analyzer import Format
-from resumes.store import Store, accounts, counters, ledger, listing, open_store
+from resumes.store import Store, accounts, import_ledger, open_store, stored_resumes
 from resumes.store.accounts import AccountInfo
-from resumes.store.ledger import FileOutcome
+from resumes.store.import_ledger import FileOutcome
 from tests.support.inbox import killed_importer
 from tests.support.inbox.builders import (
     FakeMonotonic,
@@ -65,8 +65,8 @@ def test_i1_a_deleted_resume_can_be_dropped_again_and_a_refused_file_is_no_dupli
     drop(root, "ana/1.json", a_document("Ada"))
     drop(root, "ana/bad1.json", b"{}")
     importer.round()
-    (entry,) = listing.list_page(store, ana.id).entries
-    listing.delete_resume(store, ana.id, entry.id)
+    (entry,) = stored_resumes.list_page(store, ana.id).entries
+    stored_resumes.delete_resume(store, ana.id, entry.id)
     drop(root, "ana/2.json", a_document("Ada"))
     drop(root, "ana/bad2.json", b"{}")
     importer.round()
@@ -83,8 +83,8 @@ def test_i1_killed_after_the_commit_then_deleted_then_recovered_does_not_bring_i
 ) -> None:
     drop(root, "ana/1.json", a_document("Ada"))
     die(an_importer(observe=killing_at(Moment.COMMITTED)))
-    (entry,) = listing.list_page(store, ana.id).entries
-    listing.delete_resume(store, ana.id, entry.id)
+    (entry,) = stored_resumes.list_page(store, ana.id).entries
+    stored_resumes.delete_resume(store, ana.id, entry.id)
     an_importer().round()
     assert resume_names(store, ana.id) == []
     assert len(filed(root, "_done")) == 1
@@ -103,7 +103,7 @@ def test_i2_repeats_in_a_file_are_duplicates_of_its_first(
     items = the_report(root, "_done")["items"]
     assert [item["outcome"] for item in items] == ["done", "duplicate", "done", "duplicate"]
     assert items[1]["duplicate_of"] == items[3]["duplicate_of"] == items[0]["resume_id"]
-    assert counters.list_wrong(store) == []
+    assert accounts.list_wrong(store) == []
 
 
 def test_i2_of_equal_files_in_a_batch_one_is_imported(
@@ -274,7 +274,7 @@ def test_i4_what_is_written_after_the_commit_is_a_file_of_its_own(
         importer.round()
     assert resume_names(store, ana.id) == ["First", "Second"]
     assert [path.read_bytes() for path in filed(root, "_done")] == [a_document("Second")]
-    assert [row.name for row in ledger.list_files(store)] == ["ana/cv.json"] * 2
+    assert [row.name for row in import_ledger.list_files(store)] == ["ana/cv.json"] * 2
     importer.close()
     assert is_tidy(root)
 
@@ -343,7 +343,7 @@ def test_i6_recovery_knows_the_account_and_the_name_of_a_file(
     importer.round()
     importer.close()
     assert resume_names(store, ana.id) == ["Ada"]
-    assert [row.name for row in ledger.list_files(store)] == ["ana/deep/bad\\xff\\x0a.json"]
+    assert [row.name for row in import_ledger.list_files(store)] == ["ana/deep/bad\\xff\\x0a.json"]
     assert counts(root, "done", "duplicate") == [1, 0]
     assert is_tidy(root)
 
@@ -585,7 +585,7 @@ def test_i10_a_file_that_ends_the_process_is_put_aside_and_its_neighbours_are_im
         account = accounts.get_account(store, "ana")
         names = set(resume_names(store, account.id)) - {"before"}
         assert names == {"0", "1", "2", "z0", "z1", "z2"}
-        (row,) = ledger.list_files(store, outcome=FileOutcome.FAILED)
+        (row,) = import_ledger.list_files(store, outcome=FileOutcome.FAILED)
         assert (row.name, row.reason) == (name, "crashed")
 
 
@@ -799,7 +799,7 @@ def test_i15_a_backlog_has_a_worker_and_every_file_is_imported_once(
     assert len(told.files) == len({file.name for file in told.files}) == 300
     assert {file.outcome for file in told.files} == {"done"}
     assert accounts.get_account(store, "ana").resume_count == 300
-    assert counters.list_wrong(store) == []
+    assert accounts.list_wrong(store) == []
     # A worker that takes long to end is killed, and what it had is the next importer's.
     following = Importer(
         store, root, Options(workers=0), on_file=told.files.append, notices=notices
@@ -835,7 +835,9 @@ def test_s14_files_of_a_deleted_account_do_not_enter_the_next_account_of_its_nam
     assert resume_names(store, successor.id) == [f"Owner of {b'ana/claimed.json'!r}"]
     assert len(filed(root, "_failed/account_deleted")) == 2
     assert names_below(root / "_held") == []
-    assert [row.outcome for row in ledger.list_files(store, account_id=successor.id)] == ["done"]
+    assert [row.outcome for row in import_ledger.list_files(store, account_id=successor.id)] == [
+        "done"
+    ]
 
 
 def test_s14_what_was_imported_of_a_deleted_account_is_put_away_as_that(

@@ -13,10 +13,10 @@ from importer.options import Options
 from importer.service import Progress, Summary
 from resumes.errors import InvalidArgument
 from resumes.settings import load_settings
-from resumes.store import Store, asking, importers, ledger
+from resumes.store import Store, import_ledger, import_requests, importers
 from resumes.store.accounts import AccountInfo
+from resumes.store.import_requests import Action
 from resumes.store.importers import State
-from resumes.store.requests import Action
 from resumes.store.schema import resumes
 from tests.inbox.conftest import Drain, Watched
 from tests.support.inbox.builders import (
@@ -132,7 +132,7 @@ def test_what_somebody_asks_for_is_done_without_a_restart(
         wait_until(lambda: len(told.files) == 1)
         (path,) = filed(root, "_failed")
         path.write_bytes(a_document("1"))
-        asking.ask(store, ledger.list_files(store), Action.RETRY)
+        import_requests.ask(store, import_ledger.list_files(store), Action.RETRY)
         wait_until(lambda: resume_names(store, ana.id) == ["1"])
 
 

@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 
 from resumes.errors import StoreUnavailable
-from resumes.store import Store, accounts, counters, ledger, listing
+from resumes.store import Store, accounts, import_ledger, stored_resumes
 from resumes.store.accounts import AccountInfo
-from resumes.store.items import MOST_PROBLEMS
-from resumes.store.ledger import FileOutcome
+from resumes.store.import_items import MOST_PROBLEMS
+from resumes.store.import_ledger import FileOutcome
 from tests.support.inbox.builders import (
     FakeMonotonic,
     MakeAccount,
@@ -55,7 +55,7 @@ def test_each_resume_has_an_outcome_of_its_own(
     failed, duplicate = report["items"][1], report["items"][3]
     assert (failed["reason"], failed["byte_offset"]) == ("invalid_json", 1)
     assert duplicate["duplicate_of"] == report["items"][0]["resume_id"]
-    (row,) = ledger.list_files(store)
+    (row,) = import_ledger.list_files(store)
     assert row.outcome is FileOutcome.FAILED
     assert row.items is not None
     assert (row.items.total, row.items.done, row.items.failed) == (4, 2, 1)
@@ -105,7 +105,7 @@ def test_the_ledger_tells_of_the_first_that_are_not_done(
 ) -> None:
     drop(root, "ana/many.ndjson", b"nonsense\n" * (MOST_PROBLEMS + 20))
     an_importer(settle_s=0).round()
-    (row,) = ledger.list_files(store)
+    (row,) = import_ledger.list_files(store)
     assert row.items is not None
     assert row.items.failed == MOST_PROBLEMS + 20
     assert len(row.items.problems) == MOST_PROBLEMS
@@ -116,7 +116,7 @@ def test_a_file_of_one_has_no_items(
 ) -> None:
     drop(root, "ana/cv.json")
     an_importer().round()
-    assert ledger.list_files(store)[0].items is None
+    assert import_ledger.list_files(store)[0].items is None
 
 
 @pytest.mark.parametrize("name", ["cv.json", "cv.ndjson", "cv.json.gz", "cv.ZIP", "cv.jsonl"])
@@ -161,7 +161,7 @@ def test_a_file_that_cannot_be_unpacked_is_refused_whole(
     drop(root, "ana/cut.zip", zipped({"a.json": a_document("a")})[:-10])
     an_importer(settle_s=0).round()
     assert resume_names(store, ana.id) == []
-    (row,) = ledger.list_files(store)
+    (row,) = import_ledger.list_files(store)
     assert row.reason == the_report(root, "_failed")["reason"] == "invalid_archive"
 
 
@@ -235,8 +235,8 @@ def test_one_that_was_cut_off_is_gone_on_with_and_remembers_what_was_imported(
     dying = an_importer(settle_s=0, slice_items=2)
     while not resume_names(store, ana.id):
         dying.turn()
-    (_, second) = listing.list_page(store, ana.id).entries
-    listing.delete_resume(store, ana.id, second.id)
+    (_, second) = stored_resumes.list_page(store, ana.id).entries
+    stored_resumes.delete_resume(store, ana.id, second.id)
     dying.close()
     an_importer(settle_s=0).round()
     assert resume_names(store, ana.id) == ["1", "3", "4", "5"]
@@ -293,7 +293,7 @@ def test_what_does_not_fit_is_imported_when_there_is_room(
     assert resume_names(store, account.id) == ["1", "2", "3"]
     assert told.outcomes() == {"ana/many.ndjson": "failed"}
     assert counts(root, "failed", "held") == [1, 0]
-    assert counters.list_wrong(store) == []
+    assert accounts.list_wrong(store) == []
 
 
 def test_one_queues_behind_held_files_and_those_behind_it_are_told_of_the_plan(

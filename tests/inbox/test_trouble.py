@@ -72,10 +72,10 @@ def test_after_an_unknown_outcome_the_ledger_decides(
     an_account: MakeAccount,
     an_importer: MakeImporter,
 ) -> None:
-    from resumes.store import creating
+    from resumes.store import creation
 
     account = an_account()
-    create_files = creating.create_files
+    create_files = creation.create_files
 
     def unknown(store: Store, creations: Sequence[Any], **rest: Any) -> None:
         create_files(store, creations, **rest)

@@ -13,7 +13,7 @@ from importer.files import digest
 from importer.unpack import CannotUnpack, Limits, Part, is_bundle, unpack
 from resumes import analyzer
 from resumes.errors import ResumesError
-from resumes.reasons import Reason
+from resumes.import_reasons import Reason
 from tests.support.inbox.packing import (
     LIMITS,
     WIDE,

@@ -6,9 +6,9 @@ import pytest
 
 from resumes import watched_folder
 from resumes.errors import InvalidArgument
-from resumes.file_names import EXTENSIONS, find_extension, is_hidden, is_outcome, is_passed_over
-from resumes.mounts import MOUNTINFO, find_kind, find_mount, is_mount_point, iter_mounts
+from resumes.filesystems import MOUNTINFO, find_kind, find_mount, is_mount_point, iter_mounts
 from resumes.watched_folder import Owner
+from resumes.watched_names import EXTENSIONS, find_extension, is_hidden, is_outcome, is_passed_over
 from tests.support.resumes import a_mount, mountinfo
 
 MINE = Owner("a" * 16, "sqlite:////srv/resumes.db")

@@ -19,8 +19,8 @@ from importer.watcher import (
     Watcher,
     polling_reason,
 )
-from resumes.file_names import is_outcome
 from resumes.store.importers import State
+from resumes.watched_names import is_outcome
 from tests.support.inbox.builders import FakeMonotonic, drop, wait_until
 from tests.support.resumes import a_mount, mountinfo
 

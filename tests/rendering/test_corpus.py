@@ -2,7 +2,7 @@
 
 import pytest
 
-from resumes.analyzer.sections import LAYOUTS
+from resumes.analyzer.schema import LAYOUTS
 from resumes.rendering import Choice, Renderer, compose
 from tests.support.pdfs import absent, iter_corpus, read_with_pdftotext, texts_of
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 
-from resumes.analyzer.sections import LAYOUTS
+from resumes.analyzer.schema import LAYOUTS
 from resumes.errors import InvalidInput, InvalidResume
 from resumes.rendering import Choice, Renderer, TooLong, compose
 from resumes.rendering.page import find_url

@@ -288,7 +288,7 @@ def test_pages_of_many_threads_are_drawn_one_after_the_other(
 
 IMPORTED = """
 import sys
-import cli.__main__, importer, resumes.exporting, server.app, tui.app
+import cli.__main__, importer, resumes.export, server.app, tui.app
 print([name for name in sys.modules if name.partition(".")[0] == "typst"])
 """
 

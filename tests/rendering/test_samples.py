@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from resumes.analyzer.sections import LAYOUTS
+from resumes.analyzer.schema import LAYOUTS
 from resumes.rendering import Choice, Renderer, compose
 from tests.support.pdfs import (
     SAMPLES,

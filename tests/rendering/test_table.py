@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from resumes.analyzer.sections import LAYOUTS, SECTION_TYPES
+from resumes.analyzer.schema import LAYOUTS, SECTION_TYPES
 from resumes.rendering import Choice, Paper, Renderer, compose
 from resumes.rendering.child import TEMPLATE
 from resumes.rendering.shapes import NOT_DRAWN, ROWS

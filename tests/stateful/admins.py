@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import MultipleResults, multiple, rule
 
 from resumes.errors import Conflict, NotFound
-from resumes.store import accounts, keys
-from resumes.store.account_import import import_account
+from resumes.store import accounts, api_keys
+from resumes.store.account_archive.restore import import_account
 from resumes.store.identifiers import POSITION_DIGITS
 from tests.stateful.model import Account, Chain, Export, Key, Plan
 from tests.stateful.world import (
@@ -110,7 +110,7 @@ class Admins(World):
         if account is not None:
             return self.add_key(account, hours)
         with pytest.raises(NotFound):
-            keys.create_key(self.reach.store, name)
+            api_keys.create_key(self.reach.store, name)
         return NO_KEY
 
     @rule(key=KEYS)
@@ -118,9 +118,9 @@ class Admins(World):
         """A key counts no more."""
         if not key.account.is_open:
             with pytest.raises(NotFound):
-                keys.revoke_key(self.reach.store, key.id)
+                api_keys.revoke_key(self.reach.store, key.id)
             return
-        keys.revoke_key(self.reach.store, key.id)
+        api_keys.revoke_key(self.reach.store, key.id)
         key.is_revoked = True
         self.use_all_keys()
 
@@ -131,9 +131,9 @@ class Admins(World):
         grace = timedelta(hours=hours)
         if not key.counts(now_us):
             with pytest.raises(Conflict if key.account.is_open else NotFound):
-                keys.rotate_key(self.reach.store, key.id, grace=grace)
+                api_keys.rotate_key(self.reach.store, key.id, grace=grace)
             return NO_KEY
-        new = keys.rotate_key(self.reach.store, key.id, grace=grace)
+        new = api_keys.rotate_key(self.reach.store, key.id, grace=grace)
         until_us = now_us + hours * HOUR_US
         key.expires_us = until_us if key.expires_us is None else min(key.expires_us, until_us)
         self.use_all_keys()

@@ -6,8 +6,8 @@ from pathlib import Path
 from hypothesis import strategies as st
 from hypothesis.stateful import rule
 
-from resumes.store import asking, ledger
-from resumes.store.requests import Action
+from resumes.store import import_ledger, import_requests
+from resumes.store.import_requests import Action
 from tests.stateful.bodies import Body, Look
 from tests.stateful.files import BAD, IGNORED, SEVERAL, Content, File, one
 from tests.stateful.world import BODIES, NAMES, PLACES, World
@@ -90,6 +90,6 @@ class Analyzers(World):
         if files:
             file = files[place % len(files)]
             assert file.owner is not None
-            row = ledger.get_file(self.reach.store, file.claim_id, account_id=file.owner.id)
-            asking.ask(self.reach.store, [row], action)
+            row = import_ledger.get_file(self.reach.store, file.claim_id, account_id=file.owner.id)
+            import_requests.ask(self.reach.store, [row], action)
             file.is_asked_for = True

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from resumes.store import Store, ledger
-from resumes.store.ledger import FileRow
+from resumes.store import Store, import_ledger
+from resumes.store.import_ledger import FileRow
 from tests.stateful.files import File, Item
 from tests.stateful.model import Account
 from tests.support.inbox import oracle
@@ -60,7 +60,7 @@ class Ends:
 
     def find_items(self, row: FileRow) -> dict[int, Item]:
         """The parts of a file that reached their end, by number."""
-        items = ledger.find_items(self._store, row.account_id, row.claim_id)
+        items = import_ledger.find_items(self._store, row.account_id, row.claim_id)
         return {one.item: Item(one.outcome.value, one.resume_id) for one in items}
 
 

@@ -11,9 +11,9 @@ Which file is taken when is the importer's affair; this only says what must be t
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from resumes.store import Store, requests
-from resumes.store.ledger import FileOutcome
-from resumes.store.listing import Entry
+from resumes.store import Store, import_requests
+from resumes.store.import_ledger import FileOutcome
+from resumes.store.stored_resumes import Entry
 from tests.stateful.bodies import Body
 from tests.stateful.ends import End, Ends
 from tests.stateful.files import File, Item, State
@@ -212,7 +212,7 @@ class Imports:
             if account.is_open:
                 assert not account.unexplained, f"no file brought {account.unexplained}"
                 self._check_room(account)
-        assert requests.list_requests(store) == []
+        assert import_requests.list_requests(store) == []
         notes = {*oracle.names_in(self._root / ".importer")} - {"store"}
         # Notes name files that may have ended an importer, and nobody's are not tried again.
         assert waiting or not notes, notes

@@ -15,8 +15,8 @@ from importer.service import Runner, watch
 from importer.watcher import Changes
 from resumes.settings import Settings
 from resumes.store import Store, open_store
-from resumes.store.moving import copying, restoring
-from resumes.store.moving.backups import back_up
+from resumes.store.transfer import copies, restores
+from resumes.store.transfer.backups import back_up
 from tests.stateful.bodies import MAX_BYTES
 from tests.stateful.requests import Answer, Request
 from tests.support.api.builders import Client, SteppingClock
@@ -125,7 +125,7 @@ class InProcess:
         """The store was copied while the application had it open, and the copy is open instead."""
         place = self._make_place()
         with open_store(place, clock=self._clock) as target:
-            copying.copy(self._store, target)
+            copies.copy(self._store, target)
         self.close()
         self._url = place
         self._open()
@@ -144,7 +144,7 @@ class InProcess:
         self.close()
         if not is_file:
             self._url = self._make_place()
-        restoring.restore(backup, self._url, clock=self._clock)
+        restores.restore(backup, self._url, clock=self._clock)
         self._open()
         return is_file
 

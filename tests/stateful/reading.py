@@ -1,7 +1,7 @@
 """What is in a store, as those read it who look after it."""
 
-from resumes.store import Store, listing
-from resumes.store.listing import Entry
+from resumes.store import Store, stored_resumes
+from resumes.store.stored_resumes import Entry
 from tests.stateful.model import Account
 
 
@@ -10,7 +10,9 @@ def list_entries(store: Store, account: Account) -> list[Entry]:
     entries: list[Entry] = []
     cursor: str | None = ""
     while cursor is not None:
-        page = listing.list_page(store, account.id, cursor=cursor, limit=listing.MAX_LIMIT)
+        page = stored_resumes.list_page(
+            store, account.id, cursor=cursor, limit=stored_resumes.MAX_LIMIT
+        )
         entries += page.entries
         cursor = page.cursor
     return entries

@@ -18,7 +18,7 @@ from hypothesis.stateful import (
 )
 
 from resumes.analyzer import public_view, whole_view
-from resumes.store import accounts, counters, keys, listing, plans
+from resumes.store import accounts, api_keys, plans, stored_resumes
 from resumes.store.plans import PlanChange
 from tests.stateful import requests
 from tests.stateful.bodies import Body, Look, a_body
@@ -102,7 +102,7 @@ class World(RuleBasedStateMachine):
         """A new key, which never expires unless hours are given."""
         lifetime = None if hours is None else timedelta(hours=hours)
         expires_us = None if hours is None else self.reach.now_us() + hours * HOUR_US
-        new = keys.create_key(self.reach.store, account.name, lifetime=lifetime)
+        new = api_keys.create_key(self.reach.store, account.name, lifetime=lifetime)
         return self.keep(Key(account, new.id, new.secret, expires_us))
 
     def keep(self, key: Key) -> Key:
@@ -141,7 +141,7 @@ class World(RuleBasedStateMachine):
     def everything_is_where_it_was_put(self) -> None:
         """Counters are right, and each account has its resumes in their order, and no others."""
         store = self.reach.store
-        assert counters.list_wrong(store) == []
+        assert accounts.list_wrong(store) == []
         known = {one.name: one.id for one in accounts.list_accounts(store)}
         mine = [one for one in self.model.accounts.values() if one.is_open]
         assert known == {account.name: account.id for account in mine}
@@ -166,6 +166,6 @@ class World(RuleBasedStateMachine):
     def _check_documents(self) -> None:
         for account in self.model.accounts.values():
             for resume_id in account.resumes:
-                stored = listing.get_resume(self.reach.store, account.id, resume_id)
+                stored = stored_resumes.get_resume(self.reach.store, account.id, resume_id)
                 assert whole_view(stored.document)["isImported"] is True
                 check_view(public_view(stored.document), account, resume_id)

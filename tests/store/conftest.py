@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from resumes.store import Store, accounts, keys, open_store, search_filler
+from resumes.store import Store, accounts, api_keys, open_store, search_index
 from resumes.store.accounts import AccountInfo
 from tests.support import tenants
 from tests.support.clocks import SteppingClock as SteppingClock
@@ -52,10 +52,10 @@ def used(store: Store, an_account: MakeAccount) -> AccountInfo:
     bo, ana = an_account("bo"), an_account("ana")
     for account in (bo, ana):
         import_resumes(store, account, 4)
-        keys.create_key(store, account.name)
-    revoked = keys.create_key(store, "ana")
-    keys.revoke_key(store, revoked.id)
-    search_filler.fill(store)
+        api_keys.create_key(store, account.name)
+    revoked = api_keys.create_key(store, "ana")
+    api_keys.revoke_key(store, revoked.id)
+    search_index.fill(store)
     return ana
 
 

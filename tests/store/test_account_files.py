@@ -10,10 +10,11 @@ import pytest
 
 from resumes.analyzer import parse
 from resumes.errors import Conflict, InvalidJson
-from resumes.store import Store, account_fields, accounts, creating, identifiers, keys, listing
-from resumes.store.account_export import iter_lines
-from resumes.store.account_file import COLUMNS, Header, Kind, Row, json_name
-from resumes.store.account_file_reader import Reader
+from resumes.store import Store, accounts, api_keys, creation, identifiers, stored_resumes
+from resumes.store.account_archive import file_format
+from resumes.store.account_archive.export import iter_lines
+from resumes.store.account_archive.file_format import COLUMNS, Header, Kind, Row, json_name
+from resumes.store.account_archive.restore import Reader
 from resumes.store.accounts import AccountInfo
 from tests.support.resumes import a_claim, a_document, a_resume
 from tests.support.store.builders import (
@@ -46,7 +47,7 @@ WHOLE: dict[Kind, dict[str, Any]] = {
     Kind.ITEM: {"claim_id": ID, "item": 0, "outcome": "done", "resume_id": ID},
     Kind.DIGEST: {"digest": b"\x00\xff" * 16, "resume_id": ID},
     Kind.KEY: {
-        "id": "key_0123456789ab", "name": "one", "masked": keys.mask(keys.new_secret()),
+        "id": "key_0123456789ab", "name": "one", "masked": api_keys.mask(api_keys.new_secret()),
         "created_at": NOW, "shown_at": None, "last_used_at": NOW, "expires_at": NOW,
         "revoked_at": None, "key_hash": b"h" * 32,
     },
@@ -166,9 +167,9 @@ def test_what_a_document_says_is_looked_into_unless_it_is_known() -> None:
 
 def test_every_column_has_a_rule_and_what_a_store_writes_is_taken() -> None:
     assert {kind: {one.column for one in COLUMNS[kind]} for kind in Kind} == {
-        kind: set(rules) for kind, rules in account_fields.ROWS.items()
+        kind: set(rules) for kind, rules in file_format.ROWS.items()
     }
-    assert set(account_fields.HEADER) == set(asdict(HEADER))
+    assert set(file_format.HEADER) == set(asdict(HEADER))
     for kind in Kind:
         assert read_back(kind).values == WHOLE[kind]
     reason = "too_beautiful"  # of a newer version
@@ -285,8 +286,8 @@ def test_everything_of_the_account_is_in_its_export_and_nothing_of_others(
     ids = import_resumes(store, ana, count)
     import_resumes(store, bo, 2)
     a_file(store, ana, "9" * 24)
-    kept, revoked = keys.create_key(store, "ana"), keys.create_key(store, "ana")
-    keys.revoke_key(store, revoked.id)
+    kept, revoked = api_keys.create_key(store, "ana"), api_keys.create_key(store, "ana")
+    api_keys.revoke_key(store, revoked.id)
     told: list[int] = []
 
     account = accounts.get_account(store, "ana")
@@ -294,7 +295,7 @@ def test_everything_of_the_account_is_in_its_export_and_nothing_of_others(
 
     assert [row.values["id"] for row in rows[Kind.RESUME]] == ids
     for row in rows[Kind.RESUME][:: count // 20]:
-        stored = listing.get_resume(store, ana.id, row.values["id"])
+        stored = stored_resumes.get_resume(store, ana.id, row.values["id"])
         assert row.document == stored.document.encode()
     assert [row.values["item"] for row in rows[Kind.ITEM]] == list(range(count))
     assert {row.values["resume_id"] for row in rows[Kind.DIGEST]} == set(ids)
@@ -305,7 +306,7 @@ def test_everything_of_the_account_is_in_its_export_and_nothing_of_others(
 
     with_keys = exported(store, with_keys=True)
     (row,) = rows_of(with_keys)[Kind.KEY]  # of those that count
-    assert (row.values["id"], row.values["key_hash"]) == (kept.id, keys.hash_key(kept.secret))
+    assert (row.values["id"], row.values["key_hash"]) == (kept.id, api_keys.hash_key(kept.secret))
     assert kept.secret.encode() not in with_keys
 
 
@@ -328,7 +329,7 @@ def test_what_comes_in_meanwhile_is_left_out_whole(store: Store, ana: AccountInf
     lines = iter_lines(store, accounts.get_account(store, "ana"))
     header = next(lines)
     more = [a_resume("Later", with_digest=True)]
-    creating.create(store, ana.id, more, claim=a_claim("5" * 24))
+    creation.create(store, ana.id, more, claim=a_claim("5" * 24))
 
     rows = rows_of(header + b"".join(lines))
 

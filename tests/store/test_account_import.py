@@ -21,20 +21,24 @@ from resumes.errors import (
 from resumes.store import (
     Store,
     accounts,
-    counters,
-    creating,
+    api_keys,
+    creation,
     identifiers,
-    keys,
-    ledger,
-    listing,
+    import_ledger,
     open_store,
-    search_filler,
     search_index,
+    stored_resumes,
 )
-from resumes.store.account_file import Kind, Row
-from resumes.store.account_import import import_account
-from resumes.store.account_room import LEAST_BYTES, LOG_BYTES, check_room, check_room_for_slice
-from resumes.store.account_rows import SLICE_BYTES, iter_slices
+from resumes.store.account_archive.file_format import Kind, Row
+from resumes.store.account_archive.restore import (
+    LEAST_BYTES,
+    LOG_BYTES,
+    SLICE_BYTES,
+    check_room,
+    check_room_for_slice,
+    import_account,
+    iter_slices,
+)
 from resumes.store.accounts import AccountInfo
 from tests.store.conftest import SteppingClock
 from tests.support.resumes import a_claim, a_resume
@@ -68,13 +72,13 @@ def an_exported_account(store: Store, an_account: MakeAccount, count: int) -> by
 
 def test_an_account_comes_back_as_it_was(store: Store, ana: AccountInfo) -> None:
     ids = import_resumes(store, ana, 5)
-    listing.delete_resume(store, ana.id, ids[-1])
+    stored_resumes.delete_resume(store, ana.id, ids[-1])
     a_file(store, ana, "9" * 24)
-    new = keys.create_key(store, "ana")
+    new = api_keys.create_key(store, "ana")
     ana = accounts.get_account(store, "ana")
     export = exported(store, with_keys=True)
-    documents = [listing.get_resume(store, ana.id, one).document for one in ids[:-1]]
-    entries = listing.list_page(store, ana.id)
+    documents = [stored_resumes.get_resume(store, ana.id, one).document for one in ids[:-1]]
+    entries = stored_resumes.list_page(store, ana.id)
     accounts.delete_account(store, "ana", with_resumes=True)
 
     back = take(store, export)
@@ -82,11 +86,13 @@ def test_an_account_comes_back_as_it_was(store: Store, ana: AccountInfo) -> None
     assert (back.name, back.plan, back.created_at) == (ana.name, ana.plan, ana.created_at)
     assert (back.resume_count, back.last_id_us) == (4, ana.last_id_us)
     assert back.id != ana.id
-    assert listing.list_page(store, back.id) == entries
-    assert [listing.get_resume(store, back.id, one).document for one in ids[:-1]] == documents
-    assert keys.authenticate(store, new.secret)[0].account_id == back.id
-    assert ledger.get_file(store, "9" * 24, account_id=back.id).reason == "invalid_json"
-    assert counters.list_wrong(store) == []
+    assert stored_resumes.list_page(store, back.id) == entries
+    assert [
+        stored_resumes.get_resume(store, back.id, one).document for one in ids[:-1]
+    ] == documents
+    assert api_keys.authenticate(store, new.secret)[0].account_id == back.id
+    assert import_ledger.get_file(store, "9" * 24, account_id=back.id).reason == "invalid_json"
+    assert accounts.list_wrong(store) == []
 
 
 def test_an_account_goes_from_one_engine_to_another(
@@ -108,13 +114,13 @@ def test_what_was_imported_once_is_known_after_the_move_and_the_rest_comes_after
     ids = import_resumes(store, ana, 3)
     back = take(store, exported(store), name="again", plan="free")
     again = [a_resume("Ada 1", item=1, with_digest=True)]
-    (same_claim,) = creating.create(store, back.id, again, claim=a_claim())
-    (same_content,) = creating.create(store, back.id, again, claim=a_claim("7" * 24))
-    assert same_claim == creating.Created(ids[1], replayed=True)
-    assert same_content == creating.Duplicate(ids[1])
+    (same_claim,) = creation.create(store, back.id, again, claim=a_claim())
+    (same_content,) = creation.create(store, back.id, again, claim=a_claim("7" * 24))
+    assert same_claim == creation.Created(ids[1], replayed=True)
+    assert same_content == creation.Duplicate(ids[1])
     (new,) = import_resumes(store, back, 4)[-1:]
     assert new > ids[-1]
-    search_filler.fill(store)
+    search_index.fill(store)
     with store.read() as connection:
         progress = search_index.find_progress(connection, back.id)
     assert progress is not None
@@ -180,32 +186,32 @@ def test_a_file_that_contradicts_itself_stores_nothing(
 def test_a_key_that_counts_here_is_refused_before_anything_is_stored(
     store: Store, ana: AccountInfo
 ) -> None:
-    new = keys.create_key(store, "ana")
+    new = api_keys.create_key(store, "ana")
     same_id = an_export(a_key(int(new.id.removeprefix("key_"), 16), key_hash=b"z" * 32))
     for export in (exported(store, with_keys=True), same_id):
         with pytest.raises(Conflict, match="--with-keys"):
             take(store, export, name="again")
         assert names(store) == ["ana"]
-    keys.revoke_key(store, new.id)
+    api_keys.revoke_key(store, new.id)
     assert take(store, same_id, name="again").name == "again"
 
 
 def test_a_key_that_was_revoked_and_came_back_can_be_rotated_and_revoked(
     store: Store, ana: AccountInfo
 ) -> None:
-    new = keys.create_key(store, "ana")
+    new = api_keys.create_key(store, "ana")
     export = exported(store, with_keys=True)
-    keys.revoke_key(store, new.id)
+    api_keys.revoke_key(store, new.id)
 
     bo = take(store, export, name="bo")
 
-    assert keys.authenticate(store, new.secret)[0].account_id == bo.id
-    assert keys.get_key(store, new.id).account == "bo"
-    next_one = keys.rotate_key(store, new.id)
-    assert keys.authenticate(store, next_one.secret)[0].account_id == bo.id
-    keys.revoke_key(store, new.id)
+    assert api_keys.authenticate(store, new.secret)[0].account_id == bo.id
+    assert api_keys.get_key(store, new.id).account == "bo"
+    next_one = api_keys.rotate_key(store, new.id)
+    assert api_keys.authenticate(store, next_one.secret)[0].account_id == bo.id
+    api_keys.revoke_key(store, new.id)
     with pytest.raises(InvalidKey):
-        keys.authenticate(store, new.secret)
+        api_keys.authenticate(store, new.secret)
 
 
 def test_resumes_can_be_created_after_the_latest_id_that_a_file_can_have(store: Store) -> None:
@@ -231,7 +237,7 @@ def test_while_it_arrives_nobody_sees_the_account_and_nothing_enters_it(
                 one for one in accounts.list_accounts(store, closed_too=True) if one.is_arriving
             ]
             with pytest.raises(NotFound):
-                creating.create(store, arriving.id, [a_resume()])
+                creation.create(store, arriving.id, [a_resume()])
 
     take(store, export, name="again", told=look)
     assert seen == [["ana"]]
@@ -245,7 +251,7 @@ def test_an_import_that_was_killed_anywhere_is_begun_anew_and_doubles_nothing(
     store: Store, ana: AccountInfo
 ) -> None:
     import_resumes(store, ana, 5)
-    keys.create_key(store, "ana")
+    api_keys.create_key(store, "ana")
     export = exported(store, with_keys=True)
     accounts.delete_account(store, "ana", with_resumes=True)
     steps = 0
@@ -358,7 +364,7 @@ def test_an_import_that_another_has_replaced_leaves_the_other_alone(
         go_on.set()
         assert others[0].result().resume_count == 6
     assert names(store) == ["again", "ana"]
-    assert counters.list_wrong(store) == []
+    assert accounts.list_wrong(store) == []
 
 
 def test_an_account_that_has_arrived_is_not_taken_for_what_was_left_of_it(

@@ -11,23 +11,16 @@ from resumes.settings import Settings
 from resumes.store import (
     Store,
     accounts,
-    asking,
-    counters,
-    creating,
-    foresight,
-    holdings,
-    keys,
-    listing,
+    api_keys,
+    creation,
+    import_requests,
     plans,
-    requests,
-    search_filler,
+    search_index,
+    stored_resumes,
 )
-from resumes.store.accounts import AccountInfo
-from resumes.store.counters import ResumeCounter
-from resumes.store.foresight import NOBODY, Affected, Effects
-from resumes.store.holdings import Holdings
-from resumes.store.ledger import FileOutcome
-from resumes.store.plans import PlanChange, PlanInfo, Requests
+from resumes.store.accounts import AccountInfo, Holdings, ResumeCounter
+from resumes.store.import_ledger import FileOutcome
+from resumes.store.plans import NOBODY, Affected, Effects, PlanChange, PlanInfo, Requests
 from resumes.store.schema import metadata
 from tests.store.conftest import SteppingClock
 from tests.support.resumes import a_claim, a_resume
@@ -48,8 +41,8 @@ def test_a_new_account_is_free_and_empty(store: Store) -> None:
     account = accounts.create_account(store, "ana")
     assert (account.plan, account.resume_count, account.max_resumes) == ("free", 0, 5)
     assert (account.free_places, account.last_resume_at) == (5, None)
-    assert holdings.get_holdings(store, account.id) == Holdings(0, 0, None, 0, 0)
-    assert holdings.count_active_keys(store) == {}
+    assert accounts.get_holdings(store, account.id) == Holdings(0, 0, None, 0, 0)
+    assert accounts.count_active_keys(store) == {}
 
 
 @pytest.mark.parametrize("name", ["", "-a", "A", "a b", "a" * 64, "ä", "a/b", "..", "a\n"])
@@ -99,7 +92,7 @@ def test_a_change_of_plan_counts_at_once(store: Store, an_account: MakeAccount) 
 def test_an_account_tells_when_its_newest_resume_came_in(store: Store, ana: AccountInfo) -> None:
     (made,) = add_resumes(store, ana, 1)
     assert accounts.get_account(store, "ana").last_resume_at == timestamp(store.clock())
-    listing.delete_resume(store, ana.id, made)
+    stored_resumes.delete_resume(store, ana.id, made)
     assert accounts.get_account(store, "ana").last_resume_at == timestamp(store.clock())
 
 
@@ -118,12 +111,12 @@ def test_an_account_with_resumes_goes_only_when_that_is_said(
 def test_a_deleted_account_leaves_nothing_and_its_keys_do_not_count(
     store: Store, ana: AccountInfo
 ) -> None:
-    keys.create_key(store, "ana")
-    creating.create(store, ana.id, [a_resume(idempotency="k")])
-    creating.create(store, ana.id, [a_resume(with_digest=True)], claim=a_claim())
+    api_keys.create_key(store, "ana")
+    creation.create(store, ana.id, [a_resume(idempotency="k")])
+    creation.create(store, ana.id, [a_resume(with_digest=True)], claim=a_claim())
     a_file(store, ana)
-    asking.ask_all(store, requests.Action.RETRY)
-    search_filler.fill(store)
+    import_requests.ask_all(store, import_requests.Action.RETRY)
+    search_index.fill(store)
     assert accounts.delete_account(store, "ana", with_resumes=True) == 2
     rest = set(metadata.tables) - {"plans", "store_facts", "deleted_accounts"}
     assert [name for name in sorted(rest) if count_rows(store, name)] == []
@@ -135,7 +128,7 @@ def test_s12_a_large_account_goes_in_slices_between_which_others_write(
     store: Store, an_account: MakeAccount
 ) -> None:
     large, other = an_account("ana"), an_account("bo")
-    key = keys.create_key(store, "ana").secret
+    key = api_keys.create_key(store, "ana").secret
     add_resumes(store, large, 1_000)
     slices: list[int] = []
 
@@ -143,9 +136,9 @@ def test_s12_a_large_account_goes_in_slices_between_which_others_write(
         slices.append(gone)
         add_resumes(store, other, 1)
         with pytest.raises(NotFound):
-            creating.create(store, large.id, [a_resume()])
+            creation.create(store, large.id, [a_resume()])
         with pytest.raises(InvalidKey):
-            keys.authenticate(store, key)
+            api_keys.authenticate(store, key)
         return True
 
     assert accounts.delete_account(store, "ana", with_resumes=True, goes_on=between) == 1_000
@@ -161,8 +154,8 @@ def test_s14_an_account_made_anew_under_an_old_name_is_another_account(
     new = an_account("ana")
     assert old.id != new.id
     with pytest.raises(NotFound):
-        creating.create(store, old.id, [a_resume()])
-    assert listing.list_page(store, new.id).entries == []
+        creation.create(store, old.id, [a_resume()])
+    assert stored_resumes.list_page(store, new.id).entries == []
 
 
 def test_a_deletion_that_was_cut_off_is_seen_and_finished_and_is_no_damage(
@@ -170,7 +163,7 @@ def test_a_deletion_that_was_cut_off_is_seen_and_finished_and_is_no_damage(
 ) -> None:
     accounts.set_plan(store, "ana", "business")
     add_resumes(store, ana, 600)
-    search_filler.fill(store)
+    search_index.fill(store)
     told: list[int] = []
 
     def stop(gone: int) -> bool:
@@ -186,7 +179,7 @@ def test_a_deletion_that_was_cut_off_is_seen_and_finished_and_is_no_damage(
     assert accounts.get_account(store, "ana", closed_too=True) == closed
     assert find_flaws(store) == []
     assert plans.get_plan(store, "business").accounts == 0
-    assert foresight.foresee(store, PlanChange("business", 0)).over == NOBODY
+    assert plans.foresee(store, PlanChange("business", 0)).over == NOBODY
     with pytest.raises(Conflict, match='"ana" is still being deleted'):
         accounts.create_account(store, "ana")
 
@@ -200,13 +193,13 @@ def test_a_deletion_that_was_cut_off_is_seen_and_finished_and_is_no_damage(
 def test_a_counter_that_is_wrong_is_found(store: Store, an_account: MakeAccount) -> None:
     dan, ana, cy = (an_account(name) for name in ("dan", "ana", "cy"))
     add_resumes(store, ana, 2)
-    assert counters.list_wrong(store) == []
+    assert accounts.list_wrong(store) == []
     damage(store, "UPDATE account_usage SET resume_count = 9 WHERE account_id <> :id", id=ana.id)
-    assert counters.list_wrong(store) == [ResumeCounter("cy", 9, 0), ResumeCounter("dan", 9, 0)]
+    assert accounts.list_wrong(store) == [ResumeCounter("cy", 9, 0), ResumeCounter("dan", 9, 0)]
     with store.read() as connection:
-        assert counters.find_counter(connection, ana.id) == ResumeCounter("ana", 2, 2)
-        assert counters.find_counter(connection, dan.id) == ResumeCounter("dan", 9, 0)
-        assert counters.find_counter(connection, "f" * 16) is None
+        assert accounts.find_counter(connection, ana.id) == ResumeCounter("ana", 2, 2)
+        assert accounts.find_counter(connection, dan.id) == ResumeCounter("dan", 9, 0)
+        assert accounts.find_counter(connection, "f" * 16) is None
     assert cy.resume_count == 0
 
 
@@ -214,17 +207,17 @@ def test_keys_that_no_longer_count_are_keys_but_not_active(
     store: Store, an_account: MakeAccount, clock: SteppingClock
 ) -> None:
     ana, bo = an_account("ana"), an_account("bo")
-    secret = keys.create_key(store, "ana").secret
-    keys.create_key(store, "ana", lifetime=timedelta(hours=1))
-    keys.revoke_key(store, keys.create_key(store, "ana").id)
-    keys.create_key(store, "bo")
-    assert holdings.count_active_keys(store) == {ana.id: 2, bo.id: 1}
+    secret = api_keys.create_key(store, "ana").secret
+    api_keys.create_key(store, "ana", lifetime=timedelta(hours=1))
+    api_keys.revoke_key(store, api_keys.create_key(store, "ana").id)
+    api_keys.create_key(store, "bo")
+    assert accounts.count_active_keys(store) == {ana.id: 2, bo.id: 1}
 
     clock.advance(3_600)
-    asyncio.run(keys.mark_used_soon(store, keys.authenticate(store, secret)[0]))
+    asyncio.run(api_keys.mark_used_soon(store, api_keys.authenticate(store, secret)[0]))
 
-    assert holdings.count_active_keys(store) == {ana.id: 1, bo.id: 1}
-    held = holdings.get_holdings(store, ana.id)
+    assert accounts.count_active_keys(store) == {ana.id: 1, bo.id: 1}
+    held = accounts.get_holdings(store, ana.id)
     assert (held.keys, held.active_keys, held.last_used_at) == (3, 1, timestamp(clock()))
 
 
@@ -235,11 +228,11 @@ def test_files_that_are_not_done_are_counted_by_outcome(
     outcomes = [FileOutcome.FAILED, FileOutcome.FAILED, FileOutcome.HELD, FileOutcome.DONE]
     for number, outcome in enumerate(outcomes):
         a_file(store, ana, f"{number:024x}", outcome)
-    found = holdings.get_holdings(store, ana.id)
+    found = accounts.get_holdings(store, ana.id)
     assert (found.files_failed, found.files_held) == (2, 1)
-    assert holdings.count_files(store, ana.id) == 4
-    assert holdings.count_files(store, bo.id) == 0
-    assert holdings.get_holdings(store, bo.id).files_failed == 0
+    assert accounts.count_files(store, ana.id) == 4
+    assert accounts.count_files(store, bo.id) == 0
+    assert accounts.get_holdings(store, bo.id).files_failed == 0
 
 
 # Plans
@@ -333,12 +326,12 @@ def test_whom_a_lower_limit_would_hit_is_foreseen_the_fullest_first(store: Store
         (PlanChange("pro", None), NOBODY),
         (PlanChange("gold", 0), NOBODY),
     ):
-        assert foresight.foresee(store, change) == Effects(over, NOBODY)
+        assert plans.foresee(store, change) == Effects(over, NOBODY)
     assert plans.get_plan(store, "pro").max_resumes == 50
 
     for number in range(8):
         hold(store, f"a{number:02}", 1)
-    most = foresight.foresee(store, PlanChange("pro", 0)).over
+    most = plans.foresee(store, PlanChange("pro", 0)).over
     fullest = ["di", "ana", "cy", *(f"a{number:02}" for number in range(7))]
     assert (most.count, [name for name, _ in most.fullest]) == (12, fullest)
 
@@ -346,6 +339,6 @@ def test_whom_a_lower_limit_would_hit_is_foreseen_the_fullest_first(store: Store
 def test_who_would_lose_listing_is_foreseen(store: Store) -> None:
     hold(store, "ana", 1, plan="business")
     off = PlanChange("business", 1_000, api_listing=False)
-    assert foresight.foresee(store, off) == Effects(NOBODY, Affected(1, [("ana", 1)]))
-    assert foresight.foresee(store, PlanChange("business", 1_000)).unlisted == NOBODY
-    assert foresight.foresee(store, PlanChange("pro", 50, api_listing=False)).unlisted == NOBODY
+    assert plans.foresee(store, off) == Effects(NOBODY, Affected(1, [("ana", 1)]))
+    assert plans.foresee(store, PlanChange("business", 1_000)).unlisted == NOBODY
+    assert plans.foresee(store, PlanChange("pro", 50, api_listing=False)).unlisted == NOBODY

@@ -14,13 +14,13 @@ from resumes.errors import (
     StoreIncompatible,
     StoreUnavailable,
 )
-from resumes.store import Store, accounts, counters, importers, open_store, requests
-from resumes.store.creating import Created, create
-from resumes.store.moving import backups, filling, marking, restoring
-from resumes.store.moving.marking import Move
-from resumes.store.moving.transferring import Progress
+from resumes.store import Store, accounts, import_requests, importers, open_store
+from resumes.store.creation import Created, create
 from resumes.store.sqlite import files
-from resumes.store.sqlite.database import sqlite_engine
+from resumes.store.sqlite.store import sqlite_engine
+from resumes.store.transfer import backups, copies, marks, restores
+from resumes.store.transfer.copies import Progress
+from resumes.store.transfer.marks import Move
 from tests.store.conftest import SteppingClock
 from tests.support.resumes import a_resume
 from tests.support.store.builders import (
@@ -89,7 +89,7 @@ def test_s11_a_backup_ends_while_others_write_and_has_all_from_before(
     with open_store(f"sqlite:///{made.path}") as copy:
         (usage,) = [one for one in accounts.list_accounts(copy) if one.name == "ana"]
         ids = set(ids_of(copy, "ana"))
-        assert counters.list_wrong(copy) == []
+        assert accounts.list_wrong(copy) == []
         assert usage.resume_count >= 20
         assert set(before[:20]) <= ids
 
@@ -191,7 +191,7 @@ KILLED = """
     import os, sys
     from pathlib import Path
     from resumes.store import open_store
-    from resumes.store.moving.backups import back_up
+    from resumes.store.transfer.backups import back_up
 
     def die_before_it_has_its_name(event, _):
         if event == "os.link":
@@ -241,7 +241,7 @@ def test_where_a_backup_cannot_go_is_said(store: Store, tmp_path: Path) -> None:
     ):
         with pytest.raises(InvalidArgument, match=why):
             backups.back_up(store, path, keep=keep)
-    filling.begin(store, Move("sqlite:////here.db", store.label, "0123", "a" * 16))
+    copies.begin(store, Move("sqlite:////here.db", store.label, "0123", "a" * 16))
     with pytest.raises(Conflict, match=r"filled from sqlite:////here\.db"):
         backups.back_up(store, tmp_path / "backup.db")
 
@@ -256,9 +256,9 @@ def test_a_backup_restored_to_an_empty_place_holds_the_same(
     backup: Path, source: Store, place: str
 ) -> None:
     assert importers.list_importers(source)
-    assert requests.list_requests(source)
+    assert import_requests.list_requests(source)
 
-    restored = restoring.restore(backup, place)
+    restored = restores.restore(backup, place)
 
     assert restored.kept is None
     assert restored.resumes == 18
@@ -285,7 +285,7 @@ def test_s4_ids_go_on_above_all_that_were_ever_given(
     source.close()
 
     url = f"sqlite:///{tmp_path / 'source.db'}"
-    restoring.restore(backup, url, clock=clock)
+    restores.restore(backup, url, clock=clock)
 
     with open_store(url, clock=clock) as store:
         assert given.id not in ids_of(store, "ana")
@@ -296,7 +296,7 @@ def test_s4_ids_go_on_above_all_that_were_ever_given(
 
 def test_s4_ids_go_on_above_the_clock(backup: Path, tmp_path: Path) -> None:
     later_us = 4_000_000_000_000_000
-    restoring.restore(backup, f"sqlite:///{tmp_path / 'new.db'}", clock=lambda: later_us)
+    restores.restore(backup, f"sqlite:///{tmp_path / 'new.db'}", clock=lambda: later_us)
     with open_store(f"sqlite:///{tmp_path / 'new.db'}") as store:
         assert accounts.get_account(store, "ana").last_id_us == later_us
 
@@ -308,7 +308,7 @@ def test_the_store_that_was_there_is_kept_whole(
     held = held_by(source)
     source.close()
 
-    restored = restoring.restore(backup, source.url, clock=clock)
+    restored = restores.restore(backup, source.url, clock=clock)
 
     assert restored.kept == tmp_path / "source.db.before-restore-2027-01-15T08-00-00.000Z"
     with open_store(f"sqlite:///{restored.kept}", upgrade=False) as kept:
@@ -323,7 +323,7 @@ def test_s4_a_store_in_use_is_not_replaced_and_its_process_is_named(
 ) -> None:
     before = held_by(source)
     with pytest.raises(StoreUnavailable, match=r"in use by process (\d+|unknown)"):
-        restoring.restore(backup, source.url)
+        restores.restore(backup, source.url)
     assert held_by(source) == before
 
 
@@ -334,11 +334,11 @@ def test_a_store_is_one_whatever_links_lead_to_it(
     linked.parent.mkdir()
     linked.symlink_to(path_of(source))
     with pytest.raises(StoreUnavailable, match=r"source\.db is in use by process"):
-        restoring.restore(backup, f"sqlite:///{linked}")
+        restores.restore(backup, f"sqlite:///{linked}")
     accounts.create_account(source, "late")
     source.close()
 
-    restored = restoring.restore(backup, f"sqlite:///{linked}")
+    restored = restores.restore(backup, f"sqlite:///{linked}")
 
     assert linked.is_symlink()
     assert restored.kept is not None
@@ -353,7 +353,7 @@ def test_a_store_that_is_damaged_is_replaced_all_the_same(backup: Path, tmp_path
     path.write_bytes(b"this was a store once " * 1_000)
     path.with_name("damaged.db-wal").write_bytes(b"and this its log")
 
-    restored = restoring.restore(backup, f"sqlite:///{path}")
+    restored = restores.restore(backup, f"sqlite:///{path}")
 
     assert not restored.is_kept_readable
     assert restored.kept is not None
@@ -369,9 +369,9 @@ def test_what_is_no_backup_is_refused_and_the_store_stays(store: Store, tmp_path
     wrong = tmp_path / "wrong.db"
     wrong.write_bytes(b"something else" * 1_000)
     with pytest.raises(StoreIncompatible, match=r"wrong\.db"):
-        restoring.restore(wrong, url)
+        restores.restore(wrong, url)
     with pytest.raises(InvalidArgument, match="Backup not found"):
-        restoring.restore(tmp_path / "absent.db", url)
+        restores.restore(tmp_path / "absent.db", url)
     with open_store(url, upgrade=False) as same:
         assert [one.name for one in accounts.list_accounts(same)] == ["mine"]
 
@@ -382,7 +382,7 @@ def test_a_backup_of_a_newer_version_is_refused(backup: Path, tmp_path: Path) ->
         connection.execute(text("UPDATE alembic_version SET version_num = '9999'"))
     engine.dispose()
     with pytest.raises(StoreIncompatible, match="newer version"):
-        restoring.restore(backup, f"sqlite:///{tmp_path / 'new.db'}")
+        restores.restore(backup, f"sqlite:///{tmp_path / 'new.db'}")
     assert not (tmp_path / "new.db").exists()
 
 
@@ -393,7 +393,7 @@ def test_what_is_refused_leaves_nothing_in_an_empty_place(backup: Path, tmp_path
     content[8192:12288] = bytes(4096)
     backup.write_bytes(content)
     with pytest.raises(StoreIncompatible, match="damaged"):
-        restoring.restore(backup, f"sqlite:///{home / 'new.db'}")
+        restores.restore(backup, f"sqlite:///{home / 'new.db'}")
     assert names_in(home) == []
 
 
@@ -404,12 +404,12 @@ def test_a_backup_that_cannot_be_used_is_named_with_the_reason(
     folder = tmp_path / "folder"
     folder.mkdir()
     with pytest.raises(InvalidArgument, match=r"folder is a folder: name one file$"):
-        restoring.restore(folder, place)
+        restores.restore(folder, place)
     newest = backup.rename(folder / "resumes-2026-01-31T09-00-00.000Z.db")
     with pytest.raises(InvalidArgument, match=f"name one file, such as {newest}$"):
-        restoring.restore(folder, place)
+        restores.restore(folder, place)
     with pytest.raises(InvalidArgument, match=r"Cannot read|Backup not found"):
-        restoring.restore(tmp_path / ("x" * 300), place)
+        restores.restore(tmp_path / ("x" * 300), place)
 
 
 def test_a_store_is_no_backup_while_it_is_in_use_nor_of_itself(
@@ -417,10 +417,10 @@ def test_a_store_is_no_backup_while_it_is_in_use_nor_of_itself(
 ) -> None:
     path = path_of(source)
     with pytest.raises(StoreIncompatible, match="store in use"):
-        restoring.restore(path, f"sqlite:///{tmp_path / 'new.db'}")
+        restores.restore(path, f"sqlite:///{tmp_path / 'new.db'}")
     source.close()
     with pytest.raises(InvalidArgument, match="the store itself"):
-        restoring.restore(path, source.url)
+        restores.restore(path, source.url)
 
 
 def test_a_database_that_is_not_empty_is_refused(backup: Path, store: Store, url: str) -> None:
@@ -428,13 +428,13 @@ def test_a_database_that_is_not_empty_is_refused(backup: Path, store: Store, url
         pytest.skip("a file is replaced, and kept")
     accounts.create_account(store, "mine")
     with pytest.raises(Conflict, match='holds account "mine" already'):
-        restoring.restore(backup, url)
+        restores.restore(backup, url)
     accounts.create_account(store, "still")
 
 
 def test_what_was_being_moved_is_not_once_it_is_restored(source: Store, tmp_path: Path) -> None:
-    marking.depart(source, Move(source.label, "sqlite:////there.db", "0123", "a" * 16))
+    marks.depart(source, Move(source.label, "sqlite:////there.db", "0123", "a" * 16))
     made = backups.back_up(source, tmp_path / "backup.db")
-    restoring.restore(made.path, f"sqlite:///{tmp_path / 'new.db'}")
+    restores.restore(made.path, f"sqlite:///{tmp_path / 'new.db'}")
     with open_store(f"sqlite:///{tmp_path / 'new.db'}") as store:
         accounts.create_account(store, "new")

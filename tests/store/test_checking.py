@@ -5,11 +5,11 @@ from typing import Any
 import pytest
 from sqlalchemy import text
 
-from resumes.store import Store, account_checking, checking, creating, items, listing, open_store
+from resumes.store import Store, creation, import_items, integrity, open_store, stored_resumes
 from resumes.store.accounts import AccountInfo
-from resumes.store.checking import STOPPED, Defect
-from resumes.store.ledger import FileOutcome
-from resumes.store.sqlite.database import sqlite_engine
+from resumes.store.import_ledger import FileOutcome
+from resumes.store.integrity import STOPPED, Defect
+from resumes.store.sqlite.store import sqlite_engine
 from tests.support.resumes import a_claim, a_resume
 from tests.support.store.builders import (
     MakeAccount,
@@ -25,20 +25,20 @@ pytestmark = pytest.mark.engines
 
 
 def test_a_store_that_was_used_is_well(store: Store, used: AccountInfo) -> None:
-    entry = listing.list_page(store, used.id).entries[1]
-    listing.delete_resume(store, used.id, entry.id)
-    (made,) = creating.create(store, used.id, [a_resume("Eve")], claim=a_claim("6" * 24))
-    assert isinstance(made, creating.Created)
-    listing.delete_resume(store, used.id, made.id)  # its item outlives it (pitfalls I1)
+    entry = stored_resumes.list_page(store, used.id).entries[1]
+    stored_resumes.delete_resume(store, used.id, entry.id)
+    (made,) = creation.create(store, used.id, [a_resume("Eve")], claim=a_claim("6" * 24))
+    assert isinstance(made, creation.Created)
+    stored_resumes.delete_resume(store, used.id, made.id)  # its item outlives it (pitfalls I1)
     assert find_flaws(store) == []
-    looked_at = [(one.account, one.resumes) for one in account_checking.iter_accounts(store)]
+    looked_at = [(one.account, one.resumes) for one in integrity.iter_accounts(store)]
     assert looked_at == [("ana", 3), ("bo", 4)]
 
 
 def test_every_account_is_looked_at(store: Store, an_account: MakeAccount) -> None:
     for number in range(5):
         an_account(f"a{number}")
-    assert len(list(account_checking.iter_accounts(store, at_once=2))) == 5
+    assert len(list(integrity.iter_accounts(store, at_once=2))) == 5
 
 
 FIRST = "SELECT min(id) FROM resumes WHERE account_id = :id"
@@ -113,7 +113,7 @@ NEWEST = "= (SELECT max(id) FROM resumes WHERE account_id = :id)"
 def test_damage_is_found_and_a_remedy_in_sql_removes_it(
     store: Store, used: AccountInfo, harm: list[str], flaws: dict[Defect, int]
 ) -> None:
-    first = listing.list_page(store, used.id).entries[0].id
+    first = stored_resumes.list_page(store, used.id).entries[0].id
     damage(store, *harm, id=used.id)
 
     found = find_flaws(store)
@@ -174,7 +174,7 @@ def test_a_history_that_cannot_be_read(store: Store, used: AccountInfo, content:
         store, "UPDATE imported_files SET items = :content WHERE items IS NOT NULL", content=content
     )
     with pytest.raises(ValueError, match=r"."):
-        items.parse_items(content)
+        import_items.parse_items(content)
     (flaw,) = find_flaws(store)
     assert (flaw.defect, flaw.account, flaw.count) == (Defect.BAD_ITEMS, "ana", 1)
     damage(store, flaw.remedy.removeprefix(STOPPED))
@@ -195,7 +195,7 @@ def test_a_damaged_file(store: Store, used: AccountInfo, url: str) -> None:
         file.seek((page - 1) * size + 8)
         file.write(b"\xff" * 64)
     with open_store(url) as again:
-        assert {one.defect for one in checking.iter_damage(again)} == {Defect.DAMAGED}
+        assert {one.defect for one in integrity.iter_damage(again)} == {Defect.DAMAGED}
 
 
 @pytest.mark.sqlite("PostgreSQL looks at what it takes")

@@ -16,18 +16,16 @@ from hypothesis import strategies as st
 from sqlalchemy import Connection, text
 
 from resumes.errors import Conflict, InvalidArgument, OutcomeUnknown, StoreUnavailable
-from resumes.store import Store, accounts, listing, open_store, plans
-from resumes.store.creating import create
-from resumes.store.engine import each
-from resumes.store.moving import copying, filling, marking
-from resumes.store.moving.filling import BATCH_CHARACTERS, BATCH_ROWS, Batch
-from resumes.store.moving.marking import Move
-from resumes.store.moving.proving import encode
-from resumes.store.moving.tables import READERS, TABLES
-from resumes.store.moving.transferring import Progress, Stage
+from resumes.store import Store, accounts, open_store, plans, stored_resumes
+from resumes.store.closed import allowed_in_transit
+from resumes.store.creation import create
 from resumes.store.plans import PlanChange
 from resumes.store.schema import documents, metadata, resumes
-from resumes.store.transit import allowed_in_transit
+from resumes.store.store import each
+from resumes.store.transfer import copies, marks
+from resumes.store.transfer.copies import BATCH_CHARACTERS, BATCH_ROWS, Batch, Progress, Stage
+from resumes.store.transfer.marks import Move
+from resumes.store.transfer.rows import READERS, TABLES, encode
 from tests.support import postgres
 from tests.support.engines import Engine
 from tests.support.inbox.builders import a_full_disk
@@ -61,7 +59,7 @@ def change(connection: Connection, statement: str) -> None:
 
 def fill(source: Store, target: Store, told: Callable[[str, int], None] = lambda *_: None) -> None:
     with source.read() as connection:
-        filling.fill(connection, target, told)
+        copies.fill(connection, target, told)
 
 
 # Copies
@@ -72,9 +70,9 @@ def test_a_copy_there_and_back_holds_the_same(source: Store, store: Store, tmp_p
     assert all(digest.rows for digest in before)
     last: dict[Stage, Progress] = {}
 
-    there = copying.copy(source, store, watcher=lambda one: last.update({one.stage: one}))
+    there = copies.copy(source, store, watcher=lambda one: last.update({one.stage: one}))
     with open_store(f"sqlite:///{tmp_path / 'back.db'}") as back:
-        again = copying.copy(store, back)
+        again = copies.copy(store, back)
 
         assert there == again == before == held_by(back)
         assert count_all(back) == count_all(source)
@@ -83,7 +81,7 @@ def test_a_copy_there_and_back_holds_the_same(source: Store, store: Store, tmp_p
         # Ids and cursors go on where they were, and the index is filled anew.
         account = accounts.get_account(back, "ana")
         create(back, account.id, [a_resume("Later")])
-        (entry,) = listing.list_page(back, account.id, cursor=newest).entries
+        (entry,) = stored_resumes.list_page(back, account.id, cursor=newest).entries
         assert entry.id > newest
         assert count_rows(back, "search_entries") == 0
     assert [stage.value for stage in last] == ["copying", "proving"]
@@ -114,13 +112,13 @@ def test_any_text_comes_through_there_and_back(
         open_store(url) as between,
     ):
         fill_store(first, resumes=len(names), names=tuple(f"A {name}" for name in names))
-        assert copying.copy(first, between) == copying.copy(between, last) == held_by(first)
+        assert copies.copy(first, between) == copies.copy(between, last) == held_by(first)
 
 
 KILLED_COPY = """
     import os, signal, sys
     from resumes.store import open_store
-    from resumes.store.moving import copying
+    from resumes.store.transfer import copying
 
     told = []
 
@@ -153,7 +151,7 @@ def test_a_copy_that_was_killed_goes_on_where_it_was(
                 accounts.create_account(one, "late")
 
         told: list[Progress] = []
-        copying.copy(source, store, watcher=told.append)
+        copies.copy(source, store, watcher=told.append)
 
         assert held_by(store) == held_by(source)
         assert count_all(store) == count_all(source)
@@ -162,10 +160,10 @@ def test_a_copy_that_was_killed_goes_on_where_it_was(
 
 
 def test_s13_the_source_of_a_copy_stays_closed(source: Store, store: Store) -> None:
-    copying.copy(source, store)
+    copies.copy(source, store)
     with pytest.raises(StoreUnavailable, match="being moved to"):
         accounts.create_account(source, "late")
-    marking.reopen(source)
+    marks.reopen(source)
     accounts.create_account(source, "late")
 
 
@@ -175,11 +173,11 @@ def test_s13_the_source_of_a_copy_that_failed_takes_writes(source: Store, store:
             raise OSError("the terminal is gone")
 
     with pytest.raises(OSError, match="the terminal is gone"):
-        copying.copy(source, store, watcher=fail)
+        copies.copy(source, store, watcher=fail)
     accounts.create_account(source, "late")
 
     # What the other holds is not of use, and the next copy knows it.
-    assert copying.copy(source, store) == held_by(source)
+    assert copies.copy(source, store) == held_by(source)
     assert [one.name for one in accounts.list_accounts(store)] == ["ana", "bob", "late"]
 
 
@@ -187,7 +185,7 @@ def test_s13_the_source_of_a_copy_that_failed_takes_writes(source: Store, store:
 def test_s13_a_copy_that_ended_or_may_have_ended_gives_nothing_back(
     source: Store, store: Store, monkeypatch: pytest.MonkeyPatch, error: type[BaseException]
 ) -> None:
-    finish = filling.finish
+    finish = copies.finish
 
     def finish_and_fail(target: Store) -> None:
         if error is KeyboardInterrupt:
@@ -195,9 +193,9 @@ def test_s13_a_copy_that_ended_or_may_have_ended_gives_nothing_back(
         # The other as of a COMMIT that still waits for a standby when nobody waits for it.
         raise error
 
-    monkeypatch.setattr(filling, "finish", finish_and_fail)
+    monkeypatch.setattr(copies, "finish", finish_and_fail)
     with pytest.raises(error):
-        copying.copy(source, store)
+        copies.copy(source, store)
     if error is OutcomeUnknown:
         finish(store)
 
@@ -210,14 +208,14 @@ def test_s13_a_copy_that_ended_or_may_have_ended_gives_nothing_back(
 def test_s13_a_source_is_given_back_though_its_target_is_lost(
     source: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(filling, "DEADLINE_S", 1.0)
-    monkeypatch.setattr(filling, "PATIENCE_S", 0.0)
+    monkeypatch.setattr(copies, "DEADLINE_S", 1.0)
+    monkeypatch.setattr(copies, "PATIENCE_S", 0.0)
     with (
         postgres.running("18") as server,
         open_store(server.url(server.make_database())) as target,
         pytest.raises(StoreUnavailable),
     ):
-        copying.copy(source, target, watcher=lambda _: server.stop())
+        copies.copy(source, target, watcher=lambda _: server.stop())
     accounts.create_account(source, "late")
 
 
@@ -225,11 +223,11 @@ def test_a_target_that_is_the_source_or_holds_something_is_refused_and_both_stay
     source: Store, store: Store, url: str
 ) -> None:
     with open_store(url) as same, pytest.raises(InvalidArgument, match="to itself"):
-        copying.copy(store, same)
+        copies.copy(store, same)
     accounts.create_account(store, "mine")
     before = held_by(store)
     with pytest.raises(Conflict, match='holds account "mine" already'):
-        copying.copy(source, store)
+        copies.copy(source, store)
     assert held_by(store) == before
     for one in (source, store):
         accounts.create_account(one, "late")
@@ -241,11 +239,11 @@ def test_room_is_asked_for_what_is_missing_where_that_can_be_known(
     monkeypatch.setattr(resource, "getrlimit", lambda _: (100_000, 100_000))
     place, half_done = tmp_path / "new.db", tmp_path / "half.db"
     with pytest.raises(StoreUnavailable, match=r"A file may have 0\.1 MB here .* are needed"):
-        copying.check_target(source, f"sqlite:///{place}")
+        copies.check_target(source, f"sqlite:///{place}")
     assert not place.exists()
     half_done.write_bytes(bytes(10**7))
     for url in (f"sqlite:///{half_done}", "postgresql://resumes@db.example/resumes"):
-        copying.check_target(source, url)
+        copies.check_target(source, url)
 
 
 # Filling
@@ -255,11 +253,11 @@ def test_rows_are_told_and_batches_that_are_there_are_not_added_again(
     source: Store, store: Store
 ) -> None:
     told: dict[str, int] = {}
-    filling.begin(store, a_move())
+    copies.begin(store, a_move())
     with source.read() as connection:
         batch = Batch("plans", list(READERS["plans"].iter_rows(connection)))
     for _ in range(2):
-        store.write(filling.add_rows, batch)
+        store.write(copies.add_rows, batch)
     assert count_rows(store, "plans") == len(batch.rows)
     fill(source, store, lambda table, rows: told.update({table: told.get(table, 0) + rows}))
     assert told == {digest.name: digest.rows for digest in held_by(source)}
@@ -270,32 +268,32 @@ def test_rows_are_told_and_batches_that_are_there_are_not_added_again(
 
 
 def test_what_another_copy_from_there_has_left_is_removed(source: Store, store: Store) -> None:
-    filling.begin(store, a_move())
+    copies.begin(store, a_move())
     fill(source, store)
-    filling.begin(store, a_move("4567"))
+    copies.begin(store, a_move("4567"))
     assert all(digest.rows == 0 for digest in held_by(store))
 
 
 def test_a_store_that_is_being_filled_takes_nothing_else_and_goes_nowhere(store: Store) -> None:
-    filling.begin(store, a_move())
+    copies.begin(store, a_move())
     with pytest.raises(Conflict, match=r"filled from sqlite:////here\.db"):
-        filling.begin(store, a_move(source="sqlite:////elsewhere.db"))
+        copies.begin(store, a_move(source="sqlite:////elsewhere.db"))
     with pytest.raises(StoreUnavailable, match="still being filled"):
         accounts.create_account(store, "ana")
     with pytest.raises(Conflict, match="still being filled"):
-        marking.plan_move(store, THERE)
+        marks.plan_move(store, THERE)
     with pytest.raises(Conflict, match="not whole"):
-        marking.reopen(store)
-    filling.finish(store)
+        marks.reopen(store)
+    copies.finish(store)
     plans.set_plan_limits(store, PlanChange("pro", 7))
 
 
 def test_a_store_that_cannot_grow_is_named_with_the_reason(
     source: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(filling, "PATIENCE_S", 0.0)
+    monkeypatch.setattr(copies, "PATIENCE_S", 0.0)
     with open_store(f"sqlite:///{tmp_path / 'small.db'}") as small:
-        filling.begin(small, a_move())
+        copies.begin(small, a_move())
         with (
             a_full_disk((tmp_path / "small.db-wal").stat().st_size),
             pytest.raises(StoreUnavailable, match=r"^sqlite:.*/small\.db was not filled to"),
@@ -305,9 +303,9 @@ def test_a_store_that_cannot_grow_is_named_with_the_reason(
 
 def test_batches_are_bounded_by_rows_and_by_characters() -> None:
     narrow = [("a", str(number)) for number in range(BATCH_ROWS + 1)]
-    assert [len(batch) for batch in filling.batches(resumes, narrow)] == [BATCH_ROWS, 1]
+    assert [len(batch) for batch in copies.batches(resumes, narrow)] == [BATCH_ROWS, 1]
     wide = [("a", str(number), "x" * (BATCH_CHARACTERS // 2)) for number in range(5)]
-    assert [len(batch) for batch in filling.batches(documents, wide)] == [2, 2, 1]
+    assert [len(batch) for batch in copies.batches(documents, wide)] == [2, 2, 1]
 
 
 def test_every_table_is_moved_but_what_is_made_from_others_or_of_one_store_in_a_fit_order() -> None:
@@ -341,7 +339,7 @@ def test_a_copy_that_differs_in_any_value_names_the_table_and_is_not_used(
             store.write(change, "UPDATE documents SET document = replace(document, 'B', 'b')")
 
     with pytest.raises(Conflict, match='differs in table "documents"'):
-        copying.copy(source, store, watcher=spoil)
+        copies.copy(source, store, watcher=spoil)
     with pytest.raises(StoreUnavailable, match="still being filled"):
         accounts.create_account(store, "late")
 
@@ -355,7 +353,7 @@ def test_s13_a_marked_store_takes_no_write_of_any_process_and_undoes_what_began(
 ) -> None:
     accounts.create_account(store, "ana")
     if mark == "moving_to":
-        marking.depart(store, a_move())
+        marks.depart(store, a_move())
         words = r"moved to sqlite:////there\.db"
     else:
         store.write(change, f"INSERT INTO store_facts VALUES ('filled_from', '{HERE}')")
@@ -374,23 +372,23 @@ def test_s13_a_marked_store_takes_no_write_of_any_process_and_undoes_what_began(
 def test_a_store_goes_to_one_place_by_one_copy_that_gives_back_only_what_it_took(
     store: Store,
 ) -> None:
-    first = marking.plan_move(store, THERE)
-    assert first != marking.plan_move(store, THERE)
-    marking.depart(store, first)
-    assert marking.plan_move(store, THERE) == first  # a copy that goes on has the name that it had
+    first = marks.plan_move(store, THERE)
+    assert first != marks.plan_move(store, THERE)
+    marks.depart(store, first)
+    assert marks.plan_move(store, THERE) == first  # a copy that goes on has the name that it had
     for call, why in (
-        (lambda: marking.plan_move(store, "sqlite:////elsewhere.db"), r"moved to .*there\.db"),
-        (lambda: marking.depart(store, a_move("4567", target="sqlite:////else.db")), "."),
-        (lambda: marking.depart(store, a_move("4567", source=first.source)), "Somebody else"),
+        (lambda: marks.plan_move(store, "sqlite:////elsewhere.db"), r"moved to .*there\.db"),
+        (lambda: marks.depart(store, a_move("4567", target="sqlite:////else.db")), "."),
+        (lambda: marks.depart(store, a_move("4567", source=first.source)), "Somebody else"),
     ):
         with pytest.raises(Conflict, match=why):
             call()
-    marking.give_back(store, "4567")
-    marking.check_departed(store, first)
-    marking.give_back(store, first.name)
+    marks.give_back(store, "4567")
+    marks.check_departed(store, first)
+    marks.give_back(store, first.name)
     with pytest.raises(Conflict, match="reopened while it was copied"):
-        marking.check_departed(store, first)
-    assert marking.plan_move(store, THERE) != first
+        marks.check_departed(store, first)
+    assert marks.plan_move(store, THERE) != first
 
 
 def test_s13_a_write_that_began_before_is_over_when_the_store_has_departed(store: Store) -> None:
@@ -410,7 +408,7 @@ def test_s13_a_write_that_began_before_is_over_when_the_store_has_departed(store
             refused.append(error)
 
     writer = threading.Thread(target=write)
-    leaver = threading.Thread(target=marking.depart, args=(store, a_move()))
+    leaver = threading.Thread(target=marks.depart, args=(store, a_move()))
     writer.start()
     assert began.wait(60)
     leaver.start()
@@ -430,9 +428,9 @@ def test_s13_who_has_looked_at_the_marks_and_not_yet_committed_is_waited_for(
 
     def is_marked() -> bool:
         with store.read() as connection:
-            return bool(marking.read_marks(connection).moving_to)
+            return bool(marks.read_marks(connection).moving_to)
 
-    leaver = threading.Thread(target=marking.depart, args=(store, a_move()))
+    leaver = threading.Thread(target=marks.depart, args=(store, a_move()))
     with psycopg.connect(url) as writer:
         writer.execute("INSERT INTO plans (name, api_listing) VALUES ('slow', false)")
         leaver.start()

@@ -17,13 +17,21 @@ from resumes.errors import (
     ResumesError,
     StoreUnavailable,
 )
-from resumes.store import Store, accounts, counters, creating, ledger, listing, plans
+from resumes.store import Store, accounts, creation, import_ledger, plans, stored_resumes
 from resumes.store.accounts import AccountInfo
-from resumes.store.creating import Created, Creation, Duplicate, NewResume, create
-from resumes.store.engine import WRITE_DEADLINE_S
-from resumes.store.items import Items
-from resumes.store.ledger import FileOutcome, Verdict
-from resumes.store.writes import Write, was_committed
+from resumes.store.creation import (
+    Created,
+    Creation,
+    Duplicate,
+    NewResume,
+    create,
+    create_files,
+    create_soon,
+)
+from resumes.store.import_items import Items
+from resumes.store.import_ledger import FileOutcome, Verdict
+from resumes.store.store import WRITE_DEADLINE_S
+from resumes.store.write_queue import Write, was_committed
 from tests.store.conftest import SteppingClock
 from tests.support.resumes import a_claim, a_resume
 from tests.support.store.builders import (
@@ -52,10 +60,12 @@ def create_one(store: Store, account: AccountInfo, name: str = "Ada", **options:
 def test_what_is_created_is_listed_with_its_text(store: Store, ana: AccountInfo) -> None:
     new: NewResume = a_resume("Zoë 山田", with_digest=True)
     (outcome,) = create(store, ana.id, [new])
-    (entry,) = listing.list_page(store, ana.id).entries
+    (entry,) = stored_resumes.list_page(store, ana.id).entries
     assert outcome == Created(entry.id)
     assert (entry.name, entry.filename) == ("Zoë 山田", "Zoë山田Resume.pdf")
-    assert listing.get_resume(store, ana.id, entry.id).document == new.resume.document.decode()
+    assert (
+        stored_resumes.get_resume(store, ana.id, entry.id).document == new.resume.document.decode()
+    )
     with store.read() as connection:
         kind, of_bytes = ("typeof", "blob") if store.path else ("pg_typeof", "bytea")
         documents = connection.execute(text(f"SELECT {kind}(document) FROM documents"))
@@ -72,11 +82,11 @@ def test_a_batch_over_the_quota_takes_what_fits_in_order_and_says_which_did_not(
     limit(store, 2)
     outcomes = create(store, ana.id, [a_resume(f"Person {n}") for n in range(4)])
     assert [type(outcome) for outcome in outcomes] == [Created, Created, QuotaReached, QuotaReached]
-    names = [entry.name for entry in listing.list_page(store, ana.id).entries]
+    names = [entry.name for entry in stored_resumes.list_page(store, ana.id).entries]
     assert names == ["Person 0", "Person 1"]
     assert isinstance(outcomes[3], QuotaReached)
     assert outcomes[3].message == "Maximum resume limit reached. Your plan allows 2 resumes"
-    assert counters.list_wrong(store) == []
+    assert accounts.list_wrong(store) == []
 
 
 def test_a_lowered_plan_deletes_nothing_and_refuses_until_it_fits(
@@ -86,7 +96,7 @@ def test_a_lowered_plan_deletes_nothing_and_refuses_until_it_fits(
     limit(store, 2)
     assert isinstance(create(store, ana.id, [a_resume()])[0], QuotaReached)
     for resume_id in made[:2]:
-        listing.delete_resume(store, ana.id, resume_id)
+        stored_resumes.delete_resume(store, ana.id, resume_id)
     assert isinstance(create(store, ana.id, [a_resume()])[0], Created)
 
 
@@ -99,7 +109,7 @@ def test_parallel_creates_at_the_edge_of_the_quota_never_exceed_it(
     store: Store, ana: AccountInfo
 ) -> None:
     limit(store, 10)
-    outcomes: list[creating.Outcome] = []
+    outcomes: list[creation.Outcome] = []
     threads = [
         threading.Thread(target=lambda: outcomes.extend(create(store, ana.id, [a_resume()])))
         for _ in range(40)
@@ -117,7 +127,7 @@ def taken(store: Store, account: AccountInfo, counts: Sequence[int]) -> list[int
 
     def take(connection: Connection, counts: Sequence[int]) -> list[int]:
         return [
-            creating.TAKE_PLACES.run(
+            creation.TAKE_PLACES.run(
                 connection, account=account.id, places=count, last_id=2**60
             ).rowcount
             for count in counts
@@ -165,9 +175,9 @@ def test_s6_a_repeat_at_a_full_account_gets_its_first_answer(
 
 def test_s6_the_counter_falls_only_if_a_row_went(store: Store, ana: AccountInfo) -> None:
     (resume_id,) = add_resumes(store, ana, 1)
-    listing.delete_resume(store, ana.id, resume_id)
+    stored_resumes.delete_resume(store, ana.id, resume_id)
     with pytest.raises(NotFound):
-        listing.delete_resume(store, ana.id, resume_id)
+        stored_resumes.delete_resume(store, ana.id, resume_id)
     assert accounts.get_account(store, "ana").resume_count == 0
 
 
@@ -188,7 +198,7 @@ def test_a_content_counts_in_its_account_while_its_resume_is_there(
 ) -> None:
     first = create_one(store, ana)
     assert create_one(store, an_account("bo")) != first
-    listing.delete_resume(store, ana.id, first)
+    stored_resumes.delete_resume(store, ana.id, first)
     assert create_one(store, ana) != first
 
 
@@ -201,7 +211,7 @@ def test_i1_an_item_of_a_claim_is_imported_once_whatever_became_of_its_resume(
     assert duplicate == Duplicate(stored)
     assert isinstance(made, Created)
     for resume_id in (stored, made.id):
-        listing.delete_resume(store, ana.id, resume_id)
+        stored_resumes.delete_resume(store, ana.id, resume_id)
 
     again = create(store, ana.id, batch, claim=a_claim())
 
@@ -227,7 +237,7 @@ def test_s15_ids_rise_in_a_burst_and_when_the_newest_went_or_the_clock_goes_back
     later = add_resumes(store, ana, 2)
     assert burst + later == sorted(burst + later)
     assert int(later[-1][:16], 16) == 1_800_000_000_000_000 + 501
-    listing.delete_resume(store, ana.id, later[-1])
+    stored_resumes.delete_resume(store, ana.id, later[-1])
     (next_one,) = add_resumes(store, ana, 1)
     assert next_one[:16] > later[-1][:16]
 
@@ -238,7 +248,7 @@ def test_s15_created_at_is_the_clock_not_the_id(
     add_resumes(store, ana, 1)
     clock.advance(-60)
     add_resumes(store, ana, 1)
-    created = [entry.created_at for entry in listing.list_page(store, ana.id).entries]
+    created = [entry.created_at for entry in stored_resumes.list_page(store, ana.id).entries]
     assert created == ["2027-01-15T08:00:00.000Z", "2027-01-15T07:59:00.000Z"]
 
 
@@ -248,10 +258,10 @@ def test_a_coroutine_creates_as_others_do(
     account = an_account(plan="free")
     clock.advance(1)
     outcomes = [
-        asyncio.run(creating.create_soon(store, account.id, a_resume(f"Person {number}")))
+        asyncio.run(create_soon(store, account.id, a_resume(f"Person {number}")))
         for number in range(6)
     ]
-    entries = listing.list_page(store, account.id).entries
+    entries = stored_resumes.list_page(store, account.id).entries
     assert [entry.id for entry in entries] == made_ids(outcomes[:5])
     assert isinstance(outcomes[5], QuotaReached)
     assert [entry.name for entry in entries] == [f"Person {number}" for number in range(5)]
@@ -266,9 +276,9 @@ def test_creating_waits_no_longer_than_it_is_told_to(store: Store, ana: AccountI
         with pytest.raises(StoreUnavailable):
             create(store, ana.id, [a_resume()], deadline_s=0.05)
         with pytest.raises(StoreUnavailable):
-            creating.create_files(store, [creation], deadline_s=0.05)
+            create_files(store, [creation], deadline_s=0.05)
         with pytest.raises(StoreUnavailable):
-            asyncio.run(creating.create_soon(store, ana.id, a_resume(), deadline_s=0.05))
+            asyncio.run(create_soon(store, ana.id, a_resume(), deadline_s=0.05))
     assert time.monotonic() - began_s < WRITE_DEADLINE_S
     assert listed_ids(store, ana) == []
 
@@ -278,9 +288,9 @@ def test_creating_waits_no_longer_than_it_is_told_to(store: Store, ana: AccountI
 
 def files_of(
     store: Store, account: AccountInfo, resumes: Sequence[NewResume]
-) -> list[list[creating.Outcome] | ResumesError]:
+) -> list[list[creation.Outcome] | ResumesError]:
     """What became of a file for each resume, all at once."""
-    return creating.create_files(
+    return creation.create_files(
         store,
         [
             Creation(account.id, [new], store.clock(), a_claim(f"{number:024x}"))
@@ -310,7 +320,7 @@ def test_a_file_of_several_items_is_held_else_failed_else_duplicate_else_done(
     limit(store, 3)
     batch = [a_resume(name, with_digest=True, item=n) for n, name in enumerate(names)]
     create(store, ana.id, batch, claim=a_claim(), failed=failed)
-    (row,) = ledger.list_files(store)
+    (row,) = import_ledger.list_files(store)
     assert row.outcome is expected
 
 
@@ -318,7 +328,7 @@ def test_files_of_many_accounts_go_together_and_each_caller_has_its_answer(
     store: Store, an_account: MakeAccount
 ) -> None:
     first, second, gone = an_account("ana").id, an_account("bo").id, "f" * 16
-    results = creating.create_files(
+    results = creation.create_files(
         store,
         [
             Creation(account_id, [a_resume()], store.clock(), a_claim(f"{number:024x}"))
@@ -340,7 +350,7 @@ def test_i1_a_batch_of_files_that_is_done_again_gets_its_first_answers(
     made = [made_ids(outcomes)[0] for outcomes in first if isinstance(outcomes, list)]
     assert files_of(store, ana, batch) == [[Created(one, replayed=True)] for one in made]
     assert accounts.get_account(store, "ana").resume_count == count
-    assert {row.outcome for row in ledger.list_files(store)} == {FileOutcome.DONE}
+    assert {row.outcome for row in import_ledger.list_files(store)} == {FileOutcome.DONE}
 
 
 @pytest.mark.parametrize("count", [2, 64, 65, 200])
@@ -362,7 +372,7 @@ def test_equal_files_of_one_batch_are_duplicates_of_the_first(
     first, second = files_of(store, ana, [a_resume(with_digest=True)] * 2)
     assert isinstance(first, list)
     assert second == [Duplicate(*made_ids(first))]
-    outcomes = [row.outcome for row in ledger.list_files(store)]
+    outcomes = [row.outcome for row in import_ledger.list_files(store)]
     assert outcomes == [FileOutcome.DUPLICATE, FileOutcome.DONE]
 
 
@@ -376,7 +386,7 @@ def test_files_that_are_done_and_others_are_in_the_ledger_as_they_came_to_their_
     items = Items(total=1, done=1, duplicate=0, held=0, failed=0)
     claims = [a_claim(str(number) * 24, root="/srv/inbox") for number in range(2)]
     several = a_claim("2" * 24, items=json.dumps(items.as_json()), source=unread)
-    creating.create_files(
+    creation.create_files(
         store,
         [
             Creation(ana.id, [a_resume("A")], store.clock(), claims[0]),
@@ -384,7 +394,7 @@ def test_files_that_are_done_and_others_are_in_the_ledger_as_they_came_to_their_
             Creation(ana.id, [a_resume("B")], store.clock(), several),
         ],
     )
-    last, refused, first = ledger.list_files(store)
+    last, refused, first = import_ledger.list_files(store)
     outcomes = (first.outcome, refused.outcome, last.outcome)
     assert outcomes == (FileOutcome.DONE, FileOutcome.FAILED, FileOutcome.DONE)
     why = (refused.reason, refused.message, refused.path, refused.byte_offset)
@@ -392,7 +402,11 @@ def test_files_that_are_done_and_others_are_in_the_ledger_as_they_came_to_their_
     for row in (first, refused):
         assert (row.name, row.size_bytes, row.root) == ("ada.json", 100, "/srv/inbox")
     assert (first.items, last.items) == (None, items)
-    assert [ledger.find_source(store, row) for row in (first, refused, last)] == [None, b"{", None]
+    assert [import_ledger.find_source(store, row) for row in (first, refused, last)] == [
+        None,
+        b"{",
+        None,
+    ]
 
 
 def test_a_file_that_is_done_after_all_keeps_nothing_of_why_it_was_not(
@@ -400,14 +414,14 @@ def test_a_file_that_is_done_after_all_keeps_nothing_of_why_it_was_not(
 ) -> None:
     limit(store, 0)
     create(store, ana.id, [a_resume()], claim=a_claim())
-    (held,) = ledger.list_files(store)
+    (held,) = import_ledger.list_files(store)
     assert held.outcome is FileOutcome.HELD
-    assert ledger.find_source(store, held) == b"{"
+    assert import_ledger.find_source(store, held) == b"{"
     limit(store, 1)
     create(store, ana.id, [a_resume()], claim=a_claim())
-    (done,) = ledger.list_files(store)
+    (done,) = import_ledger.list_files(store)
     assert (done.outcome, done.reason, done.message) == (FileOutcome.DONE, None, None)
-    assert ledger.find_source(store, done) is None
+    assert import_ledger.find_source(store, done) is None
 
 
 def test_the_ledger_says_why_a_file_is_not_done_in_the_words_of_the_outcome(
@@ -421,7 +435,7 @@ def test_the_ledger_says_why_a_file_is_not_done_in_the_words_of_the_outcome(
     ):
         create(store, ana.id, [new], claim=a_claim(f"{digit}" * 24))
 
-    told = [(row.outcome, row.reason, row.message) for row in ledger.list_files(store)]
+    told = [(row.outcome, row.reason, row.message) for row in import_ledger.list_files(store)]
 
     assert told[::-1] == [
         (FileOutcome.DUPLICATE, "duplicate", f"The same content is stored as {stored}"),
@@ -461,7 +475,7 @@ def test_s2_whether_a_batch_was_stored_is_told_by_an_id_that_it_made(
     ]
 
     def ask(connection: Connection, _: Sequence[str]) -> list[list[bool | None]]:
-        return [[creating.were_stored(connection, made, said) for made, said, _ in cases]]
+        return [[creation.were_stored(connection, made, said) for made, said, _ in cases]]
 
     assert store.write(ask, "") == [verdict for *_, verdict in cases]
 
@@ -483,7 +497,7 @@ def test_s2_whether_files_were_stored_is_told_by_an_id_of_any_of_them(
     )
     with monkeypatch.context() as patched:
         patched.setattr(store.lane, "offer", offer)
-        told = creating.create_files(store, [refused, made])
+        told = creation.create_files(store, [refused, made])
 
     (write,) = writes
     lost: list[object] = [[], [Created("f" * 24)]]
@@ -508,9 +522,9 @@ def test_a_create_waits_no_longer_than_it_is_told(store: Store, ana: AccountInfo
                 return create(store, ana.id, [new], deadline_s=deadline_s)
             case "create_files":
                 files = [Creation(ana.id, [new], store.clock(), a_claim())]
-                return creating.create_files(store, files, deadline_s=deadline_s)
+                return creation.create_files(store, files, deadline_s=deadline_s)
             case _:
-                soon = creating.create_soon(store, ana.id, new, deadline_s=deadline_s)
+                soon = creation.create_soon(store, ana.id, new, deadline_s=deadline_s)
                 return asyncio.run(soon)
 
     go_on, holder = hold_lane(store)

@@ -6,9 +6,9 @@ import pytest
 from sqlalchemy import text
 
 from resumes.errors import IdempotencyMismatch, StoreUnavailable
-from resumes.store import Store, accounts, creating, listing
+from resumes.store import Store, accounts, creation, stored_resumes
 from resumes.store.accounts import AccountInfo
-from resumes.store.creating import Created, Outcome, create
+from resumes.store.creation import Created, Outcome, create
 from resumes.store.idempotency import KEPT, SLICE_KEYS, prune_soon
 from resumes.store.statements import driver
 from tests.store.conftest import SteppingClock
@@ -65,9 +65,9 @@ def test_a_key_still_counts_when_the_clock_goes_back_or_its_resume_went(
     first = made(keyed(store, ana))
     clock.advance(-3_600)
     assert keyed(store, ana) == Created(first, replayed=True)
-    listing.delete_resume(store, ana.id, first)
+    stored_resumes.delete_resume(store, ana.id, first)
     assert keyed(store, ana) == Created(first, replayed=True)
-    assert listing.list_page(store, ana.id).entries == []
+    assert stored_resumes.list_page(store, ana.id).entries == []
 
 
 def test_a_refusal_takes_no_key(store: Store, an_account: MakeAccount) -> None:
@@ -112,7 +112,7 @@ def test_a_key_that_is_used_anew_while_it_is_pruned_stays(
     async def scenario() -> int:
         go_on, holder = await asyncio.to_thread(hold_lane, store)
         again = asyncio.create_task(
-            creating.create_soon(store, ana.id, a_resume("Bo", idempotency="k"))
+            creation.create_soon(store, ana.id, a_resume("Bo", idempotency="k"))
         )
         await asyncio.to_thread(wait_until, lambda: store.lane.waiting == 1)
         pruning = asyncio.create_task(prune_soon(store))
@@ -148,7 +148,7 @@ def test_a_create_without_a_key_runs_no_statement_about_keys(
         ],
         statements.append,
     )
-    creating.create(store, ana.id, [a_resume(with_digest=True)], claim=a_claim())
+    creation.create(store, ana.id, [a_resume(with_digest=True)], claim=a_claim())
     assert any("documents" in one for one in statements)
     assert not any("idempotency" in one for one in statements)
 

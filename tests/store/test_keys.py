@@ -9,7 +9,7 @@ from sqlalchemy import select, text
 
 from resumes.clock import timestamp
 from resumes.errors import Conflict, InvalidArgument, InvalidKey, NotFound
-from resumes.store import Store, accounts, identifiers, keys, open_store, plans
+from resumes.store import Store, accounts, api_keys, identifiers, open_store, plans
 from resumes.store.accounts import AccountInfo
 from resumes.store.schema import metadata
 from tests.store.conftest import SteppingClock
@@ -24,22 +24,22 @@ FOREIGN = "enh_live_" + "aB3" * 21 + "z"
 def counts(store: Store, secret: str) -> bool:
     """Whether it does, to threads and to event loops alike."""
     try:
-        holder = keys.authenticate(store, secret)
+        holder = api_keys.authenticate(store, secret)
     except InvalidKey:
         with pytest.raises(InvalidKey):
-            asyncio.run(keys.authenticate_soon(store, secret))
+            asyncio.run(api_keys.authenticate_soon(store, secret))
         return False
-    assert asyncio.run(keys.authenticate_soon(store, secret)) == holder
+    assert asyncio.run(api_keys.authenticate_soon(store, secret)) == holder
     return True
 
 
 def test_keys_and_ids_have_their_forms_and_are_random() -> None:
-    secret = keys.new_secret()
-    assert keys.FORM.fullmatch(secret)
+    secret = api_keys.new_secret()
+    assert api_keys.FORM.fullmatch(secret)
     body = secret.removeprefix("enh_live_")
-    assert body[58:] == keys.checksum(body[:58])
+    assert body[58:] == api_keys.checksum(body[:58])
     for make, form in (
-        (keys.new_secret, "enh_live_[A-Za-z0-9]{64}"),
+        (api_keys.new_secret, "enh_live_[A-Za-z0-9]{64}"),
         (identifiers.key_id, "key_[0-9a-f]{12}"),
         (identifiers.account_id, "[0-9a-f]{16}"),
     ):
@@ -54,36 +54,36 @@ def test_a_key_says_whose_it_is_and_what_the_plan_allows(
 ) -> None:
     for name, plan, listing in (("ana", "business", True), ("bo", "free", False)):
         account = an_account(name, plan=plan)
-        new = keys.create_key(store, name)
-        holder, *_ = keys.authenticate(store, new.secret)
-        assert holder == keys.KeyHolder(account.id, new.id, listing)
+        new = api_keys.create_key(store, name)
+        holder, *_ = api_keys.authenticate(store, new.secret)
+        assert holder == api_keys.KeyHolder(account.id, new.id, listing)
     requests = {plans.Requests.PER_MINUTE: 600, plans.Requests.PER_DAY: 0}
     plans.set_plan_limits(store, plans.PlanChange("free", 5, requests=requests))
-    assert keys.authenticate(store, new.secret)[0].rates == (600, None, 0)
+    assert api_keys.authenticate(store, new.secret)[0].rates == (600, None, 0)
 
 
 @pytest.mark.parametrize("secret", ["", "x", "enh_live_" + "a" * 64, "é", "\udc80", "a" * 10_000])
 def test_anything_else_is_no_key(store: Store, secret: str) -> None:
     with pytest.raises(InvalidKey, match="Invalid API key"):
-        keys.authenticate(store, secret)
+        api_keys.authenticate(store, secret)
 
 
 def test_the_store_keeps_no_key(store: Store, ana: AccountInfo) -> None:
-    secret = keys.create_key(store, "ana").secret
+    secret = api_keys.create_key(store, "ana").secret
     with store.read() as connection:
         rows = [connection.execute(select(table)).all() for table in metadata.sorted_tables]
         (kept,) = connection.execute(text("SELECT key_hash FROM key_directory")).scalars()
     store.close()
     files = list(store.path.parent.iterdir()) if store.path else []
-    assert kept == keys.hash_key(secret)
+    assert kept == api_keys.hash_key(secret)
     assert "ana" in repr(rows)
     assert secret not in repr(rows)
     assert not any(secret.encode() in file.read_bytes() for file in files)
 
 
 def test_a_list_shows_a_key_masked(store: Store, ana: AccountInfo) -> None:
-    new = keys.create_key(store, "ana", name="integration")
-    (key,) = keys.list_keys(store)
+    new = api_keys.create_key(store, "ana", name="integration")
+    (key,) = api_keys.list_keys(store)
     assert key.masked == new.secret[:12] + "…"
     assert (key.account, key.name, key.state) == ("ana", "integration", "active")
     assert new.secret not in repr(new)
@@ -92,45 +92,45 @@ def test_a_list_shows_a_key_masked(store: Store, ana: AccountInfo) -> None:
 def test_a_revoked_key_is_refused_at_once_in_every_process(
     store: Store, ana: AccountInfo, url: str
 ) -> None:
-    new = keys.create_key(store, "ana")
+    new = api_keys.create_key(store, "ana")
     with open_store(url) as other:
         assert counts(other, new.secret)
-        keys.revoke_key(store, new.id)
+        api_keys.revoke_key(store, new.id)
         assert not counts(other, new.secret)
-    keys.revoke_key(store, new.id)
-    assert keys.get_key(store, new.id).state == "revoked"
+    api_keys.revoke_key(store, new.id)
+    assert api_keys.get_key(store, new.id).state == "revoked"
 
 
 def test_keys_of_a_deleted_account_do_not_count(store: Store, ana: AccountInfo) -> None:
-    new = keys.create_key(store, "ana")
+    new = api_keys.create_key(store, "ana")
     accounts.delete_account(store, "ana")
     assert not counts(store, new.secret)
 
 
 def test_a_key_expires(store: Store, ana: AccountInfo, clock: SteppingClock) -> None:
-    new = keys.create_key(store, "ana", lifetime=timedelta(hours=1))
+    new = api_keys.create_key(store, "ana", lifetime=timedelta(hours=1))
     clock.advance(3_599)
     assert counts(store, new.secret)
     clock.advance(1)
     assert not counts(store, new.secret)
-    assert keys.get_key(store, new.id).state == "expired"
+    assert api_keys.get_key(store, new.id).state == "expired"
     with pytest.raises(InvalidArgument, match="future"):
-        keys.create_key(store, "ana", lifetime=timedelta(0))
+        api_keys.create_key(store, "ana", lifetime=timedelta(0))
 
 
 def test_a_rotated_key_lives_for_its_grace_and_the_new_one_from_now(
     store: Store, ana: AccountInfo, clock: SteppingClock
 ) -> None:
-    old = keys.create_key(store, "ana", name="integration")
-    new = keys.rotate_key(store, old.id)
-    assert keys.get_key(store, new.id).name == "integration"
+    old = api_keys.create_key(store, "ana", name="integration")
+    new = api_keys.rotate_key(store, old.id)
+    assert api_keys.get_key(store, new.id).name == "integration"
     clock.advance(24 * 3_600 - 1)
     assert (counts(store, old.secret), counts(store, new.secret)) == (True, True)
     clock.advance(1)
     assert (counts(store, old.secret), counts(store, new.secret)) == (False, True)
 
-    short = keys.create_key(store, "ana", lifetime=timedelta(hours=1))
-    keys.rotate_key(store, short.id, grace=timedelta(days=7))
+    short = api_keys.create_key(store, "ana", lifetime=timedelta(hours=1))
+    api_keys.rotate_key(store, short.id, grace=timedelta(days=7))
     clock.advance(3_600)
     assert not counts(store, short.secret)  # a grace lengthens no key's life
 
@@ -138,14 +138,14 @@ def test_a_rotated_key_lives_for_its_grace_and_the_new_one_from_now(
 def test_a_grace_is_0_to_7_days_and_none_ends_the_old_key_at_once(
     store: Store, ana: AccountInfo
 ) -> None:
-    old = keys.create_key(store, "ana")
+    old = api_keys.create_key(store, "ana")
     for grace in (timedelta(seconds=-1), timedelta(days=7, seconds=1)):
         with pytest.raises(InvalidArgument, match="0 to 7 days"):
-            keys.rotate_key(store, old.id, grace=grace)
-    keys.rotate_key(store, old.id, grace=timedelta(0))
+            api_keys.rotate_key(store, old.id, grace=grace)
+    api_keys.rotate_key(store, old.id, grace=timedelta(0))
     assert not counts(store, old.secret)
     with pytest.raises(Conflict, match="expired"):
-        keys.rotate_key(store, old.id)
+        api_keys.rotate_key(store, old.id)
 
 
 def test_a_key_that_is_revoked_while_it_is_rotated_has_no_successor(
@@ -157,16 +157,16 @@ def test_a_key_that_is_revoked_while_it_is_rotated_has_no_successor(
         looks.append(1)
         if len(looks) == 2:  # the key was found active, and the new one is about to be made
             with open_store(url, clock=clock) as other:
-                keys.revoke_key(other, key.id)
+                api_keys.revoke_key(other, key.id)
         return clock()
 
     with open_store(url, clock=clock) as store:
         accounts.create_account(store, "ana")
-        key = keys.create_key(store, "ana")
+        key = api_keys.create_key(store, "ana")
     with open_store(url, clock=revoking_clock) as store:
         with pytest.raises(Conflict, match="was changed by somebody else"):
-            keys.rotate_key(store, key.id)
-        assert [one.state for one in keys.list_keys(store)] == ["revoked"]
+            api_keys.rotate_key(store, key.id)
+        assert [one.state for one in api_keys.list_keys(store)] == ["revoked"]
 
 
 def test_a_key_made_elsewhere_can_be_registered_once_with_one_write(
@@ -174,69 +174,69 @@ def test_a_key_made_elsewhere_can_be_registered_once_with_one_write(
 ) -> None:
     writes: list[int] = []
     store.lane.observe = lambda count, _took_s: writes.append(count)
-    key_id = keys.import_key(store, "ana", FOREIGN)
+    key_id = api_keys.import_key(store, "ana", FOREIGN)
     assert counts(store, FOREIGN)
-    assert keys.get_key(store, key_id).shown_at is not None
+    assert api_keys.get_key(store, key_id).shown_at is not None
     with pytest.raises(InvalidArgument, match="64 letters and digits"):
-        keys.import_key(store, "ana", "enh_live_short")
+        api_keys.import_key(store, "ana", "enh_live_short")
     with pytest.raises(Conflict):
-        keys.import_key(store, "ana", FOREIGN)
+        api_keys.import_key(store, "ana", FOREIGN)
     store.close()  # what is observed after the answer has been, too
     assert writes == [1, 1]  # the second was refused there
 
 
 def test_s16_a_key_counts_as_not_shown_until_that_is_said(store: Store, ana: AccountInfo) -> None:
-    new = keys.create_key(store, "ana")
-    assert keys.get_key(store, new.id).shown_at is None
-    keys.mark_shown(store, new.id)
-    assert keys.get_key(store, new.id).shown_at is not None
+    new = api_keys.create_key(store, "ana")
+    assert api_keys.get_key(store, new.id).shown_at is None
+    api_keys.mark_shown(store, new.id)
+    assert api_keys.get_key(store, new.id).shown_at is not None
 
 
 def test_marking_a_key_that_does_not_count_changes_nothing(store: Store, ana: AccountInfo) -> None:
-    new = keys.create_key(store, "ana")
-    keys.revoke_key(store, new.id)
-    before = keys.get_key(store, new.id)
-    keys.mark_shown(store, new.id)
-    keys.mark_shown(store, "key_x")
-    assert keys.get_key(store, new.id) == before
+    new = api_keys.create_key(store, "ana")
+    api_keys.revoke_key(store, new.id)
+    before = api_keys.get_key(store, new.id)
+    api_keys.mark_shown(store, new.id)
+    api_keys.mark_shown(store, "key_x")
+    assert api_keys.get_key(store, new.id) == before
 
 
 def test_the_last_use_is_written_at_most_once_a_minute(
     store: Store, ana: AccountInfo, clock: SteppingClock
 ) -> None:
-    new = keys.create_key(store, "ana")
-    holder, is_due, _ = keys.authenticate(store, new.secret)
+    new = api_keys.create_key(store, "ana")
+    holder, is_due, _ = api_keys.authenticate(store, new.secret)
     assert is_due
-    asyncio.run(keys.mark_used_soon(store, holder))
+    asyncio.run(api_keys.mark_used_soon(store, holder))
     clock.advance(59)
-    assert keys.authenticate(store, new.secret)[:2] == (holder, False)
-    first = keys.get_key(store, new.id).last_used_at
-    asyncio.run(keys.mark_used_soon(store, holder))
-    assert keys.get_key(store, new.id).last_used_at == first
+    assert api_keys.authenticate(store, new.secret)[:2] == (holder, False)
+    first = api_keys.get_key(store, new.id).last_used_at
+    asyncio.run(api_keys.mark_used_soon(store, holder))
+    assert api_keys.get_key(store, new.id).last_used_at == first
     clock.advance(2)
-    assert keys.authenticate(store, new.secret)[:2] == (holder, True)
+    assert api_keys.authenticate(store, new.secret)[:2] == (holder, True)
 
 
 def test_a_last_use_by_a_clock_that_was_ahead_is_written_anew(
     store: Store, ana: AccountInfo, clock: SteppingClock
 ) -> None:
-    new = keys.create_key(store, "ana")
+    new = api_keys.create_key(store, "ana")
     clock.advance(24 * 3_600 + 1)
-    asyncio.run(keys.mark_used_soon(store, keys.authenticate(store, new.secret)[0]))
+    asyncio.run(api_keys.mark_used_soon(store, api_keys.authenticate(store, new.secret)[0]))
     clock.advance(-24 * 3_600 - 1)
-    holder, is_due, _ = keys.authenticate(store, new.secret)
+    holder, is_due, _ = api_keys.authenticate(store, new.secret)
     assert is_due
-    asyncio.run(keys.mark_used_soon(store, holder))
-    assert keys.get_key(store, new.id).last_used_at == timestamp(clock())
+    asyncio.run(api_keys.mark_used_soon(store, holder))
+    assert api_keys.get_key(store, new.id).last_used_at == timestamp(clock())
 
 
 def test_unknown_accounts_and_keys_are_not_found(store: Store) -> None:
     for call in (
-        lambda: keys.create_key(store, "ana"),
-        lambda: keys.list_keys(store, account="ana"),
-        lambda: keys.get_key(store, "key_x"),
-        lambda: keys.revoke_key(store, "key_x"),
-        lambda: keys.rotate_key(store, "key_x"),
+        lambda: api_keys.create_key(store, "ana"),
+        lambda: api_keys.list_keys(store, account="ana"),
+        lambda: api_keys.get_key(store, "key_x"),
+        lambda: api_keys.revoke_key(store, "key_x"),
+        lambda: api_keys.rotate_key(store, "key_x"),
     ):
         with pytest.raises(NotFound):
             call()
@@ -245,5 +245,5 @@ def test_unknown_accounts_and_keys_are_not_found(store: Store) -> None:
 def test_a_key_name_is_short_and_printable(store: Store, ana: AccountInfo) -> None:
     for name in ("a" * 101, "a\x1b[2J", "a\nb", "a\u202eb"):
         with pytest.raises(InvalidArgument, match="Invalid key name"):
-            keys.create_key(store, "ana", name=name)
-    keys.create_key(store, "ana", name="می\u200cروم")
+            api_keys.create_key(store, "ana", name=name)
+    api_keys.create_key(store, "ana", name="می\u200cروم")

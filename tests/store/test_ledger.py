@@ -6,12 +6,23 @@ from typing import Any
 import pytest
 
 from resumes.errors import InvalidArgument, NotFound
-from resumes.store import Store, accounts, creating, ledger, origins
+from resumes.store import Store, accounts, creation, import_ledger
 from resumes.store.accounts import AccountInfo
-from resumes.store.items import MOST_PROBLEMS, Items, Problem, parse_items
-from resumes.store.ledger import SO_FAR, FileOutcome, FileVerdict, Item, Verdict
-from resumes.store.tallies import FileTally, tally_files, tally_not_done
-from resumes.store.triage import Place, list_by_outcome, parse_place, place_of
+from resumes.store.import_items import MOST_PROBLEMS, Items, Problem, parse_items
+from resumes.store.import_ledger import (
+    SO_FAR,
+    FileOutcome,
+    FileTally,
+    FileVerdict,
+    Item,
+    Place,
+    Verdict,
+    list_by_outcome,
+    parse_place,
+    place_of,
+    tally_files,
+    tally_not_done,
+)
 from tests.store.conftest import SteppingClock
 from tests.support.resumes import a_claim, a_resume
 from tests.support.store.builders import MakeAccount, a_file, made_ids
@@ -28,7 +39,7 @@ FAILED, HELD, DUPLICATE, DONE = (
 
 def listed(store: Store, **filters: Any) -> str:
     """The first digits of the ids of files, the newest first."""
-    return "".join(row.claim_id[0] for row in ledger.list_files(store, **filters))
+    return "".join(row.claim_id[0] for row in import_ledger.list_files(store, **filters))
 
 
 def sorted_out(store: Store, **filters: Any) -> str:
@@ -39,7 +50,7 @@ def sorted_out(store: Store, **filters: Any) -> str:
 def do(store: Store, account: AccountInfo, digit: str, **options: Any) -> str:
     """The id of the resume of a file that is done."""
     new = [a_resume(**options)]
-    (made,) = made_ids(creating.create(store, account.id, new, claim=a_claim(digit * 24)))
+    (made,) = made_ids(creation.create(store, account.id, new, claim=a_claim(digit * 24)))
     return made
 
 
@@ -52,31 +63,31 @@ def test_a_file_that_failed_is_recorded_with_its_reason_and_source_and_once_it_i
     items = Items(total=3, done=2, duplicate=0, held=0, failed=1)
     claim = a_claim(name="bad.json", root="/srv/inbox", items=json.dumps(items.as_json()))
     verdict = Verdict(FAILED, "invalid_json", "Invalid JSON", byte_offset=17)
-    ledger.record(store, FileVerdict(ana.id, claim, verdict))
-    (row,) = ledger.list_files(store)
+    import_ledger.record(store, FileVerdict(ana.id, claim, verdict))
+    (row,) = import_ledger.list_files(store)
     assert (row.account_id, row.account, row.name, row.outcome) == (
         ana.id, "ana", "bad.json", FAILED,
     )  # fmt: skip
     assert (row.reason, row.byte_offset, row.is_under_way) == ("invalid_json", 17, False)
     assert (row.root, row.items) == ("/srv/inbox", items)
-    assert ledger.find_source(store, row) == b"{"
+    assert import_ledger.find_source(store, row) == b"{"
 
     do(store, ana, "0")
 
-    (row,) = ledger.list_files(store)
+    (row,) = import_ledger.list_files(store)
     assert (row.outcome, row.reason, row.root, row.items) == (DONE, None, None, None)
-    assert ledger.find_source(store, row) is None
+    assert import_ledger.find_source(store, row) is None
     assert (listed(store, outcome=FAILED), listed(store, outcome=DONE)) == ("", "0")
 
 
 def test_recording_for_an_account_that_is_gone_does_nothing(store: Store) -> None:
-    ledger.record(store, FileVerdict("f" * 16, a_claim(), Verdict(FAILED)))
-    assert ledger.list_files(store) == []
+    import_ledger.record(store, FileVerdict("f" * 16, a_claim(), Verdict(FAILED)))
+    assert import_ledger.list_files(store) == []
 
 
 def test_a_file_whose_resumes_are_being_imported_says_so(store: Store, ana: AccountInfo) -> None:
-    ledger.record(store, FileVerdict(ana.id, a_claim("1" * 24), SO_FAR))
-    assert ledger.get_file(store, "1" * 24).is_under_way
+    import_ledger.record(store, FileVerdict(ana.id, a_claim("1" * 24), SO_FAR))
+    assert import_ledger.get_file(store, "1" * 24).is_under_way
 
 
 def test_a_file_is_looked_for_in_one_account_or_in_all(
@@ -85,27 +96,27 @@ def test_a_file_is_looked_for_in_one_account_or_in_all(
     ana, bo = an_account("ana"), an_account("bo")
     a_file(store, ana, "1" * 24)
     for account_id in (None, ana.id):
-        assert ledger.get_file(store, "1" * 24, account_id=account_id).account == "ana"
+        assert import_ledger.get_file(store, "1" * 24, account_id=account_id).account == "ana"
     for claim_id, account_id in (("1" * 24, bo.id), ("3" * 24, None)):
         with pytest.raises(NotFound, match=claim_id):
-            ledger.get_file(store, claim_id, account_id=account_id)
+            import_ledger.get_file(store, claim_id, account_id=account_id)
 
 
 def test_the_items_of_a_claim_say_which_resumes_they_became(store: Store, ana: AccountInfo) -> None:
     new = [a_resume(f"P {number}", item=number) for number in (3, 5, 7)]
-    made = made_ids(creating.create(store, ana.id, new, claim=a_claim()))
+    made = made_ids(creation.create(store, ana.id, new, claim=a_claim()))
     items = [Item(item, DONE, id_) for item, id_ in zip((3, 5, 7), made, strict=True)]
-    assert ledger.find_items(store, ana.id, "0" * 24) == items
-    assert ledger.find_items(store, ana.id, "0" * 24, limit=2) == items[:2]
-    assert ledger.find_items(store, ana.id, "1" * 24) == []
+    assert import_ledger.find_items(store, ana.id, "0" * 24) == items
+    assert import_ledger.find_items(store, ana.id, "0" * 24, limit=2) == items[:2]
+    assert import_ledger.find_items(store, ana.id, "1" * 24) == []
 
 
 def test_stored_content_is_found_by_its_digest(store: Store, ana: AccountInfo) -> None:
     new = a_resume(with_digest=True)
     assert new.digest is not None
-    assert ledger.find_stored(store, ana.id, new.digest) is None
-    (made,) = made_ids(creating.create(store, ana.id, [new]))
-    assert ledger.find_stored(store, ana.id, new.digest) == made
+    assert import_ledger.find_stored(store, ana.id, new.digest) is None
+    (made,) = made_ids(creation.create(store, ana.id, [new]))
+    assert import_ledger.find_stored(store, ana.id, new.digest) == made
 
 
 def test_the_file_of_a_resume_is_found_also_when_it_was_held_for_long(
@@ -116,12 +127,12 @@ def test_the_file_of_a_resume_is_found_also_when_it_was_held_for_long(
         claim_id = f"{clock.now_us:016x}{'ab' * 4}"
         clock.advance(waited_s)
         (resume_id,) = made_ids(
-            creating.create(store, ana.id, [a_resume()], claim=a_claim(claim_id))
+            creation.create(store, ana.id, [a_resume()], claim=a_claim(claim_id))
         )
         made[resume_id] = claim_id
-    assert {one: origins.find_claim(store, ana.id, one) for one in made} == made
-    (other,) = made_ids(creating.create(store, ana.id, [a_resume()]))
-    assert origins.find_claim(store, ana.id, other) is None
+    assert {one: import_ledger.find_claim(store, ana.id, one) for one in made} == made
+    (other,) = made_ids(creation.create(store, ana.id, [a_resume()]))
+    assert import_ledger.find_claim(store, ana.id, other) is None
 
 
 # Lists
@@ -137,10 +148,10 @@ def test_files_are_listed_newest_first_whoever_they_are_of(
     assert listed(store, limit=4) == "fedc"
     assert listed(store, account_id=owners[0].id) == "fc963"
     seen: list[str] = []
-    while page := ledger.list_files(store, limit=4, before=seen[-1] if seen else None):
+    while page := import_ledger.list_files(store, limit=4, before=seen[-1] if seen else None):
         seen += [row.claim_id for row in page]
     assert "".join(one[0] for one in seen) == "fedcba987654321"
-    assert {row.account for row in ledger.list_files(store, limit=4)} == {"ana", "bo", "cy"}
+    assert {row.account for row in import_ledger.list_files(store, limit=4)} == {"ana", "bo", "cy"}
 
 
 def test_files_are_listed_and_counted_by_outcome_and_reason(

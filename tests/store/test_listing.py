@@ -6,7 +6,7 @@ import pytest
 from sqlalchemy import text
 
 from resumes.errors import InvalidArgument, NotFound
-from resumes.store import Store, creating, identifiers, listing
+from resumes.store import Store, creation, identifiers, stored_resumes
 from resumes.store.accounts import AccountInfo
 from tests.support.resumes import a_resume
 from tests.support.store.builders import MakeAccount, add_resumes, listed_ids, made_ids
@@ -18,14 +18,16 @@ def walk(store: Store, account: AccountInfo, limit: int) -> list[str]:
     seen: list[str] = []
     cursor: str | None = ""
     while cursor is not None:
-        page = listing.list_page(store, account.id, cursor=cursor, limit=limit)
+        page = stored_resumes.list_page(store, account.id, cursor=cursor, limit=limit)
         seen += [entry.id for entry in page.entries]
         cursor = page.cursor
     return seen
 
 
 def after(store: Store, account: AccountInfo, cursor: str) -> list[str]:
-    return [entry.id for entry in listing.list_page(store, account.id, cursor=cursor).entries]
+    return [
+        entry.id for entry in stored_resumes.list_page(store, account.id, cursor=cursor).entries
+    ]
 
 
 @pytest.mark.parametrize("limit", [1, 7, 100])
@@ -39,10 +41,10 @@ def test_pages_of_any_size_give_the_same_resumes_in_the_same_order(
 def test_the_cursor_is_null_on_the_last_page_also_when_it_is_exactly_full(
     store: Store, ana: AccountInfo
 ) -> None:
-    assert listing.list_page(store, ana.id) == listing.Page([], None)
+    assert stored_resumes.list_page(store, ana.id) == stored_resumes.Page([], None)
     made = add_resumes(store, ana, 7)
-    assert listing.list_page(store, ana.id, limit=7).cursor is None
-    assert listing.list_page(store, ana.id, limit=6).cursor == made[5]
+    assert stored_resumes.list_page(store, ana.id, limit=7).cursor is None
+    assert stored_resumes.list_page(store, ana.id, limit=6).cursor == made[5]
 
 
 def test_every_id_that_was_seen_is_a_position_that_of_a_deleted_resume_too(
@@ -50,7 +52,7 @@ def test_every_id_that_was_seen_is_a_position_that_of_a_deleted_resume_too(
 ) -> None:
     add_resumes(store, an_account("theirs"), 3)
     first, second, third = add_resumes(store, ana, 3)
-    listing.delete_resume(store, ana.id, second)
+    stored_resumes.delete_resume(store, ana.id, second)
     assert after(store, ana, second) == [third]
     assert walk(store, ana, 1) == [first, third]
     (new,) = add_resumes(store, ana, 1)
@@ -61,13 +63,13 @@ def test_every_id_that_was_seen_is_a_position_that_of_a_deleted_resume_too(
 @pytest.mark.parametrize("cursor", ["x", "0" * 23, "0" * 25, "0" * 23 + "G", "A" * 24, " " * 24])
 def test_a_malformed_cursor_is_refused(store: Store, ana: AccountInfo, cursor: str) -> None:
     with pytest.raises(InvalidArgument, match="Invalid cursor"):
-        listing.list_page(store, ana.id, cursor=cursor)
+        stored_resumes.list_page(store, ana.id, cursor=cursor)
 
 
 def test_the_limit_is_brought_into_1_to_100(store: Store, ana: AccountInfo) -> None:
     add_resumes(store, ana, 101)
     for asked, given in ((-5, 1), (0, 1), (1, 1), (100, 100), (10**30, 100)):
-        assert len(listing.list_page(store, ana.id, limit=asked).entries) == given
+        assert len(stored_resumes.list_page(store, ana.id, limit=asked).entries) == given
 
 
 def test_coroutines_read_what_threads_read(
@@ -78,22 +80,24 @@ def test_coroutines_read_what_threads_read(
 
     async def read() -> None:
         for after, limit in (("", 2), ("", 5), ("", 10**30), (made[1], 2), (made[4], 2), ("", 0)):
-            page = await listing.list_page_soon(store, ana.id, cursor=after, limit=limit)
-            assert page == listing.list_page(store, ana.id, cursor=after, limit=limit)
+            page = await stored_resumes.list_page_soon(store, ana.id, cursor=after, limit=limit)
+            assert page == stored_resumes.list_page(store, ana.id, cursor=after, limit=limit)
         with pytest.raises(InvalidArgument, match="Invalid cursor"):
-            await listing.list_page_soon(store, ana.id, cursor="x")
-        one = await listing.get_resume_soon(store, ana.id, made[0])
-        assert one == listing.get_resume(store, ana.id, made[0])
+            await stored_resumes.list_page_soon(store, ana.id, cursor="x")
+        one = await stored_resumes.get_resume_soon(store, ana.id, made[0])
+        assert one == stored_resumes.get_resume(store, ana.id, made[0])
         for account_id, resume_id in ((other.id, made[0]), (ana.id, "0" * 24), (ana.id, "x")):
             with pytest.raises(NotFound):
-                await listing.get_resume_soon(store, account_id, resume_id)
+                await stored_resumes.get_resume_soon(store, account_id, resume_id)
 
     asyncio.run(read())
 
 
 def test_a_page_as_json_is_what_a_client_gets() -> None:
-    entry = listing.Entry("1" * 24, None, "Ada", "AdaResume.pdf", "2026-01-31T09:00:00.000Z", "u")
-    assert listing.Page([entry], "1" * 24).as_json(limit=1) == {
+    entry = stored_resumes.Entry(
+        "1" * 24, None, "Ada", "AdaResume.pdf", "2026-01-31T09:00:00.000Z", "u"
+    )
+    assert stored_resumes.Page([entry], "1" * 24).as_json(limit=1) == {
         "resumes": [
             {
                 "id": "1" * 24,
@@ -125,12 +129,12 @@ def test_an_id_is_its_position_and_8_random_digits_and_compares_as_its_position_
 
 def test_one_resume_is_its_entry_and_its_document(store: Store, ana: AccountInfo) -> None:
     new = a_resume("Ada Example")
-    creating.create(store, ana.id, [new, a_resume("Bo Example")])
-    entry, other = listing.list_page(store, ana.id).entries
-    assert listing.get_resume(store, ana.id, entry.id) == listing.StoredResume(
+    creation.create(store, ana.id, [new, a_resume("Bo Example")])
+    entry, other = stored_resumes.list_page(store, ana.id).entries
+    assert stored_resumes.get_resume(store, ana.id, entry.id) == stored_resumes.StoredResume(
         entry, new.resume.document.decode()
     )
-    assert listing.get_resume(store, ana.id, other.id).entry == other
+    assert stored_resumes.get_resume(store, ana.id, other.id).entry == other
 
 
 def test_what_is_no_id_of_a_resume_of_the_account_is_not_found(
@@ -138,18 +142,18 @@ def test_what_is_no_id_of_a_resume_of_the_account_is_not_found(
 ) -> None:
     (theirs,) = add_resumes(store, an_account("theirs"), 1)
     for resume_id in ("", "x", "A" * 24, "0" * 24, "0" * 25, theirs):
-        for call in (listing.get_resume, listing.delete_resume):
+        for call in (stored_resumes.get_resume, stored_resumes.delete_resume):
             with pytest.raises(NotFound, match=r"^Resume not found$"):
                 call(store, ana.id, resume_id)
         with pytest.raises(NotFound, match=r"^Resume not found$"):
-            asyncio.run(listing.delete_resume_soon(store, ana.id, resume_id))
+            asyncio.run(stored_resumes.delete_resume_soon(store, ana.id, resume_id))
 
 
 def test_deleting_frees_the_place(store: Store, an_account: MakeAccount) -> None:
     account = an_account(plan="free")
     made = add_resumes(store, account, 6)
     assert len(made) == 5
-    listing.delete_resume(store, account.id, made[0])
+    stored_resumes.delete_resume(store, account.id, made[0])
     assert len(add_resumes(store, account, 2)) == 1
 
 
@@ -165,18 +169,21 @@ def test_deleting_takes_one_resume_with_its_document_and_its_digest_and_nothing_
 ) -> None:
     mine, theirs = an_account("mine"), an_account("theirs")
     batch = [a_resume(name, with_digest=True) for name in ("Ada", "Bo")]
-    gone, kept = made_ids(creating.create(store, mine.id, batch))
-    creating.create(store, theirs.id, batch)
+    gone, kept = made_ids(creation.create(store, mine.id, batch))
+    creation.create(store, theirs.id, batch)
 
     if is_soon:
-        asyncio.run(listing.delete_resume_soon(store, mine.id, gone))
+        asyncio.run(stored_resumes.delete_resume_soon(store, mine.id, gone))
     else:
-        listing.delete_resume(store, mine.id, gone)
+        stored_resumes.delete_resume(store, mine.id, gone)
 
     assert listed_ids(store, mine) == [kept]
     assert len(listed_ids(store, theirs)) == 2
-    assert listing.get_resume(store, mine.id, kept).document == batch[1].resume.document.decode()
+    assert (
+        stored_resumes.get_resume(store, mine.id, kept).document
+        == batch[1].resume.document.decode()
+    )
     assert sorted("Ada" in document for document in texts(store)) == [False, False, True]
-    ada, bo = creating.create(store, mine.id, batch)
-    assert isinstance(ada, creating.Created)
-    assert bo == creating.Duplicate(kept)
+    ada, bo = creation.create(store, mine.id, batch)
+    assert isinstance(ada, creation.Created)
+    assert bo == creation.Duplicate(kept)

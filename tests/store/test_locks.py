@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from resumes.store.locks import FileLock, find_holders
-from resumes.store.patience import keep_trying
+from resumes.store.locks import FileLock, find_holders, keep_trying
 from resumes.store.processes import name_processes
 from tests.support.waiting import wait_until
 

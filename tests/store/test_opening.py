@@ -15,10 +15,9 @@ from sqlalchemy import (
 )
 
 from resumes.errors import InvalidArgument, StoreError, StoreUnavailable
-from resumes.store import Store, accounts, keys, open_store, plans, schema
-from resumes.store.database import not_text
-from resumes.store.probing import probe_reading, probe_writing_soon
+from resumes.store import Store, accounts, api_keys, open_store, plans, schema
 from resumes.store.statements import Prepared, at_most
+from resumes.store.store import not_text, probe_reading, probe_writing_soon
 from tests.support.inbox.builders import a_full_disk
 from tests.support.store.builders import hold_lane, path_of
 
@@ -65,7 +64,7 @@ def test_processes_that_open_a_new_store_at_once_all_come_up(place: str) -> None
 def test_a_word_that_is_not_utf_8_is_refused_wherever_it_is_looked_up(store: Store) -> None:
     for call in (
         lambda: accounts.get_account(store, "a\udcff"),
-        lambda: keys.revoke_key(store, "\udcff"),
+        lambda: api_keys.revoke_key(store, "\udcff"),
     ):
         with pytest.raises(InvalidArgument, match=r"Not UTF-8 text: '.*udcff"):
             call()

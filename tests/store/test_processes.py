@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from resumes import memory
+from resumes import process_memory
 from resumes.log_writer import LogWriter
 from tests.support.inbox.builders import wait_until
 
@@ -152,12 +152,12 @@ class Knot:
 
 @pytest.mark.usefixtures("own_collector")
 def test_what_refers_to_itself_is_freed_seldom_but_is_freed() -> None:
-    memory.collect_seldom()
+    process_memory.collect_seldom()
     before = Knot.freed
     knots = [Knot() for _ in range(2_000)]
     del knots
     assert Knot.freed == before
-    kept = [[] for _ in range(memory.YOUNG + 1)]  # type: ignore[var-annotated]
+    kept = [[] for _ in range(process_memory.YOUNG + 1)]  # type: ignore[var-annotated]
     assert Knot.freed == before + 2_000
     assert kept
 

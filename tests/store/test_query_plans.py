@@ -7,12 +7,11 @@ from typing import Any
 
 import pytest
 
-from resumes.store import Store, accounts, creating, holdings, keys, ledger, listing
+from resumes.store import Store, accounts, api_keys, creation, import_ledger, stored_resumes
 from resumes.store.accounts import AccountInfo
 from resumes.store.idempotency import prune_soon
-from resumes.store.ledger import FileOutcome
+from resumes.store.import_ledger import FileOutcome, tally_not_done
 from resumes.store.statements import driver
-from resumes.store.tallies import tally_not_done
 from tests.store.conftest import SteppingClock
 from tests.support.resumes import a_resume
 from tests.support.store.builders import a_file
@@ -24,26 +23,32 @@ FAILED = FileOutcome.FAILED
 
 CALLS: dict[str, tuple[Callable[[Store, str, str], Any], str]] = {
     "a page of resumes": (
-        lambda store, ana, _: listing.list_page(store, ana, cursor="0" * 24),
+        lambda store, ana, _: stored_resumes.list_page(store, ana, cursor="0" * 24),
         "resumes USING PRIMARY KEY (account_id=? AND id>?)",
     ),
     "the newest files": (
-        lambda store, ana, _: ledger.list_files(store, account_id=ana),
+        lambda store, ana, _: import_ledger.list_files(store, account_id=ana),
         "PRIMARY KEY (account_id=? AND claim_id>? AND claim_id<?)",
     ),
-    "files that failed": (lambda store, *_: ledger.list_files(store, outcome=FAILED), NOT_DONE),
-    "files of a reason": (lambda store, *_: ledger.list_files(store, reason="too_large"), NOT_DONE),
+    "files that failed": (
+        lambda store, *_: import_ledger.list_files(store, outcome=FAILED),
+        NOT_DONE,
+    ),
+    "files of a reason": (
+        lambda store, *_: import_ledger.list_files(store, reason="too_large"),
+        NOT_DONE,
+    ),
     "a file": (
-        lambda store, ana, _: ledger.get_file(store, "1" * 24, account_id=ana),
+        lambda store, ana, _: import_ledger.get_file(store, "1" * 24, account_id=ana),
         "PRIMARY KEY (account_id=? AND claim_id=?)",
     ),
     "what an account holds": (
-        lambda store, ana, _: holdings.get_holdings(store, ana),
+        lambda store, ana, _: accounts.get_holdings(store, ana),
         "COVERING INDEX ix_imported_files_not_done (account_id=?)",
     ),
     "how many are not done": (lambda store, *_: tally_not_done(store), NOT_DONE),
     "a key": (
-        lambda store, _, secret: keys.authenticate(store, secret),
+        lambda store, _, secret: api_keys.authenticate(store, secret),
         "key_directory USING PRIMARY KEY (key_hash=?)",
     ),
     "keys that are too old": (
@@ -56,8 +61,8 @@ CALLS: dict[str, tuple[Callable[[Store, str, str], Any], str]] = {
 @pytest.mark.parametrize("what", CALLS)
 def test_no_more_is_read_than_is_asked_for(store: Store, clock: SteppingClock, what: str) -> None:
     ana: AccountInfo = accounts.create_account(store, "ana", plan="business")
-    secret = keys.create_key(store, "ana").secret
-    creating.create(store, ana.id, [a_resume(idempotency="k")])
+    secret = api_keys.create_key(store, "ana").secret
+    creation.create(store, ana.id, [a_resume(idempotency="k")])
     a_file(store, ana, "1" * 24)
     clock.advance(timedelta(days=2).total_seconds())
     call, way = CALLS[what]

@@ -5,11 +5,11 @@ import dataclasses
 import pytest
 
 from resumes.errors import Conflict
-from resumes.store import Store, asking, creating, importers, ledger, requests
+from resumes.store import Store, creation, import_ledger, import_requests, importers
 from resumes.store.accounts import AccountInfo
+from resumes.store.import_ledger import FileOutcome, Verdict
+from resumes.store.import_requests import Action
 from resumes.store.importers import Finding, SeenImporter, State, count_waiting
-from resumes.store.ledger import FileOutcome, Verdict
-from resumes.store.requests import Action
 from tests.store.conftest import SteppingClock
 from tests.support.resumes import a_claim, a_resume
 from tests.support.store.builders import NOW, MakeAccount, a_file, an_importer
@@ -21,7 +21,7 @@ FAILED, HELD = FileOutcome.FAILED, FileOutcome.HELD
 
 def asked(store: Store, *, root: str | None = None) -> list[tuple[str, Action]]:
     """The first digit of the files that something is asked for, and what."""
-    found = requests.list_requests(store, root=root)
+    found = import_requests.list_requests(store, root=root)
     return sorted((one.claim_id[0], one.action) for one in found)
 
 
@@ -29,22 +29,22 @@ def files_in(store: Store, account: AccountInfo, *roots: str | None) -> None:
     """Files that failed, 1 and so on, dropped in these folders, are to be tried again."""
     for number, root in enumerate(roots, 1):
         a_file(store, account, f"{number}" * 24, root=root)
-    asking.ask_all(store, Action.RETRY)
+    import_requests.ask_all(store, Action.RETRY)
 
 
 def test_to_ask_twice_is_to_ask_once_and_to_retry_a_held_file_is_to_release_it(
     store: Store, ana: AccountInfo
 ) -> None:
-    assert requests.list_requests(store) == []
+    assert import_requests.list_requests(store) == []
     failed = a_file(store, ana, "1" * 24)
     held = a_file(store, ana, "2" * 24, HELD)
-    assert requests.find_request(store, ana.id, failed.claim_id) is None
+    assert import_requests.find_request(store, ana.id, failed.claim_id) is None
     for files in ([failed, failed], [failed], [held]):
-        asking.ask(store, files, Action.RETRY)
+        import_requests.ask(store, files, Action.RETRY)
     assert asked(store) == [("1", Action.RETRY), ("2", Action.RELEASE)]
-    request = requests.Request(ana.id, "1" * 24, Action.RETRY, NOW, "/srv/inbox")
-    assert requests.list_requests(store)[0] == request
-    assert requests.find_request(store, ana.id, failed.claim_id) == request
+    request = import_requests.Request(ana.id, "1" * 24, Action.RETRY, NOW, "/srv/inbox")
+    assert import_requests.list_requests(store)[0] == request
+    assert import_requests.find_request(store, ana.id, failed.claim_id) == request
 
 
 @pytest.mark.parametrize(
@@ -62,7 +62,7 @@ def test_a_file_that_the_action_does_not_fit_is_refused_and_so_are_those_with_it
     held = a_file(store, ana, "1" * 24, HELD)
     other = a_file(store, ana, "2" * 24, outcome)
     with pytest.raises(Conflict, match=f"Cannot {action} {other.claim_id}: {message}"):
-        asking.ask(store, [held, other], action)
+        import_requests.ask(store, [held, other], action)
     assert asked(store) == []
 
 
@@ -70,9 +70,9 @@ def test_a_file_that_comes_to_another_end_meanwhile_is_not_asked_for(
     store: Store, ana: AccountInfo
 ) -> None:
     still, seen_failed = a_file(store, ana, "1" * 24), a_file(store, ana, "2" * 24)
-    creating.create(store, ana.id, [a_resume()], claim=a_claim("2" * 24))
+    creation.create(store, ana.id, [a_resume()], claim=a_claim("2" * 24))
     with pytest.raises(Conflict, match="another end just now"):
-        asking.ask(store, [still, seen_failed], Action.RETRY)
+        import_requests.ask(store, [still, seen_failed], Action.RETRY)
     assert asked(store) == []
 
 
@@ -85,46 +85,46 @@ def test_all_that_failed_or_are_held_can_be_asked_for_of_an_account_or_a_reason_
     a_file(store, bo, "3" * 24, reason="too_large")
     a_file(store, ana, "4" * 24, FileOutcome.DUPLICATE)
     a_file(store, ana, "5" * 24, FileOutcome.DONE)
-    assert asking.ask_all(store, Action.RETRY, account_id=ana.id, reason="too_large") == 0
-    assert asking.ask_all(store, Action.RETRY, reason="too_large") == 1
+    assert import_requests.ask_all(store, Action.RETRY, account_id=ana.id, reason="too_large") == 0
+    assert import_requests.ask_all(store, Action.RETRY, reason="too_large") == 1
     assert asked(store) == [("3", Action.RETRY)]
-    assert asking.ask_all(store, Action.RETRY, account_id=ana.id) == 1
+    assert import_requests.ask_all(store, Action.RETRY, account_id=ana.id) == 1
     assert asked(store) == [("1", Action.RETRY), ("3", Action.RETRY)]
-    assert asking.ask_all(store, Action.RETRY) == 2  # once more, which is once
-    assert asking.ask_all(store, Action.RELEASE) == 1
+    assert import_requests.ask_all(store, Action.RETRY) == 2  # once more, which is once
+    assert import_requests.ask_all(store, Action.RELEASE) == 1
     assert asked(store)[1] == ("2", Action.RELEASE)
 
 
 def test_more_than_fit_into_one_transaction_are_asked_for(store: Store, ana: AccountInfo) -> None:
-    count = asking.SLICE_REQUESTS + 1
+    count = import_requests.SLICE_REQUESTS + 1
     failed = Verdict(FAILED, "invalid_json")
     claims = [a_claim(f"{number:024x}") for number in range(count)]
-    creating.create_files(
-        store, [creating.Creation(ana.id, (), store.clock(), claim, failed) for claim in claims]
+    creation.create_files(
+        store, [creation.Creation(ana.id, (), store.clock(), claim, failed) for claim in claims]
     )
-    assert asking.ask_all(store, Action.RETRY) == count
-    found = requests.list_requests(store, limit=2 * count)
+    assert import_requests.ask_all(store, Action.RETRY) == count
+    found = import_requests.list_requests(store, limit=2 * count)
     assert [one.claim_id for one in found] == [claim.claim_id for claim in claims]
 
 
 def test_the_request_that_waits_longest_is_dated(
     store: Store, ana: AccountInfo, clock: SteppingClock
 ) -> None:
-    assert requests.find_oldest(store) is None
-    asking.ask(store, [a_file(store, ana, "2" * 24)], Action.RETRY)
+    assert import_requests.find_oldest(store) is None
+    import_requests.ask(store, [a_file(store, ana, "2" * 24)], Action.RETRY)
     clock.advance(60)
-    asking.ask(store, [a_file(store, ana, "1" * 24)], Action.RETRY)
-    assert requests.find_oldest(store) == NOW
+    import_requests.ask(store, [a_file(store, ana, "1" * 24)], Action.RETRY)
+    assert import_requests.find_oldest(store) == NOW
 
 
 def test_what_was_taken_up_is_asked_for_no_more(store: Store, ana: AccountInfo) -> None:
     files_in(store, ana, *["/srv/inbox"] * 3)
-    assert len(requests.list_requests(store, limit=2)) == 2
-    second = requests.list_requests(store)[1]
+    assert len(import_requests.list_requests(store, limit=2)) == 2
+    second = import_requests.list_requests(store)[1]
     for _ in range(2):
-        requests.drop_requests(store, [second])
+        import_requests.drop_requests(store, [second])
         assert [digit for digit, _ in asked(store)] == ["1", "3"]
-    requests.drop_requests(store, requests.list_requests(store))
+    import_requests.drop_requests(store, import_requests.list_requests(store))
     assert asked(store) == []
 
 
@@ -132,13 +132,13 @@ def test_what_was_taken_up_is_asked_for_no_more(store: Store, ana: AccountInfo) 
 def test_a_request_that_cannot_be_met_is_gone_and_the_file_says_why_unless_it_is_done(
     store: Store, ana: AccountInfo, clock: SteppingClock, is_done: bool
 ) -> None:
-    asking.ask(store, [a_file(store, ana, "1" * 24)], Action.RETRY)
+    import_requests.ask(store, [a_file(store, ana, "1" * 24)], Action.RETRY)
     if is_done:
-        creating.create(store, ana.id, [a_resume()], claim=a_claim("1" * 24))
+        creation.create(store, ana.id, [a_resume()], claim=a_claim("1" * 24))
     clock.advance(60)
-    requests.refuse_request(store, ana.id, "1" * 24, "The file is gone")
+    import_requests.refuse_request(store, ana.id, "1" * 24, "The file is gone")
     assert asked(store) == []
-    file = ledger.get_file(store, "1" * 24)
+    file = import_ledger.get_file(store, "1" * 24)
     if is_done:
         assert file.message is None
     else:
@@ -149,23 +149,23 @@ def test_a_request_that_cannot_be_met_is_gone_and_the_file_says_why_unless_it_is
 def test_an_importer_sees_what_is_asked_for_its_own_folder_and_what_nobody_watches(
     store: Store, ana: AccountInfo, clock: SteppingClock
 ) -> None:
-    assert requests.list_unwatched_roots(store) == []
+    assert import_requests.list_unwatched_roots(store) == []
     files_in(store, ana, "/srv/inbox", "/srv/moved", None, "/srv/live")
     importers.announce(store, an_importer("a" * 24, root="/srv/live"))
 
     def strays(**more: int) -> list[str]:
-        found = requests.list_strays(store, root="/srv/inbox", **more)
+        found = import_requests.list_strays(store, root="/srv/inbox", **more)
         return [one.claim_id[0] for one in found]
 
     assert [digit for digit, _ in asked(store, root="/srv/inbox")] == ["1", "3"]
     assert [digit for digit, _ in asked(store)] == ["1", "2", "3", "4"]
     assert strays() == ["2"]
     assert strays(limit=0) == []
-    assert requests.list_unwatched_roots(store) == ["/srv/inbox", "/srv/moved"]
+    assert import_requests.list_unwatched_roots(store) == ["/srv/inbox", "/srv/moved"]
     clock.advance(60)
     assert strays() == ["4", "2"]
     unwatched = [None, "/srv/inbox", "/srv/live", "/srv/moved"]
-    assert requests.list_unwatched_roots(store) == unwatched
+    assert import_requests.list_unwatched_roots(store) == unwatched
 
 
 # Importers

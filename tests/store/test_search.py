@@ -10,11 +10,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from resumes.errors import InvalidArgument
-from resumes.store import Store, accounts, creating, listing, open_store, search, search_filler
+from resumes.store import (
+    Store,
+    accounts,
+    creation,
+    open_store,
+    search,
+    search_index,
+    stored_resumes,
+)
 from resumes.store.accounts import AccountInfo
-from resumes.store.listing import Entry
 from resumes.store.search import Found
-from resumes.store.search_words import (
+from resumes.store.search_text import (
     FIELD_CHARACTERS,
     folded,
     holds,
@@ -23,6 +30,7 @@ from resumes.store.search_words import (
     pieces_of_words,
     searched_words,
 )
+from resumes.store.stored_resumes import Entry
 from tests.support.engines import Engine
 from tests.support.store.builders import MakeAccount, a_person, add_people, made_ids, sqlite_of
 
@@ -58,9 +66,9 @@ def test_title_name_and_address_are_searched(
         a_person("Émile Zola"),
         a_person(title="CV", email="grace.hopper@example.org"),
     ]
-    nurse, zola, grace = made_ids(creating.create(store, ana.id, people))
+    nurse, zola, grace = made_ids(creation.create(store, ana.id, people))
     if is_indexed:
-        search_filler.fill(store)
+        search_index.fill(store)
     for words, found in {
         "senior": [nurse],
         "NUR seni": [nurse],
@@ -82,21 +90,23 @@ def test_pages_of_any_size_give_the_same_wherever_the_index_ends(
 ) -> None:
     names = ["Ada" if number % 3 else "Bo" for number in range(10)]
     first = add_people(store, ana, *names[:indexed])
-    search_filler.fill(store)
+    search_index.fill(store)
     made = first + add_people(store, ana, *names[indexed:])
     found = walk(store, ana, "ada", limit=limit)
     assert [one.id for one in found] == [
         one for one, name in zip(made, names, strict=True) if name == "Ada"
     ]
     # As a list shows them.
-    assert [one for one in listing.list_page(store, ana.id).entries if one.name == "Ada"] == found
+    assert [
+        one for one in stored_resumes.list_page(store, ana.id).entries if one.name == "Ada"
+    ] == found
 
 
 def test_the_cursor_is_null_on_the_last_page_also_when_it_is_exactly_full(
     store: Store, ana: AccountInfo
 ) -> None:
     first, *_ = add_people(store, ana, "Ada", "Bo", "Ada")
-    search_filler.fill(store)
+    search_index.fill(store)
     assert find_page(store, ana.id, "ada", limit=2).page.cursor is None
     assert find_page(store, ana.id, "ada", limit=1).page.cursor == first
 
@@ -105,10 +115,10 @@ def test_a_deleted_resume_is_not_found_and_its_id_is_a_position(
     store: Store, ana: AccountInfo
 ) -> None:
     made = add_people(store, ana, "Ada", "Ada", "Ada")
-    search_filler.fill(store)
+    search_index.fill(store)
     made += add_people(store, ana, "Ada", "Ada")
     for gone in (made[1], made[3]):
-        listing.delete_resume(store, ana.id, gone)
+        stored_resumes.delete_resume(store, ana.id, gone)
     assert ids(find_page(store, ana.id, "ada")) == made[::2]
     assert ids(find_page(store, ana.id, "ada", cursor=made[1])) == [made[2], made[4]]
     assert ids(find_page(store, ana.id, "ada", cursor=made[3])) == [made[4]]
@@ -122,9 +132,9 @@ def test_nothing_of_another_account_is_found(
     add_people(store, theirs, *["Ada"] * 5)
     (my_id,) = add_people(store, mine, "Ada")
     if is_indexed:
-        search_filler.fill(store)
+        search_index.fill(store)
     assert ids(find_page(store, mine.id, "ada")) == [my_id]
-    assert find_page(store, "0" * 16, "ada") == Found(listing.Page([], None), 0)
+    assert find_page(store, "0" * 16, "ada") == Found(stored_resumes.Page([], None), 0)
 
 
 def test_blank_words_and_a_malformed_cursor_are_refused(store: Store, ana: AccountInfo) -> None:
@@ -144,7 +154,7 @@ HOSTILE = [
 
 def test_no_words_raise_or_mean_more_than_themselves(store: Store, ana: AccountInfo) -> None:
     add_people(store, ana, "Ada", "Bo")
-    search_filler.fill(store)
+    search_index.fill(store)
     add_people(store, ana, "Ada", "Bo")
     for words in HOSTILE:
         terms = parse_terms(words)
@@ -161,7 +171,7 @@ def test_no_words_raise_or_mean_more_than_themselves(store: Store, ana: AccountI
 
 def test_what_there_is_no_time_to_look_through_is_counted(store: Store, ana: AccountInfo) -> None:
     add_people(store, ana, "Ada")
-    search_filler.fill(store)
+    search_index.fill(store)
     add_people(store, ana, *["Ada"] * 30, *["Bo"] * 470)
     seconds = count()
     page, unindexed = find_page(
@@ -180,7 +190,7 @@ def test_what_has_all_pieces_of_a_term_and_not_the_term_is_not_compared_for_ever
     store: Store, ana: AccountInfo
 ) -> None:
     add_people(store, ana, *["abcd bcdef"] * 30)
-    search_filler.fill(store)
+    search_index.fill(store)
     some = partial(find_page, store, ana.id, "abcdef", candidates=10)
     assert some(patience_s=0).unindexed == 20
     assert some(patience_s=60).unindexed == 0
@@ -191,7 +201,7 @@ def test_a_search_leaves_no_statement_behind_that_holds_back_the_log(
     store: Store, ana: AccountInfo
 ) -> None:
     add_people(store, ana, *["Ada"] * 300)
-    search_filler.fill(store)
+    search_index.fill(store)
     assert len(ids(find_page(store, ana.id, "ada", limit=1))) == 1
     add_people(store, ana, "Bo")
     with open_store(store.url) as other:
@@ -204,7 +214,7 @@ def test_what_a_thousand_resumes_have_in_common_is_found_with_and_without_what_o
 ) -> None:
     names = [f"Common {'rare' if number == 900 else 'often'} {number}" for number in range(1_000)]
     made = add_people(store, ana, *names)
-    search_filler.fill(store)
+    search_index.fill(store)
     assert ids(find_page(store, ana.id, "com rare")) == [made[900]]
     assert ids(find_page(store, ana.id, "common", cursor=made[499])) == made[500:600]
 
@@ -301,14 +311,14 @@ def search_and_compare(
     people: dict[str, tuple[str | None, str | None, str | None]] = {}
     for some in (indexed, later):
         new = [a_person(name, title=title, email=email) for title, name, email in some]
-        made = made_ids(creating.create(shared, account.id, new))
+        made = made_ids(creation.create(shared, account.id, new))
         people.update(zip(made, some, strict=True))
         if some is indexed:
-            search_filler.fill(shared)
+            search_index.fill(shared)
     for position in sorted(gone, reverse=True):
         if position < len(people):
             resume_id = list(people)[position]
-            listing.delete_resume(shared, account.id, resume_id)
+            stored_resumes.delete_resume(shared, account.id, resume_id)
             del people[resume_id]
     for text in words:
         terms = parse_terms(text)

@@ -8,19 +8,20 @@ from contextlib import contextmanager
 import pytest
 from sqlalchemy import text
 
-from resumes.store import Store, accounts, listing, open_store, search, search_filler, search_index
+from resumes.store import Store, accounts, open_store, search, search_index, stored_resumes
 from resumes.store.accounts import AccountInfo
 from resumes.store.postgresql.pieces import AT_ONCE
-from resumes.store.search_filler import (
+from resumes.store.search_index import (
     ACCOUNTS_AT_ONCE,
     BUSY_SHARE,
     CALM_SHARE,
     SLICE,
     YIELD_S,
     Filler,
+    Progress,
+    Slice,
     gather,
 )
-from resumes.store.search_index import Progress, Slice
 from resumes.store.sqlite.pieces import NUMBER_SHIFT
 from tests.support.store.builders import (
     MakeAccount,
@@ -49,7 +50,7 @@ def progress_of(store: Store, account: AccountInfo) -> Progress | None:
 
 def add(store: Store, *slices: Slice) -> int:
     """How many of the slices nobody else had added."""
-    return search_filler.add_all(store, slices).slices
+    return search_index.add_all(store, slices).slices
 
 
 def candidates(store: Store, account: AccountInfo, term: str, *, after: str = "") -> list[str]:
@@ -63,14 +64,14 @@ def candidates(store: Store, account: AccountInfo, term: str, *, after: str = ""
 
 def test_entries_are_found_in_the_order_of_ids_after_any_id(store: Store, ana: AccountInfo) -> None:
     ids = add_people(store, ana, "Ada", "Bo", "Adam", "Cy", "Adele")
-    search_filler.fill(store)
+    search_index.fill(store)
     for after, found in (("", ids[::2]), (ids[0], ids[2::2]), (ids[1], ids[2::2]), (ids[4], [])):
         assert candidates(store, ana, "ad", after=after) == found
 
 
 def test_more_than_are_read_at_once_come_in_order(store: Store, ana: AccountInfo) -> None:
     ids = add_resumes(store, ana, AT_ONCE + 150)
-    search_filler.fill(store)
+    search_index.fill(store)
     assert candidates(store, ana, "ada") == ids
 
 
@@ -78,7 +79,7 @@ def test_an_account_is_a_range_of_rows_of_its_own(store: Store, an_account: Make
     mine, theirs = an_account("mine"), an_account("theirs")
     for account in (mine, theirs, mine):
         add_people(store, account, "Ada")
-        search_filler.fill(store)
+        search_index.fill(store)
     assert len(candidates(store, mine, "ada")) == 2
     assert len(candidates(store, theirs, "ada")) == 1
     first, second = progress_of(store, mine), progress_of(store, theirs)
@@ -97,11 +98,11 @@ def test_a_slice_is_added_once_and_without_what_went_since_it_was_read(
 ) -> None:
     gone, *_ = add_people(store, ana, "Ada", "Adam", "Bo")
     (some,) = gather(store).slices
-    listing.delete_resume(store, ana.id, gone)
+    stored_resumes.delete_resume(store, ana.id, gone)
     assert add(store, some, some) == 1
     assert indexed(store) == 2
     assert len(candidates(store, ana, "ada")) == 1
-    assert gather(store) == search_filler.Gathered([], 0)
+    assert gather(store) == search_index.Gathered([], 0)
 
 
 @pytest.mark.parametrize("is_gone", [False, True])
@@ -121,9 +122,9 @@ def test_what_is_deleted_takes_its_pieces_along_and_no_number_is_used_again(
 ) -> None:
     for _ in range(2):
         (made,) = add_people(store, ana, "Ada Łukasz-Wójcik 山田")
-        search_filler.fill(store)
+        search_index.fill(store)
         assert indexed_pieces(store) != []
-        listing.delete_resume(store, ana.id, made)
+        stored_resumes.delete_resume(store, ana.id, made)
         assert indexed_pieces(store) == []
         assert candidates(store, ana, "ada") == []
     progress = progress_of(store, ana)
@@ -135,7 +136,7 @@ def test_a_large_account_goes_with_its_entries(store: Store, an_account: MakeAcc
     account, other = an_account("ana"), an_account("bo")
     for some in (account, other):
         add_resumes(store, some, 600)
-    search_filler.fill(store)
+    search_index.fill(store)
     accounts.delete_account(store, "ana", with_resumes=True)
     assert len(candidates(store, other, "ada")) == 600
     with store.read() as connection:
@@ -157,14 +158,14 @@ def test_some_are_gathered_at_a_time_of_several_accounts(
     assert gathered.is_full
     for number in range(ACCOUNTS_AT_ONCE + 3):
         add_resumes(store, an_account(f"account-{number}"), 1)
-    search_filler.fill(store, deadline_s=60)  # on a server, new accounts race for their numbers
+    search_index.fill(store, deadline_s=60)  # on a server, new accounts race for their numbers
     assert indexed(store) == SLICE + SLICE // 2 + ACCOUNTS_AT_ONCE + 3
 
 
 def test_an_account_whose_newest_resume_went_is_not_behind(store: Store, ana: AccountInfo) -> None:
     *_, last = add_resumes(store, ana, 2)
-    listing.delete_resume(store, ana.id, last)
-    search_filler.fill(store)
+    stored_resumes.delete_resume(store, ana.id, last)
+    search_index.fill(store)
     assert gather(store).slices == []
     assert indexed(store) == 1
 
@@ -249,7 +250,7 @@ def test_a_filler_leaves_the_store_to_another_that_was_sooner(
 
     def clock() -> float:
         if looks() == 1:  # the resumes were read, and are about to be added
-            search_filler.fill(store)
+            search_index.fill(store)
         return looks.seconds[-1]
 
     assert Filler(store, look_s=LOOK_S, clock=clock).step() == YIELD_S

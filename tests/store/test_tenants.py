@@ -12,7 +12,7 @@ from sqlalchemy import Executable, select, text
 from sqlalchemy.dialects import postgresql, sqlite
 
 import resumes.store
-from resumes.store import Store, accounts, keys, schema, statements
+from resumes.store import Store, accounts, api_keys, schema, statements
 from resumes.store.accounts import AccountInfo
 from resumes.store.statements import Prepared
 from tests.support import tenants
@@ -78,7 +78,7 @@ def test_prepared_statements_are_found() -> None:
 
 def test_each_exception_is_there_and_has_its_reason() -> None:
     prepared = {site for site in tenants.ACROSS if site.rpartition(".")[2].strip("_").isupper()}
-    assert prepared == {site for site in sites() if not site.startswith("resumes.store.moving.")}
+    assert prepared == {site for site in sites() if not site.startswith("resumes.store.transfer.")}
     for site, reason in tenants.ACROSS.items():
         assert len(reason) > 10, site
         module, _, name = site.removesuffix(".").rpartition(".")
@@ -89,16 +89,16 @@ def test_what_the_store_runs_is_watched(
     store: Store, monkeypatch: pytest.MonkeyPatch, an_account: Callable[..., AccountInfo]
 ) -> None:
     an_account()
-    keys.create_key(store, "ana")
+    api_keys.create_key(store, "ana")
     monkeypatch.setattr(tenants, "ACROSS", {})
     before = [*tenants.WATCH.offences]
-    keys.list_keys(store, account="ana")
+    api_keys.list_keys(store, account="ana")
     accounts.get_account(store, "ana")
     assert before == tenants.WATCH.offences
-    keys.list_keys(store)
+    api_keys.list_keys(store)
     (offence,) = tenants.WATCH.offences
     tenants.WATCH.offences.clear()
-    assert offence.startswith("resumes.store.keys._read_keys: api_keys: SELECT")
+    assert offence.startswith("resumes.store.api_keys._read_keys: api_keys: SELECT")
 
 
 @pytest.mark.parametrize(

@@ -11,13 +11,12 @@ import pytest
 from sqlalchemy import Connection, text
 
 from resumes.errors import NotFound, OutcomeUnknown, StoreUnavailable
-from resumes.store import Store, creating, idempotency, open_store, plans
+from resumes.store import Store, creation, idempotency, open_store, plans
 from resumes.store.accounts import AccountInfo
-from resumes.store.engine import each
 from resumes.store.locks import FileLock
-from resumes.store.soon import SoonWriter
 from resumes.store.sqlite.driver import dbapi
-from resumes.store.writes import ThreadMailbox, Write, proved_by, was_committed
+from resumes.store.store import each
+from resumes.store.write_queue import SoonWriter, ThreadMailbox, Write, proved_by, was_committed
 from tests.support.resumes import a_resume
 from tests.support.store.builders import (
     Busy,
@@ -181,7 +180,7 @@ def test_a_cancelled_waiter_that_was_not_taken_writes_nothing_and_hurts_no_lane(
     store: Store, ana: AccountInfo
 ) -> None:
     async def leave() -> None:
-        task = asyncio.create_task(creating.create_soon(store, ana.id, a_resume()))
+        task = asyncio.create_task(creation.create_soon(store, ana.id, a_resume()))
         await asyncio.sleep(0)
         task.cancel()
 
@@ -237,11 +236,11 @@ def test_s2_a_failed_commit_is_proved_gone_by_a_later_one_and_doubles_nothing(
 
     with at_commit(fail_once):
         if way == "loop":
-            outcome = asyncio.run(creating.create_soon(store, ana.id, a_resume()))
+            outcome = asyncio.run(creation.create_soon(store, ana.id, a_resume()))
         else:
-            (outcome,) = creating.create(store, ana.id, [a_resume()])
+            (outcome,) = creation.create(store, ana.id, [a_resume()])
     assert next(failures, None) is None
-    assert isinstance(outcome, creating.Created)
+    assert isinstance(outcome, creation.Created)
     assert listed_ids(store, ana) == [outcome.id]
 
 

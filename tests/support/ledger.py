@@ -3,8 +3,8 @@
 import json
 
 from resumes.store import accounts
-from resumes.store.items import Items
-from resumes.store.ledger import Claim, FileOutcome, FileVerdict, Verdict, record
+from resumes.store.import_items import Items
+from resumes.store.import_ledger import Claim, FileOutcome, FileVerdict, Verdict, record
 from tests.command.conftest import CommandLine, open_home
 
 

@@ -17,7 +17,7 @@ import pytest
 from pypdf.generic import ContentStream, DictionaryObject
 
 from resumes.analyzer import parse, public_view
-from resumes.analyzer.sections import SECTION_TYPES
+from resumes.analyzer.schema import SECTION_TYPES
 
 ROOT: Final = Path(__file__).parents[2]
 SAMPLES: Final = {path.stem: path for path in sorted((ROOT / "sample_data").glob("*.json"))}

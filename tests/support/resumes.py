@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 from resumes import analyzer
-from resumes.store.creating import IdempotencyKey, NewResume
-from resumes.store.ledger import Claim
+from resumes.store.creation import IdempotencyKey, NewResume
+from resumes.store.import_ledger import Claim
 
 
 def a_document(name: str = "Ada Example", **top_level: Any) -> bytes:

@@ -4,7 +4,7 @@ import functools
 import tempfile
 from pathlib import Path
 
-from resumes.store import Store, accounts, keys, open_store, plans
+from resumes.store import Store, accounts, api_keys, open_store, plans
 from resumes.store.plans import PlanChange
 
 
@@ -47,4 +47,4 @@ def make_account(
         if max_resumes is not None:
             plans.set_plan_limits(store, PlanChange(plan, max_resumes=max_resumes))
         accounts.create_account(store, name, plan=plan)
-        return keys.create_key(store, name, name=key_name).secret
+        return api_keys.create_key(store, name, name=key_name).secret

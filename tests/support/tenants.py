@@ -38,20 +38,20 @@ SAYING: Final = {
 
 ACROSS: Final = {
     "resumes.store.accounts.list_accounts": "the admin's list of accounts",
-    "resumes.store.checking.": "db check looks for rows of accounts that are not there",
-    "resumes.store.counters.list_wrong": "doctor proves the quota of every account",
-    "resumes.store.foresight._affected": "whom a change of a plan hits, before it is made",
-    "resumes.store.holdings.count_active_keys": "the admin's list of accounts counts keys",
+    "resumes.store.integrity.": "db check looks for rows of accounts that are not there",
+    "resumes.store.accounts.list_wrong": "doctor proves the quota of every account",
+    "resumes.store.plans._affected": "whom a change of a plan hits, before it is made",
+    "resumes.store.accounts.count_active_keys": "the admin's list of accounts counts keys",
     "resumes.store.idempotency._OLDEST": "pruning finds what is old; it deletes account by account",
-    "resumes.store.keys._read_keys": "the admin's list of keys, and a key by its id",
+    "resumes.store.api_keys._read_keys": "the admin's list of keys, and a key by its id",
     "resumes.store.migrations.": "a migration changes whole tables",
-    "resumes.store.moving.": "a copy, a backup and a restore are of whole stores",
-    "resumes.store.requests.REQUESTS": "an importer takes up what is asked of its folder",
-    "resumes.store.requests.find_oldest": "doctor: whether anybody waits for an importer",
-    "resumes.store.requests.ROOTS": "doctor and importers: folders that no importer watches",
-    "resumes.store.search_filler.BEHIND": "the filler finds accounts to index, one by one then",
+    "resumes.store.transfer.": "a copy, a backup and a restore are of whole stores",
+    "resumes.store.import_requests.REQUESTS": "an importer takes up what is asked of its folder",
+    "resumes.store.import_requests.find_oldest": "doctor: whether anybody waits for an importer",
+    "resumes.store.import_requests.ROOTS": "doctor and importers: folders that no importer watches",
+    "resumes.store.search_index.BEHIND": "the filler finds accounts to index, one by one then",
     "resumes.store.search_index.NEXT_NUMBER": "an account's number in SQLite's index is its own",
-    "resumes.store.tallies.": "metrics and the admin's overview count all files",
+    "resumes.store.import_ledger.": "metrics and the admin's overview count all files",
 }
 """Where statements may touch many accounts, and why: functions, statements, or (with a dot at the
 end) whole modules. No request of a client comes through any of them."""
@@ -167,7 +167,7 @@ def may_cross(site: str) -> bool:
 
 
 def site_of(frame: FrameType | None) -> str | None:
-    """The function of ours that runs a statement, `resumes.store.keys.list_keys`; None: a test."""
+    """The function of ours that runs a statement, `resumes.store.api_keys.list_keys`; None: a test."""
     while frame is not None:
         file = Path(frame.f_code.co_filename)
         if file.is_relative_to(TESTS):

@@ -5,8 +5,8 @@ from pathlib import Path
 from sqlalchemy import text
 
 from resumes.store import migrations, open_store
-from resumes.store.ledger import list_files
-from resumes.store.sqlite.database import sqlite_engine
+from resumes.store.import_ledger import list_files
+from resumes.store.sqlite.store import sqlite_engine
 from tests.support import programs
 from tests.support.store import older_stores
 

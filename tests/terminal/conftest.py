@@ -12,7 +12,7 @@ from textual.css.tokenize import tokenize_values
 from textual.css.tokenizer import Token
 from textual.css.types import CSSLocation
 
-from resumes.store.engine import Store
+from resumes.store.store import Store
 from tests.support.stores import open_home
 from tests.support.terminal.builders import an_account
 

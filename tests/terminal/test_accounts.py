@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from resumes.settings import Settings
-from resumes.store import accounts, keys, plans
-from resumes.store.engine import Store
+from resumes.store import accounts, api_keys, plans
 from resumes.store.plans import PlanChange, Requests
+from resumes.store.store import Store
 from tests.support.terminal.builders import an_account, stored_many
 from tests.support.terminal.driving import (
     LARGE,
@@ -49,7 +49,7 @@ async def test_each_account_shows_its_plan_and_how_full_it_is(store: Store) -> N
 
 async def test_wide_terminals_show_more_and_the_details_of_one(store: Store) -> None:
     an_account(store, "zoe")
-    keys.create_key(store, "zoe")
+    api_keys.create_key(store, "zoe")
     async with running(store, screen="accounts", size=LARGE) as pilot:
         await shows(pilot.app, "KEYS", "API LISTING", "NEWEST", "ID", "room for 1,000 more")
 
@@ -181,7 +181,7 @@ async def test_a_deletion_that_was_cut_off_is_gone_on_with(store: Store) -> None
 async def test_an_account_leads_to_its_resumes_its_keys_and_its_imports(store: Store) -> None:
     an_account(store, "zoe")
     stored_many(store, 3, account="zoe")
-    keys.create_key(store, "ana", name="of ana")
+    api_keys.create_key(store, "ana", name="of ana")
     async with running(store, account="ana") as pilot:
         await shows(pilot.app, "ana holds no resumes yet")
         await presses(pilot, "3")
@@ -216,8 +216,8 @@ async def test_read_only_has_no_keys_that_change_something(store: Store) -> None
 
 async def test_an_account_is_told_with_its_plan_keys_and_files(store: Store) -> None:
     stored_many(store, 3)
-    keys.create_key(store, "ana")
-    keys.revoke_key(store, keys.create_key(store, "ana").id)
+    api_keys.create_key(store, "ana")
+    api_keys.revoke_key(store, api_keys.create_key(store, "ana").id)
     rates = {Requests.PER_HOUR: 7, Requests.PER_DAY: 0}
     plans.set_plan_limits(store, PlanChange("business", 1_000, requests=rates))
     settings = Settings(rate_per_minute=123)
@@ -361,7 +361,7 @@ async def test_the_plans_say_what_each_means_for_the_account(store: Store) -> No
 async def test_an_account_is_deleted_when_its_name_was_typed(store: Store) -> None:
     an_account(store, "zoe")
     stored_many(store, 5)
-    keys.create_key(store, "ana")
+    api_keys.create_key(store, "ana")
     async with running(store, screen="accounts", account="ana") as pilot:
         await shows(pilot.app, "2 accounts")
         await presses(pilot, "D")

@@ -9,8 +9,8 @@ from textual.command import CommandInput, CommandPalette
 from textual.pilot import Pilot
 
 from resumes.errors import ErrorCode, NotFound, OutcomeUnknown
-from resumes.store import keys
-from resumes.store.engine import Store
+from resumes.store import api_keys
+from resumes.store.store import Store
 from tests.support.terminal.builders import HOSTILE, a_document, an_account, stored
 from tests.support.terminal.driving import (
     LARGE,
@@ -198,7 +198,7 @@ async def opened(pilot: Pilot[int], key: str = "colon") -> None:
 
 @pytest.mark.parametrize("key", ["colon", "ctrl+p"])
 async def test_it_offers_what_works_here_and_the_screens(store: Store, key: str) -> None:
-    keys.create_key(store, "ana", name="website")
+    api_keys.create_key(store, "ana", name="website")
     async with running(store, screen="keys", size=TALL) as pilot:
         await shows(pilot.app, "website")
 
@@ -238,7 +238,7 @@ async def test_what_is_chosen_is_done(store: Store) -> None:
 
 
 async def test_read_only_it_offers_nothing_that_changes_something(store: Store) -> None:
-    keys.create_key(store, "ana", name="website")
+    api_keys.create_key(store, "ana", name="website")
     async with running(store, screen="keys", size=TALL, read_only=True) as pilot:
         await shows(pilot.app, "website")
         await opened(pilot)

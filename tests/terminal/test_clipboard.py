@@ -4,7 +4,7 @@ import base64
 
 import pytest
 
-from resumes.store.engine import Store
+from resumes.store.store import Store
 from tests.support.terminal.builders import a_document, stored
 from tests.support.terminal.driving import copied, presses, running, shows, tells, until
 from tui.clipboard import Way, request, way

@@ -9,7 +9,7 @@ import pytest
 from rich.style import Style
 
 from resumes.settings import Theme
-from resumes.store.engine import Store
+from resumes.store.store import Store
 from tests.support.terminal import scenes
 from tests.support.terminal.console import Terminal, terminal
 from tests.support.terminal.driving import SMALL, until

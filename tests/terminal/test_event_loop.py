@@ -11,8 +11,8 @@ import pytest
 from textual.pilot import Pilot
 
 from resumes.store import plans, search
-from resumes.store.engine import Store
-from resumes.store.search_filler import Filler
+from resumes.store.search_index import Filler
+from resumes.store.store import Store
 from tests.support.stores import open_home
 from tests.support.terminal.builders import an_account, stored_many
 from tests.support.terminal.driving import LARGE, LIMIT_S, SMALL, at_rest, presses, running, shows

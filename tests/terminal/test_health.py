@@ -8,13 +8,12 @@ from pathlib import Path
 import pytest
 from textual.pilot import Pilot
 
-from resumes.health.gauges import Gauges
+from resumes.health.metrics import Gauges
 from resumes.settings import Settings
-from resumes.store import importers, keys
-from resumes.store.database import Size
-from resumes.store.engine import Store
+from resumes.store import api_keys, importers
+from resumes.store.import_ledger import FileOutcome
 from resumes.store.importers import Finding, State
-from resumes.store.ledger import FileOutcome
+from resumes.store.store import Size, Store
 from tests.support.terminal.builders import HOSTILE, a_file, an_importer, stored_many
 from tests.support.terminal.driving import (
     LARGE,
@@ -153,7 +152,7 @@ async def test_hostile_names_draw_nothing_but_text(
 ) -> None:
     (home / "inbox" / HOSTILE.replace("/", "_")).mkdir(parents=True)
     name = "".join(filter(str.isprintable, HOSTILE))
-    keys.create_key(store, "ana", name=name)
+    api_keys.create_key(store, "ana", name=name)
     hostile = an_importer(
         root=HOSTILE, state=State.DEGRADED, findings=(Finding("a", State.DEGRADED, HOSTILE),)
     )

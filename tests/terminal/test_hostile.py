@@ -13,7 +13,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from textual.pilot import Pilot
 
-from resumes.store.engine import Store, open_store
+from resumes.store import open_store
+from resumes.store.store import Store
 from resumes.text import is_harmless
 from tests.support.stores import open_home
 from tests.support.terminal.builders import HOSTILE, a_document, a_hostile_document, stored

@@ -11,12 +11,12 @@ import pytest
 from textual.app import App
 
 from resumes.analyzer import parse
-from resumes.store import accounts, creating, importers, plans, requests
-from resumes.store.creating import Created, NewResume
-from resumes.store.engine import Store
-from resumes.store.items import Items, Problem
-from resumes.store.ledger import SO_FAR, Claim, FileOutcome
+from resumes.store import accounts, creation, import_requests, importers, plans
+from resumes.store.creation import Created, NewResume
+from resumes.store.import_items import Items, Problem
+from resumes.store.import_ledger import SO_FAR, Claim, FileOutcome
 from resumes.store.plans import PlanChange
+from resumes.store.store import Store
 from tests.support.terminal.builders import (
     AnImporter,
     a_document,
@@ -80,10 +80,10 @@ async def test_a_retried_file_says_so_and_then_what_became_of_it(store: Store) -
         await presses(pilot, "enter", "t")
 
         await shows(pilot.app, "↻ failed", "retry asked", "it waits, since no importer")
-        (request,) = requests.list_requests(store)
+        (request,) = import_requests.list_requests(store)
         assert request.action == "retry"
 
-        requests.drop_requests(store, [request])
+        import_requests.drop_requests(store, [request])
         a_file(store, outcome=FileOutcome.DONE)
 
         await shows(pilot.app, "ana/cv-1.json · ✓ done")
@@ -162,7 +162,7 @@ async def test_what_cannot_be_done_says_why(store: Store) -> None:
         ):
             await presses(pilot, key)
             await shows(pilot.app, why)
-    assert requests.list_requests(store) == []
+    assert import_requests.list_requests(store) == []
 
 
 async def test_a_file_that_is_gone_says_so_and_stays_readable(store: Store) -> None:
@@ -187,7 +187,7 @@ async def test_read_only_takes_the_keys_away(store: Store) -> None:
         await shows(pilot.app, "Mend the fields")
         await presses(pilot, "t")
         await shows(pilot.app, "Read-only: start without --read-only")
-    assert requests.list_requests(store) == []
+    assert import_requests.list_requests(store) == []
 
 
 async def test_what_is_done_is_done_with_the_file_that_is_seen(store: Store) -> None:
@@ -204,12 +204,12 @@ async def test_what_is_done_is_done_with_the_file_that_is_seen(store: Store) -> 
                 pilot.app.clear_notifications()
                 await presses(pilot, key)
                 await shows(pilot.app, "The next file is being read.", "ana/cv-2.json ·")
-            assert requests.list_requests(store) == []
+            assert import_requests.list_requests(store) == []
 
         await shows(pilot.app, "ana/cv-1.json ·")
         await presses(pilot, "t")
         await shows(pilot.app, "Asked for 1 file")
-        assert [one.claim_id for one in requests.list_requests(store)] == [an_id("1")]
+        assert [one.claim_id for one in import_requests.list_requests(store)] == [an_id("1")]
 
 
 async def test_a_file_that_cannot_be_read_is_not_acted_upon(store: Store) -> None:
@@ -230,7 +230,7 @@ async def test_a_file_that_cannot_be_read_is_not_acted_upon(store: Store) -> Non
 
         await presses(pilot, "r")
         await shows(pilot.app, "ana/cv-1.json ·")
-        assert requests.list_requests(store) == []
+        assert import_requests.list_requests(store) == []
 
 
 async def test_a_file_that_takes_long_to_read_appears_all_the_same(store: Store) -> None:
@@ -285,7 +285,7 @@ def imported(store: Store, *names: str) -> list[str]:
         )
         for item, name in enumerate(names)
     ]
-    outcomes = creating.create(store, account.id, new, claim=claim)
+    outcomes = creation.create(store, account.id, new, claim=claim)
     return [one.id for one in outcomes if isinstance(one, Created)]
 
 
@@ -368,7 +368,7 @@ async def test_a_file_on_its_way_has_no_verdict_yet_and_cannot_be_asked_for(stor
         await shows(pilot.app, "is being imported")
         await presses(pilot, "enter")
         await shows(pilot.app, "… importing", "Now in     the inbox")
-    assert requests.list_requests(store) == []
+    assert import_requests.list_requests(store) == []
 
 
 async def test_a_reason_that_is_not_known_here_is_shown_as_it_is(store: Store) -> None:

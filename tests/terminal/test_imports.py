@@ -12,10 +12,10 @@ import pytest
 from textual.pilot import Pilot
 
 from resumes.settings import Settings
-from resumes.store import importers, requests
-from resumes.store.engine import Store, open_store
+from resumes.store import import_requests, importers, open_store
+from resumes.store.import_ledger import FileOutcome
 from resumes.store.importers import Finding, State
-from resumes.store.ledger import FileOutcome
+from resumes.store.store import Store
 from tests.support.clocks import SteppingClock
 from tests.support.store.builders import an_importer
 from tests.support.terminal.builders import (
@@ -73,7 +73,7 @@ def importer(store: Store, tmp_path: Path) -> Iterator[AnImporter]:
 
 def asked(store: Store) -> dict[str, str]:
     """What is asked for each file, by the first digit of its id."""
-    return {one.claim_id[0]: one.action.value for one in requests.list_requests(store)}
+    return {one.claim_id[0]: one.action.value for one in import_requests.list_requests(store)}
 
 
 def rows(screen: list[str]) -> list[str]:

@@ -17,8 +17,8 @@ import tui
 from cli.main import resumes
 from resumes.errors import InvalidArgument
 from resumes.settings import Settings, load_settings
-from resumes.store import keys
-from resumes.store.engine import Store
+from resumes.store import api_keys
+from resumes.store.store import Store
 from tests.support.terminal.driving import footer, presses, running, shows
 from tui.actions import ACTIONS, Place, find_action
 from tui.keymap import actions_of, check_keymap, is_key, key_names, keys_of, meet, shown_key
@@ -204,7 +204,7 @@ def test_the_settings_are_checked_when_the_session_is_opened(
 
 @pytest.mark.anyio
 async def test_the_users_keys_work_and_are_shown(store: Store) -> None:
-    keys.create_key(store, "ana", name="website")
+    api_keys.create_key(store, "ana", name="website")
     own = Settings(keymap={"keys.create": "c,f2", "keys.revoke": "n"})
     async with running(store, screen="keys", size=(100, 30), settings=own) as pilot:
         await shows(pilot.app, "website", "c New key", "n Revoke")

@@ -8,8 +8,8 @@ import pytest
 from resumes.clock import later
 from resumes.errors import InvalidKey
 from resumes.settings import Settings
-from resumes.store import accounts, keys
-from resumes.store.engine import Store, open_store
+from resumes.store import accounts, api_keys, open_store
+from resumes.store.store import Store
 from resumes.text import is_harmless
 from tests.support.clocks import SteppingClock
 from tests.support.terminal.builders import HOSTILE, an_account
@@ -41,10 +41,10 @@ from tui.times import minute
 pytestmark = pytest.mark.anyio
 
 
-def a_key(store: Store, name: str = "website", *, account: str = "ana") -> keys.NewKey:
+def a_key(store: Store, name: str = "website", *, account: str = "ana") -> api_keys.NewKey:
     """A key that was shown."""
-    new = keys.create_key(store, account, name=name)
-    keys.mark_shown(store, new.id)
+    new = api_keys.create_key(store, account, name=name)
+    api_keys.mark_shown(store, new.id)
     return new
 
 
@@ -57,16 +57,16 @@ async def test_a_new_key_is_shown_once_and_then_masked(store: Store) -> None:
         await presses(pilot, *"web", "enter")
         await shows(pilot.app, "I stored it")
         await shows(pilot.app, "enh_live_")
-        (secret,) = [line.strip() for line in lines(pilot.app) if keys.FORM.search(line)]
-        holder, *_ = keys.authenticate(store, secret)
-        assert keys.get_key(store, holder.key_id).shown_at is None
+        (secret,) = [line.strip() for line in lines(pilot.app) if api_keys.FORM.search(line)]
+        holder, *_ = api_keys.authenticate(store, secret)
+        assert api_keys.get_key(store, holder.key_id).shown_at is None
 
         await presses(pilot, "escape", "q", "enter", "colon", "ctrl+p")
         await shows(pilot.app, "I stored it")
         await presses(pilot, "s")
 
-        await until(lambda: keys.get_key(store, holder.key_id).shown_at is not None)
-        await shows(pilot.app, keys.mask(secret), "✓ active", "web")
+        await until(lambda: api_keys.get_key(store, holder.key_id).shown_at is not None)
+        await shows(pilot.app, api_keys.mask(secret), "✓ active", "web")
         await shows_no(pilot.app, secret)
         assert secret not in "".join(toasts(pilot.app))
 
@@ -82,7 +82,7 @@ async def test_a_new_key_is_nowhere_but_on_its_screen(
         await presses(pilot, "enter")
         await shows(pilot.app, "I stored it")
         await shows(pilot.app, "enh_live_")
-        (secret,) = [line.strip() for line in lines(pilot.app) if keys.FORM.search(line)]
+        (secret,) = [line.strip() for line in lines(pilot.app) if api_keys.FORM.search(line)]
         await presses(pilot, "c", "colon", "ctrl+p", "question_mark", "5", "1", "T")
         await shows(pilot.app, "I stored it")
         assert secret not in repr(pilot.app.screen) + repr(vars(pilot.app.screen))
@@ -119,7 +119,7 @@ async def test_leaving_the_app_leaves_the_key_not_shown(store: Store) -> None:
         await shows(pilot.app, "I stored it")
         await presses(pilot, "ctrl+q")
 
-    (key,) = keys.list_keys(store)
+    (key,) = api_keys.list_keys(store)
     assert (key.state, key.shown_at) == ("active", None)
 
 
@@ -133,17 +133,17 @@ async def test_a_key_is_rotated_and_the_old_one_counts_a_while(store: Store) -> 
         await presses(pilot, "enter")
         await shows(pilot.app, "I stored it")
         await shows(pilot.app, f"The old key {old.id} counts until ")
-        (secret,) = [line.strip() for line in lines(pilot.app) if keys.FORM.search(line)]
+        (secret,) = [line.strip() for line in lines(pilot.app) if api_keys.FORM.search(line)]
         await presses(pilot, "s")
 
-        await shows(pilot.app, "~ until ", "✓ active", keys.mask(secret))
-        assert keys.authenticate(store, secret)
-        assert keys.authenticate(store, old.secret)
+        await shows(pilot.app, "~ until ", "✓ active", api_keys.mask(secret))
+        assert api_keys.authenticate(store, secret)
+        assert api_keys.authenticate(store, old.secret)
 
 
 async def test_a_key_that_is_replaced_still_ends_when_it_was_to_end(store: Store) -> None:
-    old = keys.create_key(store, "ana", name="website", lifetime=timedelta(hours=1))
-    ends = minute(keys.get_key(store, old.id).expires_at)
+    old = api_keys.create_key(store, "ana", name="website", lifetime=timedelta(hours=1))
+    ends = minute(api_keys.get_key(store, old.id).expires_at)
     async with running(store, screen="keys") as pilot:
         await shows(pilot.app, "website")
 
@@ -152,14 +152,14 @@ async def test_a_key_that_is_replaced_still_ends_when_it_was_to_end(store: Store
         await presses(pilot, "enter")
 
         await shows(pilot.app, f"The old key {old.id} counts until {ends} UTC.")
-        assert minute(keys.get_key(store, old.id).expires_at) == ends
+        assert minute(api_keys.get_key(store, old.id).expires_at) == ends
 
 
 async def test_only_a_key_that_counts_is_rotated(store: Store) -> None:
     new = a_key(store)
     async with running(store, screen="keys") as pilot:
         await shows(pilot.app, "✓ active")
-        keys.revoke_key(store, new.id)
+        api_keys.revoke_key(store, new.id)
         await presses(pilot, "r")
         await shows(pilot.app, "✗ revoked")
 
@@ -178,12 +178,12 @@ async def test_a_key_is_revoked_by_typing_its_name(store: Store) -> None:
         await shows(pilot.app, "Revoke this key?", new.id, "Last used  never", "Type my site")
         await presses(pilot, *"my", "enter")
         await shows(pilot.app, "Revoke this key?")
-        assert keys.get_key(store, new.id).state == "active"
+        assert api_keys.get_key(store, new.id).state == "active"
         await presses(pilot, "space", *"site", "enter")
 
         await shows(pilot.app, "✗ revoked")
         with pytest.raises(InvalidKey):
-            keys.authenticate(store, new.secret)
+            api_keys.authenticate(store, new.secret)
 
 
 async def test_a_key_without_a_name_is_revoked_by_its_id(store: Store) -> None:
@@ -207,7 +207,7 @@ async def test_one_key_alone_does_not_revoke(store: Store, answer: str) -> None:
         await shows(pilot.app, "Revoke this key?")
         await presses(pilot, answer)
 
-    assert keys.get_key(store, new.id).state == "active"
+    assert api_keys.get_key(store, new.id).state == "active"
 
 
 async def test_what_was_revoked_elsewhere_shows_by_itself(store: Store) -> None:
@@ -215,7 +215,7 @@ async def test_what_was_revoked_elsewhere_shows_by_itself(store: Store) -> None:
     async with running(store, screen="keys", refresh_s=SOON_S) as pilot:
         await shows(pilot.app, "✓ active")
 
-        keys.revoke_key(store, new.id)
+        api_keys.revoke_key(store, new.id)
 
         await shows(pilot.app, "✗ revoked")
 
@@ -226,7 +226,7 @@ async def test_what_was_revoked_elsewhere_meanwhile_is_said(store: Store) -> Non
         await shows(pilot.app, "✓ active")
         await presses(pilot, "D")
         await shows(pilot.app, "Revoke this key?")
-        keys.revoke_key(store, new.id)
+        api_keys.revoke_key(store, new.id)
 
         await presses(pilot, *"website", "enter")
 
@@ -239,7 +239,7 @@ async def test_what_was_rotated_away_elsewhere_meanwhile_is_said(store: Store) -
         await shows(pilot.app, "✓ active")
         await presses(pilot, "R")
         await shows(pilot.app, "24h")
-        keys.revoke_key(store, new.id)
+        api_keys.revoke_key(store, new.id)
 
         await presses(pilot, "enter")
 
@@ -261,7 +261,7 @@ async def test_a_key_whose_account_went_meanwhile_is_said_to_be_gone(store: Stor
 
 
 async def test_a_key_from_elsewhere_is_registered(store: Store) -> None:
-    secret = keys.new_secret()
+    secret = api_keys.new_secret()
     async with running(store, screen="keys") as pilot:
         await shows(pilot.app, "There are no keys here yet.")
         await presses(pilot, "i")
@@ -269,8 +269,8 @@ async def test_a_key_from_elsewhere_is_registered(store: Store) -> None:
         sends(pilot.app, secret)
         await presses(pilot, "enter")
 
-        await shows(pilot.app, keys.mask(secret), "counts from now on")
-        assert keys.authenticate(store, secret)
+        await shows(pilot.app, api_keys.mask(secret), "counts from now on")
+        assert api_keys.authenticate(store, secret)
         await shows_no(pilot.app, secret)
         assert secret not in "".join(toasts(pilot.app))
 
@@ -285,7 +285,7 @@ async def test_without_a_key_it_says_so(store: Store, key: str, verb: str) -> No
 
 async def test_what_is_revoked_is_not_revoked_again(store: Store) -> None:
     new = a_key(store)
-    keys.revoke_key(store, new.id)
+    api_keys.revoke_key(store, new.id)
     async with running(store, screen="keys") as pilot:
         await shows(pilot.app, "✗ revoked")
         await presses(pilot, "D")
@@ -293,7 +293,7 @@ async def test_what_is_revoked_is_not_revoked_again(store: Store) -> None:
 
 
 async def test_read_only_has_no_keys_that_change_something(store: Store) -> None:
-    keys.create_key(store, "ana", name="website")
+    api_keys.create_key(store, "ana", name="website")
     async with running(store, screen="keys", read_only=True) as pilot:
         await shows(pilot.app, "website")
         assert "New key" not in footer(pilot.app)
@@ -318,23 +318,25 @@ async def test_without_accounts_there_can_be_no_key(empty_store: Store) -> None:
 
 async def test_keys_are_listed_masked_with_their_state(store: Store) -> None:
     an_account(store, "zoe")
-    new = keys.create_key(store, "ana", name="website")
-    keys.mark_shown(store, new.id)
-    keys.create_key(store, "zoe", name="lost")
+    new = api_keys.create_key(store, "ana", name="website")
+    api_keys.mark_shown(store, new.id)
+    api_keys.create_key(store, "zoe", name="lost")
     async with running(store, screen="keys") as pilot:
-        await shows(pilot.app, "all accounts · 2 keys", keys.mask(new.secret), "website", "active")
+        await shows(
+            pilot.app, "all accounts · 2 keys", api_keys.mask(new.secret), "website", "active"
+        )
         await shows(pilot.app, "never shown")
         await shows_no(pilot.app, new.secret)
 
 
 async def test_wide_terminals_show_more(store: Store) -> None:
-    new = keys.create_key(store, "ana")
+    new = api_keys.create_key(store, "ana")
     async with running(store, screen="keys", size=LARGE) as pilot:
         await shows(pilot.app, "EXPIRES (UTC)", "CREATED (UTC)", new.id)
 
 
 async def test_enter_shows_what_is_known_of_a_key(store: Store) -> None:
-    new = keys.create_key(store, "ana", name="website")
+    new = api_keys.create_key(store, "ana", name="website")
     async with running(store, screen="keys") as pilot:
         await shows(pilot.app, "website")
 
@@ -345,8 +347,8 @@ async def test_enter_shows_what_is_known_of_a_key(store: Store) -> None:
 
 async def test_the_keys_of_one_account_take_the_place_of_those_shown_before(store: Store) -> None:
     an_account(store, "zoe")
-    keys.create_key(store, "ana", name="one of ana")
-    keys.create_key(store, "zoe", name="one of zoe")
+    api_keys.create_key(store, "ana", name="one of ana")
+    api_keys.create_key(store, "zoe", name="one of zoe")
     unsteady = UnsteadyStore(store)
     async with running(unsteady, screen="keys") as pilot:
         await shows(pilot.app, "all accounts · 2 keys", "one of ana")
@@ -372,15 +374,15 @@ async def test_the_state_of_a_key_is_told_by_a_sign_and_words(empty_store: Store
     with open_store(empty_store.url, clock=clock) as store:
         an_account(store)
         for name, lifetime in (("day", 1), ("year", 400), ("gone", 1)):
-            new = keys.create_key(store, "ana", name=name, lifetime=timedelta(days=lifetime))
-            keys.mark_shown(store, new.id)
+            new = api_keys.create_key(store, "ana", name=name, lifetime=timedelta(days=lifetime))
+            api_keys.mark_shown(store, new.id)
             if name == "gone":
                 clock.advance(86_400)
             if name == "year":
-                keys.authenticate(store, new.secret)
+                api_keys.authenticate(store, new.secret)
                 clock.advance(4 * 60 + 59)
-        new = keys.create_key(store, "ana", name="day", lifetime=timedelta(days=1))
-        keys.mark_shown(store, new.id)
+        new = api_keys.create_key(store, "ana", name="day", lifetime=timedelta(days=1))
+        api_keys.mark_shown(store, new.id)
         async with running(store, screen="keys") as pilot:
             await shows(pilot.app, "✗ expired", "~ until 01-17 08:04", "~ until 2028-02-19")
 
@@ -421,7 +423,7 @@ async def test_a_key_is_made_for_the_account_and_the_time_that_were_chosen(store
         await shows(pilot.app, "I stored it")
         await presses(pilot, "s")
         await shows(pilot.app, "~ until")
-    (key,) = keys.list_keys(store)
+    (key,) = api_keys.list_keys(store)
     assert (key.account, key.name) == ("zoe", "")
     assert key.expires_at is not None
 
@@ -436,7 +438,7 @@ async def test_the_form_for_a_new_key_can_be_cancelled(
         await shows(pilot.app, "What is it for?")
         await presses(pilot, *pressed)
         await shows_no(pilot.app, "What is it for?")
-    assert keys.list_keys(store) == []
+    assert api_keys.list_keys(store) == []
 
 
 async def test_a_grace_that_cannot_be_used_keeps_the_question_open(store: Store) -> None:
@@ -454,11 +456,11 @@ async def test_a_grace_that_cannot_be_used_keeps_the_question_open(store: Store)
         await presses(pilot, "enter")
         await shows(pilot.app, f"The old key {old.id} does not count any more.")
         with pytest.raises(InvalidKey):
-            keys.authenticate(store, old.secret)
+            api_keys.authenticate(store, old.secret)
 
 
 async def test_what_is_no_key_is_refused_and_none_is_ever_drawn(store: Store) -> None:
-    secret = keys.new_secret()
+    secret = api_keys.new_secret()
     async with running(store, screen="keys") as pilot:
         await shows(pilot.app, "There are no keys here yet.")
         await presses(pilot, "i")
@@ -493,7 +495,7 @@ async def test_the_key_has_a_line_of_its_own_and_is_copied_through_tmux(
         await shows(pilot.app, "What is it for?")
         await presses(pilot, "enter")
         await shows(pilot.app, "I stored it", "enh_live_")
-        (secret,) = [line.strip() for line in lines(pilot.app) if keys.FORM.search(line)]
+        (secret,) = [line.strip() for line in lines(pilot.app) if api_keys.FORM.search(line)]
         texts = copied(pilot.app, monkeypatch)
         monkeypatch.setenv("TMUX", "/tmp/tmux-0/default,1,0")
         await presses(pilot, "c")

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from textual.pilot import Pilot
 
-from resumes.store import accounts, keys, listing, plans
-from resumes.store.engine import Store
+from resumes.store import accounts, api_keys, plans, stored_resumes
+from resumes.store.store import Store
 from tests.support.terminal.builders import (
     AnImporter,
     a_document,
@@ -62,7 +62,7 @@ async def test_a_resume_that_was_deleted_under_the_cursor_leaves_its_line(store:
         await presses(pilot, *["pagedown"] * 2, *["up"] * 5)
         cursor, before = the_list(pilot).cursor, rows_seen(pilot)
 
-        listing.delete_resume(store, accounts.get_account(store, "ana").id, ids[cursor])
+        stored_resumes.delete_resume(store, accounts.get_account(store, "ana").id, ids[cursor])
 
         await shows(pilot.app, "(deleted)")
         changed = [
@@ -81,7 +81,7 @@ async def test_an_account_that_was_deleted_while_what_it_has_is_shown(
 ) -> None:
     an_account(store, "gone")
     an_account(store, "zoe")
-    keys.create_key(store, "zoe", name="web")
+    api_keys.create_key(store, "zoe", name="web")
     a_file(store, account="zoe")
     async with running(store, screen=screen, refresh_s=SOON_S) as pilot:
         await presses(pilot, "a")
@@ -151,7 +151,7 @@ async def test_reading_goes_on_while_the_importer_writes(
         await presses(pilot, "G")
         await until(lambda: shown.pages.is_complete and shown.pages.count == 50)
         found = [shown.pages.peek(number) for number in range(shown.pages.count)]
-        ids = [row.id for row in found if isinstance(row, listing.Entry)]
+        ids = [row.id for row in found if isinstance(row, stored_resumes.Entry)]
         assert len(ids) == 50
         assert all(one < other for one, other in pairwise(ids))
         assert toasts(pilot.app) == []
@@ -278,7 +278,7 @@ async def test_while_the_store_is_gone_all_can_be_looked_at_and_afterwards_it_is
 ) -> None:
     unsteady = UnsteadyStore(store)
     stored(store, a_document(title="Before"))
-    keys.create_key(store, "ana", name="web")
+    api_keys.create_key(store, "ana", name="web")
     a_file(store)
     async with running(unsteady) as pilot:
         for mode in modes:
@@ -321,8 +321,8 @@ async def test_what_writes_says_in_one_line_that_the_store_is_gone(
     store: Store, screen: str, pressed: tuple[str, ...]
 ) -> None:
     unsteady = UnsteadyStore(store)
-    new = keys.create_key(store, "ana", name="web")
-    keys.mark_shown(store, new.id)
+    new = api_keys.create_key(store, "ana", name="web")
+    api_keys.mark_shown(store, new.id)
     a_file(store)
     async with running(unsteady, screen=screen) as pilot:
         await until(lambda: the_list(pilot).pages.is_complete)

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from sqlalchemy import text
 
-from resumes.store import accounts, listing, plans
-from resumes.store.engine import Store
-from resumes.store.search_filler import Filler
+from resumes.store import accounts, plans, stored_resumes
+from resumes.store.search_index import Filler
+from resumes.store.store import Store
 from tests.support.programs import command
 from tests.support.stores import open_home
 from tests.support.terminal.builders import a_document, an_account, stored, stored_many
@@ -25,7 +25,7 @@ SOON_S = 5.0
 def listed(store: Store) -> list[str]:
     """The titles that the API lists."""
     account = accounts.get_account(store, "ana")
-    return [entry.shown_title for entry in listing.list_page(store, account.id).entries]
+    return [entry.shown_title for entry in stored_resumes.list_page(store, account.id).entries]
 
 
 def entries(store: Store) -> int:
@@ -93,7 +93,7 @@ async def test_r5_what_no_index_has_yet_is_found_and_what_is_deleted_is_not(stor
 
         with Filler(store):
             await until(lambda: entries(store) == 2)
-        listing.delete_resume(store, accounts.get_account(store, "ana").id, first)
+        stored_resumes.delete_resume(store, accounts.get_account(store, "ana").id, first)
         assert entries(store) == 1
 
         await presses(pilot, "escape", "slash", *"nalys")

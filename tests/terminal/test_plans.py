@@ -9,8 +9,8 @@ from textual.pilot import Pilot
 from resumes.errors import InvalidArgument
 from resumes.settings import Settings
 from resumes.store import plans
-from resumes.store.engine import Store
 from resumes.store.plans import PlanChange, PlanInfo, Requests
+from resumes.store.store import Store
 from tests.support.terminal.builders import an_account, stored_many
 from tests.support.terminal.driving import (
     LARGE,

@@ -10,7 +10,7 @@ import pytest
 from textual.app import App
 
 from resumes.settings import Settings
-from resumes.store.engine import Store
+from resumes.store.store import Store
 from tests.support.terminal.builders import a_document, a_section, stored
 from tests.support.terminal.console import PROGRAM, console
 from tests.support.terminal.driving import (

@@ -13,12 +13,12 @@ import pytest
 from textual.pilot import Pilot
 
 from resumes.analyzer import Format, parse
-from resumes.analyzer.kinds import Kind, Listing, Number
-from resumes.analyzer.reading import TO
-from resumes.analyzer.sections import DATE_RANGE, SECTION_TYPES
-from resumes.store import accounts, listing
-from resumes.store.engine import Store
-from resumes.store.listing import Entry
+from resumes.analyzer.fields import Kind, Listing, Number
+from resumes.analyzer.schema import DATE_RANGE, SECTION_TYPES
+from resumes.analyzer.view import TO
+from resumes.store import accounts, stored_resumes
+from resumes.store.store import Store
+from resumes.store.stored_resumes import Entry
 from tests.support.terminal.builders import (
     HOSTILE,
     AnImporter,
@@ -136,7 +136,7 @@ async def test_a_resume_deleted_meanwhile_says_so(store: Store) -> None:
     (resume_id,) = stored(store, DOCUMENT)
     async with running(store) as pilot:
         await shows(pilot.app, "Mine")
-        listing.delete_resume(store, accounts.get_account(store, "ana").id, resume_id)
+        stored_resumes.delete_resume(store, accounts.get_account(store, "ana").id, resume_id)
 
         await presses(pilot, "enter")
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from sqlalchemy import Connection
 
-from resumes.store import accounts, listing
-from resumes.store.engine import Store
+from resumes.store import accounts, stored_resumes
+from resumes.store.store import Store
 from tests.support.terminal.builders import (
     HOSTILE,
     a_document,
@@ -44,7 +44,7 @@ pytestmark = pytest.mark.anyio
 def titles(store: Store) -> list[str]:
     """What the API lists of ana."""
     account = accounts.get_account(store, "ana")
-    return [entry.shown_title for entry in listing.list_page(store, account.id).entries]
+    return [entry.shown_title for entry in stored_resumes.list_page(store, account.id).entries]
 
 
 class CountingStore(UnsteadyStore):
@@ -486,7 +486,7 @@ async def test_a_resume_deleted_elsewhere_meanwhile_is_told(store: Store) -> Non
         await shows(pilot.app, "First")
         await presses(pilot, "d")
         await shows(pilot.app, "deleted in 10 s")
-        listing.delete_resume(store, accounts.get_account(store, "ana").id, resume_id)
+        stored_resumes.delete_resume(store, accounts.get_account(store, "ana").id, resume_id)
         clock.now_s += 10
 
         await shows(pilot.app, '"First" was not deleted: Resume not found')

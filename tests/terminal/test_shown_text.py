@@ -11,9 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from resumes.clock import later, minute, system_clock, timestamp
-from resumes.pace import WINDOW_S, Pace, rate, time_left
-from resumes.reasons import Reason, find_hint, plain_words
-from resumes.spans import parse_expiry, parse_span, until
+from resumes.durations import WINDOW_S, Pace, parse_expiry, parse_span, rate, time_left, until
+from resumes.import_reasons import Reason, find_hint, plain_words
 from resumes.text import counted, escaped, escaped_json, is_harmless, number_words, replaced
 
 ANYTHING = st.text(st.characters(exclude_categories=[]))

@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 import pytest
 from textual.pilot import Pilot
 
-from resumes.store.engine import Store
+from resumes.store.store import Store
 from tests.support.terminal import scenes
 from tests.support.terminal.driving import presses, until
 from tests.support.terminal.outages import UnsteadyStore

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from resumes.store.ledger import SOURCE_BYTES
+from resumes.store.import_ledger import SOURCE_BYTES
 from resumes.text import is_harmless
 from tests.support.terminal.builders import HOSTILE
 from tui.screens.imports.faults import Fault, decoded, find_fault

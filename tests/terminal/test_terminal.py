@@ -13,7 +13,7 @@ import pytest
 from sqlalchemy import Connection
 
 from resumes.errors import InvalidArgument
-from resumes.store.engine import Store
+from resumes.store.store import Store
 from tests.support.terminal.builders import a_document, a_hostile_document, an_account, stored
 from tests.support.terminal.console import terminal
 from tests.support.terminal.driving import LIMIT_S, presses, running, shows, until

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from resumes.store import keys
+from resumes.store import api_keys
 from tests.support.programs import call, command, files_in, running
 from tests.support.terminal.console import Console, console
 
@@ -172,7 +172,7 @@ def revoke(admin: Admin, secret: str) -> None:
 def secret_on(seen: str) -> str:
     found = re.search(r"enh_live_[A-Za-z0-9]{64}", seen)
     assert found is not None, seen
-    assert keys.FORM.fullmatch(found[0])
+    assert api_keys.FORM.fullmatch(found[0])
     return found[0]
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from resumes.store import accounts, keys, open_store
+from resumes.store import accounts, api_keys, open_store
 from tests.support import programs
 from tests.support.inbox.builders import filed, wait_until
 from tests.support.outputs import full_pipe
@@ -31,7 +31,7 @@ def test_a_closed_standard_output_is_refused_before_anything_is_done(
         "Error: Standard output is closed. Send it to /dev/null if it is not wanted\n"
     )
     with open_store(f"sqlite:///{tmp_path}/resumes.db") as store:
-        assert keys.list_keys(store) == []
+        assert api_keys.list_keys(store) == []
 
 
 def test_all_streams_closed_harm_nothing(tmp_path: Path) -> None:

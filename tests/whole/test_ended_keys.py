@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from resumes.store import Store, accounts, keys, open_store
-from resumes.store.keys import NewKey
+from resumes.store import Store, accounts, api_keys, open_store
+from resumes.store.api_keys import NewKey
 from tests.support import programs
 from tests.support.api import load
 from tests.support.api.load import Client
@@ -57,7 +57,7 @@ def made_to_be_revoked(store: Store, count: int) -> Ending:
     """Keys that last."""
     ending = Ending()
     for _ in range(count):
-        ending.made.append(keys.create_key(store, "ana"))
+        ending.made.append(api_keys.create_key(store, "ana"))
         ending.ended_s.append(math.inf)
     return ending
 
@@ -69,7 +69,7 @@ def made_to_expire(store: Store, count: int) -> Ending:
     for number in range(count):
         lifetime_s = began_s + FIRST_S + number * EVERY_S - time.monotonic()
         lifetime = timedelta(seconds=lifetime_s)
-        ending.made.append(keys.create_key(store, "ana", lifetime=lifetime))
+        ending.made.append(api_keys.create_key(store, "ana", lifetime=lifetime))
         ending.ended_s.append(time.monotonic() + lifetime_s)
     return ending
 
@@ -97,7 +97,7 @@ def test_no_request_that_begins_after_a_key_has_ended_is_let_in(
         clients = [Client(api, make) for _ in range(CLIENTS)]
         with load.running(clients):
             for at, key in enumerate(by_hand.made):
-                keys.revoke_key(store, key.id)
+                api_keys.revoke_key(store, key.id)
                 by_hand.ended_s[at] = time.monotonic()
             while time.monotonic() < by_time.ended_s[-1] + 0.2:
                 time.sleep(0.05)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from resumes.store import Store, accounts, counters, listing, open_store, plans
+from resumes.store import Store, accounts, open_store, plans, stored_resumes
 from resumes.store.plans import PlanChange
 from tests.support import programs
 from tests.support.resumes import a_document
@@ -28,7 +28,7 @@ def test_100_clients_at_the_limit_but_one_and_one_succeeds(
 
     with open_store(url) as store:
         assert accounts.get_account(store, "ana").resume_count == programs.LAST_PLACE
-        assert counters.list_wrong(store) == []
+        assert accounts.list_wrong(store) == []
 
 
 QUOTA = 100
@@ -70,7 +70,7 @@ def test_250_parallel_creates_from_http_and_importer_on_a_quota_of_100_make_100(
         assert len(programs.walk(url, key, limit=100)) == QUOTA
     with open_store(f"sqlite:///{tmp_path}/resumes.db") as store:
         assert accounts.get_account(store, "ana").resume_count == QUOTA
-        assert counters.list_wrong(store) == []
+        assert accounts.list_wrong(store) == []
 
 
 PROCESSES = 4
@@ -81,7 +81,7 @@ CREATOR = """
     import sys, threading
     from resumes import analyzer
     from resumes.store import open_store, creating
-    from resumes.store.creating import NewResume
+    from resumes.store.creation import NewResume
 
     url, account_id, threads, creates = sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
     resume = NewResume(analyzer.parse(b'{"header": {"name": "Ada"}, "sections": {}}'))
@@ -102,7 +102,9 @@ CREATOR = """
 def read_on(store: Store, account_id: str, seen: list[str]) -> None:
     """Goes on after the last id seen until nothing follows."""
     while True:
-        page = listing.list_page(store, account_id, cursor=seen[-1] if seen else "", limit=17)
+        page = stored_resumes.list_page(
+            store, account_id, cursor=seen[-1] if seen else "", limit=17
+        )
         seen += [entry.id for entry in page.entries]
         if not page.entries:
             return
@@ -132,4 +134,4 @@ def test_a_reader_that_goes_on_with_the_last_id_sees_every_resume_exactly_once(
         assert [creator.returncode for creator in creators] == [0] * PROCESSES
         assert len(created) == PROCESSES * THREADS * CREATES_EACH
         assert seen == sorted(created)
-        assert counters.list_wrong(store) == []
+        assert accounts.list_wrong(store) == []

@@ -11,7 +11,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from resumes.store import accounts, counters, open_store
+from resumes.store import accounts, open_store
 from tests.support import postgres, programs
 from tests.support.databases import server, url
 from tests.support.resumes import a_document
@@ -93,7 +93,7 @@ def test_two_of_each_on_one_database_make_exactly_as_many_as_there_is_room_for(
         assert programs.walk(apis[0], key, limit=7) == programs.walk(apis[1], key, limit=100)
     with open_store(url) as store:
         assert accounts.get_account(store, "ana").resume_count == QUOTA
-        assert counters.list_wrong(store) == []
+        assert accounts.list_wrong(store) == []
 
 
 def test_who_waits_for_the_database_keeps_nobody_else_waiting(

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from resumes.store import accounts, open_store
-from resumes.store.moving import backups
+from resumes.store.transfer import backups
 from tests.support.programs import call, run, serving, succeed, wait_until, walk
 from tests.support.resumes import a_document
 from tests.support.stores import make_account

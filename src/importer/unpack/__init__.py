@@ -17,7 +17,7 @@ from importer.options import Limits
 from importer.unpack import archive, text
 from importer.unpack.archive import Member
 from importer.unpack.text import Bytes, CannotUnpack, Part, too_many_parts
-from resumes.file_names import find_extension
+from resumes.watched_names import find_extension
 
 __all__ = ["CannotUnpack", "Limits", "Part", "is_bundle", "unpack"]
 

@@ -24,7 +24,7 @@ from importer.unpack.text import (
     file_too_large,
     invalid_archive,
 )
-from resumes.file_names import is_passed_over
+from resumes.watched_names import is_passed_over
 
 CHUNK_BYTES = 64 * 1024
 """What is inflated at a time."""

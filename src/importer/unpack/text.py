@@ -10,7 +10,7 @@ from importer.files import JSON_SPACE
 from importer.options import Limits
 from importer.outcomes import Refusal
 from resumes.errors import InvalidJson, TooLarge
-from resumes.reasons import Reason
+from resumes.import_reasons import Reason
 
 Bytes = bytes | bytearray
 """The whole of a file or of a member, inflated."""

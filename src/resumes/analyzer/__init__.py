@@ -1,13 +1,17 @@
 """The analyzer format: bytes in, a resume to store out, and back to what is shown of it."""
 
 from resumes.analyzer.jsonresume import sections_left_out, to_jsonresume
-from resumes.analyzer.naming import attachment, filename, is_filename, list_title
-from resumes.analyzer.reading import date_range, plain_number
 from resumes.analyzer.resume import Resume, check_stored, parse, parse_imported
-from resumes.analyzer.sections import DEFAULT_FORMAT, Format, nearest_section_type
+from resumes.analyzer.schema import DEFAULT_FORMAT, Format, nearest_section_type
 from resumes.analyzer.view import (
     ShownSection,
+    attachment,
+    date_range,
+    filename,
+    is_filename,
     iter_sections,
+    list_title,
+    plain_number,
     public_view,
     stored_warnings,
     whole_view,

@@ -14,8 +14,7 @@ from typing import Annotated, Any, Final, Literal
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
-from resumes.analyzer.json_text import MAX_INTEGER, MIN_INTEGER
-from resumes.analyzer.kinds import (
+from resumes.analyzer.fields import (
     MAX_LIST_ENTRIES,
     MAX_TEXT_CHARS,
     Choice,
@@ -29,8 +28,7 @@ from resumes.analyzer.kinds import (
     Number,
     Text,
 )
-from resumes.analyzer.naming import Names
-from resumes.analyzer.sections import (
+from resumes.analyzer.schema import (
     HEADER,
     MAX_ITEMS,
     SECTION_FIELDS_NOT_NULL,
@@ -39,6 +37,8 @@ from resumes.analyzer.sections import (
     TITLE,
     SectionType,
 )
+from resumes.analyzer.strict_json import MAX_INTEGER, MIN_INTEGER
+from resumes.analyzer.view import Names
 
 MAX_BYTES: Final = 64 * 1024
 """In so few there is no room for too many values, fields or warnings."""

@@ -5,18 +5,12 @@ from typing import Any, NamedTuple
 import orjson
 
 from resumes.analyzer.findings import Findings
-from resumes.analyzer.json_text import (
-    is_faithful,
-    read_json,
-    read_long_json,
-    refuse_unfaithful,
-)
 from resumes.analyzer.jsonresume import Conversion, is_json_resume
-from resumes.analyzer.naming import Names, filename
 from resumes.analyzer.plain import parse_plain, without_line_breaks
-from resumes.analyzer.sections import DEFAULT_FORMAT, Format
+from resumes.analyzer.schema import DEFAULT_FORMAT, Format
+from resumes.analyzer.strict_json import is_faithful, read_json, read_long_json, refuse_unfaithful
 from resumes.analyzer.validation import is_cover_letter, validate
-from resumes.analyzer.view import take_out
+from resumes.analyzer.view import Names, filename, take_out
 from resumes.errors import CoverLetter, InvalidJson, InvalidResume, Issue, TooLarge
 
 

@@ -6,9 +6,9 @@ The rules for people are in docs/format.md.
 import re
 from typing import Any
 
+from resumes.analyzer.fields import IS_SET_BY_SERVICE, OPAQUE, check_other
 from resumes.analyzer.findings import Findings
-from resumes.analyzer.kinds import IS_SET_BY_SERVICE, OPAQUE, check_other
-from resumes.analyzer.sections import (
+from resumes.analyzer.schema import (
     HEADER,
     MAX_ITEMS,
     MULTICOLUMN,

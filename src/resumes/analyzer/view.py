@@ -5,16 +5,20 @@ nothing where they are stored: an earlier version wrote them into the document, 
 send them (docs/format.md, What the service sets; docs/api.md, One resume).
 """
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final, NamedTuple
+from unicodedata import normalize
+from urllib.parse import quote
 
 import orjson
 
-from resumes.analyzer.kinds import shown_fields
-from resumes.analyzer.sections import (
+from resumes.analyzer.fields import shown_fields
+from resumes.analyzer.schema import (
     DEFAULT_FORMAT,
     HEADER,
+    MONTHS,
     SECTION_FIELDS,
     SECTION_TYPES,
     STYLE,
@@ -176,3 +180,121 @@ def stored_warnings(document: str | bytes) -> tuple[Issue, ...]:
     stored = take_out(orjson.loads(document))
     accepted = Format(extra_section_types=frozenset(stored["sections"]))
     return validate(stored, accepted).all_warnings()
+
+
+MAX_FILENAME_BYTES = 120
+
+_UNTITLED = "New Resume"
+
+# Control, bidirectional and other invisible characters, and those that paths or common file
+# systems give a meaning to.
+_UNSAFE_CHARS = (
+    r"\x00-\x1f\x7f-\x9f\xad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
+    r'\U000e0000-\U000e007f<>:"/\\|?*'
+)
+_UNSAFE = re.compile(f"[{_UNSAFE_CHARS}]")
+_UNSAFE_OR_BLANK = re.compile(rf"[{_UNSAFE_CHARS}\s]")
+
+
+class Names(NamedTuple):
+    """What a resume says that it is called; None when absent or blank."""
+
+    title: str | None
+    name: str | None
+    """`header.name`."""
+
+
+def list_title(title: str | None, name: str | None) -> str:
+    """What a list shows for a resume; blank counts as absent (docs/format.md, Names)."""
+    if title and not title.isspace():
+        return title
+    if name and not name.isspace():
+        return f"{name} Resume"
+    return _UNTITLED
+
+
+def filename(title: str | None, name: str | None) -> str:
+    """A file name for downloads that is safe everywhere: `AdaLovelaceResume.pdf`.
+
+    Made from the name, else from the title, else `Resume.pdf`; NFC, at most 120 bytes of UTF-8
+    (docs/format.md, Names).
+    """
+    if name and (stem := _without(_UNSAFE_OR_BLANK, name)):
+        return _cut(stem, "Resume.pdf")
+    if title and (stem := _without(_UNSAFE, " ".join(title.split()))):
+        return _cut(stem, ".pdf")
+    return "Resume.pdf"
+
+
+def attachment(name: str) -> str:
+    """Return the Content-Disposition of a file for download, of any name (RFC 6266)."""
+    plain = name if name.isascii() and name.isprintable() and '"' not in name else "Resume.pdf"
+    return f"attachment; filename=\"{plain}\"; filename*=UTF-8''{quote(name, safe='')}"
+
+
+def is_filename(text: str) -> bool:
+    """Whether `filename` may have made it, so that it is safe everywhere."""
+    return (
+        text.endswith(".pdf")
+        and not text.startswith((".", " "))
+        and len(text.encode()) <= MAX_FILENAME_BYTES
+        and not _UNSAFE.search(text)
+    )
+
+
+def _without(unwanted: re.Pattern[str], text: str) -> str:
+    # Leaving characters out can bring a letter and its accent together, hence NFC once more.
+    return normalize("NFC", unwanted.sub("", normalize("NFC", text))).strip(" ").lstrip(". ")
+
+
+def _cut(stem: str, suffix: str) -> str:
+    room_bytes = MAX_FILENAME_BYTES - len(suffix)
+    return stem.encode()[:room_bytes].decode(errors="ignore").rstrip(" ") + suffix
+
+
+CONTACTS: Final = ("email", "phone", "location", "website")
+"""Fields of the header by which its owner is reached."""
+
+LEADS: Final = ("position", "degree", "role", "title", "name")
+"""What an item is first of all; the first that there is leads."""
+
+SECONDS: Final = ("workplace", "institution", "author", "issuer", "contact", "edition")
+"""Whose, where or by whom, on the same line."""
+
+PLACES: Final = ("location", "link")
+"""Where more of it is; like leads and seconds these need no name."""
+
+PROSE: Final = ("text", "description", "quote")
+"""Paragraphs, without their name."""
+
+TO: Final = " \N{EN DASH} "
+
+
+def date_range(fields: Mapping[str, Any]) -> str:
+    """`Jan 2015 to present`, with an en dash for "to"; empty when nothing is known.
+
+    Months count from 0: 0 is January (docs/format.md, Dates). English everywhere, so
+    that a resume reads the same on every machine.
+    """
+    start = _instant(fields.get("fromYear"), fields.get("fromMonth"))
+    end = _instant(fields.get("toYear"), fields.get("toMonth"))
+    if fields.get("isOngoing"):
+        return f"{start}{TO}present" if start else "present"
+    if start and end and start != end:
+        return f"{start}{TO}{end}"
+    return start or (f"until {end}" if end else "")
+
+
+def _instant(year: float | None, month: float | None) -> str:
+    parts = []
+    if month is not None:
+        is_known = month in range(len(MONTHS))
+        parts.append(MONTHS[int(month)][:3] if is_known else f"month {plain_number(month)}")
+    if year is not None:
+        parts.append(plain_number(year))
+    return " ".join(parts)
+
+
+def plain_number(number: float) -> str:
+    """The number without a fraction that is nought: `2015` for 2015.0."""
+    return str(int(number)) if number == int(number) else str(number)

@@ -8,26 +8,31 @@ from dataclasses import replace
 from pathlib import Path
 
 from resumes.errors import InvalidArgument, ResumesError, StoreUnavailable
-from resumes.health import store_files
-from resumes.health.files import check_requests, iter_file_findings, oldest_request_age_s
-from resumes.health.findings import MAX_NAMED, Finding, notice
+from resumes.filesystems import SHARED, find_kind
+from resumes.health import store_checks
+from resumes.health.findings import MAX_NAMED, Finding, Installation, notice
 from resumes.health.fonts import iter_font_findings
-from resumes.health.importers import iter_importer_findings
-from resumes.health.inboxes import (
+from resumes.health.import_checks import (
     check_owner,
+    check_requests,
+    iter_file_findings,
+    iter_importer_findings,
     iter_inbox_findings,
     iter_unknown_accounts,
+    oldest_request_age_s,
 )
-from resumes.health.installation import Installation
-from resumes.health.keys import iter_key_findings
-from resumes.health.permissions import remedy_for
-from resumes.health.postgresql import iter_server_findings, read_facts
-from resumes.health.quotas import iter_quota_findings
-from resumes.health.sizes import check_size
-from resumes.health.slow import SlowAnswers
-from resumes.mounts import SHARED, find_kind
+from resumes.health.metrics import SlowAnswers
+from resumes.health.store_checks import (
+    check_size,
+    iter_key_findings,
+    iter_quota_findings,
+    iter_server_findings,
+    read_facts,
+    remedy_for,
+)
 from resumes.settings import Settings
 from resumes.store import accounts, plans
+from resumes.store.accounts import ResumeCounter
 from resumes.store.addresses import (
     Address,
     PostgresAddress,
@@ -35,14 +40,9 @@ from resumes.store.addresses import (
     find_without_secrets,
     parse_address,
 )
-from resumes.store.counters import ResumeCounter
-from resumes.store.engine import Store
-from resumes.store.moving.marking import read_marks
-from resumes.store.sqlite.identity import (
-    refuse_mount_point,
-    refuse_second_name,
-    refuse_special_files,
-)
+from resumes.store.sqlite.store import refuse_mount_point, refuse_second_name, refuse_special_files
+from resumes.store.store import Store
+from resumes.store.transfer.marks import read_marks
 
 LEAST_FREE_BYTES = 500 * 1024 * 1024
 
@@ -74,7 +74,7 @@ def _iter_findings(installation: Installation, slow: SlowAnswers) -> Iterator[Fi
     yield check_disk(settings.home)
     if isinstance(address := _find_address(settings), SqliteAddress):
         yield check_sqlite(address.path)
-        strays = store_files.find_strays(address.path)
+        strays = store_checks.find_strays(address.path)
         if strays is not None:
             yield strays
         if strays is not None and not address.path.exists():
@@ -163,7 +163,7 @@ def _iter_store_findings(
 def _refused(settings: Settings, error: ResumesError) -> Finding:
     address = _find_address(settings)
     if isinstance(address, SqliteAddress):
-        refusal = store_files.find_refusal(address.path)
+        refusal = store_checks.find_refusal(address.path)
         if refusal is not None:
             return refusal
     return check_error(error, has_server=isinstance(address, PostgresAddress))

@@ -10,8 +10,8 @@ from typing import Final
 from resumes.health.findings import Finding, notice
 from resumes.rendering import Renderer, RenderingFailed, compose
 from resumes.rendering.fonts import HAN, JAPANESE, Script, find_scripts, font_folders, version
-from resumes.store import accounts, listing
-from resumes.store.engine import Store
+from resumes.store import accounts, stored_resumes
+from resumes.store.store import Store
 
 SUBJECT: Final = "fonts"
 
@@ -29,7 +29,7 @@ def read_names(store: Store) -> Sequence[str]:
     return [
         f"{entry.name or ''} {entry.title or ''}"
         for account in largest
-        for entry in listing.list_newest(store, account.id, limit=NEWEST)
+        for entry in stored_resumes.list_newest(store, account.id, limit=NEWEST)
     ]
 
 

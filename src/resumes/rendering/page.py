@@ -13,7 +13,7 @@ from typing import Any, Final
 from urllib.parse import urlsplit
 
 from resumes.analyzer import DEFAULT_FORMAT, Format, iter_sections, list_title, plain_number
-from resumes.analyzer.sections import LAYOUTS
+from resumes.analyzer.schema import LAYOUTS
 from resumes.rendering.anonymity import Anonymizer, alias_of
 from resumes.rendering.shapes import ROWS, Row, Shape
 from resumes.rendering.words import RIGHT_TO_LEFT, WORDS, find_language

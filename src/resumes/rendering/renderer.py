@@ -17,7 +17,7 @@ import orjson
 from resumes.analyzer import DEFAULT_FORMAT, Format
 from resumes.rendering.fonts import version
 from resumes.rendering.page import DEFAULT_CHOICE, Choice, compose
-from resumes.store.listing import StoredResume
+from resumes.store.stored_resumes import StoredResume
 
 logger = logging.getLogger("resumes.rendering")
 

@@ -3,13 +3,26 @@
 import re
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
+from typing import Final
 
-from sqlalchemy import Connection, Table, bindparam, delete, insert, select, tuple_, update
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Result,
+    Table,
+    bindparam,
+    delete,
+    func,
+    insert,
+    select,
+    tuple_,
+    update,
+)
 
 from resumes.clock import timestamp
 from resumes.errors import Conflict, InvalidArgument, NotFound
 from resumes.store import identifiers, search_index
-from resumes.store.engine import Store, each
+from resumes.store.import_ledger import NOT_DONE, FileOutcome
 from resumes.store.schema import (
     account_usage,
     accounts,
@@ -28,6 +41,7 @@ from resumes.store.schema import (
     search_progress,
 )
 from resumes.store.statements import Prepared
+from resumes.store.store import Store, each
 
 NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,62}")
 FIRST_PLAN = "free"
@@ -378,3 +392,106 @@ def _delete_rest(connection: Connection, account_id: str) -> None:
     for table in tables:
         connection.execute(delete(table).where(table.c.account_id == account_id))
     connection.execute(delete(accounts).where(accounts.c.id == account_id))
+
+
+@dataclass(frozen=True, slots=True)
+class ResumeCounter:
+    """What the counter of an account says, and how many resumes there were at that moment."""
+
+    account: str
+    resume_count: int
+    rows: int
+
+    @property
+    def is_right(self) -> bool:
+        """Whether both are the same; if not, it is a defect."""
+        return self.resume_count == self.rows
+
+
+_ROWS: Final = func.count(resumes.c.id)
+_COUNTERS: Final = (
+    select(accounts.c.name, account_usage.c.resume_count, _ROWS)
+    .join(account_usage, account_usage.c.account_id == accounts.c.id)
+    .outerjoin(resumes, resumes.c.account_id == accounts.c.id)
+    .group_by(accounts.c.id, accounts.c.name, account_usage.c.resume_count)
+)
+
+
+def list_wrong(store: Store) -> list[ResumeCounter]:
+    """The counters that are wrong, by the name of the account; empty proves every quota exact."""
+    wrong = _COUNTERS.having(account_usage.c.resume_count != _ROWS).order_by(accounts.c.name)
+    with store.read() as connection:
+        return [ResumeCounter(*row) for row in connection.execute(wrong)]
+
+
+def find_counter(connection: Connection, account_id: str) -> ResumeCounter | None:
+    """The account's counter; None for an account that is not there, or has none."""
+    row = connection.execute(_COUNTERS.where(accounts.c.id == account_id)).first()
+    return None if row is None else ResumeCounter(*row)
+
+
+FILES_NOT_DONE = (
+    select(imported_files.c.outcome, func.count())
+    .where(imported_files.c.account_id == bindparam("account_id"), NOT_DONE)
+    .group_by(imported_files.c.outcome)
+)
+"""From the index of what is not done alone."""
+
+
+@dataclass(frozen=True, slots=True)
+class Holdings:
+    """An account's keys, and its files that are not done.
+
+    `keys` counts those that no longer count, too; `last_used_at` None: no key was ever used.
+    """
+
+    keys: int
+    active_keys: int
+    last_used_at: str | None
+    files_held: int
+    files_failed: int
+
+
+def get_holdings(store: Store, account_id: str) -> Holdings:
+    """What the account of this id has; nothing, where there is no such account."""
+    of_keys = select(
+        func.count(),
+        func.count().filter(_is_active(store)),
+        func.max(api_keys.c.last_used_at),
+    ).where(api_keys.c.account_id == account_id)
+    with store.read() as connection:
+        keys, active_keys, last_used_at = connection.execute(of_keys).one()
+        files = _pairs(connection.execute(FILES_NOT_DONE, {"account_id": account_id}))
+    held, failed = files.get(FileOutcome.HELD, 0), files.get(FileOutcome.FAILED, 0)
+    return Holdings(keys, active_keys, last_used_at, held, failed)
+
+
+def count_active_keys(store: Store) -> dict[str, int]:
+    """How many keys count, by account id; accounts without such a key are left out."""
+    statement = (
+        select(api_keys.c.account_id, func.count())
+        .where(_is_active(store))
+        .group_by(api_keys.c.account_id)
+    )
+    with store.read() as connection:
+        return _pairs(connection.execute(statement))
+
+
+def count_files(store: Store, account_id: str) -> int:
+    """How many files of the account the ledger knows. Takes time that grows with them."""
+    statement = (
+        select(func.count())
+        .select_from(imported_files)
+        .where(imported_files.c.account_id == account_id)
+    )
+    with store.read() as connection:
+        return connection.execute(statement).scalar_one()
+
+
+def _pairs(result: Result[str, int]) -> dict[str, int]:
+    return {name: count for name, count in result}  # noqa: C416 - rows are no tuples to mypy
+
+
+def _is_active(store: Store) -> ColumnElement[bool]:
+    is_unexpired = api_keys.c.expires_at > timestamp(store.clock())
+    return api_keys.c.revoked_at.is_(None) & (api_keys.c.expires_at.is_(None) | is_unexpired)

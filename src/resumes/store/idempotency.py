@@ -1,6 +1,6 @@
 """Idempotency-Keys in the store: which resume each made, for as long as that is told.
 
-A key's row is written in its resume's transaction (resumes.store.creating). Reading passes over
+A key's row is written in its resume's transaction (resumes.store.creation). Reading passes over
 rows that are too old, whether they are removed yet or not; `prune_soon` removes them, outside of
 anybody's request, so that no create pays for it.
 """
@@ -13,9 +13,9 @@ from typing import NamedTuple
 from sqlalchemy import Connection, bindparam, delete, select
 
 from resumes.clock import later
-from resumes.store.engine import Store
 from resumes.store.schema import idempotency
 from resumes.store.statements import Prepared, at_most, replacing
+from resumes.store.store import Store
 
 KEPT = timedelta(hours=24)
 """How long a key is answered with what it made."""

@@ -9,8 +9,8 @@ from enum import StrEnum
 from sqlalchemy import Connection, delete, insert, select
 
 from resumes.clock import later, timestamp
-from resumes.store.engine import WRITE_DEADLINE_S, Store, each
 from resumes.store.schema import importers
+from resumes.store.store import WRITE_DEADLINE_S, Store, each
 
 LIVE_S = 60
 """An importer that has said nothing for so long has stopped, or cannot write to the store."""

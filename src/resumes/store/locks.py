@@ -7,10 +7,37 @@ authority: nobody reads a pid to decide who holds a lock. Lock files are never r
 import contextlib
 import fcntl
 import os
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import TypeVar
 
-from resumes.store.patience import keep_trying
+R = TypeVar("R")
+
+
+def keep_trying(
+    action: Callable[[], R],
+    *,
+    is_passing: Callable[[Exception], bool],
+    within_s: float,
+    pauses_s: Sequence[float],
+) -> R:
+    """What the action gives, at once or tried again within so many seconds; 0 tries once.
+
+    Each further try comes after the next of the pauses, of which the last one goes on. Raises what
+    the action raises: an error that is passing when the time is over, any other at once.
+    """
+    ends_at = time.monotonic() + within_s
+    tries = 0
+    while True:
+        try:
+            return action()
+        except Exception as error:
+            if not is_passing(error) or time.monotonic() >= ends_at:
+                raise
+            time.sleep(pauses_s[min(tries, len(pauses_s) - 1)])
+            tries += 1
+
 
 PAUSES_S = (0.000_05, 0.000_1, 0.000_2, 0.000_4, 0.000_8, 0.001_6, 0.002)
 """Before each further try: mostly it is had soon, or not for long."""

@@ -1,15 +1,15 @@
 """Plans: how many resumes an account may hold, and what its keys may do over the API."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from sqlalchemy import Connection, func, insert, select, update
+from sqlalchemy import ColumnElement, Connection, func, insert, select, update
 
 from resumes.errors import Conflict, InvalidArgument, NotFound
 from resumes.store.accounts import IS_OPEN, check_name
-from resumes.store.engine import Store, each
-from resumes.store.schema import accounts, plans
+from resumes.store.schema import account_usage, accounts, plans
+from resumes.store.store import Store, each
 
 MOST_REQUESTS = 1_000_000
 """The largest number of requests that can be a limit; the settings allow no more either."""
@@ -155,3 +155,55 @@ def _check_expected(connection: Connection, change: PlanChange) -> None:
         raise Conflict(f'Plan "{change.name}" exists already')
     if change.expected is not None and (row is None or tuple(row) != change.expected.limits):
         raise Conflict(f'Plan "{change.name}" was changed by somebody else meanwhile')
+
+
+MOST_NAMED = 10
+"""Accounts that `foresee` names; the rest it counts."""
+
+
+@dataclass(frozen=True, slots=True)
+class Affected:
+    """Accounts that a change concerns: how many, and the fullest ten, each with its resumes."""
+
+    count: int
+    fullest: Sequence[tuple[str, int]]
+
+
+@dataclass(frozen=True, slots=True)
+class Effects:
+    """What a change of a plan does to the accounts on it."""
+
+    over: Affected
+    """Those that hold more than the plan would allow: they keep it, and take no more."""
+
+    unlisted: Affected
+    """Those whose keys could list and read over the API, and no longer can."""
+
+
+NOBODY = Affected(0, ())
+
+
+def foresee(store: Store, change: PlanChange) -> Effects:
+    """Whom the change would concern, as things stand. Changes nothing."""
+    plan = find_plan(store, change.name)
+    if plan is None:
+        return Effects(NOBODY, NOBODY)
+    over, unlisted = NOBODY, NOBODY
+    if change.max_resumes is not None:
+        over = _affected(store, plan.name, account_usage.c.resume_count > change.max_resumes)
+    if plan.api_listing and change.api_listing is False:
+        unlisted = _affected(store, plan.name)
+    return Effects(over, unlisted)
+
+
+def _affected(store: Store, plan: str, *conditions: ColumnElement[bool]) -> Affected:
+    statement = (
+        select(accounts.c.name, account_usage.c.resume_count, func.count().over())
+        .join(account_usage, account_usage.c.account_id == accounts.c.id)
+        .where(accounts.c.plan == plan, IS_OPEN, *conditions)
+        .order_by(account_usage.c.resume_count.desc(), accounts.c.name)
+        .limit(MOST_NAMED)
+    )
+    with store.read() as connection:
+        rows = connection.execute(statement).all()
+    return Affected(rows[0][2], [(name, holds) for name, holds, _ in rows]) if rows else NOBODY

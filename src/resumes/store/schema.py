@@ -8,10 +8,26 @@ the table must not take resumes with it.
 
 from typing import Any, ClassVar
 
-from sqlalchemy import BigInteger, Index, LargeBinary, Table, text
+import sqlalchemy
+from sqlalchemy import BigInteger, Index, LargeBinary, Table, TypeDecorator, text
+from sqlalchemy.ext.compiler import compiles
+from sqlalchemy.sql.compiler import TypeCompiler
 from sqlmodel import Field, SQLModel
 
-from resumes.store.columns import Text
+
+class Text(TypeDecorator[str]):
+    """Text that is compared by its bytes, as SQLite does: ids are cursors, and their order is that
+    of commits. PostgreSQL would go by the language of its installation."""
+
+    impl = sqlalchemy.Text
+    cache_ok = True
+
+
+@compiles(Text, "postgresql")
+def _text_postgresql(kind: Text, compiler: TypeCompiler, **options: Any) -> str:
+    # Of a column; a value that is compared with one takes the column's collation.
+    return 'TEXT COLLATE "C"' if "type_expression" in options else "TEXT"
+
 
 CLUSTERED: dict[str, Any] = {"sqlite_with_rowid": False}
 """Rows live in their primary key's tree, so a page of an account is one range of one tree."""
@@ -142,7 +158,7 @@ class ImportedFile(SQLModel, table=True):
 
     `name` is the path below the watched folder, escaped for display, and `root` that folder,
     None where it is not known. `source` is the first 64 KiB of what was read, and None for
-    files that are done. `items` is JSON (resumes.store.items), None unless the file held
+    files that are done. `items` is JSON (resumes.store.import_items), None unless the file held
     several resumes.
     """
 
@@ -254,7 +270,7 @@ class SearchProgress(SQLModel, table=True):
 class SearchEntry(SQLModel, table=True):
     """A resume in the search index. `seq` rises with the ids of an account and is never reused.
 
-    `words` are what is searched (resumes.store.search_words); by them the entry can be taken out
+    `words` are what is searched (resumes.store.search_text); by them the entry can be taken out
     of the index again, which stores no text.
     """
 

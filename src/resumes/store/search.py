@@ -1,8 +1,8 @@
 """Finding resumes by the words of their title, name and e-mail address.
 
-Most answers come from the index, which is filled behind the creates (resumes.store.search_filler).
+Most answers come from the index, which is filled behind the creates (resumes.store.search_index).
 What it does not hold yet is looked through one by one, and being the last in the order of ids it
-simply follows. Both are compared by one rule (resumes.store.search_words), so an answer is the same
+simply follows. Both are compared by one rule (resumes.store.search_text), so an answer is the same
 wherever the index ends.
 """
 
@@ -15,13 +15,13 @@ from sqlalchemy import Connection, bindparam, func, literal, select
 
 from resumes.errors import InvalidArgument
 from resumes.store import search_index
-from resumes.store.engine import Store
 from resumes.store.identifiers import resume_id
-from resumes.store.listing import COLUMNS, MAX_LIMIT, Entry, Page, check_cursor
 from resumes.store.schema import resumes
 from resumes.store.search_index import EMAIL, Progress
-from resumes.store.search_words import holds, parse_terms, searched_words
+from resumes.store.search_text import holds, parse_terms, searched_words
 from resumes.store.statements import Prepared, at_most
+from resumes.store.store import Store
+from resumes.store.stored_resumes import COLUMNS, MAX_LIMIT, Entry, Page, check_cursor
 
 PATIENCE_S: Final = 0.05
 """How long resumes that are not indexed yet are looked through when nobody says otherwise."""

@@ -15,9 +15,11 @@ from sqlalchemy import (
     Executable,
     Integer,
     LargeBinary,
+    Select,
     Table,
     bindparam,
     select,
+    tuple_,
 )
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.engine.default import DefaultDialect
@@ -25,7 +27,7 @@ from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.compiler import SQLCompiler
 from sqlalchemy.sql.functions import FunctionElement
 
-from resumes.store.columns import Text
+from resumes.store.schema import Text
 
 Insert = Callable[[Table], Any]
 """An engine's own `insert`, which knows ON CONFLICT."""
@@ -200,3 +202,15 @@ def driver(connection: Connection) -> Any:
 def blob(content: bytes) -> bytearray:
     """The bytes as drivers take them at once: pysqlite looks for an adapter of each `bytes`."""
     return bytearray(content)
+
+
+def first_page(statement: Select[Any], *keys: ColumnElement[Any]) -> Select[Any]:
+    """The first of the statement's rows, as many as its parameter `rows` says."""
+    return statement.order_by(*keys).limit(at_most("rows"))
+
+
+def next_page(statement: Select[Any], *keys: ColumnElement[Any]) -> Select[Any]:
+    """As many rows after a key. Its parts are parameters that are called after the columns:
+    `after_claim_id`, `after_item`."""
+    after = (bindparam(f"after_{key.name}", type_=key.type) for key in keys)
+    return first_page(statement.where(tuple_(*keys) > tuple_(*after)), *keys)

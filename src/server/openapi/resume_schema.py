@@ -9,8 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from resumes.analyzer import Format
-from resumes.analyzer.json_text import MAX_DEPTH, MAX_FIELDS, MAX_VALUES, MIN_INTEGER
-from resumes.analyzer.kinds import (
+from resumes.analyzer.fields import (
     MAX_LIST_ENTRIES,
     MAX_TEXT_CHARS,
     Choice,
@@ -24,7 +23,7 @@ from resumes.analyzer.kinds import (
     Number,
     Text,
 )
-from resumes.analyzer.sections import (
+from resumes.analyzer.schema import (
     COLUMNS,
     DATE_RANGE,
     HEADER,
@@ -38,6 +37,7 @@ from resumes.analyzer.sections import (
     TITLE,
     SectionType,
 )
+from resumes.analyzer.strict_json import MAX_DEPTH, MAX_FIELDS, MAX_VALUES, MIN_INTEGER
 
 Schema = dict[str, Any]
 

@@ -9,7 +9,7 @@ from textual.binding import BindingType
 from textual.containers import Vertical
 from textual.screen import ModalScreen
 
-from resumes.store.engine import Store
+from resumes.store.store import Store
 from tui.actions import Place, bindings
 from tui.notices import Failure
 from tui.store_client import Reply, StoreClient

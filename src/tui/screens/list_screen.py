@@ -11,7 +11,7 @@ from textual.content import Content
 from textual.screen import Screen
 from textual.widget import Widget
 
-from resumes.store.engine import Store
+from resumes.store.store import Store
 from tui.actions import changes_store
 from tui.notices import Failure
 from tui.session import Session

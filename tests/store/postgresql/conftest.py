@@ -3,7 +3,7 @@ from collections.abc import Iterator
 import pytest
 
 from resumes.store import Store, open_store
-from resumes.store.postgresql.database import PostgresDatabase
+from resumes.store.postgresql.store import PostgresDatabase
 from tests.store.conftest import SteppingClock
 from tests.support import postgres
 

@@ -15,31 +15,31 @@ from resumes.errors import InvalidArgument, StoreUnavailable
 from resumes.store import (
     Store,
     accounts,
-    counters,
-    creating,
-    keys,
-    listing,
+    api_keys,
+    creation,
     open_store,
     plans,
     search,
-    search_filler,
+    search_index,
+    stored_resumes,
 )
 from resumes.store.accounts import AccountInfo
 from resumes.store.addresses import PostgresAddress
-from resumes.store.moving.proving import digest_tables
-from resumes.store.postgresql.database import BEGIN
-from resumes.store.postgresql.driver import (
+from resumes.store.postgresql.bootstrap import RANDOM_PAGE_COST
+from resumes.store.postgresql.connection import (
     PatientConnection,
     ServerSilent,
+    Trouble,
     Value,
     connect,
+    explain,
     is_usable,
     postgres_engine,
+    trouble_of,
 )
-from resumes.store.postgresql.planner import RANDOM_PAGE_COST
-from resumes.store.postgresql.snapshots import snapshot_of
-from resumes.store.postgresql.troubles import Trouble, explain, trouble_of
+from resumes.store.postgresql.store import BEGIN, snapshot_of
 from resumes.store.statements import driver
+from resumes.store.transfer.rows import digest_tables
 from tests.support.postgres import Server, free_port, frozen
 from tests.support.resumes import a_resume
 from tests.support.store.builders import fill_store, held_by, made_ids
@@ -163,18 +163,18 @@ def test_s17_a_silent_server_is_waited_for_by_one_connection_only(url: str) -> N
 @pytest.mark.timing
 def test_s17_a_frozen_server_hangs_nobody(url: str, server: Server, ana: AccountInfo) -> None:
     with open_store(url, read_patience_s=0.5) as store:
-        listing.list_page(store, ana.id)
-        creating.create(store, ana.id, [a_resume()])
+        stored_resumes.list_page(store, ana.id)
+        creation.create(store, ana.id, [a_resume()])
         with frozen(server):
             began_s = time.monotonic()
             with pytest.raises(StoreUnavailable, match="did not answer"):
-                listing.list_page(store, ana.id)
+                stored_resumes.list_page(store, ana.id)
             with pytest.raises(StoreUnavailable):
-                creating.create(store, ana.id, [a_resume()], deadline_s=1)
+                creation.create(store, ana.id, [a_resume()], deadline_s=1)
             # A statement of a write is given six seconds, and connecting anew three.
             assert time.monotonic() - began_s < 20
-        creating.create(store, ana.id, [a_resume()])
-        assert len(listing.list_page(store, ana.id).entries) == 2
+        creation.create(store, ana.id, [a_resume()])
+        assert len(stored_resumes.list_page(store, ana.id).entries) == 2
 
 
 ADD_PLAN = "INSERT INTO plans (name, api_listing) VALUES (%s, %s)"
@@ -280,18 +280,20 @@ def test_s18_a_session_is_left_as_it_was_found(store: Store, url: str) -> None:
 def test_s18_everything_works_when_each_transaction_has_another_session(pooled: str) -> None:
     with open_store(pooled) as store, ThreadPoolExecutor(8) as pool:
         account = accounts.create_account(store, "ana", plan="business")
-        key = keys.create_key(store, "ana")
+        key = api_keys.create_key(store, "ana")
 
         def create_and_read(number: int) -> str:
             new = [a_resume(f"Ada {number}")]
-            (made,) = made_ids(creating.create(store, account.id, new))
-            assert keys.authenticate(store, key.secret)[0].account_id == account.id
-            assert listing.get_resume(store, account.id, made)
+            (made,) = made_ids(creation.create(store, account.id, new))
+            assert api_keys.authenticate(store, key.secret)[0].account_id == account.id
+            assert stored_resumes.get_resume(store, account.id, made)
             return made
 
         async def read_together() -> None:
-            holders = [keys.authenticate_soon(store, key.secret) for _ in range(20)]
-            pages = [listing.list_page_soon(store, account.id, limit=n) for n in range(1, 21)]
+            holders = [api_keys.authenticate_soon(store, key.secret) for _ in range(20)]
+            pages = [
+                stored_resumes.list_page_soon(store, account.id, limit=n) for n in range(1, 21)
+            ]
             known, found = await asyncio.gather(asyncio.gather(*holders), asyncio.gather(*pages))
             assert {holder.account_id for holder, _ in known} == {account.id}
             assert [len(page.entries) for page in found] == [*range(1, 21)]
@@ -299,13 +301,13 @@ def test_s18_everything_works_when_each_transaction_has_another_session(pooled: 
         created = sorted(pool.map(create_and_read, range(100)))
         for _ in range(10):
             asyncio.run(read_together())
-        search_filler.fill(store)
+        search_index.fill(store)
         for page in (
             search.find_page(store, account.id, "ada").page,
-            listing.list_page(store, account.id, limit=100),
+            stored_resumes.list_page(store, account.id, limit=100),
         ):
             assert [entry.id for entry in page.entries] == created
-        assert counters.list_wrong(store) == []
+        assert accounts.list_wrong(store) == []
 
 
 @pytest.mark.parametrize(

@@ -5,16 +5,8 @@ from collections.abc import Callable, Iterator
 import pytest
 from sqlalchemy import text
 
-from resumes.store import (
-    Store,
-    account_checking,
-    account_export,
-    accounts,
-    creating,
-    open_store,
-    search,
-    search_filler,
-)
+from resumes.store import Store, accounts, creation, integrity, open_store, search, search_index
+from resumes.store.account_archive import export
 from resumes.store.accounts import AccountInfo
 from tests.support.postgres import Server
 from tests.support.store.builders import a_person
@@ -45,13 +37,13 @@ def grown(server: Server, request: pytest.FixtureRequest) -> Iterator[tuple[Stor
     with open_store(server.url(name)) as store:
         for number, size in enumerate(sizes):
             other = accounts.create_account(store, f"other-{number}", plan="business")
-            creating.create(store, other.id, [a_person(f"Other {one}") for one in range(size)])
-        search_filler.fill(store)
+            creation.create(store, other.id, [a_person(f"Other {one}") for one in range(size)])
+        search_index.fill(store)
         for table in TABLES:
             server.execute(f"ALTER TABLE {table} SET (autovacuum_enabled = off)", name)
         server.execute("ANALYZE", name)
         account = accounts.create_account(store, "ana", plan="business")
-        creating.create(store, account.id, [a_person(f"Common {one}") for one in range(GROWN)])
+        creation.create(store, account.id, [a_person(f"Common {one}") for one in range(GROWN)])
         yield store, accounts.get_account(store, "ana")
     server.drop_database(name)
 
@@ -62,11 +54,11 @@ def _search(store: Store, account: AccountInfo) -> None:
 
 
 def _export(store: Store, account: AccountInfo) -> None:
-    assert sum(1 for _ in account_export.iter_lines(store, account)) > GROWN
+    assert sum(1 for _ in export.iter_lines(store, account)) > GROWN
 
 
 def _check(store: Store, account: AccountInfo) -> None:
-    checked = [one for one in account_checking.iter_accounts(store) if one.account == account.name]
+    checked = [one for one in integrity.iter_accounts(store) if one.account == account.name]
     assert [(one.resumes, one.flaws) for one in checked] == [(GROWN, [])]
 
 
@@ -74,7 +66,7 @@ def _check(store: Store, account: AccountInfo) -> None:
     ("is_indexed", "act"),
     [
         pytest.param(False, _search, id="searching what is not indexed"),
-        pytest.param(False, lambda store, account: search_filler.fill(store), id="indexing"),
+        pytest.param(False, lambda store, account: search_index.fill(store), id="indexing"),
         pytest.param(True, _search, id="searching"),
         pytest.param(True, _export, id="exporting"),
         pytest.param(True, _check, id="checking"),
@@ -87,7 +79,7 @@ def test_s24_no_row_of_an_account_that_statistics_lack_is_found_by_walking_the_a
 ) -> None:
     store, account = grown
     if is_indexed:
-        search_filler.fill(store)
+        search_index.fill(store)
     before = _rows_read(store)
     act(store, account)
     assert _rows_read(store) - before < 20 * GROWN

@@ -12,10 +12,10 @@ import psycopg
 import pytest
 
 from resumes.errors import StoreIncompatible
-from resumes.store import accounts, creating, migrations, open_store
+from resumes.store import accounts, creation, migrations, open_store
 from resumes.store.addresses import PostgresAddress
-from resumes.store.postgresql import upgrading
-from resumes.store.postgresql.driver import postgres_engine
+from resumes.store.postgresql import bootstrap
+from resumes.store.postgresql.connection import postgres_engine
 from tests.support.resumes import a_resume
 
 LAST = migrations.revisions()[-1]
@@ -56,7 +56,7 @@ def upgrade(url: str, folder: Path) -> None:
     address = PostgresAddress(url)
     plain = postgres_engine(address, patience_s=60)
     transactional = postgres_engine(address, patience_s=60, begin="BEGIN")
-    upgrading.upgrade_database(plain, transactional, address.label, folder=folder)
+    bootstrap.upgrade_database(plain, transactional, address.label, folder=folder)
 
 
 def rows(url: str, query: str) -> list[tuple[object, ...]]:
@@ -102,7 +102,7 @@ def test_a_table_that_somebody_is_making_at_the_same_moment_is_waited_for(url: s
 def test_an_older_store_is_upgraded_with_what_it_holds(url: str, tmp_path: Path) -> None:
     with open_store(url) as store:
         account = accounts.create_account(store, "ana")
-        creating.create(store, account.id, [a_resume()])
+        creation.create(store, account.id, [a_resume()])
     upgrade(url, a_folder_with(tmp_path))
     assert rows(url, "SELECT name, note FROM accounts") == [("ana", None)]
     assert rows(url, "SELECT count(*) FROM documents") == [(1,)]
@@ -132,7 +132,7 @@ def test_nodes_of_two_versions_use_a_store_together_when_the_newer_one_allows_it
         folder = a_folder_with(tmp_path, says=f'oldest_program = "{LAST}"')
         upgrade(url, folder)
         account = accounts.create_account(running, "ana")
-        creating.create(running, account.id, [a_resume()])
+        creation.create(running, account.id, [a_resume()])
         with open_store(url) as started_later:
             assert accounts.get_account(started_later, "ana").resume_count == 1
     assert rows(url, "SELECT version_num FROM alembic_version") == [(NEXT,)]

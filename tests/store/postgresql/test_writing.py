@@ -12,13 +12,13 @@ import pytest
 from sqlalchemy import Connection, text
 
 from resumes.errors import NotFound, OutcomeUnknown, QuotaReached, StoreUnavailable
-from resumes.store import Store, accounts, counters, creating, keys, listing, open_store, plans
+from resumes.store import Store, accounts, api_keys, creation, open_store, plans, stored_resumes
 from resumes.store.accounts import AccountInfo
-from resumes.store.creating import Created, Creation
-from resumes.store.engine import each
+from resumes.store.creation import Created, Creation
 from resumes.store.plans import PlanChange
 from resumes.store.postgresql import writer
-from resumes.store.writes import proved_by
+from resumes.store.store import each
+from resumes.store.write_queue import proved_by
 from tests.support.postgres import Server
 from tests.support.resumes import a_claim, a_resume
 from tests.support.store.builders import MakeAccount, Of, Seen, ids_of, listed_ids, made_ids
@@ -63,16 +63,16 @@ def test_s8_who_waits_for_a_busy_account_is_told_so_and_the_others_go_on(
 ) -> None:
     busy, calm = an_account("busy"), an_account("calm")
     with held(url, busy), ThreadPoolExecutor(1) as pool:
-        waiting = pool.submit(creating.create, store, busy.id, [a_resume()])
+        waiting = pool.submit(creation.create, store, busy.id, [a_resume()])
         began_s = time.monotonic()
         for _ in range(20):
-            creating.create(store, calm.id, [a_resume()])
+            creation.create(store, calm.id, [a_resume()])
         assert not waiting.done()
         assert time.monotonic() - began_s < 2
         with pytest.raises(StoreUnavailable, match="busy; nothing was done"):
             waiting.result()
-    creating.create(store, busy.id, [a_resume()])
-    assert counters.list_wrong(store) == []
+    creation.create(store, busy.id, [a_resume()])
+    assert accounts.list_wrong(store) == []
 
 
 # Processes beside one another
@@ -83,7 +83,7 @@ def test_a_quota_holds_between_processes(store: Store, url: str, an_account: Mak
     account = an_account(plan="free")
     with open_store(url) as other, ThreadPoolExecutor(16) as pool:
         calls = [
-            pool.submit(creating.create, one, account.id, [a_resume()])
+            pool.submit(creation.create, one, account.id, [a_resume()])
             for one in (store, other) * 20
         ]
         outcomes = [outcome for call in calls for outcome in call.result()]
@@ -101,13 +101,15 @@ def test_who_goes_on_with_the_last_id_misses_nothing_that_several_processes_writ
     def follow() -> None:
         while True:
             is_last_look = is_over.is_set()
-            page = listing.list_page(store, ana.id, cursor=seen[-1] if seen else "", limit=100)
+            page = stored_resumes.list_page(
+                store, ana.id, cursor=seen[-1] if seen else "", limit=100
+            )
             seen.extend(entry.id for entry in page.entries)
             if is_last_look and not page.entries:
                 return
 
     def create(one: Store) -> list[str]:
-        return [made_ids(creating.create(one, ana.id, [a_resume()]))[0] for _ in range(20)]
+        return [made_ids(creation.create(one, ana.id, [a_resume()]))[0] for _ in range(20)]
 
     with open_store(url) as second, open_store(url) as third, ThreadPoolExecutor(7) as pool:
         reader = pool.submit(follow)
@@ -133,15 +135,15 @@ def test_s20_what_waited_while_its_account_was_closed_does_not_enter_it(
     with psycopg.connect(url) as closing, ThreadPoolExecutor(2) as pool:
         closing.execute("SELECT 1 FROM account_usage WHERE account_id = %s FOR UPDATE", [ana.id])
         closing.execute("UPDATE accounts SET closed_at = 'now' WHERE id = %s", [ana.id])
-        create = pool.submit(creating.create, store, ana.id, [a_resume()])
-        key = pool.submit(keys.create_key, store, "ana")
+        create = pool.submit(creation.create, store, ana.id, [a_resume()])
+        key = pool.submit(api_keys.create_key, store, "ana")
         wait_until(lambda: waiting_count(url) == 2)
         closing.commit()
         for call in (create, key):
             with pytest.raises(NotFound):
                 call.result()
     assert listed_ids(store, ana) == []
-    assert counters.list_wrong(store) == []
+    assert accounts.list_wrong(store) == []
 
 
 @pytest.mark.parametrize(("allowed", "stored"), [(3, 3), (1, 2)])
@@ -149,17 +151,17 @@ def test_s20_what_waited_while_its_plan_was_lowered_has_the_room_that_is_left(
     store: Store, url: str, an_account: MakeAccount, allowed: int, stored: int
 ) -> None:
     account = an_account(plan="pro")
-    creating.create(store, account.id, [a_resume(), a_resume()])
+    creation.create(store, account.id, [a_resume(), a_resume()])
     with ThreadPoolExecutor(1) as pool:
         with held(url, account):
-            create = pool.submit(creating.create, store, account.id, [a_resume()] * 4)
+            create = pool.submit(creation.create, store, account.id, [a_resume()] * 4)
             wait_until(lambda: waiting_count(url) == 1)
             plans.set_plan_limits(store, PlanChange("pro", allowed))
         outcomes = create.result()
     told = [outcome.max_resumes for outcome in outcomes if isinstance(outcome, QuotaReached)]
     assert told == [allowed] * (4 + 2 - stored)
     assert len(listed_ids(store, account)) == stored
-    assert counters.list_wrong(store) == []
+    assert accounts.list_wrong(store) == []
 
 
 def test_an_account_changes_its_plan_when_what_is_being_created_is_committed(
@@ -258,7 +260,7 @@ def waiting_for_a_lock(server: Server) -> str:
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """A server that does not answer a write is soon taken for frozen."""
-    monkeypatch.setattr("resumes.store.postgresql.database.WRITE_PATIENCE_S", 0.6)
+    monkeypatch.setattr("resumes.store.postgresql.store.WRITE_PATIENCE_S", 0.6)
 
 
 @pytest.mark.parametrize("is_of_files", [False, True])
@@ -267,11 +269,11 @@ def test_s2_a_commit_without_an_answer_is_found_out_and_done_once(
 ) -> None:
     def create() -> list[str]:
         if not is_of_files:
-            return made_ids(creating.create(store, ana.id, [a_resume()], deadline_s=8))
+            return made_ids(creation.create(store, ana.id, [a_resume()], deadline_s=8))
         files = [
             Creation(ana.id, [a_resume()], store.clock(), a_claim(digit * 24)) for digit in "12"
         ]
-        outcomes = creating.create_files(store, files, deadline_s=8)
+        outcomes = creation.create_files(store, files, deadline_s=8)
         return [id_ for some in outcomes if isinstance(some, list) for id_ in made_ids(some)]
 
     with a_standby_that_never_answers(server) as give_up, ThreadPoolExecutor(1) as pool:
@@ -283,7 +285,7 @@ def test_s2_a_commit_without_an_answer_is_found_out_and_done_once(
         made = call.result()
     assert len(made) == (2 if is_of_files else 1)
     assert listed_ids(store, ana) == made
-    assert counters.list_wrong(store) == []
+    assert accounts.list_wrong(store) == []
 
 
 def test_s2_what_cannot_be_found_out_is_unknown(
@@ -296,12 +298,12 @@ def test_s2_what_cannot_be_found_out_is_unknown(
     monkeypatch.setattr(writer, "FIND_OUT_S", 0.3)
     with a_standby_that_never_answers(server) as give_up:
         with pytest.raises(OutcomeUnknown):
-            creating.create(store, ana.id, [a_resume()], deadline_s=0.3)
+            creation.create(store, ana.id, [a_resume()], deadline_s=0.3)
         give_up()
         wait_until(lambda: not is_committing(server))
     # It was stored after all, as the answer allowed for; counter and rows are equal.
     assert accounts.get_account(store, "ana").resume_count == 1
-    assert counters.list_wrong(store) == []
+    assert accounts.list_wrong(store) == []
 
 
 ENDS_AT_COMMIT = """
@@ -329,11 +331,11 @@ def test_s2_a_commit_that_was_lost_is_done_again(store: Store, url: str, ana: Ac
 
     def create_and_end(connection: Connection, requests: Sequence[Any]) -> Sequence[Any]:
         end_at_commit(connection, [Of(ana.id)])
-        return creating.apply_creations(connection, requests)
+        return creation.apply_creations(connection, requests)
 
-    proved_by(creating.were_stored)(create_and_end)
+    proved_by(creation.were_stored)(create_and_end)
     (outcome,) = store.write(create_and_end, Creation(ana.id, [a_resume()], store.clock()))
     assert ended == [1]
     assert isinstance(outcome, Created)
     assert ids_of(store, "ana") == [outcome.id]
-    assert counters.list_wrong(store) == []
+    assert accounts.list_wrong(store) == []

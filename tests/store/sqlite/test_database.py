@@ -11,12 +11,12 @@ from sqlalchemy import Connection, text
 from sqlalchemy.exc import DBAPIError
 
 from resumes.errors import StoreIncompatible, StoreUnavailable
-from resumes.store import Store, accounts, creating, listing, open_store
+from resumes.store import Store, accounts, creation, open_store, stored_resumes
 from resumes.store.accounts import AccountInfo
 from resumes.store.sqlite import driver
-from resumes.store.sqlite.complaints import words_of
-from resumes.store.sqlite.database import explain, sqlite_engine
 from resumes.store.sqlite.driver import dbapi
+from resumes.store.sqlite.store import explain, sqlite_engine
+from resumes.store.sqlite.writer import words_of
 from tests.support.inbox.builders import a_full_disk
 from tests.support.resumes import a_resume
 from tests.support.store.builders import path_of, run_python, sqlite_of
@@ -99,7 +99,7 @@ def test_a_reading_connection_cannot_write(store: Store) -> None:
 def test_a_store_that_another_program_has_locked_is_unavailable_until_it_ends(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("resumes.store.sqlite.lane.BUSY_S", 0.2)
+    monkeypatch.setattr("resumes.store.sqlite.writer.BUSY_S", 0.2)
     shell = dbapi.connect(path_of(store), isolation_level=None)
     shell.execute("BEGIN IMMEDIATE")
     with pytest.raises(StoreUnavailable, match="locked"):
@@ -172,12 +172,12 @@ def test_s10_the_log_is_kept_short_and_emptied_when_it_is_too_long(
 ) -> None:
     log = path_of(store).with_name("resumes.db-wal")
     for name, value in zip(AT_ONCE, (100_000, 0.0, 10**9, 0.0), strict=True):
-        monkeypatch.setattr(f"resumes.store.sqlite.database.{name}", value)
+        monkeypatch.setattr(f"resumes.store.sqlite.store.{name}", value)
     for n in range(60):
         accounts.create_account(store, f"account-{n}")
     assert log.stat().st_size < 400_000
     for name in AT_ONCE:
-        monkeypatch.setattr(f"resumes.store.sqlite.database.{name}", 0)
+        monkeypatch.setattr(f"resumes.store.sqlite.store.{name}", 0)
     accounts.create_account(store, "ana")
     wait_until(lambda: log.stat().st_size == 0)
 
@@ -189,14 +189,14 @@ def test_a_log_that_cannot_be_copied_into_the_store_is_told_of_in_a_line_once(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     for name in AT_ONCE:
-        monkeypatch.setattr(f"resumes.store.sqlite.database.{name}", 0)
+        monkeypatch.setattr(f"resumes.store.sqlite.store.{name}", 0)
     path = path_of(store)
     accounts.set_plan(store, "ana", "business")
     wait_until(lambda: path.with_name("resumes.db-wal").stat().st_size == 0)
     with a_full_disk(path.stat().st_size):
         for _ in range(3):
-            creating.create(store, ana.id, [a_resume("Ada" * 1_000)])
-    creating.create(store, ana.id, [a_resume()])
+            creation.create(store, ana.id, [a_resume("Ada" * 1_000)])
+    creation.create(store, ana.id, [a_resume()])
     wait_until(lambda: len(caplog.records) > 1)
     assert caplog.messages == [
         "The store's log cannot be copied into it: disk I/O error",
@@ -230,13 +230,13 @@ def test_an_error_tells_neither_what_was_to_be_written_nor_what_is_damaged(store
 
 
 def test_bytes_in_the_place_of_a_text_are_damage(store: Store, ana: AccountInfo) -> None:
-    creating.create(store, ana.id, [a_resume()])
+    creation.create(store, ana.id, [a_resume()])
     shell = dbapi.connect(path_of(store))
     shell.execute("UPDATE resumes SET title = x'41'")
     shell.commit()
     shell.close()
     with pytest.raises(StoreIncompatible, match="damaged"):
-        listing.list_page(store, ana.id)
+        stored_resumes.list_page(store, ana.id)
 
 
 def test_an_error_of_a_disk_without_room_says_so(
@@ -244,7 +244,7 @@ def test_an_error_of_a_disk_without_room_says_so(
 ) -> None:
     error, path = dbapi.OperationalError("disk I/O error"), sqlite_of(store).path
     assert explain(error, path).message.endswith("disk I/O error")
-    monkeypatch.setattr("resumes.store.sqlite.database.LEAST_ROOM_BYTES", 10**18)
+    monkeypatch.setattr("resumes.store.sqlite.store.LEAST_ROOM_BYTES", 10**18)
     assert explain(error, path).message.endswith("cannot be used now: its disk is full")
     locked = dbapi.OperationalError("database is locked")
     assert explain(locked, path).message.endswith("database is locked")

@@ -11,13 +11,13 @@ from pathlib import Path
 
 import pytest
 
-from resumes import mounts
+from resumes import filesystems
 from resumes.errors import OutcomeUnknown, StoreIncompatible, StoreUnavailable
 from resumes.store import Store, accounts, open_store
-from resumes.store.moving import backups, restoring
 from resumes.store.sqlite import files
-from resumes.store.sqlite.database import sqlite_engine
 from resumes.store.sqlite.driver import dbapi
+from resumes.store.sqlite.store import sqlite_engine
+from resumes.store.transfer import backups, restores
 from tests.support.resumes import a_mount, mountinfo
 from tests.support.store.builders import at_commit, names_in, path_of
 from tests.support.waiting import wait_until
@@ -108,7 +108,7 @@ def test_those_who_come_by_a_link_share_the_locks_of_the_others(tmp_path: Path) 
 
 def lie_on(kind: str, place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "mountinfo").write_text(mountinfo(a_mount(str(place), kind)))
-    monkeypatch.setattr(mounts, "MOUNTINFO", tmp_path / "mountinfo")
+    monkeypatch.setattr(filesystems, "MOUNTINFO", tmp_path / "mountinfo")
 
 
 @pytest.mark.parametrize("kind", ["nfs4", "cifs", "ceph", "lustre", "fuse.sshfs"])
@@ -141,7 +141,7 @@ def test_a_link_to_such_a_file_a_mount_of_its_own_and_a_backup_are_refused_too(
     with pytest.raises(StoreUnavailable, match=f"{share}/resumes.db lies on nfs4"):
         open_store(f"sqlite:///{home}/linked.db")
     with pytest.raises(StoreUnavailable, match=rf"^The database {share}/new\.db lies on nfs4"):
-        restoring.restore(backup, f"sqlite:///{share / 'new.db'}")
+        restores.restore(backup, f"sqlite:///{share / 'new.db'}")
     assert names_in(home) == ["linked.db"]
     assert names_in(share) == []
     (home / "resumes.db").touch()

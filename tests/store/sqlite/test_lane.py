@@ -13,10 +13,10 @@ from typing import Any
 import pytest
 
 from resumes.errors import OutcomeUnknown, StoreUnavailable
-from resumes.store import Store, accounts, counters, creating, open_store
+from resumes.store import Store, accounts, creation, open_store
 from resumes.store.accounts import AccountInfo
-from resumes.store.creating import Created
-from resumes.store.sqlite import lane
+from resumes.store.creation import Created
+from resumes.store.sqlite import writer
 from resumes.store.statements import driver
 from tests.support.resumes import a_resume
 from tests.support.store.builders import (
@@ -69,7 +69,7 @@ def test_s2_a_commit_that_failed_for_want_of_space_is_unknown_and_the_store_goes
     ]
     with open_store(url) as store:
         assert len(ids_of(store, "ana")) == 2
-        assert counters.list_wrong(store) == []
+        assert accounts.list_wrong(store) == []
 
 
 def test_s2_a_process_that_dies_after_a_failed_commit_leaves_counter_and_rows_equal(
@@ -78,7 +78,7 @@ def test_s2_a_process_that_dies_after_a_failed_commit_leaves_counter_and_rows_eq
     assert run_python(FULL_DISK, url).stdout.split() == ["unknown"] * 3
     with open_store(url) as store:
         assert accounts.get_account(store, "ana").resume_count in (1, 2)
-        assert counters.list_wrong(store) == []
+        assert accounts.list_wrong(store) == []
 
 
 def raw_of(store: Store) -> Any:
@@ -91,7 +91,7 @@ def test_a_full_disk_is_known_to_have_stored_nothing(store: Store, ana: AccountI
     (pages,) = raw.execute("PRAGMA page_count").fetchone()
     raw.execute(f"PRAGMA max_page_count={pages}")  # in the middle of a batch
     with pytest.raises(StoreUnavailable, match="full"):
-        creating.create(store, ana.id, [a_resume() for _ in range(200)])
+        creation.create(store, ana.id, [a_resume() for _ in range(200)])
     raw.execute("PRAGMA max_page_count=1000000")
     assert listed_ids(store, ana) == []
 
@@ -103,12 +103,12 @@ def test_a_full_disk_is_known_to_have_stored_nothing(store: Store, ana: AccountI
         raw.execute("CREATE TABLE more (text)")
 
     with at_commit(without_room), pytest.raises(StoreUnavailable, match="full; nothing was done"):
-        creating.create(store, ana.id, [a_resume()])
+        creation.create(store, ana.id, [a_resume()])
     assert commits == [1]
     raw.execute("PRAGMA max_page_count=1000000")
-    assert isinstance(creating.create(store, ana.id, [a_resume()])[0], Created)
+    assert isinstance(creation.create(store, ana.id, [a_resume()])[0], Created)
     assert len(listed_ids(store, ana)) == 1
-    assert counters.list_wrong(store) == []
+    assert accounts.list_wrong(store) == []
 
 
 def test_what_nobody_expects_is_logged_whole(
@@ -151,10 +151,10 @@ def test_s9_a_process_stopped_inside_the_lane_costs_others_their_deadline_and_no
         assert child.stdout.readline() == "inside\n"
         os.waitid(os.P_PID, child.pid, os.WSTOPPED)
         with pytest.raises(StoreUnavailable, match="busy"):
-            creating.create(store, ana.id, [a_resume()], deadline_s=0.2)
+            creation.create(store, ana.id, [a_resume()], deadline_s=0.2)
         assert listed_ids(store, ana) == []
         child.send_signal(signal.SIGCONT)
-        assert isinstance(creating.create(store, ana.id, [a_resume()])[0], Created)
+        assert isinstance(creation.create(store, ana.id, [a_resume()])[0], Created)
         assert child.stdout.readline() == "done\n"
     finally:
         child.kill()
@@ -186,8 +186,8 @@ def test_after_a_commit_in_doubt_a_read_only_disk_is_known_to_store_nothing(
     with monkeypatch.context() as patched:
         patched.setattr(os, "open", open_read_only)
         with pytest.raises(StoreUnavailable, match="read-only; nothing was done"):
-            creating.create(store, ana.id, [a_resume()])
-    (made,) = creating.create(store, ana.id, [a_resume()])
+            creation.create(store, ana.id, [a_resume()])
+    (made,) = creation.create(store, ana.id, [a_resume()])
     assert isinstance(made, Created)
     assert listed_ids(store, ana) == [made.id]
 
@@ -215,7 +215,7 @@ def test_what_was_applied_and_not_handed_over_is_rolled_back_and_unknown(
     async def scenario() -> None:
         asyncio.get_running_loop().set_exception_handler(lambda *_: None)
         with monkeypatch.context() as patched:
-            patched.setattr(lane, "_Begun", fail)
+            patched.setattr(writer, "_Begun", fail)
             with pytest.raises(OutcomeUnknown):
                 await store.write_soon(rename, "lost")
 

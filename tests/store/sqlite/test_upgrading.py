@@ -9,23 +9,21 @@ from sqlalchemy.schema import CreateTable
 from resumes.errors import StoreIncompatible, StoreUnavailable
 from resumes.store import (
     accounts,
-    asking,
-    counters,
-    creating,
-    ledger,
+    creation,
+    import_ledger,
+    import_requests,
     migrations,
     open_store,
-    requests,
     schema,
     search,
-    search_filler,
+    search_index,
 )
-from resumes.store.ledger import FileOutcome
+from resumes.store.import_ledger import FileOutcome
+from resumes.store.import_requests import Action
 from resumes.store.locks import FileLock
-from resumes.store.requests import Action
-from resumes.store.sqlite import upgrading
-from resumes.store.sqlite.database import sqlite_engine
-from resumes.store.sqlite.opening import open_file
+from resumes.store.sqlite import bootstrap
+from resumes.store.sqlite.bootstrap import open_file
+from resumes.store.sqlite.store import sqlite_engine
 from tests.support.resumes import a_claim, a_resume
 from tests.support.store import older_stores
 from tests.support.store.builders import made_ids, path_of
@@ -71,12 +69,12 @@ def a_folder_with(tmp_path: Path, revision: str) -> Path:
 def a_filled_store(url: str) -> Path:
     with open_store(url) as store:
         account = accounts.create_account(store, "ana", plan="business")
-        creating.create(store, account.id, [a_resume() for _ in range(10)])
+        creation.create(store, account.id, [a_resume() for _ in range(10)])
         return path_of(store)
 
 
 def upgrade(path: Path, folder: Path) -> None:
-    upgrading.upgrade_file(sqlite_engine(path, transactions=True), path, folder=folder)
+    bootstrap.upgrade_file(sqlite_engine(path, transactions=True), path, folder=folder)
 
 
 def count(path: Path, table: str) -> int:
@@ -117,16 +115,18 @@ def test_a_store_of_0001_is_upgraded_with_every_row_that_it_has(place: str, tmp_
     path = tmp_path / "resumes.db"
     older_stores.a_store_of_0001(path, tmp_path)
     with open_store(place) as store:
-        files = ledger.list_files(store)
+        files = import_ledger.list_files(store)
         assert [(file.claim_id, file.outcome) for file in files] == [
             (older_stores.HELD, FileOutcome.HELD),
             (older_stores.FAILED, FileOutcome.FAILED),
             (older_stores.DONE, FileOutcome.DONE),
         ]
         assert {(file.root, file.items) for file in files} == {(None, None)}
-        assert ledger.find_source(store, files[1]) == b"{"
-        assert ledger.find_stored(store, older_stores.ACCOUNT, b"d" * 32) == older_stores.RESUME
-        assert counters.list_wrong(store) == []
+        assert import_ledger.find_source(store, files[1]) == b"{"
+        assert (
+            import_ledger.find_stored(store, older_stores.ACCOUNT, b"d" * 32) == older_stores.RESUME
+        )
+        assert accounts.list_wrong(store) == []
     assert [count(path, table) for table in ("resumes", "documents", "imported_items")] == [1] * 3
     assert count(path.with_name(f"resumes.db.before-{LAST}"), "imported_files") == 3
 
@@ -134,29 +134,29 @@ def test_a_store_of_0001_is_upgraded_with_every_row_that_it_has(place: str, tmp_
 def test_what_later_versions_brought_works_on_the_rows_of_0001(place: str, tmp_path: Path) -> None:
     older_stores.a_store_of_0001(tmp_path / "resumes.db", tmp_path)
     with open_store(place) as store:
-        (failed,) = ledger.list_files(store, reason="invalid_json")
-        asking.ask(store, [failed], Action.RETRY)
-        assert asking.ask_all(store, Action.RELEASE) == 1
-        asked = requests.list_requests(store, root="/srv/inbox")
+        (failed,) = import_ledger.list_files(store, reason="invalid_json")
+        import_requests.ask(store, [failed], Action.RETRY)
+        assert import_requests.ask_all(store, Action.RELEASE) == 1
+        asked = import_requests.list_requests(store, root="/srv/inbox")
         assert [(one.claim_id, one.root) for one in asked] == [
             (older_stores.FAILED, None),
             (older_stores.HELD, None),
         ]
         claim = a_claim(older_stores.FAILED)
-        made = made_ids(creating.create(store, older_stores.ACCOUNT, [a_resume()], claim=claim))
-        assert ledger.list_files(store, outcome=FileOutcome.FAILED) == []
+        made = made_ids(creation.create(store, older_stores.ACCOUNT, [a_resume()], claim=claim))
+        assert import_ledger.list_files(store, outcome=FileOutcome.FAILED) == []
         for _ in range(2):  # before the index is filled, and after
             page, unindexed = search.find_page(store, older_stores.ACCOUNT, "ada exam")
             assert ([entry.id for entry in page.entries], unindexed) == (made, 0)
-            search_filler.fill(store)
+            search_index.fill(store)
 
 
 def test_what_is_made_from_other_rows_may_be_made_anew(url: str, tmp_path: Path) -> None:
     with open_store(url) as store:
         path = path_of(store)
         account = accounts.create_account(store, "ana", plan="business")
-        creating.create(store, account.id, [a_resume()])
-        search_filler.fill(store)
+        creation.create(store, account.id, [a_resume()])
+        search_index.fill(store)
     folder = a_folder_with(tmp_path, MAKE_INDEX_ANEW)
     upgrade(path, folder)
     with sqlite_engine(path, transactions=False).connect() as connection:

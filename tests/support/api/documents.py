@@ -6,7 +6,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from resumes.analyzer import Format
-from resumes.analyzer.kinds import (
+from resumes.analyzer.fields import (
     MAX_LIST_ENTRIES,
     MAX_TEXT_CHARS,
     Choice,
@@ -20,7 +20,7 @@ from resumes.analyzer.kinds import (
     Number,
     Text,
 )
-from resumes.analyzer.sections import HEADER, MAX_ITEMS, SECTION_FIELDS, SECTION_TYPES, STYLE
+from resumes.analyzer.schema import HEADER, MAX_ITEMS, SECTION_FIELDS, SECTION_TYPES, STYLE
 
 EXTRA = "hobbies"
 FORMAT = Format(extra_section_types=frozenset({EXTRA}))

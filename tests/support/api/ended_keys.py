@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import NamedTuple
 
-from resumes.store import keys
+from resumes.store import api_keys
 from tests.support import programs
 from tests.support.api import load
 from tests.support.api.load import Client
@@ -30,7 +30,7 @@ def _run(scene: Scene, *arguments: str) -> Ended:
 
 def _key_id(scene: Scene, account: str) -> str:
     with scene.store() as store:
-        return keys.list_keys(store, account=account)[0].id
+        return api_keys.list_keys(store, account=account)[0].id
 
 
 def revoke(scene: Scene, account: str) -> Ended:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote
 
-from resumes.store import Store, accounts, counters, keys, listing, plans
+from resumes.store import Store, accounts, api_keys, plans, stored_resumes
 from resumes.store.plans import PlanChange
 from tests.support import programs
 from tests.support.api.load import RESUMES, Answer, Wire, a_request
@@ -108,7 +108,7 @@ class Scene:
         """The id of a new account, and a key."""
         with self.store() as store:
             account = accounts.create_account(store, name, plan="business")
-            return account.id, keys.create_key(store, name).secret
+            return account.id, api_keys.create_key(store, name).secret
 
     @contextmanager
     def served(
@@ -150,12 +150,12 @@ class Scene:
     def rows(self) -> int:
         """How many resumes are stored; the account's counter says the same."""
         with self.store() as store:
-            assert counters.list_wrong(store) == []
+            assert accounts.list_wrong(store) == []
             return accounts.get_account(store, "ada").resume_count
 
     def is_whole(self, store: Store, resume_id: str, title: str) -> bool:
         """Whether the resume is stored with all that `load.a_body` sent."""
-        stored = json.loads(listing.get_resume(store, self.account_id, resume_id).document)
+        stored = json.loads(stored_resumes.get_resume(store, self.account_id, resume_id).document)
         text = stored["sections"]["summaries"]["items"][0]["text"]
         return bool(stored["header"]["name"] == title and text == f"The text of {title}.")
 

@@ -6,7 +6,7 @@ from typing import Any
 import schemathesis
 from schemathesis import Case, HookContext
 
-from resumes.analyzer.json_text import is_faithful
+from resumes.analyzer.strict_json import is_faithful
 
 KEY = "Idempotency-Key"
 NUMBERS = itertools.count()

@@ -19,7 +19,7 @@ import httpx
 import pytest
 
 from resumes.settings import Settings
-from resumes.store import Store, accounts, keys, open_store
+from resumes.store import Store, accounts, api_keys, open_store
 from server import service
 from tests.support.api.builders import RESUMES, Client, SteppingClock
 from tests.support.stores import make_account, make_store_file
@@ -73,7 +73,7 @@ class Place:
         """A key of an account, which is made if it is not there."""
         if accounts.find_account(self.store, account) is None:
             accounts.create_account(self.store, account, plan=plan)
-        return keys.create_key(self.store, account).secret
+        return api_keys.create_key(self.store, account).secret
 
     def client(self, plan: str = "business") -> Client:
         """A client with an account of its own."""

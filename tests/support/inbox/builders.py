@@ -15,7 +15,7 @@ import pytest
 from importer.failpoints import Observer, Step
 from importer.loop import Importer
 from importer.notices import FileReport
-from resumes.store import Store, accounts, listing, plans
+from resumes.store import Store, accounts, plans, stored_resumes
 from resumes.store.accounts import AccountInfo
 from resumes.store.plans import PlanChange
 from tests.support.resumes import a_document
@@ -118,7 +118,7 @@ def is_tidy(root: Path) -> bool:
 
 def resume_names(store: Store, account_id: str) -> list[str]:
     """The names on an account's resumes, oldest first."""
-    page = listing.list_page(store, account_id, limit=100)
+    page = stored_resumes.list_page(store, account_id, limit=100)
     return [entry.name or "" for entry in page.entries]
 
 

@@ -12,10 +12,10 @@ import pytest
 from importer.loop import Importer
 from importer.notices import Notices
 from importer.options import Options
-from resumes.store import Store, accounts, asking, counters, open_store, plans, requests
-from resumes.store.ledger import FileOutcome, list_files
+from resumes.store import Store, accounts, import_requests, open_store, plans
+from resumes.store.import_ledger import FileOutcome, list_files
+from resumes.store.import_requests import Action
 from resumes.store.plans import PlanChange
-from resumes.store.requests import Action
 from tests.support.inbox import killed_importer, oracle
 from tests.support.inbox.builders import REPORT, drop, filed, is_tidy, names_below, resume_names
 from tests.support.inbox.killed_importer import Task
@@ -80,9 +80,9 @@ def furnish(home: Path) -> None:
         broken.write_bytes(a_document("mended"))
         for row in list_files(store):
             if row.outcome is FileOutcome.FAILED:
-                asking.ask(store, [row], Action.RETRY)
+                import_requests.ask(store, [row], Action.RETRY)
             if row.account == "cy":
-                asking.ask(store, [row], Action.RELEASE)
+                import_requests.ask(store, [row], Action.RELEASE)
         plans.set_plan_limits(store, PlanChange("ana", max_resumes=50))
         plans.set_plan_limits(store, PlanChange("bo", max_resumes=1))
     drop(root, "ana/1.json", a_document("plain"))
@@ -119,8 +119,8 @@ def check(home: Path) -> None:
         for name, resumes in RESUMES.items():
             account = accounts.get_account(store, name)
             assert sorted(resume_names(store, account.id)) == resumes
-        assert counters.list_wrong(store) == []
-        assert requests.list_requests(store) == []
+        assert accounts.list_wrong(store) == []
+        assert import_requests.list_requests(store) == []
         rows = list_files(store)
         assert len(rows) == len({row.claim_id for row in rows}) == sum(OUTCOMES.values())
 

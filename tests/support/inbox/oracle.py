@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from resumes.store import Store, accounts, counters, ledger, listing, open_store
+from resumes.store import Store, accounts, import_ledger, open_store, stored_resumes
 
 OUTCOMES = ("done", "failed", "duplicate", "held")
 REPORT = ".report.json"
@@ -80,7 +80,7 @@ def check_store(store: Store, found: Tally, resumes: Mapping[str, Collection[str
 
 def check_resumes(store: Store, resumes: Mapping[str, Collection[str]]) -> None:
     """The accounts have these resumes and no others, and counters that are right."""
-    assert counters.list_wrong(store) == []
+    assert accounts.list_wrong(store) == []
     stored = {one.name: list(iter_names(store, one.id)) for one in accounts.list_accounts(store)}
     for name, expected in resumes.items():
         missed, extra = Counter(expected), Counter(stored[name])
@@ -165,14 +165,16 @@ def iter_names(store: Store, account_id: str) -> Iterator[str]:
     """The names on an account's resumes, in the order in which they were created."""
     cursor: str | None = ""
     while cursor is not None:
-        page = listing.list_page(store, account_id, limit=listing.MAX_LIMIT, cursor=cursor)
+        page = stored_resumes.list_page(
+            store, account_id, limit=stored_resumes.MAX_LIMIT, cursor=cursor
+        )
         yield from (entry.name or "" for entry in page.entries)
         cursor = page.cursor
 
 
-def iter_rows(store: Store) -> Iterator[ledger.FileRow]:
+def iter_rows(store: Store) -> Iterator[import_ledger.FileRow]:
     """All files that the ledger tells of, the newest first."""
     before: str | None = None
-    while rows := ledger.list_files(store, before=before, limit=ledger.MOST_FILES):
+    while rows := import_ledger.list_files(store, before=before, limit=import_ledger.MOST_FILES):
         yield from rows
         before = rows[-1].claim_id

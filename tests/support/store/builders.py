@@ -18,35 +18,33 @@ from sqlalchemy import Connection, Engine, event, text
 from resumes import analyzer
 from resumes.store import (
     Store,
-    account_checking,
     accounts,
-    asking,
-    checking,
-    creating,
+    api_keys,
+    creation,
+    import_ledger,
+    import_requests,
     importers,
-    keys,
-    ledger,
-    listing,
+    integrity,
     plans,
-    search_filler,
+    search_index,
+    stored_resumes,
 )
-from resumes.store.account_export import iter_lines
-from resumes.store.account_file import Header, Kind, Row, Writer
+from resumes.store.account_archive.export import iter_lines
+from resumes.store.account_archive.file_format import Header, Kind, Row, Writer
 from resumes.store.accounts import AccountInfo
 from resumes.store.addresses import SqliteAddress, parse_address
-from resumes.store.checking import Defect, Flaw
-from resumes.store.creating import Created, NewResume
+from resumes.store.creation import Created, NewResume
+from resumes.store.import_ledger import FileOutcome, FileRow, FileVerdict, Verdict
+from resumes.store.import_requests import Action
 from resumes.store.importers import Finding, Importer, State
-from resumes.store.ledger import FileOutcome, FileRow, FileVerdict, Verdict
+from resumes.store.integrity import Defect, Flaw
 from resumes.store.locks import FileLock
-from resumes.store.moving.proving import TableDigest, digest_tables
-from resumes.store.moving.tables import READERS
 from resumes.store.plans import PlanChange
-from resumes.store.postgresql.driver import postgres_engine
-from resumes.store.postgresql.lanes import WRITERS
-from resumes.store.requests import Action
+from resumes.store.postgresql.connection import postgres_engine
+from resumes.store.postgresql.writer import WRITERS
 from resumes.store.schema import metadata
-from resumes.store.sqlite.database import SqliteDatabase, sqlite_engine
+from resumes.store.sqlite.store import SqliteDatabase, sqlite_engine
+from resumes.store.transfer.rows import READERS, TableDigest, digest_tables
 from tests.support.resumes import a_claim, a_document, a_resume
 
 MakeAccount = Callable[..., AccountInfo]
@@ -58,7 +56,7 @@ NOW = "2027-01-15T08:00:00.000Z"
 # Resumes
 
 
-def made_ids(outcomes: Sequence[creating.Outcome]) -> list[str]:
+def made_ids(outcomes: Sequence[creation.Outcome]) -> list[str]:
     """The ids of the resumes that were made."""
     return [one.id for one in outcomes if isinstance(one, Created)]
 
@@ -66,13 +64,13 @@ def made_ids(outcomes: Sequence[creating.Outcome]) -> list[str]:
 def add_resumes(store: Store, account: AccountInfo, count: int) -> list[str]:
     """The ids of so many new resumes, `Ada 0` and so on."""
     new = [a_resume(f"Ada {number}") for number in range(count)]
-    return made_ids(creating.create(store, account.id, new))
+    return made_ids(creation.create(store, account.id, new))
 
 
 def import_resumes(store: Store, account: AccountInfo, count: int) -> list[str]:
     """The ids of so many resumes that an importer brought in from one file."""
     new = [a_resume(f"Ada {number}", item=number, with_digest=True) for number in range(count)]
-    return made_ids(creating.create(store, account.id, new, claim=a_claim()))
+    return made_ids(creation.create(store, account.id, new, claim=a_claim()))
 
 
 def a_person(
@@ -85,12 +83,12 @@ def a_person(
 
 def add_people(store: Store, account: AccountInfo, *names: str) -> list[str]:
     """The ids of new resumes that are searched by these names alone."""
-    return made_ids(creating.create(store, account.id, [a_person(name) for name in names]))
+    return made_ids(creation.create(store, account.id, [a_person(name) for name in names]))
 
 
 def listed_ids(store: Store, account: AccountInfo) -> list[str]:
     """The ids of the account's first hundred resumes, in order."""
-    return [entry.id for entry in listing.list_page(store, account.id, limit=100).entries]
+    return [entry.id for entry in stored_resumes.list_page(store, account.id, limit=100).entries]
 
 
 def ids_of(store: Store, account_name: str) -> list[str]:
@@ -127,8 +125,8 @@ def a_file(
 ) -> FileRow:
     """A file of the ledger that came to this outcome."""
     claim = a_claim(claim_id, root=root, items=items)
-    ledger.record(store, FileVerdict(account.id, claim, Verdict(outcome, reason, "why")))
-    return ledger.get_file(store, claim_id)
+    import_ledger.record(store, FileVerdict(account.id, claim, Verdict(outcome, reason, "why")))
+    return import_ledger.get_file(store, claim_id)
 
 
 def an_importer(
@@ -195,7 +193,7 @@ def fill_store(store: Store, *, resumes: int = 10, names: tuple[str, ...] = NAME
     accounts.delete_account(store, "gone")
     for account_name in ("ana", "bob"):
         account = accounts.create_account(store, account_name, plan="business")
-        keys.create_key(store, account_name)
+        api_keys.create_key(store, account_name)
         batch = [
             a_resume(
                 f"{names[number % len(names)]} {number}",
@@ -206,13 +204,13 @@ def fill_store(store: Store, *, resumes: int = 10, names: tuple[str, ...] = NAME
             for number in range(resumes)
         ]
         claim = a_claim(account.id[:12].ljust(24, "a"))
-        first, *_ = creating.create(store, account.id, batch, claim=claim)
+        first, *_ = creation.create(store, account.id, batch, claim=claim)
         assert isinstance(first, Created)
-        listing.delete_resume(store, account.id, first.id)
+        stored_resumes.delete_resume(store, account.id, first.id)
         failed = a_file(store, account, account.id[:12].ljust(24, "b"), FileOutcome.FAILED)
-        asking.ask(store, [failed], Action.RETRY)
+        import_requests.ask(store, [failed], Action.RETRY)
     importers.announce(store, an_importer())
-    search_filler.fill(store)
+    search_index.fill(store)
 
 
 def held_by(store: Store) -> list[TableDigest]:
@@ -259,8 +257,8 @@ def damage(store: Store, *statements: str, **values: Any) -> None:
 def find_flaws(store: Store) -> list[Flaw]:
     """All that is wrong with the store and its accounts."""
     return [
-        *checking.iter_damage(store),
-        *(one for checked in account_checking.iter_accounts(store) for one in checked.flaws),
+        *integrity.iter_damage(store),
+        *(one for checked in integrity.iter_accounts(store) for one in checked.flaws),
     ]
 
 

@@ -6,8 +6,8 @@ from pathlib import Path
 from sqlalchemy import Connection, text
 
 from resumes.store import migrations
-from resumes.store.sqlite import upgrading
-from resumes.store.sqlite.database import APPLICATION_ID, sqlite_engine
+from resumes.store.sqlite import bootstrap
+from resumes.store.sqlite.store import APPLICATION_ID, sqlite_engine
 
 ACCOUNT = "a" * 16
 DONE, FAILED, HELD = (f"{number:024x}" for number in (1, 2, 3))
@@ -28,7 +28,7 @@ def a_store_of_0001(path: Path, scratch: Path) -> None:
         connection.exec_driver_sql(f"PRAGMA application_id={APPLICATION_ID}")
         connection.exec_driver_sql("PRAGMA journal_mode=WAL").fetchall()
     engine.dispose()
-    upgrading.upgrade_file(sqlite_engine(path, transactions=True), path, folder=folder)
+    bootstrap.upgrade_file(sqlite_engine(path, transactions=True), path, folder=folder)
     with sqlite_engine(path, transactions=True).begin() as connection:
         _fill(connection)
 

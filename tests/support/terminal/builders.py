@@ -10,13 +10,13 @@ from importer.loop import Importer as Rounds
 from importer.notices import Notices
 from importer.options import Options
 from resumes.analyzer import parse
-from resumes.store import accounts, creating, ledger
+from resumes.store import accounts, creation, import_ledger
 from resumes.store.accounts import AccountInfo
-from resumes.store.creating import Created, NewResume
-from resumes.store.engine import Store
+from resumes.store.creation import Created, NewResume
+from resumes.store.import_items import Items
+from resumes.store.import_ledger import Claim, FileOutcome, FileRow, FileVerdict, Verdict
 from resumes.store.importers import Finding, Importer, State
-from resumes.store.items import Items
-from resumes.store.ledger import Claim, FileOutcome, FileRow, FileVerdict, Verdict
+from resumes.store.store import Store
 
 HOSTILE = "a[/b]c [@click=app.quit]x[/] \x1b]52;c;AAAA\x07\x9b2J\x1b[?1049l\u202ened\u2066\ufeff"
 """Breaks markup, quits at a click, writes the clipboard, clears the screen, turns text round."""
@@ -38,7 +38,7 @@ def a_section(section_type: str, *items: Mapping[str, Any], **fields: Any) -> di
 def stored(store: Store, *documents: Mapping[str, Any], account: str = "ana") -> list[str]:
     """The documents are resumes of the account; their ids."""
     new = [NewResume(parse(json.dumps(document).encode())) for document in documents]
-    outcomes = creating.create(store, accounts.get_account(store, account).id, new)
+    outcomes = creation.create(store, accounts.get_account(store, account).id, new)
     return [outcome.id for outcome in outcomes if isinstance(outcome, Created)]
 
 
@@ -115,8 +115,8 @@ def a_file(
     if outcome is FileOutcome.DONE:
         verdict = Verdict(outcome)
     owner = accounts.get_account(store, account)
-    ledger.record(store, FileVerdict(owner.id, claim, verdict))
-    return ledger.get_file(store, claim_id)
+    import_ledger.record(store, FileVerdict(owner.id, claim, verdict))
+    return import_ledger.get_file(store, claim_id)
 
 
 def an_importer(

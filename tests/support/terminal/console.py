@@ -17,12 +17,12 @@ from typing import Final
 
 from rich.cells import cell_len
 
-from resumes.store.engine import Store
+from resumes.store.store import Store
 from tests.support.terminal.driving import LIMIT_S
 
 PROGRAM = """
 import sys
-from resumes.store.engine import open_store
+from resumes.store import open_store
 from tui.screens.resumes.screen import ResumesScreen
 from tui.opening import prepare
 from tui.service import run

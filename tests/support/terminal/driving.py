@@ -22,7 +22,7 @@ from textual.strip import Strip
 from textual.worker import WorkerState
 
 from resumes.settings import Settings
-from resumes.store.engine import Store
+from resumes.store.store import Store
 from tui.app import ResumesApp
 from tui.deletions import Deletions
 from tui.session import Session

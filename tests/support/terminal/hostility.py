@@ -7,11 +7,11 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 from textual.pilot import Pilot
 
-from resumes.store import importers, keys
-from resumes.store.engine import Store
+from resumes.store import api_keys, importers
+from resumes.store.import_items import Items, Problem
+from resumes.store.import_ledger import FileOutcome
 from resumes.store.importers import Finding, State
-from resumes.store.items import Items, Problem
-from resumes.store.ledger import FileOutcome
+from resumes.store.store import Store
 from resumes.text import escaped, is_harmless
 from tests.support.terminal.builders import (
     HOSTILE,
@@ -68,8 +68,8 @@ def fill(store: Store, texts: Sequence[str]) -> None:
     stored(store, *map(a_resume, texts))
     for number, text in enumerate(texts[:12], 1):
         name = "".join(char for char in text if is_harmless(char))[:100]
-        new = keys.create_key(store, "ana", name=name)
-        keys.mark_shown(store, new.id)
+        new = api_keys.create_key(store, "ana", name=name)
+        api_keys.mark_shown(store, new.id)
         outcomes = [FileOutcome.FAILED, FileOutcome.HELD, FileOutcome.DUPLICATE]
         # The importer escapes names and folders; bytes that are no UTF-8 it writes as \xff.
         a_file(

@@ -8,7 +8,7 @@ from typing import Any, Final
 from sqlalchemy import Connection
 
 from resumes.errors import StoreUnavailable
-from resumes.store.engine import WRITE_DEADLINE_S, Store
+from resumes.store.store import WRITE_DEADLINE_S, Store
 from tests.support.terminal.driving import LIMIT_S
 
 AWAY: Final = "The store is not there"

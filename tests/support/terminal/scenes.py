@@ -17,14 +17,13 @@ import pytest
 from resumes.health import checks
 from resumes.health.findings import Finding
 from resumes.settings import Settings, Theme
-from resumes.store import importers, keys, plans, requests
-from resumes.store.asking import ask
-from resumes.store.database import Size
-from resumes.store.engine import Store, open_store
-from resumes.store.items import Items, Problem
-from resumes.store.ledger import FileOutcome
+from resumes.store import api_keys, import_requests, importers, open_store, plans
+from resumes.store.import_items import Items, Problem
+from resumes.store.import_ledger import FileOutcome
+from resumes.store.import_requests import ask
 from resumes.store.plans import PlanChange
-from resumes.store.sqlite.database import SqliteDatabase
+from resumes.store.sqlite.store import SqliteDatabase
+from resumes.store.store import Size, Store
 from tests.support.stores import make_store_file
 from tests.support.terminal.builders import (
     HOSTILE,
@@ -136,7 +135,7 @@ def fill_hostile(store: Store, clock: StandingClock) -> None:
     an_account(store, "ana")
     clock.step()
     stored(store, a_hostile_document(), a_document(title="An honest one"))
-    keys.create_key(store, "ana", name=PRINTABLE[:100])
+    api_keys.create_key(store, "ana", name=PRINTABLE[:100])
     root = f"/srv/{HOSTILE}".encode("unicode_escape").decode()
     for digit, outcome in (("1", FileOutcome.FAILED), ("2", FileOutcome.HELD)):
         a_file(
@@ -180,12 +179,12 @@ def a_person(name: str, title: str, email: str) -> dict[str, object]:
 def _fill_keys(store: Store, clock: StandingClock) -> None:
     for name, lifetime in (("website", None), ("", None), ("till spring", timedelta(days=60))):
         clock.step()
-        new = keys.create_key(store, "ana", name=name, lifetime=lifetime)
-        keys.mark_shown(store, new.id)
-    revoked = keys.create_key(store, "bo", name="old laptop")
-    keys.mark_shown(store, revoked.id)
-    keys.revoke_key(store, revoked.id)
-    keys.create_key(store, "zoe", name="never looked at")
+        new = api_keys.create_key(store, "ana", name=name, lifetime=lifetime)
+        api_keys.mark_shown(store, new.id)
+    revoked = api_keys.create_key(store, "bo", name="old laptop")
+    api_keys.mark_shown(store, revoked.id)
+    api_keys.revoke_key(store, revoked.id)
+    api_keys.create_key(store, "zoe", name="never looked at")
     clock.step(20)
 
 
@@ -214,7 +213,7 @@ def _fill_imports(store: Store) -> None:
     )
     a_file(store, an_id("5"), name="ana/many.ndjson", items=Items(1_000, 990, 5, 3, 2, (problem,)))
     asked = a_file(store, an_id("6"), name="ana/asked-for.json")
-    ask(store, [asked], requests.Action.RETRY)
+    ask(store, [asked], import_requests.Action.RETRY)
     importers.announce(store, an_importer(root=ROOT, waiting=12))
 
 

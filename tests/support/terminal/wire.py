@@ -3,7 +3,7 @@
 import re
 import sys
 
-from resumes.store.engine import Store
+from resumes.store.store import Store
 from tests.support.terminal.console import PROGRAM, SEQUENCES, console
 
 KEYS = (

@@ -13,7 +13,7 @@ from threading import Barrier
 import httpx
 import pytest
 
-from resumes.store import accounts, counters, keys, open_store
+from resumes.store import accounts, api_keys, open_store
 from tests.support import programs
 from tests.support.resumes import a_document
 
@@ -27,7 +27,7 @@ def key(tmp_path: Path) -> str:
     """The API key of an account whose home is `tmp_path`."""
     with open_store(f"sqlite:///{tmp_path / 'resumes.db'}") as store:
         accounts.create_account(store, "ada", plan="business")
-        return keys.create_key(store, "ada").secret
+        return api_keys.create_key(store, "ada").secret
 
 
 def post(url: str, key: str, body: bytes, idempotency_key: str) -> httpx.Response:
@@ -61,7 +61,7 @@ def is_replayed(answer: httpx.Response) -> bool:
 def count(home: Path) -> int:
     """How many resumes are stored; the account's counter says the same."""
     with open_store(f"sqlite:///{home / 'resumes.db'}") as store:
-        assert counters.list_wrong(store) == []
+        assert accounts.list_wrong(store) == []
         return accounts.get_account(store, "ada").resume_count
 
 
@@ -98,7 +98,7 @@ def test_an_account_made_anew_has_no_answer_of_the_one_before(tmp_path: Path, ke
             with open_store(f"sqlite:///{tmp_path / 'resumes.db'}") as store:
                 accounts.delete_account(store, "ada", with_resumes=True)
                 accounts.create_account(store, "ada", plan="business")
-                key = keys.create_key(store, "ada").secret
+                key = api_keys.create_key(store, "ada").secret
             (made,) = set().union(*(one.result() for one in repeating))
             assert made not in told
             told.add(made)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from resumes.store import search_filler
+from resumes.store import search_index
 from tests.support.api import bombs, load
 from tests.support.api.bombs import BOMBS, BUSY, KEPT, MIB, OTHERS_WAIT_S, TARGETS_S, TRIES
 from tests.support.api.load import Answer, Client, Wire
@@ -146,7 +146,7 @@ def test_the_memory_that_bombs_took_is_given_back(
 def _wait_until_all_is_indexed(scene: Scene) -> None:
     """Who fills the search index reads what was stored, and has a page cache of its own."""
     with scene.store() as store:
-        while search_filler.gather(store).slices:
+        while search_index.gather(store).slices:
             time.sleep(0.1)
 
 

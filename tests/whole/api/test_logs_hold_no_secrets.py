@@ -11,7 +11,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from resumes.store.keys import new_secret
+from resumes.store.api_keys import new_secret
 from tests.support.api.builders import RESUMES
 from tests.support.api.serving import a_connection, read_all, wait_until
 from tests.support.programs import command

@@ -11,7 +11,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from resumes.store import keys
+from resumes.store import api_keys
 from tests.support.api.builders import RESUMES, a_resume
 from tests.support.api.scenes import Scene, Server
 from tests.support.api.serving import wait_until
@@ -154,8 +154,8 @@ def test_a_revoked_key_without_requests_left_is_unknown_to_every_worker(
         assert ask(asking, 20) == {429: 20}
 
         with scene.store() as store:
-            (key,) = keys.list_keys(store, account="ada")
-            keys.revoke_key(store, key.id)
+            (key,) = api_keys.list_keys(store, account="ada")
+            api_keys.revoke_key(store, key.id)
 
         assert ask(asking, 40) == {401: 40}
 

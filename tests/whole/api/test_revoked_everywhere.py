@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import pytest
 
-from resumes.store import keys
+from resumes.store import api_keys
 from tests.support import programs
 from tests.support.api import load
 from tests.support.api.ended_keys import (
@@ -75,7 +75,7 @@ def test_a_key_expires_in_every_worker_at_its_time(place: Place) -> None:
     scene.add_account("expiring")
     with scene.store() as store:
         lifetime = timedelta(seconds=LIFETIME_S)
-        key = keys.create_key(store, "expiring", lifetime=lifetime).secret
+        key = api_keys.create_key(store, "expiring", lifetime=lifetime).secret
     expired_s = time.monotonic() + LIFETIME_S
     with sending(server, key) as clients:
         wait_for_requests_after(clients, expired_s)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from resumes.store import accounts, keys, plans
+from resumes.store import accounts, api_keys, plans
 from resumes.store.plans import PlanChange
 from tests.support.api.serving import serve
 from tests.support.stores import open_home
@@ -92,7 +92,7 @@ def asked(tmp_path: Path) -> Iterator[Asked]:
     with open_home(home) as store:
         plans.set_plan_limits(store, PlanChange("business", max_resumes=None))
         accounts.create_account(store, "bob", plan="business")
-        bob = keys.create_key(store, "bob").secret
+        bob = api_keys.create_key(store, "bob").secret
     with serve(home, rate_limit=False) as served:
         write_configuration(folder, {"ada": served.key, "bob": bob})
         yield Asked(served.url, folder)

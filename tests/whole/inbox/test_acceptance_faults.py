@@ -13,7 +13,7 @@ import pytest
 
 from importer.options import Options
 from importer.service import watch
-from resumes.store import accounts, keys, listing, open_store
+from resumes.store import accounts, api_keys, open_store, stored_resumes
 from tests.support import programs
 from tests.support.inbox.mounts import a_disk
 from tests.support.inbox.oracle import reports_of
@@ -64,9 +64,9 @@ def free_places(scene: Scene, account: str, count: int) -> list[str]:
     """The names of the account's oldest resumes, which are deleted."""
     with scene.store() as store:
         account_id = accounts.get_account(store, account).id
-        oldest = listing.list_page(store, account_id, limit=count).entries
+        oldest = stored_resumes.list_page(store, account_id, limit=count).entries
         for entry in oldest:
-            listing.delete_resume(store, account_id, entry.id)
+            stored_resumes.delete_resume(store, account_id, entry.id)
     return [entry.name or "" for entry in oldest]
 
 
@@ -101,7 +101,7 @@ def test_held_files_keep_their_order_over_deletions_plan_changes_and_a_kill(scen
 def test_importing_and_posting_at_once_never_exceed_the_limit(scene: Scene) -> None:
     scene.account("ana", most=PLACES)
     with scene.store() as store:
-        key = keys.create_key(store, "ana").secret
+        key = api_keys.create_key(store, "ana").secret
     statuses: list[int] = []
 
     def post(url: str, sender: int) -> None:

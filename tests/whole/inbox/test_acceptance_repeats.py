@@ -3,7 +3,7 @@
 import os
 from pathlib import Path
 
-from resumes.store import listing
+from resumes.store import stored_resumes
 from tests.support.inbox.oracle import files_of, reports_of
 from tests.support.inbox.scenes import Scene
 from tests.support.resumes import a_document
@@ -19,7 +19,7 @@ def test_the_same_content_under_two_names_is_one_resume_and_one_duplicate(scene:
     assert (found.done, found.duplicate) == (1, 1)
     report = reports_of(scene.root, "duplicate")["ana/2.json"]
     with scene.store() as store:
-        (entry,) = listing.list_page(store, ana.id).entries
+        (entry,) = stored_resumes.list_page(store, ana.id).entries
     assert report["duplicate_of"] == entry.id
 
 
@@ -76,6 +76,6 @@ def test_what_is_written_through_a_link_elsewhere_does_not_change_what_was_store
     scene.drain()
     scene.check(files=1, resumes={"ana": ["as it was"]})
     with scene.store() as store:
-        (entry,) = listing.list_page(store, ana.id).entries
-        stored = listing.get_resume(store, ana.id, entry.id)
+        (entry,) = stored_resumes.list_page(store, ana.id).entries
+        stored = stored_resumes.get_resume(store, ana.id, entry.id)
     assert "as it is now" not in stored.document

@@ -27,7 +27,7 @@ from resumes.analyzer.jsonresume.parts import (
     issuer_and_date,
     study_and_area,
 )
-from resumes.analyzer.sections import SECTION_TYPES
+from resumes.analyzer.schema import SECTION_TYPES
 
 
 @dataclass(frozen=True, slots=True)

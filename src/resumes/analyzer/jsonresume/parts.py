@@ -7,6 +7,7 @@ given shown fields only: texts that are not empty, lists with an entry that coun
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
+from resumes.analyzer.fields import MAX_LIST_ENTRIES, MAX_TEXT_CHARS
 from resumes.analyzer.jsonresume.entries import NO_PLACE, Entry
 from resumes.analyzer.jsonresume.values import (
     FLUENCIES,
@@ -19,7 +20,6 @@ from resumes.analyzer.jsonresume.values import (
     parse_place,
     place_line,
 )
-from resumes.analyzer.kinds import MAX_LIST_ENTRIES, MAX_TEXT_CHARS
 
 Fields = Mapping[str, Any]
 PARAGRAPH_BREAK = "\n\n"

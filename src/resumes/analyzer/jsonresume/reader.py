@@ -22,7 +22,7 @@ from resumes.analyzer.jsonresume.mapping import (
     Row,
 )
 from resumes.analyzer.jsonresume.parts import Part
-from resumes.analyzer.sections import MAX_ITEMS
+from resumes.analyzer.schema import MAX_ITEMS
 from resumes.errors import Issue
 
 MAX_TITLE_CHARS: Final = 200

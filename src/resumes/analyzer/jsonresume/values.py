@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from resumes.analyzer.kinds import MAX_TEXT_CHARS
-from resumes.analyzer.sections import MONTHS
+from resumes.analyzer.fields import MAX_TEXT_CHARS
+from resumes.analyzer.schema import MONTHS
 
 # Dates are a year, and perhaps a month and a day, which has no place in the analyzer format. Years
 # are those that the schema of JSON Resume knows, so that what was read can be written again.

@@ -1,7 +1,7 @@
 """How a store becomes the current version: Alembic, on a connection of ours.
 
 Revisions live in `versions/`, one for all engines. Around them each engine has its own care:
-`resumes.store.sqlite.upgrading` and `resumes.store.postgresql.upgrading`.
+`resumes.store.sqlite.bootstrap` and `resumes.store.postgresql.bootstrap`.
 
 A revision may say which program is the oldest that can go on with the store after it:
 

@@ -24,9 +24,17 @@ from psycopg.errors import error_from_result
 from psycopg.pq import ConnStatus, ExecStatus
 
 from resumes.errors import StoreUnavailable
-from resumes.store.database import Row
-from resumes.store.postgresql.driver import PatientConnection, Value, as_sent, is_usable, numbered
-from resumes.store.postgresql.troubles import Trouble, explain, trouble_of
+from resumes.store.postgresql.connection import (
+    PatientConnection,
+    Trouble,
+    Value,
+    as_sent,
+    explain,
+    is_usable,
+    numbered,
+    trouble_of,
+)
+from resumes.store.store import Row
 
 DEADLINE_S: Final = 10.0
 """How long rows are waited for, as long as a write."""

@@ -11,8 +11,7 @@ from typing import Any, Final
 
 from sqlalchemy import Connection
 
-from resumes.store.search_pieces import Wanted
-from resumes.store.search_words import pieces_of_words
+from resumes.store.search_text import Wanted, pieces_of_words
 from resumes.store.statements import driver, run_many
 
 AT_ONCE: Final = 500

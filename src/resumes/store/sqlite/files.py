@@ -20,15 +20,15 @@ from resumes.errors import Conflict, ResumesError, StoreIncompatible, StoreUnava
 from resumes.output_files import flush
 from resumes.store import migrations
 from resumes.store.locks import FileLock
-from resumes.store.sqlite.database import (
+from resumes.store.sqlite.bootstrap import make_private
+from resumes.store.sqlite.store import (
     APPLICATION_ID,
     LEAST_ROOM_BYTES,
+    LOGS,
     explain,
     sqlite_engine,
 )
-from resumes.store.sqlite.identity import LOGS
-from resumes.store.sqlite.lane import DRIVER_ERRORS
-from resumes.store.sqlite.private import make_private
+from resumes.store.sqlite.writer import DRIVER_ERRORS
 from resumes.store.statements import driver
 from resumes.text import escaped
 

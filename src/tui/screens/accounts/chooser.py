@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from resumes.store import accounts
-from resumes.store.engine import Store
+from resumes.store.store import Store
 from tui.screens.chooser import Chooser
 from tui.session import Session
 from tui.text import safe

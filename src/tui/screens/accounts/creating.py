@@ -14,8 +14,8 @@ from textual.screen import ModalScreen
 
 from resumes.store import accounts
 from resumes.store.accounts import FIRST_PLAN, NAME, AccountInfo
-from resumes.store.engine import Store
 from resumes.store.plans import PlanInfo
+from resumes.store.store import Store
 from tui.actions import Place, bindings
 from tui.notices import Failure
 from tui.screens.plans.limits import allowance

@@ -5,10 +5,9 @@ from dataclasses import dataclass
 
 from textual.worker import get_current_worker
 
-from resumes.store import accounts, holdings
-from resumes.store.accounts import AccountInfo
-from resumes.store.engine import Store
-from resumes.store.holdings import Holdings
+from resumes.store import accounts
+from resumes.store.accounts import AccountInfo, Holdings
+from resumes.store.store import Store
 from resumes.text import counted
 from tui.screens.confirming import ConfirmDialog
 from tui.times import minute
@@ -46,8 +45,8 @@ def read_losses(store: Store, account: AccountInfo) -> Losses:
     """What would go now. Raises NotFound."""
     return Losses(
         accounts.get_account(store, account.name, closed_too=True),
-        holdings.get_holdings(store, account.id),
-        holdings.count_files(store, account.id),
+        accounts.get_holdings(store, account.id),
+        accounts.count_files(store, account.id),
     )
 
 

@@ -4,11 +4,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from resumes.settings import Settings
-from resumes.store import accounts, holdings, plans
-from resumes.store.accounts import AccountInfo
-from resumes.store.engine import Store
-from resumes.store.holdings import Holdings
+from resumes.store import accounts, plans
+from resumes.store.accounts import AccountInfo, Holdings
 from resumes.store.plans import PlanInfo
+from resumes.store.store import Store
 from tui.screens.facts import Fact
 from tui.screens.plans.limits import WINDOWS, listing_text, maximum_text, rate_text
 from tui.text import NONE, safe
@@ -32,7 +31,7 @@ def read_details(store: Store, name: str) -> Details:
     """The account as it is now. Raises NotFound."""
     account = accounts.get_account(store, name, closed_too=True)
     return Details(
-        account, plans.get_plan(store, account.plan), holdings.get_holdings(store, account.id)
+        account, plans.get_plan(store, account.plan), accounts.get_holdings(store, account.id)
     )
 
 

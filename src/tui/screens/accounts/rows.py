@@ -6,9 +6,9 @@ from enum import StrEnum
 
 from textual.content import Content
 
-from resumes.store import accounts, holdings, plans
+from resumes.store import accounts, plans
 from resumes.store.accounts import AccountInfo
-from resumes.store.engine import Store
+from resumes.store.store import Store
 from tui.screens.list_screen import PageRead
 from tui.screens.plans.limits import listing_text
 from tui.text import safe
@@ -39,7 +39,7 @@ class Row:
 
 def read_rows(store: Store, order: Order) -> PageRead[Row]:
     """Every account, those that are being deleted too; `about` is the list of all plans."""
-    active_keys = holdings.count_active_keys(store)
+    active_keys = accounts.count_active_keys(store)
     rows = [
         Row(account, active_keys.get(account.id, 0))
         for account in accounts.list_accounts(store, closed_too=True)

@@ -6,11 +6,11 @@ from textual.content import Content
 from textual.strip import Strip
 from textual.widget import Widget
 
-from resumes.health.ages import span
-from resumes.health.gauges import Gauges
-from resumes.health.sizes import in_bytes
-from resumes.store.database import Size
-from resumes.store.ledger import FileOutcome
+from resumes.durations import span
+from resumes.health.metrics import Gauges
+from resumes.health.store_checks import in_bytes
+from resumes.store.import_ledger import FileOutcome
+from resumes.store.store import Size
 from resumes.text import counted
 from tui.text import NONE, joined, safe
 from tui.widgets.columns import MARGIN_CELLS

@@ -4,12 +4,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from resumes.health.checks import iter_findings
-from resumes.health.findings import Finding
-from resumes.health.gauges import Gauges, read_gauges
-from resumes.health.installation import installation_of
-from resumes.health.slow import SlowAnswers
+from resumes.health.findings import Finding, installation_of
+from resumes.health.metrics import Gauges, SlowAnswers, read_gauges
 from resumes.settings import Settings
-from resumes.store.engine import Store
+from resumes.store.store import Store
 from tui.screens.health.signs import SEVERITY
 
 

@@ -9,8 +9,8 @@ from textual.content import Content
 from textual.widget import Widget
 
 from resumes.health.findings import Finding
-from resumes.health.slow import SlowAnswers
-from resumes.store.engine import Store
+from resumes.health.metrics import SlowAnswers
+from resumes.store.store import Store
 from tui import clipboard
 from tui.actions import Place, bindings
 from tui.screens.health.dialog import FindingDialog

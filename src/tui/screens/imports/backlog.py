@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from resumes.pace import Pace
+from resumes.durations import Pace
 from resumes.store.importers import SeenImporter
 
 PACE_S: Final = 60.0

@@ -5,10 +5,10 @@ from functools import partial
 
 from textual.screen import Screen
 
-from resumes.store import ledger
-from resumes.store.asking import STATES
-from resumes.store.engine import Store
-from resumes.store.ledger import FileRow, Item
+from resumes.store import import_ledger
+from resumes.store.import_ledger import FileRow, Item
+from resumes.store.import_requests import STATES
+from resumes.store.store import Store
 from tui.messages import ModeAsked
 from tui.screens.chooser import Chooser
 from tui.screens.imports.reading import FileRead
@@ -42,7 +42,7 @@ class ResumeChooser(Chooser[Item]):
 
 def list_resumes(store: Store, *, account_id: str, claim_id: str) -> Sequence[Item]:
     """The first of the resumes that the file became or repeats, in its order."""
-    return ledger.find_items(store, account_id, claim_id, limit=MOST_CHOICES)
+    return import_ledger.find_items(store, account_id, claim_id, limit=MOST_CHOICES)
 
 
 def open_resume(screen: Screen[None], session: Session, read: FileRead) -> None:

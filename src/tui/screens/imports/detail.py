@@ -9,8 +9,8 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.screen import Screen
 
-from resumes.store.ledger import FileRow
-from resumes.store.requests import Action
+from resumes.store.import_ledger import FileRow
+from resumes.store.import_requests import Action
 from tui.actions import Place, bindings, changes_store
 from tui.notices import Failure
 from tui.screens.imports.becoming import open_resume

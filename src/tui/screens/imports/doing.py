@@ -7,13 +7,12 @@ from typing import Final
 
 from textual.screen import Screen
 
-from resumes.health.installation import installation_of
-from resumes.reasons import plain_words
-from resumes.store import accounts, asking, requests, tallies
-from resumes.store.engine import Store
-from resumes.store.ledger import FileRow
-from resumes.store.requests import Action
-from resumes.store.tallies import FileTally
+from resumes.health.findings import installation_of
+from resumes.import_reasons import plain_words
+from resumes.store import accounts, import_ledger, import_requests
+from resumes.store.import_ledger import FileRow, FileTally
+from resumes.store.import_requests import Action
+from resumes.store.store import Store
 from resumes.text import counted
 from tui import clipboard
 from tui.notices import Failure
@@ -91,7 +90,7 @@ class Doing:
             return
         if not found:
             whose = account or "any account"
-            state = asking.STATES[asking.FITS[action]]
+            state = import_requests.STATES[import_requests.FITS[action]]
             tell(self.screen, f"No file of {whose} {state}: nothing to {action}.")
             return
         dialog = ConfirmDialog(
@@ -144,21 +143,21 @@ def facts(account: str | None, found: Sequence[FileTally]) -> list[Fact]:
 def count_fitting(store: Store, *, account: str | None, action: Action) -> list[FileTally]:
     """The files that the action is for, by reason."""
     account_id = _account_id(store, account)
-    found = tallies.tally_not_done(store, account_id=account_id)
-    return [tally for tally in found if tally.outcome is asking.FITS[action]]
+    found = import_ledger.tally_not_done(store, account_id=account_id)
+    return [tally for tally in found if tally.outcome is import_requests.FITS[action]]
 
 
 def ask_for(store: Store, *, session: Session, file: FileRow, action: Action) -> Asked:
     """The action is asked for the file. Raises Conflict when it has come to another end."""
-    asking.ask(store, [file], action)
-    unwatched = [root for root in requests.list_unwatched_roots(store) if root == file.root]
+    import_requests.ask(store, [file], action)
+    unwatched = [root for root in import_requests.list_unwatched_roots(store) if root == file.root]
     return _asked(store, session, 1, unwatched)
 
 
 def ask_for_all(store: Store, *, session: Session, account: str | None, action: Action) -> Asked:
     """The action is asked for all files that it is for, of an account or of all."""
-    files = asking.ask_all(store, action, account_id=_account_id(store, account))
-    return _asked(store, session, files, requests.list_unwatched_roots(store))
+    files = import_requests.ask_all(store, action, account_id=_account_id(store, account))
+    return _asked(store, session, files, import_requests.list_unwatched_roots(store))
 
 
 def _account_id(store: Store, account: str | None) -> str | None:

@@ -8,7 +8,7 @@ from json import JSONDecodeError
 from typing import Final
 
 from resumes.analyzer.findings import printable
-from resumes.store.ledger import FileRow
+from resumes.store.import_ledger import FileRow
 
 _SPACE: Final = re.compile(r"[ \t\r\n\ufeff]*")
 _LINE: Final = re.compile(r"line (\d+)")

@@ -5,10 +5,10 @@ from functools import partial
 from typing import Final
 
 from resumes.errors import NotFound
-from resumes.reasons import plain_words
-from resumes.store import ledger
-from resumes.store.engine import Store
-from resumes.store.ledger import FileRow
+from resumes.import_reasons import plain_words
+from resumes.store import import_ledger
+from resumes.store.import_ledger import FileRow
+from resumes.store.store import Store
 from tui.notices import Failure
 from tui.store_client import StoreClient
 
@@ -69,7 +69,7 @@ def read_ended(store: Store, *, files: Sequence[FileRow]) -> list[FileRow]:
 
 def _find(store: Store, file: FileRow) -> FileRow | None:
     try:
-        return ledger.get_file(store, file.claim_id, account_id=file.account_id)
+        return import_ledger.get_file(store, file.claim_id, account_id=file.account_id)
     except NotFound:
         return None
 

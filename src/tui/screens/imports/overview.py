@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
-from resumes.health.installation import installation_of
-from resumes.store import accounts, importers, tallies
-from resumes.store.engine import Store
+from resumes.health.findings import installation_of
+from resumes.store import accounts, import_ledger, importers
+from resumes.store.import_ledger import FileTally
 from resumes.store.importers import SeenImporter
-from resumes.store.tallies import FileTally
+from resumes.store.store import Store
 from tui.notices import Failure
 from tui.screens.imports.backlog import Backlog, last_said
 from tui.screens.imports.watchers import WatcherLines, backlog_line, importer_lines, tally_line
@@ -145,5 +145,5 @@ def read_tallies(
     """The files of the account, or of all, counted by what became of them."""
     begin = monotonic()
     account_id = None if account is None else accounts.get_account(store, account).id
-    found = tallies.tally_files(store, account_id=account_id)
+    found = import_ledger.tally_files(store, account_id=account_id)
     return Tallied(found, monotonic() - begin)

@@ -6,11 +6,11 @@ from typing import Final
 
 from resumes.analyzer import parse_imported
 from resumes.errors import InvalidResume, Issue, ResumesError
-from resumes.reasons import Reason
-from resumes.store import ledger, requests
-from resumes.store.engine import Store
-from resumes.store.ledger import FileRow, Item
-from resumes.store.requests import Request
+from resumes.import_reasons import Reason
+from resumes.store import import_ledger, import_requests
+from resumes.store.import_ledger import FileRow, Item
+from resumes.store.import_requests import Request
+from resumes.store.store import Store
 from tui.screens.imports.faults import fault_of
 from tui.screens.imports.source_text import SourceText, lay_out
 
@@ -42,17 +42,17 @@ def read_file(
 
     Raises NotFound.
     """
-    file = ledger.get_file(store, claim_id, account_id=account_id)
-    request = requests.find_request(store, account_id, claim_id)
-    is_watched = request is None or request.root not in requests.list_unwatched_roots(store)
+    file = import_ledger.get_file(store, claim_id, account_id=account_id)
+    request = import_requests.find_request(store, account_id, claim_id)
+    is_watched = request is None or request.root not in import_requests.list_unwatched_roots(store)
     if before is not None and before.file == file:
         return FileRead(file, request, is_watched, before.resumes, before.source, before.issues)
-    source = ledger.find_source(store, file)
+    source = import_ledger.find_source(store, file)
     return FileRead(
         file,
         request,
         is_watched,
-        ledger.find_items(store, account_id, claim_id, limit=MOST_ITEMS),
+        import_ledger.find_items(store, account_id, claim_id, limit=MOST_ITEMS),
         None if source is None else lay_out(source, fault_of(file)),
         () if source is None else find_issues(file, source),
     )

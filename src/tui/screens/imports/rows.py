@@ -6,13 +6,12 @@ from typing import Final
 
 from textual.content import Content
 
-from resumes.health.sizes import in_bytes
-from resumes.reasons import plain_words
-from resumes.store import accounts, requests, triage
-from resumes.store.engine import Store
-from resumes.store.ledger import FileOutcome, FileRow
-from resumes.store.requests import Action, Request
-from resumes.store.triage import ORDER, Place
+from resumes.health.store_checks import in_bytes
+from resumes.import_reasons import plain_words
+from resumes.store import accounts, import_ledger, import_requests
+from resumes.store.import_ledger import ORDER, FileOutcome, FileRow, Place
+from resumes.store.import_requests import Action, Request
+from resumes.store.store import Store
 from tui.screens.list_screen import PageRead
 from tui.text import joined, safe
 from tui.times import minute
@@ -42,7 +41,7 @@ class Row:
 
 def position(row: Row) -> str:
     """Where the row stands: texts that rise along the list, while its order of ids falls."""
-    return _position(triage.place_of(row.file))
+    return _position(import_ledger.place_of(row.file))
 
 
 def _position(place: Place) -> str:
@@ -57,7 +56,7 @@ def read_page(
     store: Store, *, account: str | None, outcome: FileOutcome | None, cursor: str
 ) -> PageRead[Row]:
     """The page after the cursor, a position; of an account or all, of an outcome or any."""
-    page = triage.list_by_outcome(
+    page = import_ledger.list_by_outcome(
         store,
         account_id=None if account is None else accounts.get_account(store, account).id,
         outcome=outcome,
@@ -69,7 +68,7 @@ def read_page(
 
 
 def _with_requests(store: Store, files: Iterable[FileRow]) -> list[Row]:
-    if not requests.list_requests(store, limit=1):
+    if not import_requests.list_requests(store, limit=1):
         return [Row(file) for file in files]
     return [Row(file, _find_request(store, file)) for file in files]
 
@@ -77,7 +76,7 @@ def _with_requests(store: Store, files: Iterable[FileRow]) -> list[Row]:
 def _find_request(store: Store, file: FileRow) -> Request | None:
     if file.outcome not in (FileOutcome.FAILED, FileOutcome.HELD):
         return None
-    return requests.find_request(store, file.account_id, file.claim_id)
+    return import_requests.find_request(store, file.account_id, file.claim_id)
 
 
 def outcome_content(file: FileRow, request: Request | None = None) -> Content:

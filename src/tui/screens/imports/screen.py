@@ -9,11 +9,9 @@ from textual.binding import BindingType
 from textual.content import Content
 from textual.widget import Widget
 
-from resumes.store.asking import STATES
-from resumes.store.engine import Store
-from resumes.store.ledger import FileOutcome, FileRow
-from resumes.store.requests import Action
-from resumes.store.triage import ORDER
+from resumes.store.import_ledger import ORDER, FileOutcome, FileRow
+from resumes.store.import_requests import STATES, Action
+from resumes.store.store import Store
 from tui.actions import Place, bindings
 from tui.notices import Failure
 from tui.screens.accounts.chooser import AccountChooser, Choice

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from resumes.store.ledger import SOURCE_BYTES
+from resumes.store.import_ledger import SOURCE_BYTES
 from resumes.text import escaped
 from tui.screens.imports.faults import Fault, decoded, find_fault
 

@@ -8,12 +8,9 @@ from textual.geometry import Size
 from textual.strip import Strip
 from textual.widget import Widget
 
-from resumes.health.ages import span
-from resumes.pace import rate, time_left
+from resumes.durations import rate, span, time_left
+from resumes.store.import_ledger import ORDER, FileOutcome, FileTally
 from resumes.store.importers import SeenImporter, State
-from resumes.store.ledger import FileOutcome
-from resumes.store.tallies import FileTally
-from resumes.store.triage import ORDER
 from resumes.text import counted
 from tui.screens.imports.backlog import Outlook
 from tui.screens.imports.rows import SIGNS

@@ -6,9 +6,9 @@ from functools import partial
 from textual import on
 from textual.content import Content
 
-from resumes.store import accounts, keys
-from resumes.store.engine import Store
-from resumes.store.keys import KeyInfo
+from resumes.store import accounts, api_keys
+from resumes.store.api_keys import KeyInfo
+from resumes.store.store import Store
 from resumes.text import counted
 from tui.keymap import shown_key
 from tui.screens.accounts.absence import no_accounts
@@ -91,5 +91,5 @@ class KeyList(ListScreen[KeyInfo]):
 def read_keys(store: Store, account: str | None) -> PageRead[KeyInfo]:
     """All keys, or the account's, and whether there are accounts."""
     return PageRead(
-        keys.list_keys(store, account=account), about=bool(accounts.list_accounts(store))
+        api_keys.list_keys(store, account=account), about=bool(accounts.list_accounts(store))
     )

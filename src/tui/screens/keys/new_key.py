@@ -15,7 +15,7 @@ from textual.binding import BindingType
 from textual.containers import Vertical
 from textual.screen import ModalScreen
 
-from resumes.store.keys import NewKey
+from resumes.store.api_keys import NewKey
 from tui import clipboard
 from tui.actions import Place, bindings
 from tui.keymap import shown_key

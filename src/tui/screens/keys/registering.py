@@ -10,7 +10,7 @@ from textual.binding import BindingType
 from textual.containers import Horizontal, Vertical
 from textual.screen import ModalScreen
 
-from resumes.store.keys import FORM
+from resumes.store.api_keys import FORM
 from tui.actions import Place, bindings
 from tui.screens.keys.creating import NameLine
 from tui.text import safe

@@ -7,7 +7,7 @@ from typing import Final
 from textual.content import Content
 
 from resumes.clock import Clock, later
-from resumes.store.keys import KeyInfo, KeyState
+from resumes.store.api_keys import KeyInfo, KeyState
 from tui.screens.facts import Fact
 from tui.screens.keys.ages import ago
 from tui.text import NONE, safe

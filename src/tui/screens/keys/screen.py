@@ -7,8 +7,8 @@ from typing import ClassVar
 
 from textual.binding import BindingType
 
-from resumes.store import accounts, keys
-from resumes.store.keys import KeyInfo, KeyState, NewKey
+from resumes.store import accounts, api_keys
+from resumes.store.api_keys import KeyInfo, KeyState, NewKey
 from tui.actions import Place, bindings
 from tui.notices import Failure
 from tui.screens.confirming import ConfirmDialog
@@ -82,7 +82,7 @@ class KeysScreen(KeyList):
     def _show_once(self, account: str, new: NewKey, remark: str = "") -> None:
         def stored(_: None) -> None:
             self.client.change(
-                partial(keys.mark_shown, key_id=new.id),
+                partial(api_keys.mark_shown, key_id=new.id),
                 then=lambda _: self._changed(f"{new.id} counts, and is not shown again."),
                 failed=self.show_failure,
             )

@@ -8,9 +8,9 @@ from textual import on
 from textual.app import ComposeResult
 from textual.containers import Vertical
 
-from resumes import spans
+from resumes import durations
 from resumes.clock import later
-from resumes.store.keys import MAX_GRACE
+from resumes.store.api_keys import MAX_GRACE
 from tui.text import safe
 from tui.times import minute
 from tui.widgets.fields import SafeInput
@@ -36,10 +36,10 @@ def understand_expiry(text: str, now_us: int) -> Understood:
     """How long a new key counts; the empty text is for good."""
     if not text:
         return Understood("It does not expire.")
-    expiry = spans.parse_expiry(text)
+    expiry = durations.parse_expiry(text)
     if expiry is None:
         return _refused(f'"{text}" is no expiry: use 30d, 12h or 2027-01-31.')
-    span = spans.until(expiry, now_us=now_us)
+    span = durations.until(expiry, now_us=now_us)
     if span <= timedelta(0):
         return _refused("It must lie in the future.")
     return Understood(f"It expires on {minute(later(now_us, span))} UTC.", span)
@@ -47,7 +47,7 @@ def understand_expiry(text: str, now_us: int) -> Understood:
 
 def understand_grace(text: str, now_us: int) -> Understood:
     """How long a key that is being replaced still counts."""
-    span = spans.parse_span(text)
+    span = durations.parse_span(text)
     if span is None:
         return _refused(f'"{text}" is no span: use 24h, 7d, 30m or 0.')
     if span > MAX_GRACE:

@@ -10,10 +10,9 @@ from textual.containers import Horizontal, Vertical
 from textual.screen import ModalScreen
 
 from resumes.errors import InvalidArgument
-from resumes.store import foresight
+from resumes.store import plans
 from resumes.store.accounts import check_name
-from resumes.store.foresight import Effects
-from resumes.store.plans import PlanChange, PlanInfo
+from resumes.store.plans import Effects, PlanChange, PlanInfo
 from tui.actions import Place, bindings
 from tui.notices import Failure
 from tui.screens.plans.limits import (
@@ -146,7 +145,7 @@ class PlanForm(ModalScreen[PlanInfo | None]):
 
         self._is_asking = True
         self._client.read(
-            "effects", partial(foresight.foresee, change=change), then=review, failed=self._fail
+            "effects", partial(plans.foresee, change=change), then=review, failed=self._fail
         )
 
     def _review_answered(self, change: PlanChange, is_sure: bool | None) -> None:

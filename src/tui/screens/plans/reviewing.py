@@ -3,8 +3,7 @@
 from collections.abc import Iterator
 from typing import Final
 
-from resumes.store.foresight import Affected, Effects
-from resumes.store.plans import PlanInfo
+from resumes.store.plans import Affected, Effects, PlanInfo
 from resumes.text import counted
 from tui.screens.confirming import ConfirmDialog
 from tui.screens.facts import Fact

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 from resumes.errors import Conflict
 from resumes.store import plans
-from resumes.store.engine import Store
 from resumes.store.plans import PlanChange, PlanInfo, Requests
+from resumes.store.store import Store
 
 
 @dataclass(frozen=True, slots=True)

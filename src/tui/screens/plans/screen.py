@@ -9,8 +9,8 @@ from textual.binding import BindingType
 from textual.content import Content
 
 from resumes.store import plans
-from resumes.store.engine import Store
 from resumes.store.plans import PlanInfo
+from resumes.store.store import Store
 from resumes.text import counted
 from tui.actions import Place, bindings
 from tui.screens.facts import FactsDialog

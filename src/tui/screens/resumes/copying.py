@@ -7,7 +7,7 @@ from pathlib import Path
 import orjson
 
 from resumes.analyzer import whole_view
-from resumes.store.engine import Store
+from resumes.store.store import Store
 from resumes.text import escaped_json
 from tui.screens.chooser import Chooser
 from tui.screens.resumes.views import Shown

@@ -6,7 +6,7 @@ from functools import partial
 from textual.screen import Screen
 from textual.worker import get_current_worker
 
-from resumes.store.engine import Store
+from resumes.store.store import Store
 from tui import clipboard
 from tui.deletions import GRACE_S
 from tui.keymap import shown_key

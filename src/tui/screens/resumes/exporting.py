@@ -11,15 +11,16 @@ from textual.binding import BindingType
 from textual.containers import Horizontal, Vertical
 from textual.screen import ModalScreen
 
-from resumes import exporting
 from resumes.analyzer import Format
 from resumes.errors import InvalidArgument, NotFound
-from resumes.export_kinds import Kind
+from resumes.export import Exported, Exporter
+from resumes.export import write as write_exported
+from resumes.export_formats import Kind
 from resumes.rendering import RenderingFailed, TooLong
 from resumes.rendering.fonts import font_remedy
-from resumes.store import accounts, listing, search
-from resumes.store.engine import Store
+from resumes.store import accounts, search, stored_resumes
 from resumes.store.search import Found
+from resumes.store.store import Store
 from resumes.text import counted
 from tui.actions import Place, bindings
 from tui.pdf_files import describe
@@ -124,13 +125,13 @@ def carry_out(store: Store, export: Export) -> str:
     account = accounts.get_account(store, export.account)
     count, unindexed, left_out = 0, 0, dict[str, None]()
     failed, missing = list[str](), list[str]()
-    with exporting.Exporter(export.wish.kind, export.accepted, home=export.home) as exporter:
+    with Exporter(export.wish.kind, export.accepted, home=export.home) as exporter:
         for resume_id, not_looked_at in _iter_ids(store, account.id, export):
             unindexed = not_looked_at
             if export.is_cancelled():
                 break
             try:
-                exported = exporter.export(listing.get_resume(store, account.id, resume_id))
+                exported = exporter.export(stored_resumes.get_resume(store, account.id, resume_id))
             except NotFound:
                 if export.resume_id is not None:
                     raise
@@ -168,13 +169,15 @@ def _iter_ids(store: Store, account_id: str, export: Export) -> Iterator[tuple[s
 def _read_listed(store: Store, account_id: str, text: str, cursor: str) -> Found:
     if text:
         return search.find_page(store, account_id, text, cursor=cursor, patience_s=PATIENCE_S)
-    page = listing.list_page(store, account_id, cursor=cursor, limit=listing.MAX_LIMIT)
+    page = stored_resumes.list_page(
+        store, account_id, cursor=cursor, limit=stored_resumes.MAX_LIMIT
+    )
     return Found(page, 0)
 
 
-def _write(folder: Path, exported: exporting.Exported, written: int) -> None:
+def _write(folder: Path, exported: Exported, written: int) -> None:
     try:
-        exporting.write(folder, exported)
+        write_exported(folder, exported)
     except OSError as error:
         before = f". {counted(written, 'resume')} had been written before" if written else ""
         raise InvalidArgument(f"Cannot write to {folder}: {error.strerror}{before}") from error

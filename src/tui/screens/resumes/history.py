@@ -3,10 +3,10 @@
 from collections.abc import Iterator
 
 from resumes.analyzer import stored_warnings
-from resumes.store import ledger, origins
+from resumes.store import import_ledger
 from resumes.store.accounts import AccountInfo
-from resumes.store.engine import Store
-from resumes.store.listing import StoredResume
+from resumes.store.store import Store
+from resumes.store.stored_resumes import StoredResume
 from resumes.text import counted
 from tui.text import joined, safe
 from tui.times import minute
@@ -26,9 +26,9 @@ def history_paragraphs(store: Store, account: AccountInfo, stored: StoredResume)
 
 def _came(store: Store, account: AccountInfo, stored: StoredResume) -> Iterator[Paragraph]:
     entry = stored.entry
-    claim_id = origins.find_claim(store, account.id, entry.id)
+    claim_id = import_ledger.find_claim(store, account.id, entry.id)
     if claim_id is not None:
-        file = ledger.get_file(store, claim_id, account_id=account.id)
+        file = import_ledger.get_file(store, claim_id, account_id=account.id)
         yield _event(file.claimed_at, f"The importer took the file {file.name}")
         yield Paragraph(safe(f"claim {claim_id}, folder {file.root or 'not known'}", "dim"), INDENT)
         how = f"Stored in {account.name}, and the file put away"

@@ -11,8 +11,8 @@ from textual.screen import Screen
 
 from resumes.rendering import RenderingFailed, TooLong
 from resumes.rendering.fonts import font_remedy
-from resumes.store import accounts, listing
-from resumes.store.engine import Store
+from resumes.store import accounts, stored_resumes
+from resumes.store.store import Store
 from tui.actions import Place
 from tui.keymap import shown_key
 from tui.notices import Failure
@@ -97,7 +97,7 @@ def _open(
         if not is_first:
             return None
         owner = accounts.get_account(store, account)
-        stored = listing.get_resume(store, owner.id, resume_id)
+        stored = stored_resumes.get_resume(store, owner.id, resume_id)
         try:
             pdf = session.pdfs.draw(stored)
         except (TooLong, RenderingFailed) as error:

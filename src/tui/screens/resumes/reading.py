@@ -14,11 +14,11 @@ from resumes.analyzer import (
     plain_number,
     stored_warnings,
 )
-from resumes.analyzer.kinds import Number
-from resumes.analyzer.reading import CONTACTS, LEADS, PLACES, PROSE, SECONDS
-from resumes.analyzer.sections import LAYOUTS, SECTION_TYPES
+from resumes.analyzer.fields import Number
+from resumes.analyzer.schema import LAYOUTS, SECTION_TYPES
+from resumes.analyzer.view import CONTACTS, LEADS, PLACES, PROSE, SECONDS
 from resumes.rendering.page import DEFAULT_LAYOUT
-from resumes.store.listing import Entry
+from resumes.store.stored_resumes import Entry
 from resumes.text import counted
 from tui.text import joined, safe, safe_lines
 from tui.times import minute

@@ -10,10 +10,10 @@ from textual.binding import BindingType
 from textual.content import Content
 from textual.widget import Widget
 
-from resumes.store import accounts, listing, search
+from resumes.store import accounts, search, stored_resumes
 from resumes.store.accounts import AccountInfo
-from resumes.store.engine import Store
-from resumes.store.listing import Entry
+from resumes.store.store import Store
+from resumes.store.stored_resumes import Entry
 from tui.actions import Place, bindings
 from tui.keymap import shown_key
 from tui.notices import Failure
@@ -311,5 +311,5 @@ def read_page(store: Store, account: AccountInfo, text: str, cursor: str) -> Pag
     if text:
         found = search.find_page(store, account.id, text, cursor=cursor, limit=PAGE_SIZE)
         return PageRead(found.page.entries, found.page.cursor, About(account, found.unindexed))
-    page = listing.list_page(store, account.id, cursor=cursor, limit=PAGE_SIZE)
+    page = stored_resumes.list_page(store, account.id, cursor=cursor, limit=PAGE_SIZE)
     return PageRead(page.entries, page.cursor, About(account))

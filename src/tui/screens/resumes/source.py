@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from resumes.file_names import REPORT
-from resumes.store import ledger, origins
+from resumes.store import import_ledger
 from resumes.store.accounts import AccountInfo
-from resumes.store.engine import Store
-from resumes.store.ledger import FileRow
-from resumes.store.listing import StoredResume
+from resumes.store.import_ledger import FileRow
+from resumes.store.store import Store
+from resumes.store.stored_resumes import StoredResume
+from resumes.watched_names import REPORT
 from tui.text import safe, safe_lines
 from tui.widgets.text_pane import Paragraph
 
@@ -28,10 +28,10 @@ NO_FILE: Final = (
 
 def source_paragraphs(store: Store, account: AccountInfo, stored: StoredResume) -> list[Paragraph]:
     """Which file it was, and its text where that still lies on this machine."""
-    claim_id = origins.find_claim(store, account.id, stored.entry.id)
+    claim_id = import_ledger.find_claim(store, account.id, stored.entry.id)
     if claim_id is None:
         return [Paragraph(safe(NO_FILE))]
-    file = ledger.get_file(store, claim_id, account_id=account.id)
+    file = import_ledger.get_file(store, claim_id, account_id=account.id)
     path = find_filed(file)
     head = [Paragraph(safe(f"From the file {file.name}, {file.size_bytes:,} bytes", "bold"))]
     if path is None:

@@ -6,10 +6,10 @@ from enum import StrEnum
 from typing import Final
 
 from resumes.analyzer import whole_view
-from resumes.store import accounts, listing
+from resumes.store import accounts, stored_resumes
 from resumes.store.accounts import AccountInfo
-from resumes.store.engine import Store
-from resumes.store.listing import Entry, StoredResume
+from resumes.store.store import Store
+from resumes.store.stored_resumes import Entry, StoredResume
 from tui.screens.resumes.history import history_paragraphs
 from tui.screens.resumes.json_text import json_paragraphs
 from tui.screens.resumes.reading import resume_paragraphs
@@ -40,7 +40,7 @@ class Shown:
 def show(store: Store, *, account: str, resume_id: str, view: View) -> Shown:
     """The stored resume, laid out. Raises NotFound."""
     owner = accounts.get_account(store, account)
-    stored = listing.get_resume(store, owner.id, resume_id)
+    stored = stored_resumes.get_resume(store, owner.id, resume_id)
     return Shown(
         account, stored.entry, stored.document, view, _LAID_OUT[view](store, owner, stored)
     )

@@ -3,7 +3,7 @@
 import sqlalchemy as sa
 from alembic import op
 
-from resumes.store.columns import Text
+from resumes.store.schema import Text
 
 revision = "0001"
 down_revision = None

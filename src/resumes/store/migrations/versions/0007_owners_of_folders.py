@@ -5,7 +5,7 @@ import secrets
 import sqlalchemy as sa
 from alembic import op
 
-from resumes.store.columns import Text
+from resumes.store.schema import Text
 
 revision = "0007"
 down_revision = "0006"

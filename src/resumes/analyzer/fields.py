@@ -1,0 +1,213 @@
+"""The kinds of value that a field can hold: how each is checked, and when it is shown.
+
+Types are strict: `true` is no number and `"0"` is none either (docs/format.md, What is refused).
+"""
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from msgspec import Struct
+
+from resumes.analyzer.findings import Findings, printable
+from resumes.analyzer.strict_json import MAX_INTEGER, MIN_INTEGER, is_faithful
+
+MAX_TEXT_CHARS = 20_000
+MAX_LIST_ENTRIES = 200
+
+IS_WHITE_SPACE = "is only white space"
+IS_UNKNOWN = "is not a known field: kept, not shown"
+IS_SET_BY_SERVICE = "is set by the service: the value sent was dropped"
+
+_HEX_COLOUR = re.compile(r"#(?:[0-9A-Fa-f]{3,4}|[0-9A-Fa-f]{6}|[0-9A-Fa-f]{8})", re.ASCII)
+
+
+class Kind(Struct):
+    """What a field may hold: any JSON value, kept as it is; null is the only one not shown."""
+
+    def check(self, value: Any, where: str | int, findings: Findings, /) -> None:
+        """Report what is wrong or odd about a value that is not null."""
+        # One deeper than the object or array in `scope`, which is one deeper than its steps.
+        if not is_faithful(value, depth=len(findings.scope) + 2):
+            findings.is_doubtful = True
+
+    def public(self, value: Any, /) -> Any:
+        """Return what is shown of a valid value that is not null; None when nothing of it is."""
+        return value
+
+    def without_unknown(self, value: Any, /) -> Any:
+        """Return a valid value as it was sent, null too, but for unknown fields."""
+        return value
+
+
+class Text(Kind):
+    """A string of at most 20,000 characters, shown unless empty."""
+
+    def check(self, value: Any, where: str | int, findings: Findings, /) -> None:
+        if type(value) is not str:
+            findings.problem(where, "must be a string")
+            return
+        if value.isspace():
+            findings.warn(where, IS_WHITE_SPACE)
+        if len(value) > MAX_TEXT_CHARS:
+            findings.problem(where, f"must be a string of at most {MAX_TEXT_CHARS:,} characters")
+
+    def public(self, value: Any, /) -> Any:
+        return value or None
+
+
+class KnownText(Text):
+    """A string of which some values are known; another one is kept, with a warning."""
+
+    known: frozenset[str]
+    known_as: str
+
+    def check(self, value: Any, where: str | int, findings: Findings, /) -> None:
+        super().check(value, where, findings)
+        if value and type(value) is str and value not in self.known:
+            findings.warn(where, f'"{printable(value)}" is not a known {self.known_as}')
+
+
+class Choice(Kind):
+    """A string out of a closed set; anything else, the empty string too, is a problem."""
+
+    choices: Mapping[str, str]
+
+    def check(self, value: Any, where: str | int, findings: Findings, /) -> None:
+        if type(value) is not str or value not in self.choices:
+            findings.problem(where, f"must be one of {', '.join(self.choices)}")
+
+
+class Colour(Kind):
+    """A hex colour: `#` and 3 or 6 digits; 4 or 8 are kept, with a warning."""
+
+    def check(self, value: Any, where: str | int, findings: Findings, /) -> None:
+        if type(value) is not str or not _HEX_COLOUR.fullmatch(value):
+            findings.problem(where, "must be a hex colour such as #1A2B3C")
+        elif len(value) in (5, 9):
+            findings.warn(where, f'"{value}" carries transparency, which may not be supported')
+
+
+class Number(Kind):
+    """A finite number, whole or fractional, always shown.
+
+    Outside `lowest` to `highest`, both possible values, it is kept with a warning that ends in
+    `hint`.
+    """
+
+    lowest: float = MIN_INTEGER
+    highest: float = MAX_INTEGER
+    hint: str = ""
+
+    def check(self, value: Any, where: str | int, findings: Findings, /) -> None:
+        if type(value) not in (int, float):
+            findings.problem(where, "must be a number")
+        elif self.lowest <= value <= self.highest:
+            pass
+        elif not is_faithful(value):
+            findings.is_doubtful = True
+        elif self.lowest != MIN_INTEGER:
+            hint = f": {self.hint}" if self.hint else ""
+            findings.warn(where, f"{value} is outside {self.lowest} to {self.highest}{hint}")
+
+
+class Column(Number):
+    """The number of a column: 0, 1, and 2 where the layout has a third one. 1.0 is column 1."""
+
+    def check(self, value: Any, where: str | int, findings: Findings, /) -> None:
+        if type(value) not in (int, float) or value not in (0, 1, 2):
+            findings.problem(where, "must be a number: 0, 1 or 2")
+        elif value == 2 and not findings.has_third_column:
+            findings.problem(where, "must be 0 or 1 (2 needs style.layout multicolumn)")
+
+
+class Flag(Kind):
+    """True or false, shown either way."""
+
+    def check(self, value: Any, where: str | int, findings: Findings, /) -> None:
+        if type(value) is not bool:
+            findings.problem(where, "must be a boolean")
+
+
+OPAQUE = Kind()
+
+
+class Listing(Kind):
+    """An array of at most 200 entries of one kind, shown when one entry is.
+
+    Null entries are as if absent. The public form keeps hidden entries, so that positions hold.
+    Past `usual_entries` the array is kept with a warning.
+    """
+
+    entry: Kind
+    of_what: str
+    usual_entries: int = MAX_LIST_ENTRIES
+
+    def check(self, value: Any, where: str | int, findings: Findings, /) -> None:
+        if type(value) is not list:
+            findings.problem(where, f"must be an array of {self.of_what}")
+            return
+        if len(value) > MAX_LIST_ENTRIES:
+            findings.problem(where, f"must be an array of at most {MAX_LIST_ENTRIES} entries")
+            return
+        if len(value) > self.usual_entries:
+            findings.warn(where, f"has more than {self.usual_entries} entries")
+        findings.scope.append(where)
+        for position, entry in enumerate(value):
+            if entry is not None:
+                self.entry.check(entry, position, findings)
+        findings.scope.pop()
+
+    def public(self, value: Any, /) -> Any:
+        if all(each is None or self.entry.public(each) is None for each in value):
+            return None
+        return list(map(self.entry.without_unknown, value))
+
+
+class Group(Kind):
+    """An object with known fields, shown when one of them is.
+
+    Other fields are reported: unknown ones are kept and hidden, and what the service sets itself
+    is dropped.
+    """
+
+    fields: Mapping[str, Kind]
+    set_by_service: frozenset[str] = frozenset()
+
+    def check(self, value: Any, where: str | int, findings: Findings, /) -> None:
+        if type(value) is not dict:
+            findings.problem(where, "must be an object")
+            return
+        findings.scope.append(where)
+        for name, member in value.items():
+            if (kind := self.fields.get(name)) is not None:
+                if member is not None:
+                    kind.check(member, name, findings)
+            elif name in self.set_by_service:
+                check_other(member, name, findings, IS_SET_BY_SERVICE)
+            else:
+                check_other(member, name, findings)
+        findings.scope.pop()
+
+    def public(self, value: Any, /) -> Any:
+        return shown_fields(value, self.fields) or None
+
+    def without_unknown(self, value: Any, /) -> Any:
+        return value and {name: value[name] for name in value if name in self.fields}
+
+
+def check_other(value: Any, name: str, findings: Findings, remark: str = IS_UNKNOWN) -> None:
+    """Report a field that no table has (docs/format.md, What is a warning)."""
+    findings.warn(name, remark)
+    OPAQUE.check(value, name, findings)
+
+
+def shown_fields(values: Mapping[str, Any], fields: Mapping[str, Kind]) -> dict[str, Any]:
+    """The known fields of an object that are shown, in the order in which they were sent."""
+    return {
+        name: shown
+        for name, value in values.items()
+        if value is not None
+        and (kind := fields.get(name)) is not None
+        and (shown := kind.public(value)) is not None
+    }

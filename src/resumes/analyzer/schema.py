@@ -1,0 +1,238 @@
+"""The one table of the analyzer format: which fields there are and what each may hold.
+
+The rule for a field is found here and nowhere else; docs/format.md names the same fields to people,
+and a test compares the two. Ranges, fonts and icons are known from the public documentation of the
+service that the format belongs to; they give warnings and refuse nothing.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Final
+
+from resumes.analyzer.fields import (
+    OPAQUE,
+    Choice,
+    Colour,
+    Column,
+    Flag,
+    Group,
+    Kind,
+    KnownText,
+    Listing,
+    Number,
+    Text,
+)
+
+MAX_ITEMS: Final = 500
+
+LAYOUTS: Final = {
+    "double": "Double Column",
+    "ivyleague": "Ivy League",
+    "elegant": "Elegant",
+    "newcondensed": "Modern",
+    "polished": "Polished",
+    "stockholm": "Contemporary",
+    "double_colored": "Creative",
+    "timeline": "Timeline",
+    "flipped_modern": "Stylish",
+    "single": "Single Column",
+    "condensed": "Compact",
+    "multicolumn": "Multicolumn",
+    "classic": "Classic",
+    "high_performer": "High Performer",
+    "minimal": "Minimal",
+}
+"""Template names by the value of `style.layout`."""
+
+MONTHS: Final = (
+    "January", "February", "March", "April", "May", "June",
+    "July", "August", "September", "October", "November", "December",
+)  # fmt: skip
+"""Month names by the value of `fromMonth` and `toMonth`, which count from 0."""
+
+COLUMNS: Final = {0: "left", 1: "right", 2: "third"}
+"""Column names by the value of a section's `column`; the third only in `MULTICOLUMN`."""
+
+MULTICOLUMN: Final = "multicolumn"
+
+BODY_FONTS: Final = frozenset({"opensans", "roboto", "ptsans", "interui"})
+
+HEADING_FONTS: Final = frozenset({
+    "rubik", "arimo", "lato", "raleway", "bitter", "exo", "exolocked", "chivo", "chivolocked",
+    "montserrat", "tinos", "montserratlocked", "oswald", "oswaldlocked", "volkhov", "robotoslab",
+    "playfair", "abril", "gelasio",
+})  # fmt: skip
+
+ICONS: Final = frozenset(Path(__file__).with_name("icons.txt").read_text("ascii").split())
+"""The fixed set that the icon field draws from (docs/format.md, Sections): a name a line."""
+
+_TEXT = Text()
+_TEXTS = Listing(Text(), "strings")
+_NUMBER = Number()
+_FLAG = Flag()
+_MONTH = Number(0, 11, "months are 0-based, 0 is January and 11 is December")
+
+DATE_RANGE: Final = Group(
+    {
+        "fromYear": _NUMBER,
+        "fromMonth": _MONTH,
+        "toYear": _NUMBER,
+        "toMonth": _MONTH,
+        "isOngoing": _FLAG,
+    }
+)
+
+TITLE: Final = _TEXT
+
+HEADER: Final = Group(
+    {
+        "name": _TEXT,
+        "title": _TEXT,
+        "email": _TEXT,
+        "phone": _TEXT,
+        "location": _TEXT,
+        "website": _TEXT,
+    }
+)
+
+STYLE: Final = Group(
+    {
+        "layout": Choice(LAYOUTS),
+        "colors": Listing(Colour(), "hex colours", usual_entries=2),
+        "fontBody": KnownText(BODY_FONTS, "body font"),
+        "fontHeading": KnownText(HEADING_FONTS, "heading font"),
+        "fontSize": Number(0, 4),
+        "hideBranding": _FLAG,
+        "isLetterSize": _FLAG,
+        "marginOption": Number(0, 4),
+        "pageMarginOption": Number(0, 5),
+        "columnLayoutOption": Number(0, 3),
+        "lineHeightOption": Number(0, 2),
+        "headerExtraSpacing": Number(0, 4),
+    }
+)
+
+SECTION_FIELDS: Final[Mapping[str, Kind]] = {"column": Column(), "order": _NUMBER, "name": _TEXT}
+"""The fields of a section of any type, `items` aside."""
+
+SECTION_FIELDS_NOT_NULL: Final = frozenset({"column", "name"})
+
+
+class SectionType:
+    """One row of the table: what a section of this type is called and what its items hold.
+
+    `heading` is shown for a section without a name. `fields` are those of its items, `own_fields`
+    those of the section itself, `items` aside. `show_flags` are the flags that say whether a field
+    is shown, by field: showDescription for description.
+    """
+
+    def __init__(
+        self, name: str, heading: str, fields: Mapping[str, Kind], extras: Mapping[str, Kind]
+    ) -> None:
+        self.name = name
+        self.heading = heading
+        self.fields = fields
+        self.own_fields: Mapping[str, Kind] = {**SECTION_FIELDS, **extras}
+        self.show_flags = {field: f"show{field[0].upper()}{field[1:]}" for field in fields}
+        self.item = Group(fields, set_by_service=frozenset({"record", *self.show_flags.values()}))
+
+
+_NOT_TEXT: Final[Mapping[str, Kind]] = {
+    "bullets": _TEXTS,
+    "data": Listing(Group({"title": _TEXT, "value": _NUMBER}), "objects"),
+    "dateRange": DATE_RANGE,
+    "icon": KnownText(ICONS, "icon"),
+    "pieces": _NUMBER,
+    "tags": _TEXTS,
+}
+"""What the fields of items hold that are no texts, in whatever section they are."""
+
+_TAG_EXTRAS: Final[Mapping[str, Kind]] = {"layoutMode": OPAQUE, "showBulletMarker": OPAQUE}
+
+
+def _row(
+    name: str,
+    heading: str,
+    fields: str,
+    *,
+    level: Kind | None = None,
+    extras: Mapping[str, Kind] | None = None,
+) -> SectionType:
+    kinds = {field: _NOT_TEXT.get(field, _TEXT) for field in fields.split()}
+    if level is not None:
+        kinds["level"] = level
+    return SectionType(name, heading, kinds, extras or {})
+
+
+SECTION_TYPES: Final = {
+    section_type.name: section_type
+    for section_type in (
+        _row("summaries", "Summary", "text"),
+        _row(
+            "experiences",
+            "Experience",
+            "workplace position location link companyLogo dateRange description bullets",
+        ),
+        _row(
+            "educations",
+            "Education",
+            "institution degree location companyLogo dateRange gpa maxGpa gpaText bullets",
+        ),
+        _row("industryExperiences", "Industry Expertise", "name level icon", level=Number(0, 10)),
+        _row(
+            "volunteering",
+            "Volunteering",
+            "institution role location companyLogo dateRange description bullets",
+        ),
+        _row("publications", "Publications", "title author edition link dateRange description"),
+        _row("projects", "Projects", "title location link dateRange description bullets"),
+        _row("achievements", "Achievements", "title description icon"),
+        _row("awards", "Awards", "title description icon"),
+        _row("certificates", "Certificates", "title issuer"),
+        _row("courses", "Courses", "title description"),
+        _row("languages", "Languages", "name level levelText", level=Number(0, 5)),
+        _row("interests", "Interests", "title description icon"),
+        _row("books", "Books", "title author image"),
+        _row("quotes", "Quotes", "quote author"),
+        _row("references", "References", "name contact"),
+        _row("findMeOnline", "Find Me Online", "title link icon"),
+        _row("strengths", "Strengths", "title description icon"),
+        _row("skills", "Skills", "title description tags", extras=_TAG_EXTRAS),
+        _row("mytime", "My Time", "pieces data"),
+        _row("customs", "Custom", "title description icon dateRange"),
+        _row("customs2", "Custom 2", "title description"),
+        _row("customs3", "Custom 3", "title description"),
+        _row("additionalExperiences", "Additional Experience", "workplace position dateRange"),
+        _row("additionalPublications", "Additional Publications", "title author dateRange"),
+        _row("additionalTechnologies", "Technologies", "title tags", extras=_TAG_EXTRAS),
+    )
+}
+"""The 26 section types by name, in the order of docs/format.md."""
+
+_BY_LOWERED_NAME: Final = {name.lower(): name for name in SECTION_TYPES}
+_LONGEST_NAME_CHARS: Final = max(map(len, SECTION_TYPES))
+
+
+def nearest_section_type(name: str) -> str | None:
+    """The known section type that was probably meant, in any case; None when none is close."""
+    # No name of twice the length is close to any, and long ones take long to compare.
+    if len(name) > 2 * _LONGEST_NAME_CHARS:
+        return None
+    near = get_close_matches(name.lower(), _BY_LOWERED_NAME, n=1)
+    return _BY_LOWERED_NAME[near[0]] if near else None
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """The analyzer format as one installation accepts it: what settings may change about it."""
+
+    extra_section_types: frozenset[str] = frozenset()
+    """Section types beyond the 26 of the table; their items are kept as they are."""
+
+    max_bytes: int = 2 * 1024 * 1024
+    """The size of a request body, in bytes, over which it is refused unread."""
+
+
+DEFAULT_FORMAT: Final = Format()

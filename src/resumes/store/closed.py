@@ -1,0 +1,54 @@
+"""Whether a store takes writes: not while it is copied elsewhere, nor before a copy has filled it.
+
+What is written to a store after it was copied stays behind (pitfalls S13). So a copy marks both of
+its stores in `store_facts`, and every write looks there inside its transaction: on SQLite, where
+writers exclude one another, first of all; on PostgreSQL last, because whoever wrote before the mark
+was there holds a lock by then, and the copy waits for those.
+"""
+
+from collections.abc import Sequence
+from typing import Final
+
+from sqlalchemy import Connection, or_, select
+
+from resumes.errors import StoreUnavailable
+from resumes.store.schema import store_facts
+from resumes.store.statements import Prepared
+from resumes.store.write_queue import Apply, Write
+
+MOVING_TO: Final = "moving_to"
+"""The fact that says where the store is being copied, or was; empty where it is not."""
+
+FILLED_FROM: Final = "filled_from"
+"""The fact that says from where a copy that has not ended fills the store; mostly not there."""
+
+MARKS: Final = Prepared(
+    select(store_facts.c.name, store_facts.c.value).where(
+        or_(store_facts.c.name == MOVING_TO, store_facts.c.name == FILLED_FROM),
+        store_facts.c.value != "",
+    )
+)
+
+_ALLOWED: set[Apply] = set()
+
+
+def allowed_in_transit(apply: Apply) -> Apply:
+    """Such writes are done whatever the marks say: they are the copy's own."""
+    _ALLOWED.add(apply)
+    return apply
+
+
+def refuse_in_transit(connection: Connection, batch: Sequence[Write]) -> None:
+    """The store takes these writes; part of their transaction. Raises StoreUnavailable."""
+    marks = dict(MARKS.run(connection).fetchall())
+    if not marks or all(write.apply in _ALLOWED for write in batch):
+        return
+    if target := marks.get(MOVING_TO):
+        raise StoreUnavailable(
+            f"The store is being moved to {target}, or was; nothing was done. Use that one, or "
+            "take this one back with `resumes db reopen`"
+        )
+    raise StoreUnavailable(
+        f"The store is still being filled from {marks[FILLED_FROM]}; nothing was done. Let "
+        "`resumes db copy` or `resumes db restore` end first"
+    )

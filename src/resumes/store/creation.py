@@ -1,0 +1,559 @@
+"""The create path: the one way in for every resume, from HTTP, importer and command line alike.
+
+    bytes -> analyzer.parse -> create(account, resumes) -> outcomes
+
+One transaction settles, in this order: the account's lock; what was done before (a claim's item
+already imported, an Idempotency-Key already used, a content already stored), so that a repeat
+at a full account gets its first answer; the quota, which gives its places in order to those who
+come first and refuses the rest; the ids, so that the order of ids is the order of commits; the
+rows, with the ledger's in the same transaction.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import Any, NamedTuple
+
+from sqlalchemy import (
+    BigInteger,
+    ColumnElement,
+    Connection,
+    bindparam,
+    func,
+    insert,
+    literal,
+    select,
+    update,
+)
+
+from resumes.analyzer import Resume as ParsedResume
+from resumes.clock import timestamp
+from resumes.errors import (
+    IdempotencyMismatch,
+    NotFound,
+    QuotaReached,
+    ResumesError,
+)
+from resumes.store import identifiers, import_ledger
+from resumes.store.idempotency import ADD_KEY, FIND_KEY, kept_since
+from resumes.store.import_ledger import Claim, FileOutcome, Verdict
+from resumes.store.schema import (
+    account_usage,
+    accounts,
+    documents,
+    imported_digests,
+    imported_items,
+    plans,
+    resumes,
+)
+from resumes.store.statements import Prepared, blob, text_of
+from resumes.store.store import WRITE_DEADLINE_S, Store
+from resumes.store.write_queue import LostRace, proved_by
+
+WIDTH = 64
+_NAMES = tuple(f"v{number}" for number in range(WIDTH))
+
+
+def _any_of(column: ColumnElement[Any]) -> ColumnElement[bool]:
+    return column.in_([bindparam(name) for name in _NAMES])
+
+
+ITEMS_OF_CLAIMS = Prepared(
+    select(
+        imported_items.c.claim_id,
+        imported_items.c.item,
+        imported_items.c.outcome,
+        imported_items.c.resume_id,
+    ).where(
+        imported_items.c.account_id == bindparam("account_id"),
+        _any_of(imported_items.c.claim_id),
+    )
+)
+RESUMES_OF_DIGESTS = Prepared(
+    select(imported_digests.c.digest, imported_digests.c.resume_id).where(
+        imported_digests.c.account_id == bindparam("account_id"),
+        _any_of(imported_digests.c.digest),
+    )
+)
+
+
+def find_items(
+    connection: Connection, account_id: str, claim_ids: Iterable[str]
+) -> dict[str, dict[int, tuple[str, str]]]:
+    """By claim, the items that reached their end, by number: outcome and resume id."""
+    found: dict[str, dict[int, tuple[str, str]]] = {}
+    for values in _chunks(claim_ids):
+        rows = ITEMS_OF_CLAIMS.run(connection, account_id=account_id, **values).fetchall()
+        for claim_id, item, outcome, resume_id in rows:
+            found.setdefault(claim_id, {})[item] = (outcome, resume_id)
+    return found
+
+
+def find_digests(
+    connection: Connection, account_id: str, digests: Iterable[bytes]
+) -> dict[bytes, str]:
+    """By digest, the ids of the stored resumes that were imported from these contents."""
+    found: dict[bytes, str] = {}
+    for values in _chunks(map(blob, digests)):
+        rows: Sequence[tuple[bytes, str]] = RESUMES_OF_DIGESTS.run(
+            connection, account_id=account_id, **values
+        ).fetchall()
+        found.update(rows)
+    return found
+
+
+def _chunks(values: Iterable[Any]) -> Iterator[dict[str, Any]]:
+    """The values, 64 at a time, as parameters; the last one is repeated to fill up."""
+    rest = iter(values)
+    while chunk := list(islice(rest, WIDTH)):
+        chunk += [chunk[-1]] * (WIDTH - len(chunk))
+        yield dict(zip(_NAMES, chunk, strict=True))
+
+
+@dataclass(frozen=True, slots=True)
+class IdempotencyKey:
+    """A client's Idempotency-Key and the SHA-256 of the raw body that it came with."""
+
+    key: str
+    body_sha256: bytes
+
+
+class NewResume(NamedTuple):
+    """A parsed resume on its way in.
+
+    `digest` is the SHA-256 of its JSON value's own bytes: with one, content that is stored
+    already is a duplicate. `item` is its number in the claimed file.
+    """
+
+    resume: ParsedResume
+    digest: bytes | None = None
+    item: int = 0
+    idempotency: IdempotencyKey | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Created:
+    """It is stored. `replayed`: by an earlier call that this one repeats."""
+
+    id: str
+    replayed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Duplicate:
+    """The same content is stored already, under this id."""
+
+    id: str
+
+    @property
+    def message(self) -> str:
+        """What people are told."""
+        return f"The same content is stored as {self.id}"
+
+
+Outcome = Created | Duplicate | QuotaReached | IdempotencyMismatch
+"""What became of a resume. The two errors are values here: the rest of its batch went on."""
+
+
+class Creation(NamedTuple):
+    """Resumes for one account, from one caller.
+
+    With a `claim`, items and the file's own outcome go to the ledger. `failed` is the worst
+    verdict on items that never got here, for the file's outcome.
+    """
+
+    account_id: str
+    resumes: Sequence[NewResume]
+    now_us: int
+    claim: Claim | None = None
+    failed: Verdict | None = None
+
+
+def create(
+    store: Store,
+    account_id: str,
+    resumes: Sequence[NewResume],
+    *,
+    claim: Claim | None = None,
+    failed: Verdict | None = None,
+    deadline_s: float = WRITE_DEADLINE_S,
+) -> list[Outcome]:
+    """One outcome for each resume, in order; what is Created is stored for good.
+
+    A batch that does not fit the quota takes what fits, first come first served. Raises
+    NotFound for an account that does not exist, and what `Store.write` raises.
+    """
+    request = Creation(account_id, resumes, store.clock(), claim, failed)
+    outcomes: list[Outcome] = store.write(apply_creations, request, deadline_s=deadline_s)
+    return outcomes
+
+
+async def create_soon(
+    store: Store, account_id: str, resume: NewResume, *, deadline_s: float = WRITE_DEADLINE_S
+) -> Outcome:
+    """`create` of one resume, for coroutines."""
+    request = Creation(account_id, (resume,), store.clock())
+    outcomes: list[Outcome] = await store.write_soon(
+        apply_creations, request, deadline_s=deadline_s
+    )
+    return outcomes[0]
+
+
+class _Files(NamedTuple):
+    """Files of one account, from one caller."""
+
+    account_id: str
+    creations: Sequence[Creation]
+
+
+def create_files(
+    store: Store, creations: Sequence[Creation], *, deadline_s: float = WRITE_DEADLINE_S
+) -> list[list[Outcome] | ResumesError]:
+    """Many files, of whatever accounts, in as few transactions as can be; one result each, in order.
+
+    Raises what `Store.write` raises, and may have stored a part of them then: called again, each
+    claim has its first outcome.
+    """
+    by_account = _positions(creations)
+    requests = [
+        _Files(account_id, [creations[position] for position in positions])
+        for account_id, positions in by_account.items()
+    ]
+    shares = store.write_all(_apply_files, requests, deadline_s=deadline_s)
+    results: list[Any] = [None] * len(creations)
+    for positions, share in zip(by_account.values(), shares, strict=True):
+        if isinstance(share, BaseException):
+            raise share
+        for position, result in zip(positions, share, strict=True):
+            results[position] = result
+    return results
+
+
+def _files_were_stored(
+    connection: Connection, batches: Sequence[_Files], results: Sequence[Any]
+) -> bool | None:
+    for batch, result in zip(batches, results, strict=True):
+        verdict = were_stored(connection, batch.creations, result)
+        if verdict is not None:
+            return verdict
+    return None
+
+
+@proved_by(_files_were_stored)
+def _apply_files(
+    connection: Connection, batches: Sequence[_Files]
+) -> list[list[list[Outcome] | ResumesError]]:
+    flat = iter(apply_creations(connection, [one for batch in batches for one in batch.creations]))
+    return [[next(flat) for _ in batch.creations] for batch in batches]
+
+
+def _positions(creations: Sequence[Creation]) -> dict[str, list[int]]:
+    """Where the creations of each account stand among them."""
+    by_account: dict[str, list[int]] = {}
+    for position, creation in enumerate(creations):
+        by_account.setdefault(creation.account_id, []).append(position)
+    return by_account
+
+
+LOCK_ACCOUNT = Prepared(
+    select(account_usage.c.resume_count, account_usage.c.last_id_us, plans.c.max_resumes)
+    .join(accounts, accounts.c.id == account_usage.c.account_id)
+    .join(plans, plans.c.name == accounts.c.plan)
+    .where(
+        account_usage.c.account_id == bindparam("account_id"),
+        accounts.c.closed_at.is_(None),
+    )
+    .with_for_update(of=account_usage)
+)
+UNLIMITED = 2**62
+# NULL, which no count is below, for an account that was closed.
+_ALLOWED_NOW = (
+    select(func.coalesce(plans.c.max_resumes, literal(UNLIMITED, BigInteger)))
+    .join(accounts, accounts.c.plan == plans.c.name)
+    .where(accounts.c.id == bindparam("account"), accounts.c.closed_at.is_(None))
+    .scalar_subquery()
+)
+# The condition is the quota's guarantee, whatever was read before: who waited for the row was told
+# of the account and its plan as they were before the wait (pitfalls S20).
+TAKE_PLACES = Prepared(
+    update(account_usage)
+    .where(
+        account_usage.c.account_id == bindparam("account"),
+        account_usage.c.resume_count + bindparam("places") <= _ALLOWED_NOW,
+    )
+    .values(
+        resume_count=account_usage.c.resume_count + bindparam("places"),
+        last_id_us=bindparam("last_id"),
+    )
+)
+ADD_RESUME = Prepared(insert(resumes))
+ADD_DOCUMENT = Prepared(
+    insert(documents).values(
+        account_id=bindparam("account_id"),
+        id=bindparam("id"),
+        document=text_of("document"),
+    )
+)
+
+
+STORED = Prepared(
+    select(literal(1))
+    .select_from(resumes)
+    .where(resumes.c.account_id == bindparam("account_id"), resumes.c.id == bindparam("id"))
+)
+
+
+def were_stored(
+    connection: Connection, creations: Sequence[Creation], results: Sequence[Any]
+) -> bool | None:
+    """Whether the transaction that made these was committed; None when it made no resume.
+
+    The ids tell, whose ends are random. Asked with the account's row locked, so that a commit
+    that is still under way has ended (pitfalls S2).
+    """
+    for creation, outcomes in zip(creations, results, strict=True):
+        if isinstance(outcomes, ResumesError):
+            continue
+        for outcome in outcomes:
+            if isinstance(outcome, Created) and not outcome.replayed:
+                account_id = creation.account_id
+                LOCK_ACCOUNT.run(connection, account_id=account_id).fetchall()
+                found = STORED.run(connection, account_id=account_id, id=outcome.id)
+                return found.fetchone() is not None
+    return None
+
+
+@proved_by(were_stored)
+def apply_creations(
+    connection: Connection, creations: Sequence[Creation]
+) -> list[list[Outcome] | ResumesError]:
+    """All creations of a batch, account by account; the lane calls this inside a transaction."""
+    by_account = _positions(creations)
+    results: list[Any] = [None] * len(creations)
+    for account_id in sorted(by_account):  # one order of locks for everyone
+        positions = by_account[account_id]
+        outcomes = _create_in_account(
+            connection, account_id, [creations[position] for position in positions]
+        )
+        for position, outcome in zip(positions, outcomes, strict=True):
+            results[position] = outcome
+    return results
+
+
+@dataclass(slots=True)
+class _Rows:
+    """What one account's share of a batch will insert."""
+
+    resumes: list[dict[str, Any]] = field(default_factory=list)
+    documents: list[dict[str, Any]] = field(default_factory=list)
+    digests: dict[bytes, str] = field(default_factory=dict)
+    idempotency: dict[str, dict[str, Any]] = field(default_factory=dict)
+    items: list[dict[str, Any]] = field(default_factory=list)
+    files: list[dict[str, Any]] = field(default_factory=list)
+
+
+def _create_in_account(
+    connection: Connection, account_id: str, creations: Sequence[Creation]
+) -> Sequence[list[Outcome] | ResumesError]:
+    account = LOCK_ACCOUNT.run(connection, account_id=account_id).fetchone()
+    if account is None:
+        return [NotFound("Account not found")] * len(creations)
+    count, last_id_us, max_resumes = account
+    allowed = UNLIMITED if max_resumes is None else max_resumes
+    free = allowed - count
+    rows = _Rows()
+    tails = identifiers.tails(sum(len(creation.resumes) for creation in creations))
+    before = _Earlier(connection, account_id, creations)
+    results = []
+    for creation in creations:
+        now = timestamp(creation.now_us)
+        done = before.items_of(creation.claim)
+        outcomes: list[Outcome] = []
+        for new in creation.resumes:
+            outcome = done.get(new.item) or before.find(new, rows, creation.now_us)
+            if outcome is None and len(rows.resumes) >= free:
+                outcome = QuotaReached(max_resumes=allowed)
+            if outcome is None:
+                last_id_us = max(creation.now_us, last_id_us + 1)
+                outcome = Created(identifiers.resume_id(last_id_us, next(tails)))
+                _add_resume(rows, account_id, outcome.id, new, now)
+            outcomes.append(outcome)
+        if creation.claim is not None:
+            _add_to_ledger(rows, creation, creation.claim, outcomes, done, now)
+        results.append(outcomes)
+    if rows.resumes:
+        TAKE_PLACES.run_later(
+            connection,
+            _check_places,
+            account=account_id,
+            places=len(rows.resumes),
+            last_id=last_id_us,
+        )
+    _insert(connection, rows, account_id)
+    return results
+
+
+def _check_places(changed: int) -> None:
+    if not changed:
+        # The account was closed, or its plan lowered, while its row was waited for.
+        raise LostRace
+
+
+class _Earlier:
+    """What was done before, for one account's share of a batch."""
+
+    def __init__(
+        self, connection: Connection, account_id: str, creations: Sequence[Creation]
+    ) -> None:
+        self._items = find_items(
+            connection, account_id, (one.claim.claim_id for one in creations if one.claim)
+        )
+        self._digests = find_digests(
+            connection,
+            account_id,
+            (new.digest for one in creations for new in one.resumes if new.digest),
+        )
+        self._keys = _find_keys(connection, account_id, creations)
+
+    def items_of(self, claim: Claim | None) -> dict[int, Outcome]:
+        """The outcomes that items of this claim had before: a claim is imported once."""
+        if claim is None:
+            return {}
+        return {
+            item: Created(resume_id, replayed=True)
+            if outcome == FileOutcome.DONE
+            else Duplicate(resume_id)
+            for item, (outcome, resume_id) in self._items.get(claim.claim_id, {}).items()
+        }
+
+    def find(self, new: NewResume, rows: _Rows, now_us: int) -> Outcome | None:
+        """What an earlier call, or an earlier resume of this batch, makes of this one."""
+        if new.idempotency is not None:
+            replay = self._find_replay(new.idempotency, rows, now_us)
+            if replay is not None:
+                return replay
+        if new.digest is not None:
+            stored = rows.digests.get(new.digest) or self._digests.get(new.digest)
+            if stored is not None:
+                return Duplicate(stored)
+        return None
+
+    def _find_replay(self, idempotency: IdempotencyKey, rows: _Rows, now_us: int) -> Outcome | None:
+        key = idempotency.key
+        mine = rows.idempotency.get(key)
+        found = (mine["body_sha256"], mine["resume_id"]) if mine else self._keys[key, now_us]
+        if found is None:
+            return None
+        if found[0] != idempotency.body_sha256:
+            return IdempotencyMismatch()
+        return Created(found[1], replayed=True)
+
+
+def _find_keys(
+    connection: Connection, account_id: str, creations: Sequence[Creation]
+) -> dict[tuple[str, int], tuple[bytes, str] | None]:
+    """What is stored of each Idempotency-Key, by the moment at which it came."""
+    used = [
+        (new.idempotency.key, one.now_us)
+        for one in creations
+        for new in one.resumes
+        if new.idempotency is not None
+    ]
+    values = (
+        {"account_id": account_id, "key": key, "since": kept_since(now_us)} for key, now_us in used
+    )
+    found = FIND_KEY.run_each(connection, values)
+    return {name: rows.fetchone() for name, rows in zip(used, found, strict=True)}
+
+
+def _add_resume(rows: _Rows, account_id: str, resume_id: str, new: NewResume, now: str) -> None:
+    parsed = new.resume
+    rows.resumes.append(
+        {
+            "account_id": account_id,
+            "id": resume_id,
+            "title": parsed.title,
+            "name": parsed.name,
+            "filename": parsed.filename,
+            "created_at": now,
+            "updated_at": now,
+        }
+    )
+    rows.documents.append(
+        {"account_id": account_id, "id": resume_id, "document": blob(parsed.document)}
+    )
+    if new.digest is not None:
+        rows.digests[new.digest] = resume_id
+    if new.idempotency is not None:
+        rows.idempotency[new.idempotency.key] = {
+            "account_id": account_id,
+            "key": new.idempotency.key,
+            "body_sha256": new.idempotency.body_sha256,
+            "resume_id": resume_id,
+            "created_at": now,
+        }
+
+
+def _add_to_ledger(
+    rows: _Rows,
+    creation: Creation,
+    claim: Claim,
+    outcomes: Iterable[Outcome],
+    done: dict[int, Outcome],
+    now: str,
+) -> None:
+    verdicts = [] if creation.failed is None else [creation.failed]
+    for new, outcome in zip(creation.resumes, outcomes, strict=True):
+        verdict = _verdict(outcome)
+        verdicts.append(verdict)
+        if isinstance(outcome, Created | Duplicate) and new.item not in done:
+            rows.items.append(
+                {
+                    "account_id": creation.account_id,
+                    "claim_id": claim.claim_id,
+                    "item": new.item,
+                    "outcome": verdict.outcome.value,
+                    "resume_id": outcome.id,
+                }
+            )
+    worst = min(verdicts, key=_rank)
+    if worst.outcome is FileOutcome.DUPLICATE and any(
+        verdict.outcome is FileOutcome.DONE for verdict in verdicts
+    ):
+        worst = Verdict(FileOutcome.DONE)  # a file is a duplicate only when all of it is
+    rows.files.append(import_ledger.file_values(creation.account_id, claim, worst, now=now))
+
+
+_DONE = Verdict(FileOutcome.DONE)
+_RANKS = {outcome: rank for rank, outcome in enumerate(FileOutcome)}
+
+
+def _rank(verdict: Verdict) -> int:
+    return _RANKS[verdict.outcome]
+
+
+def _verdict(outcome: Outcome) -> Verdict:
+    match outcome:
+        case Created():
+            return _DONE
+        case Duplicate():
+            return Verdict(FileOutcome.DUPLICATE, "duplicate", outcome.message)
+        case QuotaReached():
+            return Verdict(FileOutcome.HELD, outcome.code.value, outcome.message)
+        case IdempotencyMismatch():
+            return Verdict(FileOutcome.FAILED, outcome.code.value, outcome.message)
+
+
+def _insert(connection: Connection, rows: _Rows, account_id: str) -> None:
+    ADD_RESUME.run_many(connection, rows.resumes)
+    ADD_DOCUMENT.run_many(connection, rows.documents)
+    import_ledger.ADD_DIGEST.run_many(
+        connection,
+        (
+            {"account_id": account_id, "digest": blob(digest), "resume_id": resume_id}
+            for digest, resume_id in rows.digests.items()
+        ),
+    )
+    ADD_KEY.run_many(connection, rows.idempotency.values())
+    import_ledger.ADD_ITEM.run_many(connection, rows.items)
+    import_ledger.add_files(connection, rows.files)

@@ -1,0 +1,250 @@
+"""Opening a SQLite store: made, or brought up to date, by one of those who want it."""
+
+import errno
+import os
+import time
+from pathlib import Path
+
+from sqlalchemy import Connection, Engine, text
+
+from resumes.errors import StoreIncompatible, StoreUnavailable
+from resumes.filesystems import HOST, SHARED, find_kind
+from resumes.output_files import check_name
+from resumes.store import migrations
+from resumes.store.locks import FileLock
+from resumes.store.sqlite.store import (
+    APPLICATION_ID,
+    CACHE_BYTES,
+    SqliteDatabase,
+    explain,
+    refuse_mount_point,
+    refuse_second_name,
+    refuse_special_files,
+    sqlite_engine,
+)
+from resumes.store.sqlite.writer import DRIVER_ERRORS
+
+
+def make_private(path: Path) -> None:
+    """An empty file that only its owner may read. Raises FileExistsError.
+
+    To be made before SQLite does it, which goes by the umask.
+    """
+    os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+
+
+def upgrade_file(engine: Engine, path: Path, *, folder: Path = migrations.FOLDER) -> None:
+    """The store is at the newest revision; on any error it is as it was.
+
+    The caller holds the store exclusively. A store that is not empty is backed up first, as
+    `<name>.before-<revision>`, beside it.
+    """
+    with engine.connect() as connection:
+        driver_connection = connection.connection.driver_connection
+        assert driver_connection is not None
+        older = migrations.state(connection, str(path), folder=folder) == "older"
+        connection.rollback()
+        if older:
+            backup = path.with_name(f"{path.name}.before-{migrations.revisions(folder)[-1]}")
+            backup.unlink(missing_ok=True)
+            make_private(backup)
+            driver_connection.execute("VACUUM INTO ?", [str(backup)])
+        driver_connection.execute("PRAGMA foreign_keys=OFF")
+        with connection.begin():
+            before = _row_counts(connection)
+            migrations.run(connection, folder=folder)
+            _check(connection, before, path)
+
+
+def _row_counts(connection: Connection) -> dict[str, int]:
+    tables = connection.execute(
+        # The tables inside of a virtual one hold what is made from others, however many rows.
+        text(
+            "SELECT name FROM pragma_table_list"
+            " WHERE schema = 'main' AND type = 'table' AND name NOT LIKE 'sqlite_%'"
+        )
+    ).scalars()
+    return {
+        name: connection.execute(text(f'SELECT count(*) FROM "{name}"')).scalar_one()
+        for name in list(tables)
+        if name != "alembic_version"
+    }
+
+
+def _check(connection: Connection, before: dict[str, int], path: Path) -> None:
+    broken = connection.execute(text("PRAGMA foreign_key_check")).first()
+    after = _row_counts(connection)
+    lost = [name for name, count in before.items() if after.get(name, count) < count]
+    if broken or lost:
+        raise StoreIncompatible(
+            f"The upgrade of {path} was undone: it would have lost rows of "
+            f"{', '.join(lost) or broken}. Please report this"
+        )
+
+
+OPEN_WAIT_S = 20.0
+"""How long opening waits for another process that is making or migrating the store,"""
+
+PAUSE_S = 0.02
+"""looking so often whether it has."""
+
+
+def open_file(
+    path: Path,
+    *,
+    upgrade: bool,
+    read_cache_bytes: int | None = None,
+    wait_s: float = OPEN_WAIT_S,
+) -> SqliteDatabase:
+    """The store in a file, made or brought up to date first when `upgrade` allows; who makes it
+    or has it open is waited for until `wait_s` are over.
+
+    Raises StoreIncompatible and StoreUnavailable.
+    """
+    check_place(path)
+    if not upgrade and not path.exists():
+        raise StoreUnavailable(f"Database not found: {path}. `resumes up` makes one")
+    refuse_second_name(path)  # before SQLite opens it, which would apply a log that is out of date
+    _refuse_strangers(path)
+    try:
+        life = FileLock(path.with_name(path.name + ".lock"))
+    except OSError as error:
+        remedy = "" if error.errno != errno.EROFS else ". `mount` says how it is mounted, and why"
+        raise StoreUnavailable(
+            f"Cannot write in {path.parent}: {error.strerror}{remedy}"
+        ) from error
+    try:
+        _prepare(path, life, upgrade=upgrade, wait_s=wait_s)
+        return SqliteDatabase(path, life=life, read_cache_bytes=read_cache_bytes or CACHE_BYTES)
+    except DRIVER_ERRORS as error:
+        life.close()
+        raise explain(error, path) from error
+    except OSError as error:
+        life.close()
+        raise StoreUnavailable(f"Cannot open {path}: {error.strerror}") from error
+    except BaseException:
+        life.close()
+        raise
+
+
+def check_place(path: Path) -> None:
+    """Raise StoreUnavailable unless a store can be in this place, and Conflict for a name that
+    belongs to another database."""
+    if not path.parent.is_dir():
+        raise StoreUnavailable(
+            f"Folder not found: {path.parent}. Create it, or name another database"
+        )
+    if path.is_dir():
+        raise StoreUnavailable(f"The database {path} is a folder; name a file")
+    if path.exists() and not path.is_file():
+        raise StoreUnavailable(f"The database {path} is a pipe or a device; name a file")
+    refuse_special_files(path)
+    check_name(path)
+    _refuse_shared(path)
+    refuse_mount_point(path)
+
+
+def _refuse_shared(path: Path) -> None:
+    """Raises StoreUnavailable where other machines can open the file, or its log, too.
+
+    Those who use a file find each other by memory that they share, which is one machine's: two
+    machines would damage it (SQLite's "Write-Ahead Logging", 1). What a host shares with us is let
+    pass, though doctor says so: containers may have nothing else, and the host does not use it.
+    """
+    for place in (path, path.parent):
+        kind = find_kind(place)
+        if kind is not None and SHARED.get(kind, HOST) is not HOST:
+            raise StoreUnavailable(
+                f"The database {path} lies on {kind}, {SHARED[kind].nature}, where SQLite can "
+                "damage it. Name a file on a disk of this machine, or a PostgreSQL database"
+            )
+
+
+def _refuse_strangers(path: Path) -> None:
+    """Raises StoreIncompatible for a file that is no store, before lock files lie beside it.
+
+    Without the lock another process may be making the store: what it cannot say now is left to
+    be asked again inside the lock.
+    """
+    if not path.exists() or path.stat().st_size == 0:
+        return
+    engine = sqlite_engine(path, transactions=False)
+    try:
+        _state(engine, path)
+    except DRIVER_ERRORS as error:
+        explained = explain(error, path)
+        if isinstance(explained, StoreIncompatible):
+            raise explained from error
+    finally:
+        engine.dispose()
+
+
+def _prepare(path: Path, life: FileLock, *, upgrade: bool, wait_s: float) -> None:
+    """The file exists, is ours and current, and `life` is held shared."""
+    ends_at = time.monotonic() + wait_s
+    while not _is_prepared(path, life, upgrade=upgrade, wait_s=wait_s):
+        # Someone else holds it: perhaps another new process that wants the same. Let go, so
+        # that one of us gets it.
+        holders = life.holders()
+        life.release()
+        if time.monotonic() > ends_at:
+            pids = ", ".join(map(str, holders)) or "unknown"
+            raise StoreUnavailable(
+                f"The store {path} must be upgraded, and is in use by process {pids}. Stop it first"
+            )
+        time.sleep(PAUSE_S)
+
+
+def _is_prepared(path: Path, life: FileLock, *, upgrade: bool, wait_s: float) -> bool:
+    """Whether the file is current, by this call if need be, and `life` held shared; if not,
+    somebody else has the store open."""
+    if not life.acquire(shared=True, wait_s=wait_s):
+        raise StoreUnavailable(f"The store {path} is being migrated or restored; try again later")
+    engine = sqlite_engine(path, transactions=False)
+    try:
+        is_file = path.exists() and path.stat().st_size > 0
+        state = _state(engine, path) if is_file else "empty"
+        if state == "current":
+            return True
+        if not upgrade:
+            what = "empty" if state == "empty" else "older than this program"
+            raise StoreIncompatible(f"The store {path} is {what}. Run `resumes db upgrade`")
+        if not life.acquire(wait_s=0):
+            return False
+        if state == "empty":
+            _own(path)
+        if _state(engine, path) != "current":
+            _stamp(engine)
+            upgrade_file(sqlite_engine(path, transactions=True), path)
+        life.acquire(shared=True, wait_s=0)
+        return True
+    finally:
+        engine.dispose()
+
+
+def _own(path: Path) -> None:
+    """The file is there, and its owner's alone, whoever made it: it becomes a store."""
+    try:
+        make_private(path)
+    except FileExistsError:
+        path.chmod(0o600)
+
+
+def _state(engine: Engine, path: Path) -> str:
+    """Whether the file is "empty", "older" or "current". Raises StoreIncompatible otherwise."""
+    with engine.connect() as connection:
+        application_id = connection.exec_driver_sql("PRAGMA application_id").scalar_one()
+        tables = connection.exec_driver_sql("SELECT count(*) FROM sqlite_schema").scalar_one()
+        if application_id == 0 and tables == 0:
+            return "empty"
+        if application_id != APPLICATION_ID:
+            raise StoreIncompatible(
+                f"{path} is a database of another program; name another file with --database"
+            )
+        return migrations.state(connection, str(path))
+
+
+def _stamp(engine: Engine) -> None:
+    with engine.connect() as connection:
+        connection.exec_driver_sql(f"PRAGMA application_id={APPLICATION_ID}")
+        connection.exec_driver_sql("PRAGMA journal_mode=WAL").fetchall()

@@ -1,0 +1,492 @@
+"""A store in a SQLite file: connections that read, one that writes, and the log kept short."""
+
+import contextlib
+import logging
+import os
+import shlex
+import shutil
+import stat
+import threading
+import time
+import weakref
+from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Final
+
+import sqlalchemy
+from sqlalchemy import Connection, Engine, NullPool
+
+from resumes.errors import ResumesError, StoreIncompatible, StoreUnavailable
+from resumes.filesystems import is_mount_point
+from resumes.output_files import SIDE_FILES
+from resumes.store.locks import FileLock
+from resumes.store.sqlite.driver import dbapi
+from resumes.store.sqlite.writer import DRIVER_ERRORS, Complaints, SqliteLane
+from resumes.store.statements import Prepared, driver
+from resumes.store.store import Row, Size, not_text
+
+logger = logging.getLogger("resumes.store")
+
+LOGS: Final = ("-wal", "-shm")
+"""A database's log and its index: one with the file (a log that is left alone would be taken for that
+of the next file of its name)."""
+
+_KINDS: Final = {
+    stat.S_IFDIR: "a folder",
+    stat.S_IFIFO: "a pipe",
+    stat.S_IFSOCK: "a socket",
+}
+
+FileId = tuple[int, int]
+"""Device and inode, by which SQLite tells files apart, too."""
+
+
+def refuse_special_files(path: Path) -> None:
+    """Raise StoreUnavailable if a pipe, a folder or the like has the name of one of a store's other
+    files: SQLite waits for a writer of a pipe without end, or removes it."""
+    for file in (path.with_name(path.name + ending) for ending in SIDE_FILES):
+        with contextlib.suppress(OSError):
+            mode = file.stat().st_mode
+            if not stat.S_ISREG(mode):
+                what = _KINDS.get(stat.S_IFMT(mode), "a device")
+                raise StoreUnavailable(
+                    f"{file} is {what}, where only a file of the store {path} may be. Move it away, "
+                    "or name another database"
+                )
+
+
+def refuse_second_name(path: Path) -> None:
+    """Raise StoreUnavailable if a store's file, or its log, can be opened under another name too.
+
+    That is a file with more than one hard link, as a snapshot by `cp -al` makes. A log counts like
+    the file: SQLite reads whatever lies beside a file under the log's name, and two files with one
+    log take each other's commits for their own.
+    """
+    for file in (path, *_logs_of(path)):
+        # What is not there, or cannot be seen, has its error from whoever opens it.
+        with contextlib.suppress(OSError):
+            if file.stat().st_nlink > 1:
+                raise StoreUnavailable(_describe_second_name(file))
+
+
+def refuse_mount_point(path: Path) -> None:
+    """Raise StoreUnavailable if the file itself is mounted, as a container's volume of a single file
+    is: it has another name that cannot be seen from here."""
+    if is_mount_point(path):
+        raise StoreUnavailable(
+            f"The database {path} is mounted by itself, so its log lies elsewhere and commits can be "
+            "lost. Mount the folder that holds the file"
+        )
+
+
+def _logs_of(path: Path) -> list[Path]:
+    return [path.with_name(path.name + suffix) for suffix in LOGS]
+
+
+def _describe_second_name(file: Path) -> str:
+    what = "log" if file.name.endswith(LOGS) else "database"
+    other = _find_sibling(file)
+    return (
+        f"The {what} {file} has another name{f', {other}' if other else ''}: programs that use "
+        "different names lose each other's commits. Stop those that use the other one and remove it, "
+        f"with its -wal and -shm files (`find / -samefile {shlex.quote(str(file))}` lists all names)"
+    )
+
+
+def _find_sibling(file: Path) -> str | None:
+    """Return another name of the file in its folder."""
+    with contextlib.suppress(OSError), os.scandir(file.parent) as entries:
+        inode = file.stat().st_ino
+        for entry in entries:
+            if entry.inode() == inode and entry.name != file.name:
+                return entry.path
+    return None
+
+
+class Identity:
+    """The files of a store that is open, as they are when this is made. Any thread may ask.
+
+    What was removed or replaced once counts as lost for good: while it was away, another program
+    may have made or changed what is there now.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._name = str(path)
+        self._file_id = _id_of(self._name)
+        self._logs = [(str(log), _id_of(str(log))) for log in _logs_of(path) if log.exists()]
+        self._noticing = threading.Lock()
+        self._lost: str | None = None
+        self._doubled: str | None = None
+        """Which of the files was found to have a second name when they were last looked at."""
+
+    def check_in_place(self) -> int:
+        """Return how many hard links the file has. Raise StoreUnavailable unless the file that is
+        open lies under its name: nothing that is written to it stays, and until a restart no call
+        succeeds."""
+        return self._check(
+            self._name, self._file_id, "put it back or restore a backup of the store, "
+        )
+
+    def check(self) -> None:
+        """Raise StoreUnavailable unless the file lies under its name, and under no other. A second
+        name is an error for as long as it is there."""
+        if self.check_in_place() > 1 or self._doubled is not None:
+            self.check_all()
+
+    def check_all(self) -> None:
+        """Check its log and the log's index too, if it had them. Raise StoreUnavailable; where these
+        alone are lost, closing the store still brings what is in the log into the file."""
+        links = {self._name: self.check_in_place()}
+        for name, file_id in self._logs:
+            links[name] = self._check(name, file_id, "")
+        doubled = next((name for name, count in links.items() if count > 1), None)
+        self._note_second_name(doubled)
+
+    def check_known(self) -> None:
+        """Raise StoreUnavailable if one of them was found to be lost before; look at nothing."""
+        if self._lost is not None:
+            raise StoreUnavailable(self._lost)
+
+    def _check(self, name: str, file_id: FileId, remedy: str) -> int:
+        """Return how many hard links the file has."""
+        self.check_known()
+        try:
+            found = os.stat(name)  # noqa: PTH116  (twice for every commit)
+            if (found.st_dev, found.st_ino) == file_id:
+                return found.st_nlink
+        except FileNotFoundError:
+            what = "removed or renamed"
+        except OSError as error:  # whatever it is, it may pass
+            raise StoreUnavailable(
+                f"The store {self._path} cannot be looked at ({error.strerror}); nothing was done, "
+                "try again"
+            ) from error
+        else:
+            what = "replaced by another file"
+        if name != self._name:
+            self.check_in_place()  # it may have gone first, since it was looked at: that says more
+        sentence = self._lose(
+            f"{name} was {what} while the store is in use, so nothing is read or written any more. "
+            f"Stop every program that uses it, {remedy}then start them again"
+        )
+        raise StoreUnavailable(sentence)
+
+    def _note_second_name(self, doubled: str | None) -> None:
+        """Raise StoreUnavailable if one of the files has a second name. The log has a line when that
+        is noticed, and one when it is over."""
+        with self._noticing:
+            is_news = doubled != self._doubled
+            self._doubled = doubled
+        if doubled is None:
+            if is_news:
+                logger.warning("The files of the store %s have one name each again", self._path)
+            return
+        sentence = _describe_second_name(Path(doubled))
+        if is_news:
+            logger.error("%s", sentence)
+        raise StoreUnavailable(sentence)
+
+    def _lose(self, sentence: str) -> str:
+        """Return the sentence that counts: the first."""
+        with self._noticing:
+            if self._lost is None:
+                self._lost = sentence
+                logger.error("%s", sentence)
+            return self._lost
+
+
+def _id_of(name: str) -> FileId:
+    found = os.stat(name)  # noqa: PTH116  (as in Identity)
+    return found.st_dev, found.st_ino
+
+
+APPLICATION_ID = 0x52534D45
+"""Stamped into the file's header ("RSME"), so that a stranger's database is told from ours."""
+
+CHECKPOINT_BYTES = 4 * 1024 * 1024
+"""A log that has grown to this is copied into the store,"""
+
+CHECKPOINT_EVERY_S = 0.5
+"""looked at so often: its file keeps its size, so size alone would ask for it every time."""
+
+LEAST_ROOM_BYTES = 64 * 1024
+"""With less, a store cannot even be opened: its log and index have no room."""
+
+TRUNCATE_BYTES = 32 * 1024 * 1024
+TRUNCATE_EVERY_S = 1.0
+
+BUSY_TIMEOUT_MS = 2_000
+"""How long SQLite itself waits for a writer that does not use the lane (a shell, a backup)."""
+
+CACHE_BYTES = 16_000 * 1024
+"""Pages that a connection keeps at most."""
+
+
+class SqliteDatabase:
+    """An open file. `life` is held shared as long as it is open.
+
+    Once the file turns out to have been removed or replaced, all reads and writes are refused with
+    StoreUnavailable.
+    """
+
+    waits_for_network = False
+
+    def __init__(self, path: Path, *, life: FileLock, read_cache_bytes: int = CACHE_BYTES) -> None:
+        self.path = path
+        self._log = path.with_name(path.name + LOGS[0])
+        self._life = life
+        self._readers = threading.local()
+        # Weak, so that a thread that ends takes its connection along.
+        self._connections: weakref.WeakSet[Connection] = weakref.WeakSet()
+        self._read_engine = sqlite_engine(
+            path, transactions=False, query_only=True, cache_bytes=read_cache_bytes
+        )
+        # The lane waits for others itself, and an event loop that begins a turn must not.
+        self._write_engine = sqlite_engine(path, transactions=True, waits=False)
+        self._lane_connection = self._write_engine.connect()
+        self._identity = Identity(path)
+        self._lane_file = FileLock(path.with_name(path.name + ".lane"))
+        self._last_look = self._last_truncate = 0.0
+        self._complaints = Complaints("The store's log is copied into it again")
+        self.lane = SqliteLane(
+            self._lane_connection,
+            self._lane_file,
+            check=self._identity.check,
+            maintain=self._maintain,
+        )
+
+    @property
+    def url(self) -> str:
+        """The address that opens this store again."""
+        return f"sqlite:///{self.path}"
+
+    @property
+    def label(self) -> str:
+        """The same: no secret stands in it."""
+        return self.url
+
+    @property
+    def engine(self) -> Mapping[str, str]:
+        """The version of the library: the program brings it along."""
+        return {"sqlite": str(dbapi.sqlite_version)}
+
+    def read(self) -> "_Reading":
+        """A block with a connection of this thread's own that cannot write.
+
+        Each statement sees what is committed when it starts; no transaction outlives it, so
+        that readers never hold back the log.
+        """
+        return _Reading(self)
+
+    def read_version(self) -> int | None:
+        """Return a number that changes when another connection than this thread's has committed."""
+        with self.read() as connection:
+            (version,) = driver(connection).execute("PRAGMA data_version").fetchone()
+        return int(version)
+
+    async def fetch_soon(self, statement: Prepared, values: Mapping[str, Any]) -> Sequence[Row]:
+        """The rows of a statement, read here and now: the file is as near as the memory."""
+        with self.read() as connection:
+            rows: Sequence[Row] = statement.run(connection, **values).fetchall()
+        return rows
+
+    def reader(self) -> Connection:
+        """This thread's reading connection, opened when first asked for."""
+        self._identity.check_known()
+        connection: Connection | None = getattr(self._readers, "connection", None)
+        if connection is None:
+            # Another file under the name is not even opened: it would be given this one's log.
+            self._identity.check_in_place()
+            connection = self._read_engine.connect()
+            self._readers.connection = connection
+            self._connections.add(connection)
+        return connection
+
+    def _maintain(self) -> None:
+        """The log is kept short. Runs in the lane, and raises nothing: what cannot be done now is
+        done after another batch."""
+        now = time.monotonic()
+        if now - self._last_look < CHECKPOINT_EVERY_S:
+            return
+        self._last_look = now
+        try:
+            self._identity.check_all()
+            size_bytes = _size_bytes(self._log)
+            if size_bytes >= CHECKPOINT_BYTES:
+                self._checkpoint(size_bytes)
+                self._complaints.end()
+        except DRIVER_ERRORS as error:
+            self._complaints.tell("The store's log cannot be copied into it", error)
+        except StoreUnavailable:
+            return  # the log of the program has it, and the next write is refused
+
+    def _checkpoint(self, size_bytes: int) -> None:
+        """The log is copied into the store (pitfalls S10).
+
+        A passive checkpoint never resets the log while readers overlap, so above a limit it is
+        truncated: that waits for readers, briefly and not often.
+        """
+        connection = driver(self._lane_connection)
+        now = time.monotonic()
+        if size_bytes <= TRUNCATE_BYTES or now - self._last_truncate <= TRUNCATE_EVERY_S:
+            connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
+            return
+        self._last_truncate = now
+        connection.execute("PRAGMA busy_timeout=50")
+        try:
+            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+        finally:
+            connection.execute("PRAGMA busy_timeout=0")
+
+    def measure(self) -> Size:
+        """The sizes of the files. None is opened: closing it would drop this process's locks."""
+        return Size(_size_bytes(self.path), _size_bytes(self._log))
+
+    def close(self) -> None:
+        """Waiting writes are done, connections and locks are free."""
+        self.lane.close()
+        for connection in [*self._connections, self._lane_connection]:
+            connection.close()
+        self._write_engine.dispose()
+        self._read_engine.dispose()
+        self._lane_file.close()
+        self._life.close()
+
+
+def _size_bytes(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except FileNotFoundError:
+        return 0
+
+
+class _Reading:
+    """The block of `SqliteDatabase.read`. A class and no generator: every request comes here."""
+
+    __slots__ = ("_database",)
+
+    def __init__(self, database: SqliteDatabase) -> None:
+        self._database = database
+
+    def __enter__(self) -> Connection:
+        try:
+            return self._database.reader()
+        except DRIVER_ERRORS as error:
+            raise explain(error, self._database.path) from error
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        if error is None:
+            return
+        if isinstance(error, DRIVER_ERRORS):
+            raise explain(error, self._database.path) from error
+        if isinstance(error, UnicodeEncodeError):
+            raise not_text(error) from error
+
+
+def sqlite_engine(
+    path: Path,
+    *,
+    transactions: bool,
+    query_only: bool = False,
+    waits: bool = True,
+    cache_bytes: int = CACHE_BYTES,
+) -> Engine:
+    """To the file, which is there, if empty. Without `transactions` each statement stands for
+    itself, as readers want it. Unless it `waits`, SQLite says at once that somebody else is
+    writing; only opening always waits."""
+    pragmas = (
+        "synchronous=FULL",
+        "foreign_keys=ON",
+        "trusted_schema=OFF",
+        "temp_store=MEMORY",
+        f"cache_size=-{cache_bytes // 1024}",
+        "wal_autocheckpoint=0",
+        "journal_size_limit=67108864",
+        # It reads, so the log is there from now on, whatever the others did.
+        "schema_version",
+        *(("query_only=ON",) if query_only else ()),
+        # Last: opening may meet somebody who recovers the log of a process that was killed.
+        *(() if waits else ("busy_timeout=0",)),
+    )
+    engine = sqlalchemy.create_engine(
+        "sqlite://",
+        creator=partial(_connect, path, pragmas),
+        module=dbapi,
+        poolclass=NullPool,
+        # The text of an error ends in logs; what was to be written is personal data.
+        hide_parameters=True,
+    )
+    if not transactions:
+        return engine.execution_options(isolation_level="AUTOCOMMIT")
+
+    @sqlalchemy.event.listens_for(engine, "begin")
+    def begin(connection: Connection) -> None:
+        # Immediate: a transaction that reads first and writes later would fail, not wait.
+        connection.exec_driver_sql("BEGIN IMMEDIATE")
+
+    return engine
+
+
+def _connect(path: Path, pragmas: Iterable[str]) -> Any:
+    # isolation_level None: the driver never begins a transaction of its own accord. rw: a file that
+    # is not there is not made, which SQLite would do by the umask, and of something that was lost.
+    connection = dbapi.connect(
+        f"{path.absolute().as_uri()}?mode=rw",
+        uri=True,
+        isolation_level=None,
+        check_same_thread=False,
+        timeout=BUSY_TIMEOUT_MS / 1_000,
+    )
+    try:
+        for pragma in pragmas:
+            connection.execute(f"PRAGMA {pragma}")
+    except BaseException:
+        # Left to the garbage collector, it would be closed when another file has the name, and
+        # take that one's log for its own to clear away.
+        connection.close()
+        raise
+    return connection
+
+
+UNREADABLE: Final = "Could not decode to UTF-8"
+"""So begins what the driver says of a text that a bit was lost of."""
+
+
+NO_TEXT: Final = "JSON cannot hold BLOB values"
+"""Says the driver of a page of the list where bytes have the place of a text."""
+
+
+def explain(error: Exception, path: Path) -> ResumesError:
+    """What the driver's error is to those who use the store."""
+    cause = getattr(error, "orig", error)
+    text = str(cause)
+    if text.startswith(UNREADABLE):
+        # The rest of what the driver says is the text: somebody's resume.
+        return _damaged(path, "text that is no UTF-8")
+    if "not a database" in text or "malformed" in text or text == NO_TEXT:
+        return _damaged(path, text)
+    if "I/O" in text and _has_no_room(path):
+        text = "its disk is full"
+    return StoreUnavailable(f"The store {path} cannot be used now: {text}")
+
+
+def _damaged(path: Path, why: str) -> StoreIncompatible:
+    return StoreIncompatible(
+        f"The store {path} is damaged or no SQLite database ({why}). Restore a backup, or "
+        "name another file with --database"
+    )
+
+
+def _has_no_room(path: Path) -> bool:
+    try:
+        return shutil.disk_usage(path.parent).free < LEAST_ROOM_BYTES
+    except OSError:
+        return False

@@ -1,0 +1,297 @@
+"""Opening a store, and what a store is to those who use it: reads, and writes through the lane."""
+
+import asyncio
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from functools import wraps
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol, TypeVar
+
+from sqlalchemy import Connection, literal, select, update
+
+from resumes.clock import Clock
+from resumes.errors import InvalidArgument, OutcomeUnknown, ResumesError, StoreUnavailable
+from resumes.store.schema import plans, store_facts
+from resumes.store.statements import Prepared
+from resumes.store.write_queue import BUSY, Lane, SoonWriter, ThreadMailbox, Write
+
+Row = tuple[Any, ...]
+
+
+class Size(NamedTuple):
+    """The bytes of a store's data, and of a log that is still to be copied there; None where a
+    server looks after that."""
+
+    data_bytes: int
+    log_bytes: int | None
+
+
+class Database(Protocol):
+    """An open database: how it is read, and the lane by which it is written."""
+
+    @property
+    def lane(self) -> Lane:
+        """How it is written."""
+
+    @property
+    def path(self) -> Path | None:
+        """The file, where it is one."""
+
+    @property
+    def waits_for_network(self) -> bool:
+        """Whether a read may take long through no fault of its own: event loops leave it to
+        threads."""
+
+    @property
+    def url(self) -> str:
+        """The address that opens the store again. May hold a password."""
+
+    @property
+    def label(self) -> str:
+        """The address as people and logs are shown it: without a password."""
+
+    @property
+    def engine(self) -> Mapping[str, str]:
+        """What is told of the engine beside the program's own version: names with values."""
+
+    def read(self) -> AbstractContextManager[Connection]:
+        """A block with a connection to read by, of this thread alone; SQLite's cannot write.
+
+        Each statement sees what is committed when it starts. Errors of the driver become
+        StoreUnavailable, or StoreIncompatible for a damaged file, and words that are not UTF-8
+        InvalidArgument.
+        """
+
+    def read_version(self) -> int | None:
+        """Return a number that changes with commits, for this thread; None where there is none."""
+
+    async def fetch_soon(self, statement: Prepared, values: Mapping[str, Any]) -> Sequence[Row]:
+        """The rows of a statement, for coroutines. Raises what `read` raises."""
+
+    def measure(self) -> Size:
+        """How large it is now. Raises StoreUnavailable."""
+
+    def close(self) -> None:
+        """Waiting writes are done, connections are closed."""
+
+
+def not_text(error: UnicodeEncodeError) -> InvalidArgument:
+    """What a word from a command line that is not UTF-8 is answered with."""
+    return InvalidArgument(f"Not UTF-8 text: {error.object[:80]!r}")
+
+
+Q = TypeVar("Q")
+R = TypeVar("R")
+
+WRITE_DEADLINE_S = 10.0
+"""How long a write waits for its turn when nobody says otherwise."""
+
+COMMIT_GRACE_S = 20.0
+"""How much longer the true outcome of a write that was taken is waited for."""
+
+DELIVERY_S = 0.1
+"""What the lane gets beyond a deadline, to say itself that it has passed."""
+
+
+class Store:
+    """An open store. Threads and event loops may share it; processes each open their own."""
+
+    def __init__(self, database: Database, *, clock: Clock) -> None:
+        self.database = database
+        self.clock = clock
+        self._threads = ThreadMailbox()
+        self._making_writers = threading.Lock()
+        self._soon_writers: dict[asyncio.AbstractEventLoop, SoonWriter] = {}
+        self._closed = False
+
+    @property
+    def path(self) -> Path | None:
+        """The store's file, where it is one."""
+        return self.database.path
+
+    @property
+    def url(self) -> str:
+        """The address that opens this store again. May hold a password: not for people's eyes."""
+        return self.database.url
+
+    @property
+    def label(self) -> str:
+        """The address as people and logs are shown it: without a password."""
+        return self.database.label
+
+    @property
+    def lane(self) -> Lane:
+        """How this process writes."""
+        return self.database.lane
+
+    def read(self) -> AbstractContextManager[Connection]:
+        """A block with a connection to read by, and to nothing else: SQLite's cannot write.
+
+        Each statement sees what is committed when it starts; no transaction outlives it, so
+        that readers never hold anything back. Errors of the driver become StoreUnavailable.
+        """
+        return self.database.read()
+
+    def read_version(self) -> int | None:
+        """Return a number that is another one after somebody else than this thread has committed.
+
+        It is to be compared with what the same thread was told before. None: the engine has none.
+        """
+        return self.database.read_version()
+
+    async def fetch_soon(self, statement: Prepared, /, **values: Any) -> Sequence[Row]:
+        """The rows of a statement, as `read` would give them, for coroutines: their event loop goes
+        on meanwhile. They may be shared with others who ask the same: not to be changed.
+
+        A server that is away is asked again for some seconds. Raises what `read` raises.
+        """
+        return await self.database.fetch_soon(statement, values)
+
+    def write(
+        self,
+        apply: Callable[[Connection, Sequence[Q]], Sequence[R | ResumesError]],
+        request: Q,
+        *,
+        deadline_s: float = WRITE_DEADLINE_S,
+    ) -> R:
+        """The result of the request, committed. Blocks this thread.
+
+        Raises what the request was refused with; StoreUnavailable when nothing was done within
+        `deadline_s`; OutcomeUnknown when a commit neither succeeded nor failed for certain.
+        """
+        (outcome,) = self.write_all(apply, [request], deadline_s=deadline_s)
+        result: R = _result(outcome)
+        return result
+
+    def write_all(
+        self,
+        apply: Callable[[Connection, Sequence[Q]], Sequence[R | ResumesError]],
+        requests: Sequence[Q],
+        *,
+        deadline_s: float = WRITE_DEADLINE_S,
+    ) -> list[R | BaseException]:
+        """What each of the requests came to: its result, or what `write` would raise.
+
+        They wait together, and share transactions as far as the engine allows.
+        """
+        deadline = time.monotonic() + deadline_s
+        writes = [
+            Write(
+                apply,
+                request,
+                deadline=deadline,
+                mailbox=self._threads,
+                waiter=threading.Event(),
+            )
+            for request in requests
+        ]
+        for write in writes:
+            self.lane.offer(write)
+        self.lane.ask()
+        return [self._outcome(write) for write in writes]
+
+    def _outcome(self, write: Write) -> Any:
+        done: threading.Event = write.waiter
+        if not done.wait(max(0.0, write.deadline - time.monotonic()) + DELIVERY_S):
+            if self.lane.withdraw(write):
+                return StoreUnavailable(BUSY)
+            if not done.wait(COMMIT_GRACE_S):
+                return OutcomeUnknown()
+        return write.outcome
+
+    async def write_soon(
+        self,
+        apply: Callable[[Connection, Sequence[Q]], Sequence[R | ResumesError]],
+        request: Q,
+        *,
+        deadline_s: float = WRITE_DEADLINE_S,
+    ) -> R:
+        """`write` for coroutines: their event loop goes on meanwhile.
+
+        A coroutine that is cancelled while it waits withdraws its write if the lane has not
+        taken it.
+        """
+        writer = self._soon_writer(asyncio.get_running_loop())
+        result: R = _result(await writer.write(apply, request, deadline_s=deadline_s))
+        return result
+
+    def _soon_writer(self, loop: asyncio.AbstractEventLoop) -> SoonWriter:
+        writer = self._soon_writers.get(loop)
+        if writer is None:
+            writer = SoonWriter(self.lane, loop, commit_grace_s=COMMIT_GRACE_S)
+            with self._making_writers:
+                for gone in [one for one in self._soon_writers if one.is_closed()]:
+                    del self._soon_writers[gone]
+                self._soon_writers[loop] = writer
+        return writer
+
+    def close(self) -> None:
+        """Waiting writes are done, connections and locks are free. Safe to call twice."""
+        if not self._closed:
+            self._closed = True
+            self.database.close()
+
+    def __enter__(self) -> "Store":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def _result(outcome: Any) -> Any:
+    if isinstance(outcome, BaseException):
+        raise outcome
+    return outcome
+
+
+def each(
+    apply_one: Callable[[Connection, Q], R],
+) -> Callable[[Connection, Sequence[Q]], list[R | ResumesError]]:
+    """Makes a write out of a function for one request, for writes that are rare.
+
+    Each request has a savepoint of its own: one that raises a ResumesError has written nothing.
+    """
+
+    @wraps(apply_one)
+    def apply(connection: Connection, requests: Sequence[Q]) -> list[R | ResumesError]:
+        results: list[R | ResumesError] = []
+        for request in requests:
+            try:
+                with connection.begin_nested():
+                    results.append(apply_one(connection, request))
+            except ResumesError as error:
+                results.append(error)
+            except UnicodeEncodeError as error:
+                results.append(not_text(error))
+        return results
+
+    return apply
+
+
+ONE_PLAN = select(literal(1)).select_from(plans).limit(1)
+
+
+def probe_reading(store: Store) -> None:
+    """The store could be read. Raises StoreUnavailable and StoreIncompatible."""
+    with store.read() as connection:
+        connection.execute(ONE_PLAN).all()
+
+
+async def probe_writing_soon(store: Store, *, deadline_s: float) -> None:
+    """A write went through the lane and to the disk: a fact that nobody reads was changed.
+
+    Raises what `Store.write_soon` raises.
+    """
+    await store.write_soon(_write_again, store.clock(), deadline_s=deadline_s)
+
+
+def _write_again(connection: Connection, instants: Sequence[int]) -> Sequence[int]:
+    # Another value each time: what is as it was, SQLite does not write.
+    connection.execute(
+        update(store_facts)
+        .where(store_facts.c.name == "probe")
+        .values(value=f"{instants[-1]} {time.monotonic_ns()}")
+    )
+    return instants

@@ -1,0 +1,239 @@
+"""Reading resumes: the page of a list, one resume, and deleting one.
+
+A page begins after an id and is one range of the primary key: no offset, no count. Any id that
+a client has seen is a valid cursor, also that of a deleted resume: it is a position, and shows
+nothing (pitfalls R1). Ids rise in commit order, so who goes on with the last id seen misses
+nothing and sees nothing twice.
+"""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import orjson
+from sqlalchemy import Connection, bindparam, delete, select, update
+
+from resumes.analyzer import list_title
+from resumes.errors import InvalidArgument, NotFound
+from resumes.store import search_index
+from resumes.store.identifiers import RESUME_ID
+from resumes.store.schema import account_usage, documents, imported_digests, resumes
+from resumes.store.statements import Prepared, at_most, rows_as_json
+from resumes.store.store import Row, Store, each
+
+DEFAULT_LIMIT = 20
+MAX_LIMIT = 100
+
+
+class Entry(NamedTuple):
+    """A resume in a list. `title` and `name` are None where the resume has none."""
+
+    id: str
+    title: str | None
+    name: str | None
+    filename: str
+    created_at: str
+    updated_at: str
+
+    @property
+    def shown_title(self) -> str:
+        """What the resume is called in a list; never empty."""
+        return list_title(self.title, self.name)
+
+
+class Page(NamedTuple):
+    """Resumes, oldest first, and the cursor of the next page; None when nothing follows.
+
+    A row has the fields of an `Entry`.
+    """
+
+    rows: Sequence[Sequence[Any]]
+    cursor: str | None
+
+    @property
+    def entries(self) -> list[Entry]:
+        """The resumes by the names of their fields."""
+        return [Entry._make(row) for row in self.rows]
+
+    def as_json(self, *, limit: int) -> dict[str, Any]:
+        """The page as a client gets it (docs/api.md, List)."""
+        return {
+            "resumes": [
+                # Past `Entry`: every list that a client asks for comes through here.
+                {
+                    "id": resume_id,
+                    "title": list_title(title, name),
+                    "filename": filename,
+                    "createdAt": created_at,
+                    "updatedAt": updated_at,
+                }
+                for resume_id, title, name, filename, created_at, updated_at in self.rows
+            ],
+            "pagination": {"cursor": self.cursor, "limit": limit},
+        }
+
+
+class StoredResume(NamedTuple):
+    """A list entry and the document as it is stored."""
+
+    entry: Entry
+    document: str
+
+
+COLUMNS = (
+    resumes.c.id,
+    resumes.c.title,
+    resumes.c.name,
+    resumes.c.filename,
+    resumes.c.created_at,
+    resumes.c.updated_at,
+)
+_ROWS = (
+    select(*COLUMNS)
+    .where(resumes.c.account_id == bindparam("account_id"), resumes.c.id > bindparam("after"))
+    .order_by(resumes.c.id)
+    .limit(at_most("rows"))
+    .subquery()
+)
+PAGE = Prepared(select(rows_as_json(*_ROWS.c)))
+ONE = Prepared(
+    select(*COLUMNS, documents.c.document)
+    .join(
+        documents,
+        (documents.c.account_id == resumes.c.account_id) & (documents.c.id == resumes.c.id),
+    )
+    .where(resumes.c.account_id == bindparam("account_id"), resumes.c.id == bindparam("resume_id"))
+)
+
+
+def check_cursor(cursor: str) -> str:
+    """The position that a cursor names; an empty one is before the first resume.
+
+    Raises InvalidArgument for anything that is not the form of an id.
+    """
+    if cursor and not RESUME_ID.fullmatch(cursor):
+        raise InvalidArgument("Invalid cursor")
+    return cursor
+
+
+def list_page(
+    store: Store, account_id: str, *, cursor: str = "", limit: int = DEFAULT_LIMIT
+) -> Page:
+    """The resumes after the cursor, oldest first, `limit` of them at most.
+
+    `limit` is brought into 1 to 100. Raises InvalidArgument for a malformed cursor.
+    """
+    limit = max(1, min(limit, MAX_LIMIT))
+    after = check_cursor(cursor)
+    with store.read() as connection:
+        found = PAGE.run(connection, account_id=account_id, after=after, rows=limit + 1).fetchall()
+    return _page(found, limit)
+
+
+async def list_page_soon(
+    store: Store, account_id: str, *, cursor: str = "", limit: int = DEFAULT_LIMIT
+) -> Page:
+    """`list_page` for coroutines."""
+    limit = max(1, min(limit, MAX_LIMIT))
+    after = check_cursor(cursor)
+    found = await store.fetch_soon(PAGE, account_id=account_id, after=after, rows=limit + 1)
+    return _page(found, limit)
+
+
+def _page(found: Sequence[Row], limit: int) -> Page:
+    rows: list[list[Any]] = orjson.loads(found[0][0])
+    return Page(rows[:limit], rows[limit - 1][0] if len(rows) > limit else None)
+
+
+def list_newest(store: Store, account_id: str, *, limit: int) -> list[Entry]:
+    """Return the account's newest resumes, newest first."""
+    newest = (
+        select(*COLUMNS)
+        .where(resumes.c.account_id == account_id)
+        .order_by(resumes.c.id.desc())
+        .limit(limit)
+    )
+    with store.read() as connection:
+        return [Entry._make(row) for row in connection.execute(newest)]
+
+
+def get_resume(store: Store, account_id: str, resume_id: str) -> StoredResume:
+    """The stored resume. Raises NotFound, also for another account's id."""
+    _check_id(resume_id)
+    with store.read() as connection:
+        rows = ONE.run(connection, account_id=account_id, resume_id=resume_id).fetchall()
+    return _stored(rows)
+
+
+async def get_resume_soon(store: Store, account_id: str, resume_id: str) -> StoredResume:
+    """`get_resume` for coroutines."""
+    _check_id(resume_id)
+    return _stored(await store.fetch_soon(ONE, account_id=account_id, resume_id=resume_id))
+
+
+def _stored(rows: Sequence[Row]) -> StoredResume:
+    if not rows:
+        raise NotFound("Resume not found")
+    *entry, document = rows[0]
+    return StoredResume(Entry._make(entry), document)
+
+
+def _check_id(resume_id: str) -> None:
+    """Raises NotFound for what can be no resume's id; engines differ in what they do with it."""
+    if not RESUME_ID.fullmatch(resume_id):
+        raise NotFound("Resume not found")
+
+
+class _Deletion(NamedTuple):
+    account_id: str
+    resume_id: str
+
+
+def delete_resume(store: Store, account_id: str, resume_id: str) -> None:
+    """The resume is gone; its place in the quota and its content for the importer are free.
+
+    Raises NotFound, also for another account's id.
+    """
+    _check_id(resume_id)
+    store.write(apply_deletions, _Deletion(account_id, resume_id))
+
+
+async def delete_resume_soon(store: Store, account_id: str, resume_id: str) -> None:
+    """`delete_resume` for coroutines."""
+    _check_id(resume_id)
+    await store.write_soon(apply_deletions, _Deletion(account_id, resume_id))
+
+
+def _delete(connection: Connection, deletion: _Deletion) -> None:
+    # The account's row first, as in every write, so that the counter falls with the row.
+    connection.execute(
+        select(account_usage.c.resume_count)
+        .where(account_usage.c.account_id == deletion.account_id)
+        .with_for_update()
+    )
+    gone = connection.execute(
+        delete(resumes).where(
+            resumes.c.account_id == deletion.account_id, resumes.c.id == deletion.resume_id
+        )
+    )
+    if gone.rowcount != 1:
+        raise NotFound("Resume not found")
+    connection.execute(
+        delete(documents).where(
+            documents.c.account_id == deletion.account_id, documents.c.id == deletion.resume_id
+        )
+    )
+    connection.execute(
+        update(account_usage)
+        .where(account_usage.c.account_id == deletion.account_id)
+        .values(resume_count=account_usage.c.resume_count - 1)
+    )
+    connection.execute(
+        delete(imported_digests).where(
+            imported_digests.c.account_id == deletion.account_id,
+            imported_digests.c.resume_id == deletion.resume_id,
+        )
+    )
+    search_index.remove(connection, deletion.account_id, deletion.resume_id)
+
+
+apply_deletions = each(_delete)

@@ -1,0 +1,257 @@
+"""Restoring a backup: into the file of a store that nobody uses, or into an empty database.
+
+Ids go on above all that were ever given, by the backup's store and by the one that it replaces, so
+that a client which goes on with the last id that it saw misses nothing (pitfalls S4).
+"""
+
+import contextlib
+import shutil
+import tempfile
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from sqlalchemy import Connection, bindparam, delete, inspect, select, update
+
+from resumes.clock import Clock, system_clock
+from resumes.errors import InvalidArgument, StoreIncompatible, StoreUnavailable
+from resumes.store import open_store
+from resumes.store.addresses import PostgresAddress, SqliteAddress, parse_address
+from resumes.store.closed import allowed_in_transit
+from resumes.store.locks import FileLock
+from resumes.store.processes import name_processes
+from resumes.store.schema import account_usage, import_requests, importers, store_facts
+from resumes.store.sqlite.bootstrap import check_place, make_private
+from resumes.store.sqlite.files import (
+    check_room,
+    examine,
+    exchange,
+    is_closed,
+    is_database,
+    scratch_in,
+)
+from resumes.store.sqlite.store import refuse_second_name, sqlite_engine
+from resumes.store.sqlite.writer import DRIVER_ERRORS
+from resumes.store.statements import Prepared
+from resumes.store.store import Store, each
+from resumes.store.transfer import copies
+from resumes.store.transfer.backups import find_newest, stamp
+from resumes.store.transfer.copies import Watcher, nobody, transfer
+from resumes.store.transfer.marks import Move, new_name, read_marks, set_marks
+from resumes.store.transfer.rows import READERS
+
+LAST_IDS: Final = Prepared(select(account_usage.c.account_id, account_usage.c.last_id_us))
+LIFT: Final = Prepared(
+    update(account_usage)
+    .where(
+        account_usage.c.account_id == bindparam("account"),
+        account_usage.c.last_id_us < bindparam("least_us"),
+    )
+    .values(last_id_us=bindparam("least_us"))
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Restored:
+    """What was restored. `kept`: the store that was replaced; None where there was none.
+
+    `is_kept_readable`: whether its last ids could be read; if not, ids go on above the clock.
+    `store_id` is the backup's; `kept_id` that of the store that was replaced, empty if not known.
+    """
+
+    label: str
+    resumes: int
+    store_id: str
+    kept: Path | None
+    is_kept_readable: bool = True
+    kept_id: str = ""
+
+
+def restore(
+    backup: Path, url: str, *, watcher: Watcher = nobody, clock: Clock = system_clock
+) -> Restored:
+    """The store at the address holds what the backup holds.
+
+    What was alive where the backup was made is not in it: its importers, and what was asked of
+    them. On an error a file is as it was, and nothing new lies beside it; a database stays marked
+    as being filled, refuses to be used, and the same call begins anew. A file that is replaced is
+    kept beside it. Raises InvalidArgument for a backup that is not there or cannot be read,
+    StoreIncompatible for what is no backup, is damaged or newer than this program,
+    StoreUnavailable when the store is in use, and Conflict for a database that is not empty.
+    """
+    address = parse_address(url)
+    _check_backup(backup, clock)
+    if isinstance(address, PostgresAddress):
+        return _restore_rows(backup, address, watcher, clock)
+    return _restore_file(backup, address, clock)
+
+
+def _check_backup(backup: Path, clock: Clock) -> None:
+    try:
+        if backup.is_dir():
+            newest = find_newest(backup, clock=clock)
+            which = "" if newest is None else f", such as {newest}"
+            raise InvalidArgument(f"{backup} is a folder: name one file{which}")
+        if not backup.is_file():
+            raise InvalidArgument(f"Backup not found: {backup}")
+        backup.open("rb").close()
+    except OSError as error:
+        raise InvalidArgument(f"Cannot read {backup}: {error.strerror}") from error
+    if not is_closed(backup):
+        raise StoreIncompatible(
+            f"{backup} is a store in use, or one that was not closed: {backup.name}-wal belongs to "
+            "it. Make a backup of it with `resumes db backup`"
+        )
+
+
+@contextlib.contextmanager
+def _opened_copy(backup: Path, folder: Path) -> Iterator[Store]:
+    """A copy of the backup, verified and brought up to date: the backup itself is not touched."""
+    copy = folder / "resumes.db"
+    check_room(folder.parent, backup.stat().st_size)  # which people know, on the same disk
+    make_private(copy)
+    shutil.copyfile(backup, copy)
+    examine(copy, backup)
+    with open_store(f"sqlite:///{copy}") as store:
+        store.write(_let_go, None)
+        yield store
+
+
+@allowed_in_transit
+@each
+def _let_go(connection: Connection, _: None) -> None:
+    # The backup's store may be in use elsewhere: that it was being moved, which importers ran on
+    # it, and what they were asked to do with files of its folders, is nothing of the new one.
+    set_marks(connection, moving_to="", move="")
+    for table in (importers, import_requests):
+        connection.execute(delete(table))
+
+
+def _restore_file(backup: Path, address: SqliteAddress, clock: Clock) -> Restored:
+    path = address.path
+    if path.exists() and path.samefile(backup):
+        raise InvalidArgument(f"{backup} is the store itself: name a backup")
+    check_place(path)
+    with contextlib.ExitStack() as alone, scratch_in(path.parent) as folder:
+        # A lock file is made only for a backup that is one: what is refused leaves nothing behind.
+        was_there = _lock_path(path).exists()
+        if was_there:
+            alone.enter_context(_alone(path))
+        with _opened_copy(backup, folder) as store:
+            if not was_there:
+                alone.enter_context(_alone(path))
+            replaced = _read_replaced(path)
+            store.write(_lift, _Floor(clock(), replaced.last_ids if replaced else {}))
+            resumes = _count_resumes(store)
+            store_id = _find_id(store)
+        kept = path.with_name(f"{path.name}.before-restore-{stamp(clock())}")
+        had_one = path.exists()
+        exchange(folder / "resumes.db", path, kept)
+    return Restored(
+        f"sqlite:///{path}",
+        resumes,
+        store_id,
+        kept if had_one else None,
+        replaced is not None,
+        replaced.store_id if replaced else "",
+    )
+
+
+def _lock_path(path: Path) -> Path:
+    return path.with_name(path.name + ".lock")
+
+
+@contextlib.contextmanager
+def _alone(path: Path) -> Iterator[None]:
+    """Nobody else has the store open, or can open it. Raises StoreUnavailable, naming who has."""
+    try:
+        life = FileLock(_lock_path(path))
+    except OSError as error:
+        raise StoreUnavailable(f"Cannot write in {path.parent}: {error.strerror}") from error
+    try:
+        if not life.acquire(wait_s=0):
+            users = name_processes(life.holders())
+            raise StoreUnavailable(
+                f"The store {path} is in use by process {users}. Stop it, then restore"
+            )
+        yield
+    finally:
+        life.close()
+
+
+class _Replaced(NamedTuple):
+    """What is known of the store that is replaced: by account its last id, and its own id."""
+
+    last_ids: Mapping[str, int]
+    store_id: str = ""
+
+
+def _read_replaced(path: Path) -> _Replaced | None:
+    """Read the store that is replaced, and empty its log; None for one that cannot be read."""
+    if not path.exists():
+        return _Replaced({})
+    if not is_database(path):
+        return None  # SQLite would clear away the log beside it
+    if not is_closed(path):
+        try:
+            refuse_second_name(path)
+        except StoreUnavailable:
+            return None  # SQLite would apply the log, which may be older than the file
+    engine = sqlite_engine(path, transactions=False)
+    try:
+        with engine.connect() as connection:
+            last_ids = dict(LAST_IDS.run(connection).fetchall())
+            is_older = not inspect(connection).has_table(store_facts.name)
+            store_id = "" if is_older else read_marks(connection).store_id
+            connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)").all()
+            return _Replaced(last_ids, store_id)
+    except DRIVER_ERRORS:
+        return None
+    finally:
+        engine.dispose()
+
+
+@dataclass(frozen=True, slots=True)
+class _Floor:
+    """No id of an account is at or below its own, nor at or below the clock."""
+
+    now_us: int
+    last_ids: Mapping[str, int]
+
+
+@allowed_in_transit
+@each
+def _lift(connection: Connection, floor: _Floor) -> None:
+    for account_id, _ in LAST_IDS.run(connection).fetchall():
+        least_us = max(floor.now_us, floor.last_ids.get(account_id, 0))
+        LIFT.run(connection, account=account_id, least_us=least_us)
+
+
+def _find_id(store: Store) -> str:
+    with store.read() as connection:
+        return read_marks(connection).store_id
+
+
+def _count_resumes(store: Store) -> int:
+    with store.read() as connection:
+        return READERS["resumes"].count(connection)
+
+
+def _restore_rows(
+    backup: Path, address: PostgresAddress, watcher: Watcher, clock: Clock
+) -> Restored:
+    with (
+        scratch_in(Path(tempfile.gettempdir())) as folder,
+        _opened_copy(backup, folder) as source,
+        open_store(address.url) as target,
+    ):
+        store_id = _find_id(source)
+        origin = f"the backup {backup.name}"
+        copies.begin(target, Move(origin, address.label, new_name(), store_id))
+        with source.read() as connection:
+            transfer(connection, target, watcher)
+        target.write(_lift, _Floor(clock(), {}))
+        copies.finish(target)
+        resumes = _count_resumes(target)
+    return Restored(address.label, resumes, store_id, None)
