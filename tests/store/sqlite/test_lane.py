@@ -33,23 +33,23 @@ pytestmark = pytest.mark.sqlite("its lane")
 FULL_DISK = """
     import resource, signal, sys
     from resumes.errors import OutcomeUnknown
-    from resumes.store import open_store, accounts, creating
+    from resumes.store import open_store, accounts, creation
     from tests.support.resumes import a_resume
 
     signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     with open_store(sys.argv[1]) as store:
         account = accounts.create_account(store, "ana", plan="business")
-        creating.create(store, account.id, [a_resume()])
+        creation.create(store, account.id, [a_resume()])
         size = store.database.path.with_name(store.database.path.name + "-wal").stat().st_size
         resource.setrlimit(resource.RLIMIT_FSIZE, (size + 1000, resource.RLIM_INFINITY))
         for _ in range(3):
             try:
-                creating.create(store, account.id, [a_resume()])
+                creation.create(store, account.id, [a_resume()])
             except OutcomeUnknown:
                 print("unknown", flush=True)
         resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
         if "go on" in sys.argv:
-            print(type(creating.create(store, account.id, [a_resume()])[0]).__name__)
+            print(type(creation.create(store, account.id, [a_resume()])[0]).__name__)
         else:
             import os
             os._exit(1)
