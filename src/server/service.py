@@ -34,7 +34,7 @@ from server.workers import ApiServer, Workers
 
 logger = logging.getLogger("resumes.server")
 
-PATIENCE_S = 5.0
+READ_TIMEOUT_S = 5.0
 """How long a database across a network may take for one statement: then there is time left, of the
 10 s that a request waits, to try another connection."""
 
@@ -146,7 +146,7 @@ def _listening(
 
 
 def _open_store(settings: Settings) -> Store:
-    return open_store(settings.database_url, read_patience_s=PATIENCE_S)
+    return open_store(settings.database_url, read_timeout_s=READ_TIMEOUT_S)
 
 
 def _config(

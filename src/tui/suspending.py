@@ -44,7 +44,7 @@ class _Leaving:
 
 async def suspend(app: App[int], session: Session) -> None:
     """The process was stopped outside the lane, and goes on."""
-    lane = session.store.lane.left()
+    lane = session.store.write_queue.paused()
     leaving = _Leaving(lane)
     try:
         await asyncio.wait([asyncio.create_task(asyncio.to_thread(leaving.leave))], timeout=WAIT_S)

@@ -122,7 +122,7 @@ def test_the_store_is_never_written_over_by_whatever_name(
 
 
 @pytest.mark.parametrize("flags", [[], ["--overwrite"]])
-@pytest.mark.parametrize("ending", ["-wal", "-shm", "-journal", ".lane", ".lock"])
+@pytest.mark.parametrize("ending", ["-wal", "-shm", "-journal", ".writer", ".lock"])
 def test_what_belongs_to_a_store_is_no_place_for_an_export(
     acme: CommandLine, flags: list[str], ending: str
 ) -> None:

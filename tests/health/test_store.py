@@ -31,7 +31,7 @@ from resumes.store.accounts import AccountInfo
 from resumes.store.creation import create
 from resumes.store.import_ledger import FileOutcome
 from resumes.store.import_requests import Action
-from resumes.store.postgresql.writer import WRITERS
+from resumes.store.postgresql.writer import THREADS
 from resumes.store.schema import account_usage
 from resumes.store.store import Size
 from resumes.store.transfer.marks import Move, depart, reopen, set_marks
@@ -177,7 +177,7 @@ def test_who_uses_the_store_or_another_one_or_is_gone_is_no_stray(
 
 def test_a_log_that_is_not_cut_is_told(installation: Installation, store: Store) -> None:
     assert store.path is not None
-    size = store.database.measure()
+    size = store.measure()
     assert (size.data_bytes, size.log_bytes) == (store.path.stat().st_size, size.log_bytes or 0)
     [measured] = find(installation, "size")
     assert (
@@ -245,7 +245,7 @@ def test_a_server_that_may_forget_or_has_no_room_is_told(
 
 def test_a_worker_has_as_many_connections_as_it_is_counted_for() -> None:
     reader = readiness = figures = 1
-    assert WRITERS + reader + readiness + figures == CONNECTIONS_OF_A_WORKER
+    assert THREADS + reader + readiness + figures == CONNECTIONS_OF_A_WORKER
 
 
 def test_the_doctor_looks_at_the_server_in_place_of_sqlite(settings: Settings) -> None:

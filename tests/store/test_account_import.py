@@ -285,7 +285,7 @@ def test_what_stays_of_an_import_whose_store_went_away_is_told_with_how_to_go_on
 
     def cut(step: str, rows: int) -> None:
         if step == "stored":
-            store.lane.close()
+            store.write_queue.close()
 
     with pytest.raises(StoreUnavailable) as failure:
         take(store, export, name="again", told=cut)

@@ -214,7 +214,7 @@ def test_keys_that_no_longer_count_are_keys_but_not_active(
     assert accounts.count_active_keys(store) == {ana.id: 2, bo.id: 1}
 
     clock.advance(3_600)
-    asyncio.run(api_keys.mark_used_soon(store, api_keys.authenticate(store, secret)[0]))
+    asyncio.run(api_keys.mark_used_async(store, api_keys.authenticate(store, secret)[0]))
 
     assert accounts.count_active_keys(store) == {ana.id: 1, bo.id: 1}
     held = accounts.get_holdings(store, ana.id)

@@ -209,7 +209,7 @@ def test_s13_a_source_is_given_back_though_its_target_is_lost(
     source: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(copies, "DEADLINE_S", 1.0)
-    monkeypatch.setattr(copies, "PATIENCE_S", 0.0)
+    monkeypatch.setattr(copies, "RETRY_TIMEOUT_S", 0.0)
     with (
         postgres.running("18") as server,
         open_store(server.url(server.make_database())) as target,
@@ -291,7 +291,7 @@ def test_a_store_that_is_being_filled_takes_nothing_else_and_goes_nowhere(store:
 def test_a_store_that_cannot_grow_is_named_with_the_reason(
     source: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(copies, "PATIENCE_S", 0.0)
+    monkeypatch.setattr(copies, "RETRY_TIMEOUT_S", 0.0)
     with open_store(f"sqlite:///{tmp_path / 'small.db'}") as small:
         copies.begin(small, a_move())
         with (

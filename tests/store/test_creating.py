@@ -25,8 +25,8 @@ from resumes.store.creation import (
     Duplicate,
     NewResume,
     create,
+    create_async,
     create_files,
-    create_soon,
 )
 from resumes.store.import_items import Items
 from resumes.store.import_ledger import FileOutcome, Verdict
@@ -38,7 +38,7 @@ from tests.support.store.builders import (
     Busy,
     MakeAccount,
     add_resumes,
-    hold_lane,
+    hold_writer,
     listed_ids,
     made_ids,
 )
@@ -258,7 +258,7 @@ def test_a_coroutine_creates_as_others_do(
     account = an_account(plan="free")
     clock.advance(1)
     outcomes = [
-        asyncio.run(create_soon(store, account.id, a_resume(f"Person {number}")))
+        asyncio.run(create_async(store, account.id, a_resume(f"Person {number}")))
         for number in range(6)
     ]
     entries = stored_resumes.list_page(store, account.id).entries
@@ -278,7 +278,7 @@ def test_creating_waits_no_longer_than_it_is_told_to(store: Store, ana: AccountI
         with pytest.raises(StoreUnavailable):
             create_files(store, [creation], deadline_s=0.05)
         with pytest.raises(StoreUnavailable):
-            asyncio.run(create_soon(store, ana.id, a_resume(), deadline_s=0.05))
+            asyncio.run(create_async(store, ana.id, a_resume(), deadline_s=0.05))
     assert time.monotonic() - began_s < WRITE_DEADLINE_S
     assert listed_ids(store, ana) == []
 
@@ -485,18 +485,18 @@ def test_s2_whether_files_were_stored_is_told_by_an_id_of_any_of_them(
 ) -> None:
     add_resumes(store, ana, 1)
     writes: list[Write] = []
-    really_offer = store.lane.offer
+    really_submit = store.write_queue.submit
 
-    def offer(write: Write) -> None:
+    def submit(write: Write) -> None:
         writes.append(write)
-        really_offer(write)
+        really_submit(write)
 
     refused, made = (
         Creation(ana.id, new, store.clock(), a_claim(digit * 24), Verdict(FileOutcome.FAILED, "x"))
         for digit, new in (("1", []), ("2", [a_resume()]))
     )
     with monkeypatch.context() as patched:
-        patched.setattr(store.lane, "offer", offer)
+        patched.setattr(store.write_queue, "submit", submit)
         told = creation.create_files(store, [refused, made])
 
     (write,) = writes
@@ -512,7 +512,7 @@ def test_s2_whether_files_were_stored_is_told_by_an_id_of_any_of_them(
 # How long it is waited for
 
 
-@pytest.mark.parametrize("way", ["create", "create_files", "create_soon"])
+@pytest.mark.parametrize("way", ["create", "create_files", "create_async"])
 def test_a_create_waits_no_longer_than_it_is_told(store: Store, ana: AccountInfo, way: str) -> None:
     new = a_resume()
 
@@ -524,14 +524,14 @@ def test_a_create_waits_no_longer_than_it_is_told(store: Store, ana: AccountInfo
                 files = [Creation(ana.id, [new], store.clock(), a_claim())]
                 return creation.create_files(store, files, deadline_s=deadline_s)
             case _:
-                soon = creation.create_soon(store, ana.id, new, deadline_s=deadline_s)
+                soon = creation.create_async(store, ana.id, new, deadline_s=deadline_s)
                 return asyncio.run(soon)
 
-    go_on, holder = hold_lane(store)
+    go_on, holder = hold_writer(store)
     with ThreadPoolExecutor() as threads:
         # As long as the other would wait that is told nothing, but for a little.
         patient = threads.submit(create, store, ana.id, [new], deadline_s=WRITE_DEADLINE_S - 1)
-        wait_until(lambda: store.lane.waiting == 1)
+        wait_until(lambda: store.write_queue.waiting == 1)
         with pytest.raises(StoreUnavailable, match="busy"):
             create_within(0.01)
         was_first = not patient.done()

@@ -86,7 +86,7 @@ def read_gauges(store: Store, slow: SlowAnswers) -> Gauges:
     known = accounts.list_accounts(store)
     seen = importers.list_importers(store)
     return Gauges(
-        size=store.database.measure(),
+        size=store.measure(),
         free_bytes=None if store.path is None else _free_bytes(store.path.parent),
         accounts=len(known),
         resumes=sum(account.resume_count for account in known),

@@ -153,7 +153,7 @@ class Authenticated(NamedTuple):
 
     holder: KeyHolder
     is_due: bool
-    """Whether its use is to be written (`mark_used_soon`)."""
+    """Whether its use is to be written (`mark_used_async`)."""
 
     expires_at: str | None
 
@@ -168,9 +168,9 @@ def authenticate(store: Store, secret: str) -> Authenticated:
     return _holder(store, rows)
 
 
-async def authenticate_soon(store: Store, secret: str) -> Authenticated:
+async def authenticate_async(store: Store, secret: str) -> Authenticated:
     """`authenticate` for coroutines."""
-    return _holder(store, await store.fetch_soon(HOLDER, key_hash=hash_key(secret)))
+    return _holder(store, await store.fetch_async(HOLDER, key_hash=hash_key(secret)))
 
 
 def _holder(store: Store, rows: Sequence[Row]) -> Authenticated:
@@ -207,9 +207,9 @@ def _use(store: Store, holder: KeyHolder) -> _Use:
     )
 
 
-async def mark_used_soon(store: Store, holder: KeyHolder) -> None:
+async def mark_used_async(store: Store, holder: KeyHolder) -> None:
     """The key's last use is now, unless another process wrote so within the minute."""
-    await store.write_soon(_mark_used, _use(store, holder))
+    await store.write_async(_mark_used, _use(store, holder))
 
 
 @each

@@ -188,12 +188,12 @@ def create(
     return outcomes
 
 
-async def create_soon(
+async def create_async(
     store: Store, account_id: str, resume: NewResume, *, deadline_s: float = WRITE_DEADLINE_S
 ) -> Outcome:
     """`create` of one resume, for coroutines."""
     request = Creation(account_id, (resume,), store.clock())
-    outcomes: list[Outcome] = await store.write_soon(
+    outcomes: list[Outcome] = await store.write_async(
         apply_creations, request, deadline_s=deadline_s
     )
     return outcomes[0]

@@ -1,7 +1,7 @@
 """Idempotency-Keys in the store: which resume each made, for as long as that is told.
 
 A key's row is written in its resume's transaction (resumes.store.creation). Reading passes over
-rows that are too old, whether they are removed yet or not; `prune_soon` removes them, outside of
+rows that are too old, whether they are removed yet or not; `prune_async` removes them, outside of
 anybody's request, so that no create pays for it.
 """
 
@@ -62,20 +62,20 @@ class _Old(NamedTuple):
     since: str
 
 
-async def prune_soon(store: Store) -> int:
+async def prune_async(store: Store) -> int:
     """Keys that count no more are gone; the number. Others write in between.
 
-    Nothing is written when there are none. Raises what `Store.write_soon` raises.
+    Nothing is written when there are none. Raises what `Store.write_async` raises.
     """
     since = kept_since(store.clock())
     pruned = 0
-    while some := await _find_old_soon(store, since):
-        pruned += sum(await asyncio.gather(*(store.write_soon(_prune, one) for one in some)))
+    while some := await _find_old_async(store, since):
+        pruned += sum(await asyncio.gather(*(store.write_async(_prune, one) for one in some)))
     return pruned
 
 
-async def _find_old_soon(store: Store, since: str) -> list[_Old]:
-    if store.database.waits_for_network:
+async def _find_old_async(store: Store, since: str) -> list[_Old]:
+    if store.is_remote:
         return await asyncio.to_thread(_find_old, store, since)
     return _find_old(store, since)
 

@@ -129,13 +129,13 @@ def list_page(
     return _page(found, limit)
 
 
-async def list_page_soon(
+async def list_page_async(
     store: Store, account_id: str, *, cursor: str = "", limit: int = DEFAULT_LIMIT
 ) -> Page:
     """`list_page` for coroutines."""
     limit = max(1, min(limit, MAX_LIMIT))
     after = check_cursor(cursor)
-    found = await store.fetch_soon(PAGE, account_id=account_id, after=after, rows=limit + 1)
+    found = await store.fetch_async(PAGE, account_id=account_id, after=after, rows=limit + 1)
     return _page(found, limit)
 
 
@@ -164,10 +164,10 @@ def get_resume(store: Store, account_id: str, resume_id: str) -> StoredResume:
     return _stored(rows)
 
 
-async def get_resume_soon(store: Store, account_id: str, resume_id: str) -> StoredResume:
+async def get_resume_async(store: Store, account_id: str, resume_id: str) -> StoredResume:
     """`get_resume` for coroutines."""
     _check_id(resume_id)
-    return _stored(await store.fetch_soon(ONE, account_id=account_id, resume_id=resume_id))
+    return _stored(await store.fetch_async(ONE, account_id=account_id, resume_id=resume_id))
 
 
 def _stored(rows: Sequence[Row]) -> StoredResume:
@@ -197,10 +197,10 @@ def delete_resume(store: Store, account_id: str, resume_id: str) -> None:
     store.write(apply_deletions, _Deletion(account_id, resume_id))
 
 
-async def delete_resume_soon(store: Store, account_id: str, resume_id: str) -> None:
+async def delete_resume_async(store: Store, account_id: str, resume_id: str) -> None:
     """`delete_resume` for coroutines."""
     _check_id(resume_id)
-    await store.write_soon(apply_deletions, _Deletion(account_id, resume_id))
+    await store.write_async(apply_deletions, _Deletion(account_id, resume_id))
 
 
 def _delete(connection: Connection, deletion: _Deletion) -> None:

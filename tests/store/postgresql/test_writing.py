@@ -199,7 +199,7 @@ def test_a_lost_race_is_tried_again_and_seen_by_nobody_unless_it_is_lost_for_eve
     store: Store, state: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert store.write(raised(state, 3), Of("a", 7)) == Of("a", 7)
-    monkeypatch.setattr(writer, "PAUSES_S", (0.001,))
+    monkeypatch.setattr(writer, "RETRY_DELAYS_S", (0.001,))
     with pytest.raises(StoreUnavailable, match="cannot be used now: no"):
         store.write(raised(state, 10_000), Of("a"))
 
@@ -260,7 +260,7 @@ def waiting_for_a_lock(server: Server) -> str:
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """A server that does not answer a write is soon taken for frozen."""
-    monkeypatch.setattr("resumes.store.postgresql.store.WRITE_PATIENCE_S", 0.6)
+    monkeypatch.setattr("resumes.store.postgresql.store.WRITE_TIMEOUT_S", 0.6)
 
 
 @pytest.mark.parametrize("is_of_files", [False, True])
@@ -295,7 +295,7 @@ def test_s2_what_cannot_be_found_out_is_unknown(
     ana: AccountInfo,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(writer, "FIND_OUT_S", 0.3)
+    monkeypatch.setattr(writer, "PROOF_TIMEOUT_S", 0.3)
     with a_standby_that_never_answers(server) as give_up:
         with pytest.raises(OutcomeUnknown):
             creation.create(store, ana.id, [a_resume()], deadline_s=0.3)

@@ -6,6 +6,7 @@ import pytest
 from sqlalchemy import MetaData, text
 from sqlalchemy.schema import CreateTable
 
+from resumes.clock import system_clock
 from resumes.errors import StoreIncompatible, StoreUnavailable
 from resumes.store import (
     accounts,
@@ -182,11 +183,11 @@ def test_s4_an_older_store_is_not_migrated_while_others_use_it_and_they_are_name
     ):
         open_store(place, upgrade=False)
     other = FileLock(path.with_name("resumes.db.lock"))
-    assert other.acquire(shared=True, wait_s=0)
+    assert other.acquire(shared=True, timeout_s=0)
     with pytest.raises(StoreUnavailable, match="must be upgraded, and is in use by process"):
-        open_file(path, upgrade=True, wait_s=0.05)
+        open_file(path, clock=system_clock, upgrade=True, timeout_s=0.05)
     other.close()
-    open_file(path, upgrade=True, wait_s=0.05).close()
+    open_file(path, clock=system_clock, upgrade=True, timeout_s=0.05).close()
 
 
 def test_the_migrations_make_the_tables_of_the_schema(url: str, tmp_path: Path) -> None:

@@ -41,9 +41,9 @@ from resumes.store.integrity import Defect, Flaw
 from resumes.store.locks import FileLock
 from resumes.store.plans import PlanChange
 from resumes.store.postgresql.connection import postgres_engine
-from resumes.store.postgresql.writer import WRITERS
+from resumes.store.postgresql.writer import THREADS
 from resumes.store.schema import metadata
-from resumes.store.sqlite.store import SqliteDatabase, sqlite_engine
+from resumes.store.sqlite.store import SqliteStore, sqlite_engine
 from resumes.store.transfer.rows import READERS, TableDigest, digest_tables
 from tests.support.resumes import a_claim, a_document, a_resume
 
@@ -245,7 +245,7 @@ def damage(store: Store, *statements: str, **values: Any) -> None:
         engine = sqlite_engine(address.path, transactions=False)
         freely = "PRAGMA foreign_keys=OFF"
     else:
-        engine = postgres_engine(address, patience_s=10)
+        engine = postgres_engine(address, timeout_s=10)
         freely = "SET session_replication_role = replica"
     with engine.connect() as connection:
         connection.exec_driver_sql(freely)
@@ -322,9 +322,9 @@ def rename(connection: Connection, requests: Sequence[str]) -> list[str]:
     return [request.upper() for request in requests]
 
 
-def hold_lane(store: Store) -> tuple[threading.Event, threading.Thread]:
+def hold_writer(store: Store) -> tuple[threading.Event, threading.Thread]:
     """All that writes is busy until the event is set."""
-    writers = 1 if store.path else WRITERS
+    writers = 1 if store.path else THREADS
     entered, go_on = threading.Barrier(writers + 1), threading.Event()
 
     def wait(_: Connection, requests: Sequence[str]) -> list[None]:
@@ -365,8 +365,8 @@ class Busy:
     def acquire(self) -> None:
         """It is held until it is released."""
         if self._path is not None:
-            self._file = FileLock(self._path.with_name(f"{self._path.name}.lane"))
-            assert self._file.acquire(wait_s=5)
+            self._file = FileLock(self._path.with_name(f"{self._path.name}.writer"))
+            assert self._file.acquire(timeout_s=5)
         else:
             self._connection = psycopg.connect(self._url)
             tables = ", ".join(metadata.tables)
@@ -394,10 +394,10 @@ def free_maximum(store: Store) -> int:
     return plans.get_plan(store, "free").max_resumes or 0
 
 
-def sqlite_of(store: Store) -> SqliteDatabase:
-    """The file below the store, for tests of what only a file has."""
-    assert isinstance(store.database, SqliteDatabase)
-    return store.database
+def sqlite_of(store: Store) -> SqliteStore:
+    """The store as one in a file, for tests of what only a file has."""
+    assert isinstance(store, SqliteStore)
+    return store
 
 
 def path_of(store: Store) -> Path:

@@ -8,7 +8,8 @@ from typing import Any, Final
 from sqlalchemy import Connection
 
 from resumes.errors import StoreUnavailable
-from resumes.store.store import WRITE_DEADLINE_S, Store
+from resumes.store.statements import Prepared
+from resumes.store.store import WRITE_DEADLINE_S, Row, Size, Store
 from tests.support.terminal.driving import LIMIT_S
 
 AWAY: Final = "The store is not there"
@@ -37,7 +38,9 @@ class UnsteadyStore(Store):
     """The store as the app sees it; tests keep the one that it was made of, which is always there."""
 
     def __init__(self, store: Store) -> None:
-        super().__init__(store.database, clock=store.clock)
+        super().__init__(store.write_queue, url=store.url, label=store.label, clock=store.clock)
+        self.path = store.path
+        self._store = store
         self._refusals: dict[str, str] = {}
         self._holds: dict[str, Hold] = {}
 
@@ -84,10 +87,19 @@ class UnsteadyStore(Store):
 
     @contextmanager
     def read(self) -> Iterator[Connection]:
-        with self._admission("read"), super().read() as connection:
+        with self._admission("read"), self._store.read() as connection:
             yield connection
         with self._admission("answer"):
             pass
+
+    async def fetch_async(self, statement: Prepared, /, **values: Any) -> Sequence[Row]:
+        return await self._store.fetch_async(statement, **values)
+
+    def measure(self) -> Size:
+        return self._store.measure()
+
+    def _disconnect(self) -> None:
+        self._store.close()
 
     def write(
         self,

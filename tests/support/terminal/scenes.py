@@ -22,7 +22,7 @@ from resumes.store.import_items import Items, Problem
 from resumes.store.import_ledger import FileOutcome
 from resumes.store.import_requests import ask
 from resumes.store.plans import PlanChange
-from resumes.store.sqlite.store import SqliteDatabase
+from resumes.store.sqlite.store import SqliteStore
 from resumes.store.store import Size, Store
 from tests.support.stores import make_store_file
 from tests.support.terminal.builders import (
@@ -95,7 +95,7 @@ def standing_still(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Store, Sta
     monkeypatch.setattr(secrets, "choice", lots.choice)
     monkeypatch.setattr(shutil, "disk_usage", lambda _: Disk(100 << 30, 60 << 30, 40 << 30))
     size = Size(3 << 20, 40 << 10)
-    monkeypatch.setattr(SqliteDatabase, "measure", lambda _: size)
+    monkeypatch.setattr(SqliteStore, "measure", lambda _: size)
     monkeypatch.setattr(checks, "check_sqlite", lambda path: Finding("SQLite", "version 3.99.0"))
     fonts = Finding("fonts", "there are fonts for the newest resumes")
     monkeypatch.setattr(checks, "iter_font_findings", lambda names, home: [fonts])

@@ -41,7 +41,7 @@ HOLDER = """
 
     what, path = sys.argv[1:]
     if what == "LANE":
-        file = open(path + ".lane")
+        file = open(path + ".writer")
         fcntl.flock(file, fcntl.LOCK_EX)
     if what == "TRANSACTION":
         connection = dbapi.connect(path, isolation_level=None)

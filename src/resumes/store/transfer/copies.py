@@ -16,7 +16,7 @@ from sqlalchemy import Connection, Table, bindparam, delete, select, text
 from resumes.errors import Conflict, InvalidArgument, OutcomeUnknown, ResumesError, StoreUnavailable
 from resumes.store.addresses import SqliteAddress, parse_address
 from resumes.store.closed import allowed_in_transit
-from resumes.store.locks import keep_trying
+from resumes.store.locks import retry
 from resumes.store.schema import accounts, deleted_accounts, importers, key_directory, plans
 from resumes.store.sqlite.files import check_room
 from resumes.store.sqlite.store import TRUNCATE_BYTES
@@ -99,11 +99,11 @@ BATCH_CHARACTERS: Final = 2_000_000
 """What one transaction adds at most, but for a row that is larger than this by itself."""
 
 DEADLINE_S: Final = 30.0
-PATIENCE_S: Final = 20.0
+RETRY_TIMEOUT_S: Final = 20.0
 """A store that cannot be written to is tried again so long: what took an hour is not given up for a
 moment."""
 
-PAUSES_S: Final = (0.5,)
+RETRY_DELAYS_S: Final = (0.5,)
 
 OCCUPYING: Final = (accounts, key_directory, importers)
 """A store that has rows here is somebody's."""
@@ -180,7 +180,7 @@ def fill(source: Connection, target: Store, told: Told) -> None:
             after = reader.find_last_key(connection)
             told(table.name, 0 if after is None else reader.count(connection))
         for rows in batches(table, reader.iter_rows(source, after=after)):
-            _add_patiently(target, Batch(table.name, rows))
+            _add_with_retries(target, Batch(table.name, rows))
             told(table.name, len(rows))
         _analyze(target, table)
 
@@ -231,13 +231,13 @@ class Batch(NamedTuple):
         return self.reader.key_of(self.rows[-1])
 
 
-def _add_patiently(target: Store, batch: Batch) -> None:
+def _add_with_retries(target: Store, batch: Batch) -> None:
     try:
-        keep_trying(
+        retry(
             lambda: target.write(add_rows, batch, deadline_s=DEADLINE_S),
-            within_s=PATIENCE_S,
-            pauses_s=PAUSES_S,
-            is_passing=lambda error: isinstance(error, (StoreUnavailable, OutcomeUnknown)),
+            timeout_s=RETRY_TIMEOUT_S,
+            delays_s=RETRY_DELAYS_S,
+            is_retryable=lambda error: isinstance(error, (StoreUnavailable, OutcomeUnknown)),
         )
     except (StoreUnavailable, OutcomeUnknown) as error:
         # Two stores are in use: which of them it was has to be said. Rows of which nobody knows
@@ -306,7 +306,7 @@ def check_target(source: Store, url: str) -> None:
         return
     if not address.path.parent.is_dir():
         return  # opening it says so
-    size = source.database.measure()
+    size = source.measure()
     there_bytes = address.path.stat().st_size if address.path.exists() else 0
     missing_bytes = max(0, size.data_bytes + (size.log_bytes or 0) - there_bytes)
     # What is written passes through the new store's log, which is cut when it is so long.

@@ -9,7 +9,7 @@ from sqlalchemy import Connection, bindparam, delete, select, text
 
 from resumes.errors import Conflict, StoreUnavailable
 from resumes.store.closed import FILLED_FROM, MOVING_TO, allowed_in_transit
-from resumes.store.locks import keep_trying
+from resumes.store.locks import retry
 from resumes.store.schema import store_facts
 from resumes.store.statements import Prepared, replacing
 from resumes.store.store import Store, each
@@ -24,7 +24,7 @@ STORE_ID: Final = "store_id"
 WRITERS_S: Final = 30.0
 """How long those who began to write before the mark are waited for."""
 
-PAUSES_S: Final = (0.1,)
+RETRY_DELAYS_S: Final = (0.1,)
 
 FACTS: Final = Prepared(select(store_facts.c.name, store_facts.c.value))
 SET_FACT: Final = replacing(store_facts)
@@ -107,11 +107,11 @@ def depart(source: Store, move: Move) -> None:
     Raises Conflict, and StoreUnavailable when somebody does not end.
     """
     source.write(_mark, move)
-    keep_trying(
+    retry(
         lambda: source.write(_wait_for_writers, move),
-        within_s=WRITERS_S,
-        pauses_s=PAUSES_S,
-        is_passing=lambda error: isinstance(error, StoreUnavailable),
+        timeout_s=WRITERS_S,
+        delays_s=RETRY_DELAYS_S,
+        is_retryable=lambda error: isinstance(error, StoreUnavailable),
     )
 
 

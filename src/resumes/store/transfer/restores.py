@@ -22,7 +22,7 @@ from resumes.store.closed import allowed_in_transit
 from resumes.store.locks import FileLock
 from resumes.store.processes import name_processes
 from resumes.store.schema import account_usage, import_requests, importers, store_facts
-from resumes.store.sqlite.bootstrap import check_place, make_private
+from resumes.store.sqlite.bootstrap import check_place, create_private
 from resumes.store.sqlite.files import (
     check_room,
     examine,
@@ -110,7 +110,7 @@ def _opened_copy(backup: Path, folder: Path) -> Iterator[Store]:
     """A copy of the backup, verified and brought up to date: the backup itself is not touched."""
     copy = folder / "resumes.db"
     check_room(folder.parent, backup.stat().st_size)  # which people know, on the same disk
-    make_private(copy)
+    create_private(copy)
     shutil.copyfile(backup, copy)
     examine(copy, backup)
     with open_store(f"sqlite:///{copy}") as store:
@@ -170,7 +170,7 @@ def _alone(path: Path) -> Iterator[None]:
     except OSError as error:
         raise StoreUnavailable(f"Cannot write in {path.parent}: {error.strerror}") from error
     try:
-        if not life.acquire(wait_s=0):
+        if not life.acquire(timeout_s=0):
             users = name_processes(life.holders())
             raise StoreUnavailable(
                 f"The store {path} is in use by process {users}. Stop it, then restore"

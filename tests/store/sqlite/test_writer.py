@@ -28,28 +28,28 @@ from tests.support.store.builders import (
     run_python,
 )
 
-pytestmark = pytest.mark.sqlite("its lane")
+pytestmark = pytest.mark.sqlite("its writer thread")
 
 FULL_DISK = """
     import resource, signal, sys
     from resumes.errors import OutcomeUnknown
-    from resumes.store import open_store, accounts, creating
+    from resumes.store import open_store, accounts, creation
     from tests.support.resumes import a_resume
 
     signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     with open_store(sys.argv[1]) as store:
         account = accounts.create_account(store, "ana", plan="business")
-        creating.create(store, account.id, [a_resume()])
-        size = store.database.path.with_name(store.database.path.name + "-wal").stat().st_size
+        creation.create(store, account.id, [a_resume()])
+        size = store.path.with_name(store.path.name + "-wal").stat().st_size
         resource.setrlimit(resource.RLIMIT_FSIZE, (size + 1000, resource.RLIM_INFINITY))
         for _ in range(3):
             try:
-                creating.create(store, account.id, [a_resume()])
+                creation.create(store, account.id, [a_resume()])
             except OutcomeUnknown:
                 print("unknown", flush=True)
         resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
         if "go on" in sys.argv:
-            print(type(creating.create(store, account.id, [a_resume()])[0]).__name__)
+            print(type(creation.create(store, account.id, [a_resume()])[0]).__name__)
         else:
             import os
             os._exit(1)
@@ -123,7 +123,7 @@ def test_what_nobody_expects_is_logged_whole(
     assert store.write(rename, "x") == "X"
 
 
-STOPPED_IN_THE_LANE = """
+STOPPED_IN_A_WRITE = """
     import signal, sys, threading
     from resumes.store import open_store
 
@@ -138,11 +138,11 @@ STOPPED_IN_THE_LANE = """
 """
 
 
-def test_s9_a_process_stopped_inside_the_lane_costs_others_their_deadline_and_no_more(
+def test_s9_a_process_stopped_inside_a_write_costs_others_their_deadline_and_no_more(
     store: Store, url: str, ana: AccountInfo
 ) -> None:
     child = subprocess.Popen(
-        [sys.executable, "-c", textwrap.dedent(STOPPED_IN_THE_LANE), url],
+        [sys.executable, "-c", textwrap.dedent(STOPPED_IN_A_WRITE), url],
         stdout=subprocess.PIPE,
         text=True,
     )
@@ -217,7 +217,7 @@ def test_what_was_applied_and_not_handed_over_is_rolled_back_and_unknown(
         with monkeypatch.context() as patched:
             patched.setattr(writer, "_Begun", fail)
             with pytest.raises(OutcomeUnknown):
-                await store.write_soon(rename, "lost")
+                await store.write_async(rename, "lost")
 
     asyncio.run(scenario())
     assert free_maximum(store) == before
