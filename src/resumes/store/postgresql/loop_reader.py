@@ -61,7 +61,7 @@ class _Query:
         self.waiters: list[asyncio.Future[list[Row]]] = []
         self.tries = 0
         self.goes_alone = False
-        """Whether a message with it failed: it must not fail others again."""
+        """Whether it was refused: it must not fail others again."""
 
     @property
     def is_wanted(self) -> bool:
@@ -223,12 +223,17 @@ class LoopReader:
         for position, result in enumerate(results):
             if result.status != ExecStatus.TUPLES_OK:
                 error = error_from_result(result)
-                if classify_error(error) is ErrorClass.UNAVAILABLE:
-                    self._drop()
-                else:
-                    for query in asked[position:]:
-                        query.goes_alone = True
-                self._retry(asked[position:], error)
+                refused, aborted = asked[position], asked[position + 1 :]
+                match classify_error(error):
+                    case ErrorClass.UNAVAILABLE:
+                        self._drop()
+                        aborted = asked[position:]
+                    case ErrorClass.OTHER:  # as it will be each time
+                        refused.fail(explain(error, self._label))
+                    case _:
+                        refused.goes_alone = True
+                        aborted = asked[position:]
+                self._retry(aborted, error)
                 break
             asked[position].answer(connection.load_rows(result))
         self._plan_send()
