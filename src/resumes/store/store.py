@@ -5,17 +5,26 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from functools import wraps
+from functools import partial, wraps
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 from sqlalchemy import Connection, literal, select, update
 
 from resumes.clock import Clock
-from resumes.errors import InvalidArgument, OutcomeUnknown, ResumesError, StoreUnavailable
+from resumes.errors import OutcomeUnknown, ResumesError, StoreUnavailable
 from resumes.store.schema import plans, store_facts
 from resumes.store.statements import Prepared
-from resumes.store.write_queue import BUSY, Lane, SoonWriter, ThreadMailbox, Write
+from resumes.store.write_queue import (
+    BUSY,
+    Apply,
+    Lane,
+    Proof,
+    SoonWriter,
+    ThreadMailbox,
+    Write,
+    apply_changes,
+)
 
 Row = tuple[Any, ...]
 
@@ -75,11 +84,6 @@ class Database(Protocol):
 
     def close(self) -> None:
         """Waiting writes are done, connections are closed."""
-
-
-def not_text(error: UnicodeEncodeError) -> InvalidArgument:
-    """What a word from a command line that is not UTF-8 is answered with."""
-    return InvalidArgument(f"Not UTF-8 text: {error.object[:80]!r}")
 
 
 Q = TypeVar("Q")
@@ -151,17 +155,68 @@ class Store:
 
     def write(
         self,
+        change: Callable[[Connection], R],
+        *,
+        account_id: str | None = None,
+        deadline_s: float = WRITE_DEADLINE_S,
+        ignores_closed: bool = False,
+        proof: Proof | None = None,
+    ) -> R:
+        """Run the change in a transaction and return its result, committed. Blocks this thread.
+
+        The change shares its transaction with others, in a savepoint of its own: a ResumesError that
+        it raises undoes what it wrote, and is raised here. It may be run more than once; only what
+        the last run wrote is committed. `account_id` is the account that it concerns. `ignores_closed`
+        lets it write to a store that is being moved. `proof` finds out whether it was committed when
+        the commit had no answer.
+
+        Raises also StoreUnavailable when nothing was done within `deadline_s`, and OutcomeUnknown
+        when a commit neither succeeded nor failed for certain.
+        """
+        write = Write(
+            apply_changes,
+            change,
+            deadline=time.monotonic() + deadline_s,
+            account_id=account_id,
+            proof=proof,
+            ignores_closed=ignores_closed,
+        )
+        (outcome,) = self._write_all([write])
+        result: R = _result(outcome)
+        return result
+
+    async def write_async(
+        self,
+        change: Callable[[Connection], R],
+        *,
+        account_id: str | None = None,
+        deadline_s: float = WRITE_DEADLINE_S,
+    ) -> R:
+        """`write` for coroutines: their event loop goes on meanwhile.
+
+        A coroutine that is cancelled while it waits withdraws its write if the lane has not
+        taken it.
+        """
+        write = Write(
+            apply_changes, change, deadline=time.monotonic() + deadline_s, account_id=account_id
+        )
+        writer = self._soon_writer(asyncio.get_running_loop())
+        result: R = _result(await writer.write(write))
+        return result
+
+    def write_batched(
+        self,
         apply: Callable[[Connection, Sequence[Q]], Sequence[R | ResumesError]],
         request: Q,
         *,
         deadline_s: float = WRITE_DEADLINE_S,
+        proof: Proof | None = None,
     ) -> R:
-        """The result of the request, committed. Blocks this thread.
+        """Return the result of the request, committed. Blocks this thread, and raises as `write`.
 
-        Raises what the request was refused with; StoreUnavailable when nothing was done within
-        `deadline_s`; OutcomeUnknown when a commit neither succeeded nor failed for certain.
+        `apply` is given all requests of its kind that meet in a batch, and returns one result each.
         """
-        (outcome,) = self.write_all(apply, [request], deadline_s=deadline_s)
+        (outcome,) = self.write_all(apply, [request], deadline_s=deadline_s, proof=proof)
         result: R = _result(outcome)
         return result
 
@@ -171,23 +226,32 @@ class Store:
         requests: Sequence[Q],
         *,
         deadline_s: float = WRITE_DEADLINE_S,
+        proof: Proof | None = None,
     ) -> list[R | BaseException]:
-        """What each of the requests came to: its result, or what `write` would raise.
+        """Return what each of the requests came to: its result, or what `write_batched` would raise.
 
         They wait together, and share transactions as far as the engine allows.
         """
         deadline = time.monotonic() + deadline_s
-        writes = [
-            Write(
-                apply,
-                request,
-                deadline=deadline,
-                mailbox=self._threads,
-                waiter=threading.Event(),
-            )
-            for request in requests
-        ]
+        return self._write_all([_batched(apply, request, deadline, proof) for request in requests])
+
+    async def write_batched_async(
+        self,
+        apply: Callable[[Connection, Sequence[Q]], Sequence[R | ResumesError]],
+        request: Q,
+        *,
+        deadline_s: float = WRITE_DEADLINE_S,
+        proof: Proof | None = None,
+    ) -> R:
+        """`write_batched` for coroutines, as `write_async`."""
+        writer = self._soon_writer(asyncio.get_running_loop())
+        write = _batched(apply, request, time.monotonic() + deadline_s, proof)
+        result: R = _result(await writer.write(write))
+        return result
+
+    def _write_all(self, writes: Sequence[Write]) -> list[Any]:
         for write in writes:
+            write.mailbox, write.waiter = self._threads, threading.Event()
             self.lane.offer(write)
         self.lane.ask()
         return [self._outcome(write) for write in writes]
@@ -200,22 +264,6 @@ class Store:
             if not done.wait(COMMIT_GRACE_S):
                 return OutcomeUnknown()
         return write.outcome
-
-    async def write_soon(
-        self,
-        apply: Callable[[Connection, Sequence[Q]], Sequence[R | ResumesError]],
-        request: Q,
-        *,
-        deadline_s: float = WRITE_DEADLINE_S,
-    ) -> R:
-        """`write` for coroutines: their event loop goes on meanwhile.
-
-        A coroutine that is cancelled while it waits withdraws its write if the lane has not
-        taken it.
-        """
-        writer = self._soon_writer(asyncio.get_running_loop())
-        result: R = _result(await writer.write(apply, request, deadline_s=deadline_s))
-        return result
 
     def _soon_writer(self, loop: asyncio.AbstractEventLoop) -> SoonWriter:
         writer = self._soon_writers.get(loop)
@@ -240,6 +288,11 @@ class Store:
         self.close()
 
 
+def _batched(apply: Apply, request: Any, deadline: float, proof: Proof | None) -> Write:
+    account_id: str | None = getattr(request, "account_id", None)
+    return Write(apply, request, deadline=deadline, account_id=account_id, proof=proof)
+
+
 def _result(outcome: Any) -> Any:
     if isinstance(outcome, BaseException):
         raise outcome
@@ -249,25 +302,17 @@ def _result(outcome: Any) -> Any:
 def each(
     apply_one: Callable[[Connection, Q], R],
 ) -> Callable[[Connection, Sequence[Q]], list[R | ResumesError]]:
-    """Makes a write out of a function for one request, for writes that are rare.
-
-    Each request has a savepoint of its own: one that raises a ResumesError has written nothing.
-    """
+    """Makes a write out of a function for one request, for writes that are rare."""
 
     @wraps(apply_one)
     def apply(connection: Connection, requests: Sequence[Q]) -> list[R | ResumesError]:
-        results: list[R | ResumesError] = []
-        for request in requests:
-            try:
-                with connection.begin_nested():
-                    results.append(apply_one(connection, request))
-            except ResumesError as error:
-                results.append(error)
-            except UnicodeEncodeError as error:
-                results.append(not_text(error))
-        return results
+        return apply_changes(connection, [partial(_flip, apply_one, one) for one in requests])
 
     return apply
+
+
+def _flip(apply_one: Callable[[Connection, Q], R], request: Q, connection: Connection) -> R:
+    return apply_one(connection, request)
 
 
 ONE_PLAN = select(literal(1)).select_from(plans).limit(1)
@@ -282,16 +327,15 @@ def probe_reading(store: Store) -> None:
 async def probe_writing_soon(store: Store, *, deadline_s: float) -> None:
     """A write went through the lane and to the disk: a fact that nobody reads was changed.
 
-    Raises what `Store.write_soon` raises.
+    Raises what `Store.write` raises.
     """
-    await store.write_soon(_write_again, store.clock(), deadline_s=deadline_s)
 
+    def change(connection: Connection) -> None:
+        # Another value each time: what is as it was, SQLite does not write.
+        connection.execute(
+            update(store_facts)
+            .where(store_facts.c.name == "probe")
+            .values(value=f"{store.clock()} {time.monotonic_ns()}")
+        )
 
-def _write_again(connection: Connection, instants: Sequence[int]) -> Sequence[int]:
-    # Another value each time: what is as it was, SQLite does not write.
-    connection.execute(
-        update(store_facts)
-        .where(store_facts.c.name == "probe")
-        .values(value=f"{instants[-1]} {time.monotonic_ns()}")
-    )
-    return instants
+    await store.write_async(change, deadline_s=deadline_s)

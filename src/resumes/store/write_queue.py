@@ -1,11 +1,16 @@
 """Writes on their way to the engine: what is to be done, until when, and who waits for it.
 
-A write is a request and the function that applies requests of its kind. Requests of one kind
-that meet in a batch are applied in one call. The function gives a result for each request, a
-`ResumesError` among them for a request that is refused and has written nothing.
+A write is a request and the function that applies requests of its kind. Requests of one kind that
+meet in a batch are applied in one call. The function returns a result for each request, a
+`ResumesError` among them for a request that is refused and has written nothing. Most writes are
+rare: their request is a change, a function of the connection, and each is run in a savepoint of its
+own (`apply_changes`). Only creates are worth a function that applies many at once.
 
-A request that concerns one account has an `account_id`. Engines that lock rows do the writes of an
-account one after the other, and hold no two accounts in one transaction (pitfalls S8).
+A change may be run more than once, after a race or with a batch that failed; only what its last run
+wrote is committed.
+
+Engines that lock rows do the writes of an account one after the other, and hold no two accounts in
+one transaction (pitfalls S8).
 """
 
 import asyncio
@@ -19,14 +24,18 @@ from typing import Any, Protocol
 
 from sqlalchemy import Connection
 
-from resumes.errors import OutcomeUnknown, StoreUnavailable
+from resumes.errors import InvalidArgument, OutcomeUnknown, ResumesError, StoreUnavailable
 
 Apply = Callable[[Connection, Sequence[Any]], Sequence[Any]]
 """Applies requests of one kind inside the transaction; one result each, in order."""
 
-Proof = Callable[[Connection, Sequence[Any], Sequence[Any]], bool | None]
-"""Whether a transaction was committed, by what it has left behind: given some of its requests and
-what they came to. None: these cannot tell. Asked in another transaction, after the first has ended."""
+Change = Callable[[Connection], Any]
+"""The request of a rare write: writes, and returns the result. Must be repeatable."""
+
+Proof = Callable[[Connection, Any, Any], bool | None]
+"""Returns whether a transaction was committed, by what it has left behind: given one of its requests
+and what that came to. None: this one cannot tell. Asked in another transaction, after the first has
+ended."""
 
 BATCH_LIMIT = 512
 """Requests in one transaction at most, so that a commit stays a matter of milliseconds."""
@@ -50,24 +59,44 @@ class Mailbox(Protocol):
 
 
 class Write:
-    """A request on its way to the engine. `deadline` is on the monotonic clock."""
+    """A request on its way to the engine. `deadline` is on the monotonic clock.
 
-    __slots__ = ("apply", "deadline", "mailbox", "outcome", "request", "waiter")
+    `account_id` is the account that it concerns; None for several, or none. `ignores_closed`: it is
+    done whatever the marks of a copy say (`resumes.store.closed`). Who waits sets `mailbox` and
+    `waiter` before the write is offered.
+    """
+
+    __slots__ = (
+        "account_id",
+        "apply",
+        "deadline",
+        "ignores_closed",
+        "mailbox",
+        "outcome",
+        "proof",
+        "request",
+        "waiter",
+    )
 
     def __init__(
-        self, apply: Apply, request: Any, *, deadline: float, mailbox: Mailbox, waiter: Any
+        self,
+        apply: Apply,
+        request: Any,
+        *,
+        deadline: float,
+        account_id: str | None = None,
+        proof: Proof | None = None,
+        ignores_closed: bool = False,
     ) -> None:
         self.apply = apply
         self.request = request
         self.deadline = deadline
-        self.mailbox = mailbox
-        self.waiter = waiter
+        self.account_id = account_id
+        self.proof = proof
+        self.ignores_closed = ignores_closed
+        self.mailbox: Mailbox
+        self.waiter: Any
         self.outcome: Any = PENDING
-
-    @property
-    def account_id(self) -> str | None:
-        """The account that the request concerns; None for several, or none."""
-        return getattr(self.request, "account_id", None)
 
 
 class ThreadMailbox:
@@ -134,26 +163,34 @@ def apply_all(connection: Connection, batch: Sequence[Write]) -> list[Any]:
     return outcomes
 
 
-_PROOFS: dict[Apply, Proof] = {}
+def apply_changes(connection: Connection, changes: Sequence[Change]) -> list[Any]:
+    """Return what each of the changes returned, or the ResumesError with which it was refused.
+
+    Each has a savepoint of its own: one that raises a ResumesError has written nothing.
+    """
+    results: list[Any] = []
+    for change in changes:
+        try:
+            with connection.begin_nested():
+                results.append(change(connection))
+        except ResumesError as error:
+            results.append(error)
+        except UnicodeEncodeError as error:
+            results.append(not_text(error))
+    return results
 
 
-def proved_by(proof: Proof) -> Callable[[Apply], Apply]:
-    """Says how to find out whether a transaction with such writes was committed."""
-
-    def register(apply: Apply) -> Apply:
-        _PROOFS[apply] = proof
-        return apply
-
-    return register
+def not_text(error: UnicodeEncodeError) -> InvalidArgument:
+    """Return the refusal of a word from a command line that is not UTF-8."""
+    return InvalidArgument(f"Not UTF-8 text: {error.object[:80]!r}")
 
 
 def was_committed(
     connection: Connection, batch: Sequence[Write], outcomes: Sequence[Any]
 ) -> bool | None:
-    """Whether the batch's transaction was committed; None when nothing of it can tell."""
+    """Return whether the batch's transaction was committed; None when nothing of it can tell."""
     for write, outcome in zip(batch, outcomes, strict=True):
-        proof = _PROOFS.get(write.apply)
-        verdict = None if proof is None else proof(connection, [write.request], [outcome])
+        verdict = write.proof and write.proof(connection, write.request, outcome)
         if verdict is not None:
             return verdict
     return None
@@ -200,16 +237,14 @@ class SoonWriter:
         """What waited in the last round, and how many rounds brought no more."""
         self._timer: asyncio.TimerHandle | None = None
 
-    async def write(self, apply: Apply, request: Any, *, deadline_s: float) -> Any:
-        """What the write came to: its result or its error, StoreUnavailable when it was not taken
-        by the deadline, or OutcomeUnknown when it was and its commit takes too long.
+    async def write(self, write: Write) -> Any:
+        """Return what the write came to: its result or its error, StoreUnavailable when it was not
+        taken by the deadline, or OutcomeUnknown when it was and its commit takes too long.
 
         Cancelled while it waits, it is withdrawn if it was not taken.
         """
         waiter: asyncio.Future[Any] = self._loop.create_future()
-        write = Write(
-            apply, request, deadline=time.monotonic() + deadline_s, mailbox=self, waiter=waiter
-        )
+        write.mailbox, write.waiter = self, waiter
         self._lane.offer(write)
         self._pending.add(write)
         self._plan_turn()

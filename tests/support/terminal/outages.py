@@ -3,13 +3,16 @@
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from sqlalchemy import Connection
 
 from resumes.errors import StoreUnavailable
-from resumes.store.store import WRITE_DEADLINE_S, Store
+from resumes.store.store import Store
 from tests.support.terminal.driving import LIMIT_S
+
+Q = TypeVar("Q")
+R = TypeVar("R")
 
 AWAY: Final = "The store is not there"
 
@@ -89,12 +92,12 @@ class UnsteadyStore(Store):
         with self._admission("answer"):
             pass
 
-    def write(
-        self,
-        apply: Callable[[Connection, Sequence[Any]], Sequence[Any]],
-        request: Any,
-        *,
-        deadline_s: float = WRITE_DEADLINE_S,
-    ) -> Any:
+    def write(self, change: Callable[[Connection], R], **options: Any) -> R:
         with self._admission("write"):
-            return super().write(apply, request, deadline_s=deadline_s)
+            return super().write(change, **options)
+
+    def write_all(
+        self, apply: Callable[[Connection, Sequence[Q]], Any], requests: Sequence[Q], **options: Any
+    ) -> list[Any]:
+        with self._admission("write"):
+            return super().write_all(apply, requests, **options)

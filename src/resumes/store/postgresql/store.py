@@ -23,7 +23,8 @@ from resumes.store.postgresql.connection import (
 from resumes.store.postgresql.loop_reader import LoopReader
 from resumes.store.postgresql.writer import AccountLanes
 from resumes.store.statements import Prepared, driver
-from resumes.store.store import Row, Size, not_text
+from resumes.store.store import Row, Size
+from resumes.store.write_queue import not_text
 
 READ_PATIENCE_S: Final = 30.0
 """How long a statement that reads may take: people count millions of rows with some."""

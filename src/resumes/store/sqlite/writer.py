@@ -28,7 +28,7 @@ from sqlalchemy import Connection, RootTransaction
 from sqlalchemy.exc import DBAPIError
 
 from resumes.errors import OutcomeUnknown, ResumesError, StoreUnavailable
-from resumes.store.closed import refuse_in_transit
+from resumes.store.closed import refuse_if_closed
 from resumes.store.locks import FileLock, keep_trying
 from resumes.store.sqlite.driver import dbapi
 from resumes.store.write_queue import (
@@ -386,7 +386,7 @@ class SqliteLane:
         who writes to the store beside the lane."""
         transaction = self._begin(wait_s)
         try:
-            refuse_in_transit(self._connection, batch)
+            refuse_if_closed(self._connection, batch)
             return _Applied(transaction, apply_all(self._connection, batch))
         except BaseException:
             self._roll_back(transaction)
