@@ -329,7 +329,7 @@ def test_a_file_that_a_stranger_made_is_refused_by_line_field_and_value(
 def test_an_import_that_was_cut_off_is_told_as_such(acme: CommandLine, tmp_path: Path) -> None:
     with open_home(acme.home) as store:
         account = accounts.create_account(store, "bo")
-        store.write(_leave_arriving, account.id)
+        store.write_batched(_leave_arriving, account.id)
     listed = acme("accounts", "list")
     assert 'Account "bo" is being imported, 0 resumes so far.' in listed.stderr
     assert "accounts delete 'bo~import' --with-resumes --yes" in listed.stderr

@@ -70,7 +70,7 @@ def write(store: Store, statement: Any) -> None:
         connection.execute(statement)
         return [None]
 
-    store.write(execute, None)
+    store.write_batched(execute, None)
 
 
 def opening(settings: Settings) -> Installation:

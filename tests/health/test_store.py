@@ -73,7 +73,7 @@ def test_a_store_that_is_being_filled_is_wrong(installation: Installation, store
         set_marks(connection, filled_from="sqlite:////srv/old.db")
         return [None]
 
-    store.write(mark, None)
+    store.write_batched(mark, None)
 
     [finding] = find(installation, "store")
 

@@ -17,11 +17,9 @@ from sqlalchemy import Connection, text
 
 from resumes.errors import Conflict, InvalidArgument, OutcomeUnknown, StoreUnavailable
 from resumes.store import Store, accounts, open_store, plans, stored_resumes
-from resumes.store.closed import allowed_in_transit
 from resumes.store.creation import create
 from resumes.store.plans import PlanChange
 from resumes.store.schema import documents, metadata, resumes
-from resumes.store.store import each
 from resumes.store.transfer import copies, marks
 from resumes.store.transfer.copies import BATCH_CHARACTERS, BATCH_ROWS, Batch, Progress, Stage
 from resumes.store.transfer.marks import Move
@@ -50,11 +48,9 @@ def a_move(name: str = "0123", *, source: str = HERE, target: str = THERE) -> Mo
     return Move(source, target, name, "a" * 16)
 
 
-@allowed_in_transit
-@each
-def change(connection: Connection, statement: str) -> None:
-    """A write that a store takes also while it is moved."""
-    connection.execute(text(statement))
+def change(store: Store, statement: str) -> None:
+    """Write what a store takes also while it is moved."""
+    store.write(lambda connection: connection.execute(text(statement)), ignores_closed=True)
 
 
 def fill(source: Store, target: Store, told: Callable[[str, int], None] = lambda *_: None) -> None:
@@ -257,7 +253,7 @@ def test_rows_are_told_and_batches_that_are_there_are_not_added_again(
     with source.read() as connection:
         batch = Batch("plans", list(READERS["plans"].iter_rows(connection)))
     for _ in range(2):
-        store.write(copies.add_rows, batch)
+        copies.add_rows(store, batch)
     assert count_rows(store, "plans") == len(batch.rows)
     fill(source, store, lambda table, rows: told.update({table: told.get(table, 0) + rows}))
     assert told == {digest.name: digest.rows for digest in held_by(source)}
@@ -336,7 +332,7 @@ def test_a_copy_that_differs_in_any_value_names_the_table_and_is_not_used(
 ) -> None:
     def spoil(progress: Progress) -> None:
         if progress.stage is Stage.PROVING:
-            store.write(change, "UPDATE documents SET document = replace(document, 'B', 'b')")
+            change(store, "UPDATE documents SET document = replace(document, 'B', 'b')")
 
     with pytest.raises(Conflict, match='differs in table "documents"'):
         copies.copy(source, store, watcher=spoil)
@@ -356,7 +352,7 @@ def test_s13_a_marked_store_takes_no_write_of_any_process_and_undoes_what_began(
         marks.depart(store, a_move())
         words = r"moved to sqlite:////there\.db"
     else:
-        store.write(change, f"INSERT INTO store_facts VALUES ('filled_from', '{HERE}')")
+        change(store, f"INSERT INTO store_facts VALUES ('filled_from', '{HERE}')")
         words = r"still being filled from sqlite:////here\.db"
 
     with open_store(url) as of_another_process:
@@ -364,7 +360,7 @@ def test_s13_a_marked_store_takes_no_write_of_any_process_and_undoes_what_began(
             with pytest.raises(StoreUnavailable, match=words):
                 accounts.create_account(one, "bob")
             with pytest.raises(StoreUnavailable, match=words):
-                one.write(rename, "x")
+                one.write_batched(rename, "x")
             assert free_maximum(one) == 5
             assert [account.name for account in accounts.list_accounts(one)] == ["ana"]
 
@@ -403,7 +399,7 @@ def test_s13_a_write_that_began_before_is_over_when_the_store_has_departed(store
 
     def write() -> None:
         try:
-            store.write(create_slowly, "")
+            store.write_batched(create_slowly, "")
         except StoreUnavailable as error:
             refused.append(error)
 

@@ -14,7 +14,6 @@ from resumes.errors import (
     IdempotencyMismatch,
     NotFound,
     QuotaReached,
-    ResumesError,
     StoreUnavailable,
 )
 from resumes.store import Store, accounts, creation, import_ledger, plans, stored_resumes
@@ -133,7 +132,7 @@ def taken(store: Store, account: AccountInfo, counts: Sequence[int]) -> list[int
             for count in counts
         ]
 
-    return [store.write(take, count) for count in counts]
+    return [store.write_batched(take, count) for count in counts]
 
 
 def test_no_place_beyond_the_plan_is_taken_whatever_was_read_before(
@@ -288,7 +287,7 @@ def test_creating_waits_no_longer_than_it_is_told_to(store: Store, ana: AccountI
 
 def files_of(
     store: Store, account: AccountInfo, resumes: Sequence[NewResume]
-) -> list[list[creation.Outcome] | ResumesError]:
+) -> list[list[creation.Outcome] | NotFound]:
     """What became of a file for each resume, all at once."""
     return creation.create_files(
         store,
@@ -455,29 +454,30 @@ def test_the_ledger_says_why_a_file_is_not_done_in_the_words_of_the_outcome(
 # Whether a transaction took effect of which nobody heard
 
 
-def test_s2_whether_a_batch_was_stored_is_told_by_an_id_that_it_made(
+def test_s2_whether_a_creation_was_stored_is_told_by_an_id_that_it_made(
     store: Store, ana: AccountInfo, an_account: MakeAccount
 ) -> None:
     (stored,) = add_resumes(store, ana, 1)
     mine, theirs = (
         Creation(one.id, [a_resume()], store.clock()) for one in (ana, an_account("bo"))
     )
-    lost = [Created("f" * 24)]
+    lost = Created("f" * 24)
     gone = NotFound("Account not found")
     nothing = [Duplicate(stored), QuotaReached(max_resumes=5), Created(stored, replayed=True)]
-    cases: list[tuple[list[Creation], Sequence[object], bool | None]] = [
-        ([mine], [[Created(stored)]], True),
-        ([mine], [lost], False),
-        ([theirs], [[Created(stored)]], False),
-        ([mine, mine], [gone, nothing], None),
-        ([mine, mine], [gone, [*nothing, *lost]], False),
-        ([], [], None),
+    cases: list[tuple[Creation, object, bool | None]] = [
+        (mine, [Created(stored)], True),
+        (mine, [lost], False),
+        (theirs, [Created(stored)], False),
+        (mine, gone, None),
+        (mine, nothing, None),
+        (mine, [*nothing, lost], False),
+        (mine, [], None),
     ]
 
-    def ask(connection: Connection, _: Sequence[str]) -> list[list[bool | None]]:
-        return [[creation.were_stored(connection, made, said) for made, said, _ in cases]]
+    def ask(connection: Connection) -> list[bool | None]:
+        return [creation.was_stored(connection, made, result) for made, result, _ in cases]
 
-    assert store.write(ask, "") == [verdict for *_, verdict in cases]
+    assert store.write(ask) == [verdict for *_, verdict in cases]
 
 
 def test_s2_whether_files_were_stored_is_told_by_an_id_of_any_of_them(
@@ -499,14 +499,13 @@ def test_s2_whether_files_were_stored_is_told_by_an_id_of_any_of_them(
         patched.setattr(store.write_queue, "submit", submit)
         told = creation.create_files(store, [refused, made])
 
-    (write,) = writes
     lost: list[object] = [[], [Created("f" * 24)]]
     nothing: list[object] = [[], []]
 
-    def ask(connection: Connection, _: Sequence[str]) -> list[list[bool | None]]:
-        return [[was_committed(connection, [write], [one]) for one in (told, lost, nothing)]]
+    def ask(connection: Connection) -> list[bool | None]:
+        return [was_committed(connection, writes, results) for results in (told, lost, nothing)]
 
-    assert store.write(ask, "") == [True, False, None]
+    assert store.write(ask) == [True, False, None]
 
 
 # How long it is waited for

@@ -142,12 +142,7 @@ def test_a_create_without_a_key_runs_no_statement_about_keys(
     store: Store, ana: AccountInfo
 ) -> None:
     statements: list[str] = []
-    store.write(
-        lambda connection, requests: [
-            driver(connection).set_trace_callback(one) for one in requests
-        ],
-        statements.append,
-    )
+    store.write(lambda connection: driver(connection).set_trace_callback(statements.append))
     creation.create(store, ana.id, [a_resume(with_digest=True)], claim=a_claim())
     assert any("documents" in one for one in statements)
     assert not any("idempotency" in one for one in statements)

@@ -17,7 +17,7 @@ from sqlalchemy import (
 from resumes.errors import InvalidArgument, StoreError, StoreUnavailable
 from resumes.store import Store, accounts, api_keys, open_store, plans, schema
 from resumes.store.statements import Prepared, at_most
-from resumes.store.store import not_text
+from resumes.store.write_queue import not_text
 from tests.support.inbox.builders import a_full_disk
 from tests.support.store.builders import hold_writer, path_of
 
@@ -173,7 +173,7 @@ def test_text_is_compared_by_its_bytes_whatever_the_language_of_the_server(store
             connection.execute(insert(schema.plans).values(name=name, api_listing=False))
         return requests
 
-    store.write(add, None)  # type: ignore[arg-type]
+    store.write_batched(add, None)  # type: ignore[arg-type]
     with store.read() as connection:
         by_name = select(schema.plans.c.name).order_by(schema.plans.c.name)
         told = connection.execute(by_name).scalars().all()

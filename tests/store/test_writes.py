@@ -4,6 +4,7 @@ import asyncio
 import threading
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import psycopg
@@ -15,8 +16,7 @@ from resumes.store import Store, creation, idempotency, open_store, plans
 from resumes.store.accounts import AccountInfo
 from resumes.store.locks import FileLock
 from resumes.store.sqlite.driver import dbapi
-from resumes.store.store import each
-from resumes.store.write_queue import LoopWriter, Write, proved_by, was_committed
+from resumes.store.write_queue import LoopWriter, Write, was_committed
 from tests.support.resumes import a_resume
 from tests.support.store.builders import (
     Busy,
@@ -48,11 +48,32 @@ def written(store: Store, ways: Sequence[str], apply: Any, requests: Sequence[An
         go_on, holder = await asyncio.to_thread(hold_writer, store)
         calls = [
             asyncio.create_task(
-                asyncio.to_thread(store.write, apply, request)
+                asyncio.to_thread(store.write_batched, apply, request)
                 if way == "thread"
-                else store.write_async(apply, request)
+                else store.write_batched_async(apply, request)
             )
             for way, request in zip(ways, requests, strict=True)
+        ]
+        await until(lambda: store.write_queue.waiting == len(calls))
+        go_on.set()
+        await asyncio.to_thread(holder.join)
+        return await asyncio.gather(*calls, return_exceptions=True)
+
+    return asyncio.run(scenario())
+
+
+def changed(store: Store, changes: Sequence[Callable[[Connection], Any]]) -> list[Any]:
+    """What each change of one account came to, written together."""
+
+    async def scenario() -> list[Any]:
+        go_on, holder = await asyncio.to_thread(hold_writer, store)
+        calls = [
+            asyncio.create_task(
+                store.write_async(change, account_id="a")
+                if number % 2
+                else asyncio.to_thread(store.write, change, account_id="a")
+            )
+            for number, change in enumerate(changes)
         ]
         await until(lambda: store.write_queue.waiting == len(calls))
         go_on.set()
@@ -94,8 +115,8 @@ def test_writes_of_threads_and_loops_meet(store: Store) -> None:
     names = [f"{kind}{number}" for kind in "tl" for number in range(40)]
 
     async def scenario() -> list[Any]:
-        threads = [asyncio.to_thread(store.write, add_plan, name) for name in names[:40]]
-        loops = [store.write_async(add_plan, name) for name in names[40:]]
+        threads = [asyncio.to_thread(store.write_batched, add_plan, name) for name in names[:40]]
+        loops = [store.write_batched_async(add_plan, name) for name in names[40:]]
         async with asyncio.timeout(45):
             return await asyncio.gather(*threads, *loops)
 
@@ -108,19 +129,18 @@ def test_s7_writer_threads_outlive_unexpected_errors(store: Store) -> None:
         raise requests[0]
 
     with pytest.raises(ZeroDivisionError):
-        store.write(broken, ZeroDivisionError)
+        store.write_batched(broken, ZeroDivisionError)
     if store.path is not None:
         with pytest.raises(OutcomeUnknown):
-            store.write(broken, SystemExit)  # which ends other threads
+            store.write_batched(broken, SystemExit)  # which ends other threads
     with pytest.raises(AssertionError, match="one result for each"):
-        store.write(lambda connection, requests: [], "x")
-    assert store.write(rename, "next") == "NEXT"
+        store.write_batched(lambda connection, requests: [], "x")
+    assert store.write_batched(rename, "next") == "NEXT"
     assert store.write_queue.is_alive
 
 
 def test_a_refusal_takes_nothing_of_its_batch_along(store: Store) -> None:
-    @each
-    def refuse(connection: Connection, request: str) -> str:
+    def change_of(request: str, connection: Connection) -> str:
         connection.execute(
             text("UPDATE plans SET max_resumes = 77 WHERE name = :n"), {"n": request}
         )
@@ -128,11 +148,9 @@ def test_a_refusal_takes_nothing_of_its_batch_along(store: Store) -> None:
             raise NotFound("refused")
         return request
 
-    def both(connection: Connection, batches: Sequence[list[str]]) -> list[Any]:
-        return [refuse(connection, batch) for batch in batches]
-
-    kept, refused = store.write(both, ["pro", "free"])
-    assert kept == "pro"
+    changes = [partial(change_of, name) for name in ("pro", "free", "pro")]
+    first, refused, last = changed(store, changes)
+    assert (first, last) == ("pro", "pro")
     assert isinstance(refused, NotFound)
     assert free_maximum(store) == 5
     assert not issubclass(OutcomeUnknown, StoreUnavailable)
@@ -148,15 +166,15 @@ def test_s3_a_write_that_is_overdue_before_its_turn_is_not_done(store: Store, wa
     async def scenario() -> None:
         go_on, holder = await asyncio.to_thread(hold_writer, store)
         late = (
-            store.write_async(seen, "late", deadline_s=0.02)
+            store.write_batched_async(seen, "late", deadline_s=0.02)
             if way == "loop"
-            else asyncio.to_thread(store.write, seen, "late", deadline_s=0.02)
+            else asyncio.to_thread(store.write_batched, seen, "late", deadline_s=0.02)
         )
         with pytest.raises(StoreUnavailable, match="busy"):
             await late
         go_on.set()
         await asyncio.to_thread(holder.join)
-        assert await store.write_async(seen, "next", deadline_s=60) == "next"
+        assert await store.write_batched_async(seen, "next", deadline_s=60) == "next"
 
     asyncio.run(scenario())
     assert seen.batches == [["next"]]
@@ -170,12 +188,12 @@ def test_a_commit_that_takes_too_long_is_unknown_to_a_loop(
 
     async def scenario() -> None:
         with pytest.raises(OutcomeUnknown):
-            await store.write_async(rename, "x", deadline_s=0.1)
+            await store.write_batched_async(rename, "x", deadline_s=0.1)
         go_on.set()
 
     with at_commit(lambda: go_on.wait(60)):
         asyncio.run(scenario())
-        assert store.write(rename, "next") == "NEXT"
+        assert store.write_batched(rename, "next") == "NEXT"
 
 
 def test_a_cancelled_waiter_that_was_not_taken_writes_nothing_and_hurts_no_other(
@@ -194,11 +212,11 @@ def test_a_cancelled_waiter_that_was_not_taken_writes_nothing_and_hurts_no_other
         await asyncio.to_thread(holder.join)
 
     asyncio.run(scenario())
-    assert store.write(rename, "next") == "NEXT"
+    assert store.write_batched(rename, "next") == "NEXT"
     assert listed_ids(store, ana) == []
     for _ in range(3):
         asyncio.run(leave())  # its event loop ends with it
-    assert store.write(rename, "alive") == "ALIVE"
+    assert store.write_batched(rename, "alive") == "ALIVE"
 
 
 def test_s7_a_waiter_that_is_gone_does_not_keep_the_others_from_their_answers(
@@ -208,8 +226,9 @@ def test_s7_a_waiter_that_is_gone_does_not_keep_the_others_from_their_answers(
         loop = asyncio.get_running_loop()
         writer = LoopWriter(store.write_queue, loop)
         waiters: list[asyncio.Future[Any]] = [loop.create_future() for _ in range(3)]
-        writes = [Write(rename, "x", deadline=0, waiter=one, loop_writer=writer) for one in waiters]
-        for write in writes:
+        writes = [Write(rename, "x", deadline=0) for _ in waiters]
+        for write, waiter in zip(writes, waiters, strict=True):
+            write.waiter, write.loop_writer = waiter, writer
             write.outcome = "first"
         waiters[0].cancel()
         await asyncio.to_thread(writer.deliver, writes)
@@ -249,17 +268,12 @@ def test_s2_a_failed_commit_is_proved_gone_by_a_later_one_and_doubles_nothing(
 def test_the_first_that_can_tell_says_whether_a_batch_was_committed(store: Store) -> None:
     asked: list[int] = []
 
-    def proof(_: Connection, requests: Sequence[int], results: Sequence[int]) -> bool | None:
-        asked.extend(requests)
-        return True if requests[0] == 2 else None
-
-    @proved_by(proof)
-    def provable(_: Connection, requests: Sequence[int]) -> Sequence[int]:
-        return requests
+    def proof(_: Connection, request: int, result: int) -> bool | None:
+        asked.append(request)
+        return True if request == result == 2 else None
 
     writes = [
-        Write(apply, number, deadline=0, waiter=threading.Event())
-        for number, apply in enumerate((rename, provable, provable, provable))
+        Write(rename, number, deadline=0, proof=proof if number else None) for number in range(4)
     ]
     with store.read() as connection:
         assert was_committed(connection, writes, [0, 1, 2, 3]) is True
@@ -275,7 +289,9 @@ def test_the_loop_applies_what_waits_together_and_the_thread_commits_it(store: S
     seen = Seen()
 
     async def scenario() -> list[Any]:
-        return await asyncio.gather(*(store.write_async(seen, number) for number in range(20)))
+        return await asyncio.gather(
+            *(store.write_batched_async(seen, number) for number in range(20))
+        )
 
     assert asyncio.run(scenario()) == list(range(20))
     assert seen.sizes == [20]
@@ -287,9 +303,9 @@ def test_what_comes_while_a_batch_is_committed_makes_the_next(store: Store) -> N
     seen, go_on = Seen(), threading.Event()
 
     async def scenario() -> None:
-        first = asyncio.create_task(store.write_async(seen, 0))
+        first = asyncio.create_task(store.write_batched_async(seen, 0))
         await until(lambda: seen.sizes)
-        more = [asyncio.create_task(store.write_async(seen, number)) for number in range(5)]
+        more = [asyncio.create_task(store.write_batched_async(seen, number)) for number in range(5)]
         await until(lambda: store.write_queue.waiting == 5)
         go_on.set()
         await asyncio.gather(first, *more)
@@ -307,7 +323,7 @@ def test_where_another_process_has_the_lock_the_thread_waits_for_it(store: Store
     assert other.acquire(timeout_s=1)
 
     async def scenario() -> Any:
-        task = asyncio.create_task(store.write_async(seen, "late"))
+        task = asyncio.create_task(store.write_batched_async(seen, "late"))
         await asyncio.sleep(0.1)
         assert seen.sizes == []
         other.release()
@@ -325,8 +341,8 @@ def test_s9_nothing_is_written_while_writes_are_paused_and_all_of_it_afterwards(
 
     async def scenario() -> list[Any]:
         with store.write_queue.paused():
-            loop = asyncio.create_task(store.write_async(seen, "loop"))
-            thread = asyncio.create_task(asyncio.to_thread(store.write, seen, "thread"))
+            loop = asyncio.create_task(store.write_batched_async(seen, "loop"))
+            thread = asyncio.create_task(asyncio.to_thread(store.write_batched, seen, "thread"))
             await until(lambda: store.write_queue.waiting == 2)
             await asyncio.sleep(0.1)
             assert seen.sizes == []
@@ -346,9 +362,9 @@ def test_what_waits_when_the_store_closes_is_written_and_nothing_after_it(
         go_on, holder = await asyncio.to_thread(hold_writer, store)
         calls = [
             asyncio.create_task(
-                asyncio.to_thread(store.write, rename, way)
+                asyncio.to_thread(store.write_batched, rename, way)
                 if way == "thread"
-                else store.write_async(rename, way)
+                else store.write_batched_async(rename, way)
             )
             for way in ways
         ]
@@ -360,12 +376,12 @@ def test_what_waits_when_the_store_closes_is_written_and_nothing_after_it(
         await closing
         await asyncio.to_thread(holder.join)
         with pytest.raises(StoreUnavailable):
-            await store.write_async(rename, "too late")
+            await store.write_batched_async(rename, "too late")
         return answers
 
     assert asyncio.run(scenario()) == [way.upper() for way in ways]
     with pytest.raises(StoreUnavailable, match="closed"):
-        store.write(rename, "too late")
+        store.write_batched(rename, "too late")
 
 
 # Event loops wait for nobody
@@ -413,7 +429,7 @@ def test_a_loop_goes_on_while_somebody_writes_without_the_file_lock(store: Store
 
     async def scenario() -> Any:
         ticking = asyncio.create_task(tick())
-        writing = asyncio.create_task(store.write_async(rename, "x"))
+        writing = asyncio.create_task(store.write_batched_async(rename, "x"))
         await asyncio.sleep(1)
         go_on()
         answer = await writing

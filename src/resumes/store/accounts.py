@@ -179,7 +179,7 @@ def create_account(store: Store, name: str, *, plan: str = FIRST_PLAN) -> Accoun
     """The account exists, with no resumes. Raises InvalidArgument, NotFound for the plan, Conflict."""
     check_name(name)
     new = _NewAccount(identifiers.account_id(), name, plan, timestamp(store.clock()))
-    store.write(_create_account, new)
+    store.write_batched(_create_account, new)
     return get_account(store, name)
 
 
@@ -214,7 +214,7 @@ class _PlanChoice:
 
 def set_plan(store: Store, name: str, plan: str) -> None:
     """The account is on the plan, at once. Raises NotFound for either."""
-    store.write(_set_plan, _PlanChoice(name, plan))
+    store.write_batched(_set_plan, _PlanChoice(name, plan))
 
 
 @each
@@ -262,16 +262,16 @@ def delete_by_id(
     goes_on: Callable[[int], bool] = lambda _: True,
 ) -> int:
     """Delete as `delete_account` does, the account of this id, if it still has the name."""
-    store.write(_close, _Closing(account_id, name, with_resumes, timestamp(store.clock())))
+    store.write_batched(_close, _Closing(account_id, name, with_resumes, timestamp(store.clock())))
     gone = 0
-    while slice_gone := store.write(_delete_slice, account_id):
+    while slice_gone := store.write_batched(_delete_slice, account_id):
         gone += slice_gone
         if not goes_on(gone):
             return gone
     for table in LEDGER:
-        while store.write(_delete_rows, _Rows(account_id, table)):
+        while store.write_batched(_delete_rows, _Rows(account_id, table)):
             pass
-    store.write(_delete_rest, account_id)
+    store.write_batched(_delete_rest, account_id)
     return gone
 
 

@@ -209,7 +209,7 @@ def _use(store: Store, holder: KeyHolder) -> _Use:
 
 async def mark_used_async(store: Store, holder: KeyHolder) -> None:
     """The key's last use is now, unless another process wrote so within the minute."""
-    await store.write_async(_mark_used, _use(store, holder))
+    await store.write_batched_async(_mark_used, _use(store, holder))
 
 
 @each
@@ -253,7 +253,7 @@ def create_key(
     if lifetime is not None and lifetime <= timedelta(0):
         raise InvalidArgument("Invalid expiry: it must lie in the future")
     new = NewKey(identifiers.key_id(), new_secret())
-    store.write(
+    store.write_batched(
         _register,
         _Registration(
             account=account,
@@ -276,7 +276,7 @@ def import_key(store: Store, account: str, secret: str, *, name: str = "") -> st
         raise InvalidArgument("Invalid key: use enh_live_ and 64 letters and digits")
     key_id = identifiers.key_id()
     now = timestamp(store.clock())
-    store.write(
+    store.write_batched(
         _register,
         _Registration(account, key_id, _check_key_name(name), secret, now, None, shown_at=now),
     )
@@ -418,7 +418,7 @@ def mark_shown(store: Store, key_id: str) -> None:
     """
     owner = _find_owner(store, key_id)
     if owner is not None:
-        store.write(_mark_shown, _Stamp(owner, key_id, timestamp(store.clock())))
+        store.write_batched(_mark_shown, _Stamp(owner, key_id, timestamp(store.clock())))
 
 
 @each
@@ -439,7 +439,7 @@ def revoke_key(store: Store, key_id: str) -> None:
     if owner is None:
         get_key(store, key_id)  # revoked before, or never there
         return
-    store.write(_revoke, _Stamp(owner, key_id, timestamp(store.clock())))
+    store.write_batched(_revoke, _Stamp(owner, key_id, timestamp(store.clock())))
 
 
 @each
@@ -473,7 +473,7 @@ def rotate_key(store: Store, key_id: str, *, grace: timedelta = DEFAULT_GRACE) -
         raise Conflict(f"The key {key_id} is {old.state}; create a new one instead")
     now_us = store.clock()
     new = NewKey(identifiers.key_id(), new_secret())
-    store.write(
+    store.write_batched(
         _register,
         _Registration(
             account=old.account,

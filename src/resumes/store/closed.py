@@ -14,7 +14,7 @@ from sqlalchemy import Connection, or_, select
 from resumes.errors import StoreUnavailable
 from resumes.store.schema import store_facts
 from resumes.store.statements import Prepared
-from resumes.store.write_queue import Apply, Write
+from resumes.store.write_queue import Write
 
 MOVING_TO: Final = "moving_to"
 """The fact that says where the store is being copied, or was; empty where it is not."""
@@ -29,19 +29,14 @@ MARKS: Final = Prepared(
     )
 )
 
-_ALLOWED: set[Apply] = set()
 
+def refuse_if_closed(connection: Connection, batch: Sequence[Write]) -> None:
+    """Raise StoreUnavailable if the store takes no writes, inside their transaction.
 
-def allowed_in_transit(apply: Apply) -> Apply:
-    """Such writes are done whatever the marks say: they are the copy's own."""
-    _ALLOWED.add(apply)
-    return apply
-
-
-def refuse_in_transit(connection: Connection, batch: Sequence[Write]) -> None:
-    """The store takes these writes; part of their transaction. Raises StoreUnavailable."""
+    A copy's own writes, which ignore the marks, are taken.
+    """
     marks = dict(MARKS.run(connection).fetchall())
-    if not marks or all(write.apply in _ALLOWED for write in batch):
+    if not marks or all(write.ignores_closed for write in batch):
         return
     if target := marks.get(MOVING_TO):
         raise StoreUnavailable(

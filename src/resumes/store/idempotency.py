@@ -70,7 +70,9 @@ async def prune_async(store: Store) -> int:
     since = kept_since(store.clock())
     pruned = 0
     while some := await _find_old_async(store, since):
-        pruned += sum(await asyncio.gather(*(store.write_async(_prune, one) for one in some)))
+        pruned += sum(
+            await asyncio.gather(*(store.write_batched_async(_prune, one) for one in some))
+        )
     return pruned
 
 

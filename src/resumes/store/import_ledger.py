@@ -217,7 +217,7 @@ class _Recorded:
 def record(store: Store, request: FileVerdict, *, deadline_s: float = WRITE_DEADLINE_S) -> None:
     """The file's outcome is in the ledger, in place of an earlier one of the same claim."""
     recorded = _Recorded(request, timestamp(store.clock()))
-    store.write(_record, recorded, deadline_s=deadline_s)
+    store.write_batched(_record, recorded, deadline_s=deadline_s)
 
 
 @each

@@ -129,7 +129,7 @@ def list_strays(store: Store, *, root: str, limit: int = 1_000) -> list[Request]
 
 def drop_requests(store: Store, requests: Sequence[Request]) -> None:
     """None of these is asked for any more, in one transaction."""
-    store.write(_drop, [(request.account_id, request.claim_id) for request in requests])
+    store.write_batched(_drop, [(request.account_id, request.claim_id) for request in requests])
 
 
 DROP = Prepared(
@@ -161,7 +161,7 @@ def refuse_request(store: Store, account_id: str, claim_id: str, message: str) -
 
     The row of a file that has come to another end meanwhile stays as it is.
     """
-    store.write(_refuse, _Refusal(account_id, claim_id, message, timestamp(store.clock())))
+    store.write_batched(_refuse, _Refusal(account_id, claim_id, message, timestamp(store.clock())))
 
 
 @each
@@ -233,7 +233,7 @@ def ask(store: Store, files: Sequence[FileRow], action: Action) -> None:
     To retry a held file is to release it. Raises Conflict for a file that it does not fit.
     """
     wanted = [(file.account_id, file.claim_id, fitting(file, action)) for file in files]
-    store.write(_ask, _Asking(wanted, timestamp(store.clock()), is_all_or_nothing=True))
+    store.write_batched(_ask, _Asking(wanted, timestamp(store.clock()), is_all_or_nothing=True))
 
 
 def fitting(file: FileRow, action: Action) -> Action:
@@ -280,7 +280,7 @@ def ask_all(
     """
     now = timestamp(store.clock())
     return sum(
-        store.write(_ask, _Asking(files, now, is_all_or_nothing=False))
+        store.write_batched(_ask, _Asking(files, now, is_all_or_nothing=False))
         for files in _iter_slices(store, action, account_id, reason)
     )
 

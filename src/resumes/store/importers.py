@@ -82,7 +82,7 @@ def announce(store: Store, importer: Importer, *, deadline_s: float = WRITE_DEAD
     now_us = store.clock()
     first, last = _remembered(now_us)
     announcement = _Announcement(importer, timestamp(now_us), first, last)
-    store.write(_announce, announcement, deadline_s=deadline_s)
+    store.write_batched(_announce, announcement, deadline_s=deadline_s)
 
 
 @each
@@ -112,7 +112,7 @@ def _announce(connection: Connection, announcement: _Announcement) -> None:
 
 def leave(store: Store, importer_id: str, *, deadline_s: float = WRITE_DEADLINE_S) -> None:
     """The importer is not listed any more."""
-    store.write(_leave, importer_id, deadline_s=deadline_s)
+    store.write_batched(_leave, importer_id, deadline_s=deadline_s)
 
 
 @each

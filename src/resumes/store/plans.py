@@ -109,7 +109,7 @@ def set_plan_limits(store: Store, change: PlanChange) -> None:
     bad name or number, and Conflict when the plan is not the one that was expected.
     """
     check_change(change)
-    store.write(_set_plan_limits, change)
+    store.write_batched(_set_plan_limits, change)
 
 
 def check_change(change: PlanChange) -> None:

@@ -13,10 +13,10 @@ from typing import Any, Generic, NamedTuple, TypeVar
 from sqlalchemy import Connection, literal, select, update
 
 from resumes.clock import Clock
-from resumes.errors import InvalidArgument, ResumesError
+from resumes.errors import ResumesError
 from resumes.store.schema import plans, store_facts
 from resumes.store.statements import Prepared
-from resumes.store.write_queue import LoopWriter, Write, WriteQueue
+from resumes.store.write_queue import Apply, LoopWriter, Proof, Write, WriteQueue, apply_changes
 
 Row = tuple[Any, ...]
 Q = TypeVar("Q")
@@ -122,17 +122,66 @@ class Store(ABC):
 
     def write(
         self,
+        change: Callable[[Connection], R],
+        *,
+        account_id: str | None = None,
+        deadline_s: float = WRITE_DEADLINE_S,
+        ignores_closed: bool = False,
+        proof: Proof | None = None,
+    ) -> R:
+        """Run the change in a transaction and return its result, committed. Blocks this thread.
+
+        The change shares its transaction with others, in a savepoint of its own: a ResumesError that
+        it raises undoes what it wrote, and is raised here. It may be run more than once; only what
+        the last run wrote is committed. `account_id` is the account that it concerns. `ignores_closed`
+        lets it write to a store that is being moved. `proof` finds out whether it was committed when
+        the commit had no answer.
+
+        Raises also StoreUnavailable when nothing was done within `deadline_s`, and OutcomeUnknown
+        when a commit neither succeeded nor failed for certain.
+        """
+        write = Write(
+            apply_changes,
+            change,
+            deadline=time.monotonic() + deadline_s,
+            account_id=account_id,
+            proof=proof,
+            ignores_closed=ignores_closed,
+        )
+        (outcome,) = self.write_queue.write_all([write])
+        result: R = _result(outcome)
+        return result
+
+    async def write_async(
+        self,
+        change: Callable[[Connection], R],
+        *,
+        account_id: str | None = None,
+        deadline_s: float = WRITE_DEADLINE_S,
+    ) -> R:
+        """Do what `write` does without blocking the event loop.
+
+        If the coroutine is cancelled while it waits, a write that nobody has begun is withdrawn.
+        """
+        deadline = time.monotonic() + deadline_s
+        write = Write(apply_changes, change, deadline=deadline, account_id=account_id)
+        result: R = _result(await self._loop_writers.get().write(write))
+        return result
+
+    def write_batched(
+        self,
         apply: Callable[[Connection, Sequence[Q]], Sequence[R | ResumesError]],
         request: Q,
         *,
         deadline_s: float = WRITE_DEADLINE_S,
+        proof: Proof | None = None,
     ) -> R:
-        """Commit the request and return its result. Blocks this thread.
+        """Return the result of the request, committed. Blocks this thread, and raises as `write`.
 
-        Raises what the request was refused with; StoreUnavailable when nothing was done within
-        `deadline_s`; OutcomeUnknown when a commit neither succeeded nor failed for certain.
+        `apply` is given all requests of its kind that meet in a batch, and returns one result each.
+        The account of a request is its attribute `account_id`, if it has one.
         """
-        (outcome,) = self.write_all(apply, [request], deadline_s=deadline_s)
+        (outcome,) = self.write_all(apply, [request], deadline_s=deadline_s, proof=proof)
         result: R = _result(outcome)
         return result
 
@@ -142,34 +191,28 @@ class Store(ABC):
         requests: Sequence[Q],
         *,
         deadline_s: float = WRITE_DEADLINE_S,
+        proof: Proof | None = None,
     ) -> list[R | BaseException]:
-        """Commit the requests and return for each its result, or the error that `write` would raise.
+        """Return for each of the requests its result, or the error that `write_batched` would raise.
 
         They wait together, and share transactions as far as the engine allows.
         """
         deadline = time.monotonic() + deadline_s
-        writes = [
-            Write(apply, request, deadline=deadline, waiter=threading.Event())
-            for request in requests
-        ]
-        for write in writes:
-            self.write_queue.submit(write)
-        self.write_queue.wake()
-        return [self.write_queue.wait(write) for write in writes]
+        return self.write_queue.write_all(
+            [_batched(apply, request, deadline, proof) for request in requests]
+        )
 
-    async def write_async(
+    async def write_batched_async(
         self,
         apply: Callable[[Connection, Sequence[Q]], Sequence[R | ResumesError]],
         request: Q,
         *,
         deadline_s: float = WRITE_DEADLINE_S,
+        proof: Proof | None = None,
     ) -> R:
-        """Do what `write` does without blocking the event loop.
-
-        If the coroutine is cancelled while it waits, a write that nobody has begun is withdrawn.
-        """
-        outcome = await self._loop_writers.get().write(apply, request, deadline_s=deadline_s)
-        result: R = _result(outcome)
+        """Do what `write_batched` does without blocking the event loop, as `write_async`."""
+        write = _batched(apply, request, time.monotonic() + deadline_s, proof)
+        result: R = _result(await self._loop_writers.get().write(write))
         return result
 
     def ping(self) -> None:
@@ -180,7 +223,14 @@ class Store(ABC):
     async def ping_write(self, *, deadline_s: float) -> None:
         """Change a fact that nobody reads, through the queue and to the disk. Raises what `write`
         raises."""
-        await self.write_async(_write_probe, self.clock(), deadline_s=deadline_s)
+
+        def change(connection: Connection) -> None:
+            # A new value each time: SQLite does not write one that is there already.
+            value = f"{self.clock()} {time.monotonic_ns()}"
+            facts = update(store_facts).where(store_facts.c.name == "probe")
+            connection.execute(facts.values(value=value))
+
+        await self.write_async(change, deadline_s=deadline_s)
 
     def close(self) -> None:
         """Finish the waiting writes, then close connections and locks. Safe to call twice."""
@@ -200,46 +250,28 @@ class Store(ABC):
         self.close()
 
 
+def _batched(apply: Apply, request: Any, deadline: float, proof: Proof | None) -> Write:
+    account_id: str | None = getattr(request, "account_id", None)
+    return Write(apply, request, deadline=deadline, account_id=account_id, proof=proof)
+
+
 def _result(outcome: Any) -> Any:
     if isinstance(outcome, BaseException):
         raise outcome
     return outcome
 
 
-def _write_probe(connection: Connection, instants: Sequence[int]) -> Sequence[int]:
-    # A new value each time: SQLite does not write one that is there already.
-    connection.execute(
-        update(store_facts)
-        .where(store_facts.c.name == "probe")
-        .values(value=f"{instants[-1]} {time.monotonic_ns()}")
-    )
-    return instants
-
-
-def not_text(error: UnicodeEncodeError) -> InvalidArgument:
-    """Return the error for a word from a command line that is not UTF-8."""
-    return InvalidArgument(f"Not UTF-8 text: {error.object[:80]!r}")
-
-
 def each(
     apply_one: Callable[[Connection, Q], R],
 ) -> Callable[[Connection, Sequence[Q]], list[R | ResumesError]]:
-    """Makes a write out of a function for one request, for writes that are rare.
-
-    Each request has a savepoint of its own: one that raises a ResumesError has written nothing.
-    """
+    """Makes a write out of a function for one request, for writes that are rare."""
 
     @wraps(apply_one)
     def apply(connection: Connection, requests: Sequence[Q]) -> list[R | ResumesError]:
-        results: list[R | ResumesError] = []
-        for request in requests:
-            try:
-                with connection.begin_nested():
-                    results.append(apply_one(connection, request))
-            except ResumesError as error:
-                results.append(error)
-            except UnicodeEncodeError as error:
-                results.append(not_text(error))
-        return results
+        return apply_changes(connection, [partial(_flip, apply_one, one) for one in requests])
 
     return apply
+
+
+def _flip(apply_one: Callable[[Connection, Q], R], request: Q, connection: Connection) -> R:
+    return apply_one(connection, request)

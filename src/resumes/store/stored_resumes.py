@@ -194,13 +194,13 @@ def delete_resume(store: Store, account_id: str, resume_id: str) -> None:
     Raises NotFound, also for another account's id.
     """
     _check_id(resume_id)
-    store.write(apply_deletions, _Deletion(account_id, resume_id))
+    store.write_batched(apply_deletions, _Deletion(account_id, resume_id))
 
 
 async def delete_resume_async(store: Store, account_id: str, resume_id: str) -> None:
     """`delete_resume` for coroutines."""
     _check_id(resume_id)
-    await store.write_async(apply_deletions, _Deletion(account_id, resume_id))
+    await store.write_batched_async(apply_deletions, _Deletion(account_id, resume_id))
 
 
 def _delete(connection: Connection, deletion: _Deletion) -> None:

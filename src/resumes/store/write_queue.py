@@ -1,11 +1,16 @@
 """The write queue: what is to be written, until when, and who waits for it.
 
-A write is a request and the function that applies requests of its kind. Requests of one kind
-that meet in a batch are applied in one call. The function gives a result for each request, a
-`ResumesError` among them for a request that is refused and has written nothing.
+A write is a request and the function that applies requests of its kind. Requests of one kind that
+meet in a batch are applied in one call. The function returns a result for each request, a
+`ResumesError` among them for a request that is refused and has written nothing. Most writes are
+rare: their request is a change, a function of the connection, and each is run in a savepoint of its
+own (`apply_changes`). Only creates are worth a function that applies many at once.
 
-A request that concerns one account has an `account_id`. Engines that lock rows do the writes of an
-account one after the other, and hold no two accounts in one transaction (pitfalls S8).
+A change may be run more than once, after a race or with a batch that failed; only what its last run
+wrote is committed.
+
+Engines that lock rows do the writes of an account one after the other, and hold no two accounts in
+one transaction (pitfalls S8).
 """
 
 import asyncio
@@ -20,16 +25,20 @@ from typing import Any, Final
 
 from sqlalchemy import Connection
 
-from resumes.errors import OutcomeUnknown, StoreUnavailable
+from resumes.errors import InvalidArgument, OutcomeUnknown, ResumesError, StoreUnavailable
 
 logger = logging.getLogger("resumes.store")
 
 Apply = Callable[[Connection, Sequence[Any]], Sequence[Any]]
 """Applies requests of one kind inside the transaction; one result each, in order."""
 
-Proof = Callable[[Connection, Sequence[Any], Sequence[Any]], bool | None]
-"""Return whether a transaction was committed, given some of its requests and their results; None if
-these cannot tell. Called in another transaction, after the first has ended."""
+Change = Callable[[Connection], Any]
+"""The request of a rare write: writes, and returns the result. Must be repeatable."""
+
+Proof = Callable[[Connection, Any, Any], bool | None]
+"""Returns whether a transaction was committed, by what it has left behind: given one of its requests
+and the result of that; None if this one cannot tell. Called in another transaction, after the first
+has ended."""
 
 BATCH_LIMIT: Final = 512
 """Requests in one transaction at most, so that a commit stays a matter of milliseconds."""
@@ -63,10 +72,22 @@ class LostRace(Exception):
 class Write:
     """A request in the queue. `deadline` is on the monotonic clock.
 
-    Its waiter is a thread's event, or a future of the event loop that `loop_writer` writes for.
+    `account_id` is the account that it concerns; None for several, or none. With `ignores_closed` it
+    is done whatever the marks of a copy say (`resumes.store.closed`). Whoever submits it sets the
+    waiter: a thread's event, or a future of the event loop that `loop_writer` writes for.
     """
 
-    __slots__ = ("apply", "deadline", "loop_writer", "outcome", "request", "waiter")
+    __slots__ = (
+        "account_id",
+        "apply",
+        "deadline",
+        "ignores_closed",
+        "loop_writer",
+        "outcome",
+        "proof",
+        "request",
+        "waiter",
+    )
 
     def __init__(
         self,
@@ -74,20 +95,19 @@ class Write:
         request: Any,
         *,
         deadline: float,
-        waiter: "threading.Event | asyncio.Future[Any]",
-        loop_writer: "LoopWriter | None" = None,
+        account_id: str | None = None,
+        proof: Proof | None = None,
+        ignores_closed: bool = False,
     ) -> None:
         self.apply = apply
         self.request = request
         self.deadline = deadline
-        self.waiter: Any = waiter
-        self.loop_writer = loop_writer
+        self.account_id = account_id
+        self.proof = proof
+        self.ignores_closed = ignores_closed
+        self.waiter: Any = None
+        self.loop_writer: LoopWriter | None = None
         self.outcome: Any = PENDING
-
-    @property
-    def account_id(self) -> str | None:
-        """The account that the request concerns; None for several, or none."""
-        return getattr(self.request, "account_id", None)
 
 
 class WriteQueue(ABC):
@@ -143,8 +163,16 @@ class WriteQueue(ABC):
         """Let no write run during the block, so that the process may be stopped in it (pitfalls
         S9). Block until those under way have ended."""
 
-    def wait(self, write: Write) -> Any:
-        """Return the outcome of a write that this thread has submitted, an error if it failed."""
+    def write_all(self, writes: Sequence[Write]) -> list[Any]:
+        """Submit the writes and return their outcomes, an error for each that failed. Blocks this
+        thread."""
+        for write in writes:
+            write.waiter = threading.Event()
+            self.submit(write)
+        self.wake()
+        return [self._wait(write) for write in writes]
+
+    def _wait(self, write: Write) -> Any:
         if not write.waiter.wait(max(0.0, write.deadline - time.monotonic()) + EXPIRY_GRACE_S):
             if self.withdraw(write):
                 return StoreUnavailable(BUSY)
@@ -177,14 +205,13 @@ class LoopWriter:
         """What waited in the last iteration, and how many iterations brought no more."""
         self._timer: asyncio.TimerHandle | None = None
 
-    async def write(self, apply: Apply, request: Any, *, deadline_s: float) -> Any:
-        """Return the outcome: a result, or an error as `Store.write` raises it.
+    async def write(self, write: Write) -> Any:
+        """Submit the write and return its outcome, an error if it failed.
 
         If the coroutine is cancelled, a write that nobody has begun is withdrawn.
         """
         waiter: asyncio.Future[Any] = self._loop.create_future()
-        deadline = time.monotonic() + deadline_s
-        write = Write(apply, request, deadline=deadline, waiter=waiter, loop_writer=self)
+        write.waiter, write.loop_writer = waiter, self
         self._queue.submit(write)
         self._pending.add(write)
         self._plan_turn()
@@ -284,17 +311,26 @@ def apply_all(connection: Connection, batch: Sequence[Write]) -> list[Any]:
     return outcomes
 
 
-_PROOFS: dict[Apply, Proof] = {}
+def apply_changes(connection: Connection, changes: Sequence[Change]) -> list[Any]:
+    """Return what each of the changes returned, or the ResumesError with which it was refused.
+
+    Each has a savepoint of its own: one that raises a ResumesError has written nothing.
+    """
+    results: list[Any] = []
+    for change in changes:
+        try:
+            with connection.begin_nested():
+                results.append(change(connection))
+        except ResumesError as error:
+            results.append(error)
+        except UnicodeEncodeError as error:
+            results.append(not_text(error))
+    return results
 
 
-def proved_by(proof: Proof) -> Callable[[Apply], Apply]:
-    """Name the function that finds out whether a transaction with such writes was committed."""
-
-    def register(apply: Apply) -> Apply:
-        _PROOFS[apply] = proof
-        return apply
-
-    return register
+def not_text(error: UnicodeEncodeError) -> InvalidArgument:
+    """Return the refusal of a word from a command line that is not UTF-8."""
+    return InvalidArgument(f"Not UTF-8 text: {error.object[:80]!r}")
 
 
 def was_committed(
@@ -302,8 +338,7 @@ def was_committed(
 ) -> bool | None:
     """Return whether the batch's transaction was committed; None if none of its writes can tell."""
     for write, outcome in zip(batch, outcomes, strict=True):
-        proof = _PROOFS.get(write.apply)
-        verdict = None if proof is None else proof(connection, [write.request], [outcome])
+        verdict = write.proof and write.proof(connection, write.request, outcome)
         if verdict is not None:
             return verdict
     return None

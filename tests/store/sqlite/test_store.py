@@ -83,10 +83,9 @@ def test_without_pysqlite3_the_systems_library_is_used_with_a_warning() -> None:
 def test_a_commit_is_on_the_disk_before_it_is_answered(store: Store) -> None:
     names = ("synchronous", "journal_mode", "foreign_keys", "trusted_schema")
     values = store.write(
-        lambda connection, _: [
-            [connection.exec_driver_sql(f"PRAGMA {name}").scalar_one() for name in names]
-        ],
-        None,
+        lambda connection: [
+            connection.exec_driver_sql(f"PRAGMA {name}").scalar_one() for name in names
+        ]
     )
     assert values == [2, "wal", 1, 0]
 

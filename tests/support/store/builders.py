@@ -305,7 +305,7 @@ def execute(store: Store, statement: str) -> None:
             connection.execute(text(request))
         return [None] * len(requests)
 
-    store.write(run, statement)
+    store.write_batched(run, statement)
 
 
 def lose_table(store: Store, name: str) -> None:

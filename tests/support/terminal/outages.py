@@ -3,14 +3,17 @@
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from sqlalchemy import Connection
 
 from resumes.errors import StoreUnavailable
 from resumes.store.statements import Prepared
-from resumes.store.store import WRITE_DEADLINE_S, Row, Size, Store
+from resumes.store.store import Row, Size, Store
 from tests.support.terminal.driving import LIMIT_S
+
+Q = TypeVar("Q")
+R = TypeVar("R")
 
 AWAY: Final = "The store is not there"
 
@@ -95,18 +98,21 @@ class UnsteadyStore(Store):
     async def fetch_async(self, statement: Prepared, /, **values: Any) -> Sequence[Row]:
         return await self._store.fetch_async(statement, **values)
 
+    def read_version(self) -> int | None:
+        return self._store.read_version()
+
     def measure(self) -> Size:
         return self._store.measure()
 
     def _disconnect(self) -> None:
         self._store.close()
 
-    def write(
-        self,
-        apply: Callable[[Connection, Sequence[Any]], Sequence[Any]],
-        request: Any,
-        *,
-        deadline_s: float = WRITE_DEADLINE_S,
-    ) -> Any:
+    def write(self, change: Callable[[Connection], R], **options: Any) -> R:
         with self._admission("write"):
-            return super().write(apply, request, deadline_s=deadline_s)
+            return super().write(change, **options)
+
+    def write_all(
+        self, apply: Callable[[Connection, Sequence[Q]], Any], requests: Sequence[Q], **options: Any
+    ) -> list[Any]:
+        with self._admission("write"):
+            return super().write_all(apply, requests, **options)

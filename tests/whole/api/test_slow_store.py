@@ -55,7 +55,7 @@ HOLDER = """
             return requests
 
         with open_store(f"sqlite:///{path}") as store:
-            store.write(wait, "")
+            store.write_batched(wait, "")
     else:
         print("held", flush=True)
         sys.stdin.read()

@@ -142,7 +142,7 @@ def add_rows(
     added = 0
     for some in iter_slices(rows, slice_rows):
         check_room_for_slice(store, sum(row.size_bytes for row in some))
-        store.write(_add, _Slice(account_id, since, some))
+        store.write_batched(_add, _Slice(account_id, since, some))
         added += len(some)
         told(added)
 
@@ -462,7 +462,7 @@ def import_account(
         identifiers.account_id(), chosen, plan or header.plan, header, timestamp(store.clock())
     )
     file.seek(began)
-    store.write(_begin, new)
+    store.write_batched(_begin, new)
     counts = _fill(store, new, file, sha256, told, slice_rows)
     return Arrived(get_account(store, chosen), counts)
 
@@ -554,7 +554,7 @@ def _fill(
         )
         if reader.sha256 != sha256:
             raise InvalidJson("The file was changed while it was imported; import it again")
-        store.write(_open, new)
+        store.write_batched(_open, new)
     except OutcomeUnknown:
         raise  # it may have arrived
     except (ResumesError, OSError) as error:

@@ -23,7 +23,8 @@ from resumes.store.postgresql.connection import (
 from resumes.store.postgresql.loop_reader import LoopReader
 from resumes.store.postgresql.writer import AccountQueues
 from resumes.store.statements import Prepared, driver
-from resumes.store.store import PerLoop, Row, Size, Store, not_text
+from resumes.store.store import PerLoop, Row, Size, Store
+from resumes.store.write_queue import not_text
 
 READ_TIMEOUT_S: Final = 30.0
 """How long a statement that reads may take: counting millions of rows takes some of it."""

@@ -17,7 +17,7 @@ from typing import Any, Final
 from sqlalchemy import Connection, Engine
 
 from resumes.errors import OutcomeUnknown, ResumesError, StoreUnavailable
-from resumes.store.closed import refuse_in_transit
+from resumes.store.closed import refuse_if_closed
 from resumes.store.locks import retry
 from resumes.store.postgresql.connection import (
     DRIVER_ERRORS,
@@ -139,7 +139,7 @@ class Writer:
             connection = self._usable_connection()
             transaction = connection.begin()
             outcomes = apply_all(connection, batch)
-            refuse_in_transit(connection, batch)
+            refuse_if_closed(connection, batch)
         except BaseException as error:
             self._drop(connection, error)
             if isinstance(error, Exception):

@@ -26,7 +26,8 @@ from resumes.store.locks import FileLock
 from resumes.store.sqlite.driver import dbapi
 from resumes.store.sqlite.writer import DRIVER_ERRORS, LogOnce, SqliteWriter
 from resumes.store.statements import Prepared, driver
-from resumes.store.store import Row, Size, Store, not_text
+from resumes.store.store import Row, Size, Store
+from resumes.store.write_queue import not_text
 
 logger = logging.getLogger("resumes.store")
 

@@ -28,7 +28,7 @@ from sqlalchemy import Connection, RootTransaction
 from sqlalchemy.exc import DBAPIError
 
 from resumes.errors import OutcomeUnknown, ResumesError, StoreUnavailable
-from resumes.store.closed import refuse_in_transit
+from resumes.store.closed import refuse_if_closed
 from resumes.store.locks import FileLock, retry
 from resumes.store.sqlite.driver import dbapi
 from resumes.store.statements import driver
@@ -342,7 +342,7 @@ class SqliteWriter(WriteQueue):
         """
         transaction = self._begin(timeout_s)
         try:
-            refuse_in_transit(self._connection, batch)
+            refuse_if_closed(self._connection, batch)
             return _Applied(transaction, apply_all(self._connection, batch))
         except BaseException:
             self._roll_back(transaction)
