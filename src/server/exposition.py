@@ -124,7 +124,7 @@ class Exposition(Collector):
         sums = self._metrics.counters.sums()
         yield _build_info(self._engine)
         yield from _iter_request_metrics(sums)
-        yield from _iter_lane_metrics(sums)
+        yield from _iter_write_metrics(sums)
         yield _gauge("resumes_connections", "Connections that are open.", sums[PLACES.connections])
         yield _counter(
             "resumes_log_lines_dropped",
@@ -191,7 +191,7 @@ def _requests(sums: Sequence[float], operation: str, status: int) -> float:
     return sums[PLACES.requests_of(OPERATIONS.index(operation), at)]
 
 
-def _iter_lane_metrics(sums: Sequence[float]) -> Iterator[Metric]:
+def _iter_write_metrics(sums: Sequence[float]) -> Iterator[Metric]:
     for name, text, spread in (
         (
             "resumes_commit_duration_seconds",

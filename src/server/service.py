@@ -43,7 +43,7 @@ KEEP_ALIVE_S = 75
 keep theirs, so that none sends into a closing one."""
 
 SWITCH_INTERVAL_S = 0.000_5
-"""How long a thread may keep Python to itself: the lane, which everyone waits for, would stand
+"""How long a thread may keep Python to itself: the writer thread, which everyone waits for, would stand
 behind the event loop for 5 ms at each of its steps."""
 
 SHUTDOWN_S = 35

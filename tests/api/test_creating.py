@@ -429,7 +429,7 @@ def test_an_unknown_outcome_is_503_and_the_same_key_then_makes_exactly_one_resum
     broken: tuple[Client, Commits, Place], after: bool
 ) -> None:
     client, commits, _ = broken
-    commits.fail(2, after=after)  # the lane itself tries once more
+    commits.fail(2, after=after)  # the writer thread itself tries once more
 
     unknown = client.post(a_body(), Idempotency_Key="once")
     answer = client.post(a_body(), Idempotency_Key="once")

@@ -242,4 +242,4 @@ async def test_a_write_that_takes_long_is_not_stopped_in_the_middle(
         if not ends_first:
             go.set()
             writer.join(LIMIT_S)
-    threading.Timer(0.5, go.set).start()  # once nobody waits for the lane any more
+    threading.Timer(0.5, go.set).start()  # once nobody waits for the pause any more

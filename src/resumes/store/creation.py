@@ -295,7 +295,7 @@ def was_stored(connection: Connection, creation: Creation, result: Any) -> bool 
 def apply_creations(
     connection: Connection, creations: Sequence[Creation]
 ) -> list[list[Outcome] | ResumesError]:
-    """All creations of a batch, account by account; the lane calls this inside a transaction."""
+    """All creations of a batch, account by account, inside a transaction."""
     by_account = _positions(creations)
     results: list[Any] = [None] * len(creations)
     for account_id in sorted(by_account):  # one order of locks for everyone

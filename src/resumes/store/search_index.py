@@ -351,7 +351,7 @@ def _read_slice(connection: Connection, behind: _Behind, most: int) -> Slice:
 
 
 class Added(NamedTuple):
-    """How many slices were added, and how many seconds that took inside the lane."""
+    """How many slices were added, and how many seconds that took inside the transaction."""
 
     slices: int
     took_s: float
