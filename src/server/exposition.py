@@ -23,7 +23,7 @@ from prometheus_client.registry import Collector
 
 from resumes.errors import StoreError
 from resumes.store import Store
-from resumes.store.import_ledger import FileTally, tally_files
+from resumes.store.import_ledger import FileCount, count_files
 from resumes.store.importers import SeenImporter, State, count_waiting, list_importers
 from server.metrics import OPERATIONS, OTHERS, PLACES, STATUSES, Metrics, Spread
 from server.request import Request
@@ -47,7 +47,7 @@ class StoreFigures:
         self._thread = ThreadPoolExecutor(1, "figures")
         self._reading: asyncio.Future[None] | None = None
         self._keep_until_s = 0.0
-        self.tallies: Sequence[FileTally] = ()
+        self.tallies: Sequence[FileCount] = ()
         self.importers: Sequence[SeenImporter] = ()
 
     async def refresh(self) -> None:
@@ -63,7 +63,7 @@ class StoreFigures:
     def _read(self) -> None:
         began_s = self._clock()
         try:
-            self.tallies = tally_files(self._store)
+            self.tallies = count_files(self._store)
             self.importers = list_importers(self._store)
         except StoreError:
             # What cannot be known is not told: a zero would look like an answer.
@@ -216,7 +216,7 @@ def _buckets(sums: Sequence[float], spread: Spread) -> list[tuple[str, float]]:
     return buckets
 
 
-def _iter_file_metrics(tallies: Sequence[FileTally]) -> Iterator[Metric]:
+def _iter_file_metrics(tallies: Sequence[FileCount]) -> Iterator[Metric]:
     files = GaugeMetricFamily(
         "resumes_import_files",
         "Files that the importers' ledger knows, by what became of them.",

@@ -50,7 +50,8 @@ EXPIRY_GRACE_S: Final = 0.1
 """How long after its deadline a thread lets the queue itself report that a write has expired."""
 
 EXPIRY_INTERVAL_S: Final = 0.25
-"""How often an event loop looks for expired writes: cheaper than a timer for each."""
+"""How often an event loop, or an idle thread, looks for what has expired: cheaper than a timer for
+each."""
 
 QUIET_ITERATIONS: Final = 2
 """A turn begins once this many iterations of the event loop have brought no further write."""

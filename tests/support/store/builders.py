@@ -34,7 +34,7 @@ from resumes.store.account_archive.file_format import Header, Kind, Row, Writer
 from resumes.store.accounts import AccountInfo
 from resumes.store.addresses import SqliteAddress, parse_address
 from resumes.store.creation import Created, NewResume
-from resumes.store.import_ledger import FileOutcome, FileRow, FileVerdict, Verdict
+from resumes.store.import_ledger import FileOutcome, FileRow, Verdict
 from resumes.store.import_requests import Action
 from resumes.store.importers import Finding, Importer, State
 from resumes.store.integrity import Defect, Flaw
@@ -125,7 +125,7 @@ def a_file(
 ) -> FileRow:
     """A file of the ledger that came to this outcome."""
     claim = a_claim(claim_id, root=root, items=items)
-    import_ledger.record(store, FileVerdict(account.id, claim, Verdict(outcome, reason, "why")))
+    import_ledger.record(store, account.id, claim, Verdict(outcome, reason, "why"))
     return import_ledger.get_file(store, claim_id)
 
 

@@ -1,7 +1,6 @@
 """Open a store in PostgreSQL; exactly one of those who want it creates or upgrades it."""
 
 import logging
-from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -45,7 +44,7 @@ def set_page_cost(connection: Connection) -> None:
         logger.info("The planner keeps its costs: %s", error.orig)
 
 
-MAKE_LOCK: Final = (
+CREATE_LOCK: Final = (
     "CREATE TABLE IF NOT EXISTS schema_lock (id integer PRIMARY KEY)",
     "INSERT INTO schema_lock (id) VALUES (1) ON CONFLICT DO NOTHING",
 )
@@ -121,22 +120,22 @@ def upgrade_database(
 
 
 def _create_lock(engine: Engine) -> None:
-    def run(statement: str) -> None:
+    def create() -> None:
         with engine.connect() as connection:
-            connection.execute(text(statement))
+            for statement in CREATE_LOCK:
+                connection.execute(text(statement))
 
-    for statement in MAKE_LOCK:
-        try:
-            retry(
-                partial(run, statement),
-                is_retryable=_is_created_meanwhile,
-                timeout_s=LOCK_TIMEOUT_S,
-                delays_s=LOCK_DELAYS_S,
-            )
-        except DBAPIError as error:
-            if _is_created_meanwhile(error):
-                raise StoreUnavailable("Others are making this store; try again later") from error
-            raise
+    try:
+        retry(
+            create,
+            is_retryable=_is_created_meanwhile,
+            timeout_s=LOCK_TIMEOUT_S,
+            delays_s=LOCK_DELAYS_S,
+        )
+    except DBAPIError as error:
+        if _is_created_meanwhile(error):
+            raise StoreUnavailable("Others are making this store; try again later") from error
+        raise
 
 
 def _is_created_meanwhile(error: Exception) -> bool:

@@ -35,15 +35,13 @@ from resumes.store.postgresql.connection import (
     numbered,
 )
 from resumes.store.store import Row
+from resumes.store.write_queue import EXPIRY_INTERVAL_S
 
 DEADLINE_S: Final = 10.0
 """How long a query may take in all, as long as a write."""
 
 RETRY_DELAYS_S: Final = (0.02, 0.05, 0.1, 0.2)
 """Before each further try; the last one repeats. Jitter is added."""
-
-EXPIRY_INTERVAL_S: Final = 0.25
-"""How often expired queries are looked for: cheaper than a timer for each."""
 
 BUSY: Final = "The store's database does not answer; nothing was done, try again"
 CLOSED: Final = "The store is closed"

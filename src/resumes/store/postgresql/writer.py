@@ -31,6 +31,7 @@ from resumes.store.statements import driver
 from resumes.store.write_queue import (
     BATCH_LIMIT,
     BUSY,
+    EXPIRY_INTERVAL_S,
     Write,
     WriteQueue,
     apply_all,
@@ -52,14 +53,7 @@ MAX_RACES: Final = 20
 PROOF_TIMEOUT_S: Final = 15.0
 """How long after its deadline the outcome of a write without an answer is looked for."""
 
-EXPIRY_INTERVAL_S: Final = 0.25
-"""How often threads without work look for expired writes."""
-
 FULL: Final = "The disk of the database is full; nothing was done, try again when there is room"
-
-
-class _RolledBack(Exception):
-    """The transaction is known to be rolled back; its cause says why."""
 
 
 class _Unanswered(Exception):
@@ -107,6 +101,7 @@ class Writer:
         then it is rolled back."""
         ends_at = max(write.deadline for write in batch)
         tries = races = 0
+        cause: BaseException
         while True:
             try:
                 return self._try(batch)
@@ -114,10 +109,9 @@ class Writer:
                 if self._was_committed(batch, unanswered.outcomes, ends_at + PROOF_TIMEOUT_S):
                     return unanswered.outcomes
                 error_class = ErrorClass.UNAVAILABLE
-                cause: BaseException = unanswered.__cause__ or unanswered
-            except _RolledBack as rolled_back:
-                cause = rolled_back.__cause__ or rolled_back
-                error_class = classify_error(cause)
+                cause = unanswered.__cause__ or unanswered
+            except Exception as error:  # noqa: BLE001 - rolled back, whatever it is
+                cause, error_class = error, classify_error(error)
             races += error_class is ErrorClass.RACE
             if error_class is ErrorClass.OTHER or races > MAX_RACES:
                 raise cause
@@ -133,7 +127,8 @@ class Writer:
             time.sleep(delay_s)
 
     def _try(self, batch: list[Write]) -> list[Any]:
-        """Return the outcomes, committed. Raises _RolledBack and _Unanswered."""
+        """Return the outcomes, committed. Raises _Unanswered, and any other error once the transaction
+        is rolled back."""
         connection: Connection | None = None
         try:
             connection = self._usable_connection()
@@ -142,8 +137,6 @@ class Writer:
             refuse_if_closed(connection, batch)
         except BaseException as error:
             self._drop(connection, error)
-            if isinstance(error, Exception):
-                raise _RolledBack from error
             raise
         try:
             transaction.commit()
@@ -151,7 +144,7 @@ class Writer:
             # Whatever it was: what may still be open must not be committed with the next.
             self._discard()
             if classify_error(error) is ErrorClass.RACE:
-                raise _RolledBack from error
+                raise
             raise _Unanswered(outcomes) from error
         return outcomes
 
