@@ -1,9 +1,9 @@
-"""Whether a store takes writes: not while it is copied elsewhere, nor before a copy has filled it.
+"""Refuse writes to a store that is closed: one that was copied elsewhere, or is not filled yet.
 
-What is written to a store after it was copied stays behind (pitfalls S13). So a copy marks both of
-its stores in `store_facts`, and every write looks there inside its transaction: on SQLite, where
+What is written to a store after it was copied would stay behind (pitfalls S13). So a copy marks both
+of its stores in `store_facts`, and every write looks there inside its transaction: on SQLite, where
 writers exclude one another, first of all; on PostgreSQL last, because whoever wrote before the mark
-was there holds a lock by then, and the copy waits for those.
+was set holds a lock by then, and the copy waits for those.
 """
 
 from collections.abc import Sequence
@@ -17,10 +17,10 @@ from resumes.store.statements import Prepared
 from resumes.store.write_queue import Write
 
 MOVING_TO: Final = "moving_to"
-"""The fact that says where the store is being copied, or was; empty where it is not."""
+"""The fact that names where the store is being copied, or was; empty if it is not."""
 
 FILLED_FROM: Final = "filled_from"
-"""The fact that says from where a copy that has not ended fills the store; mostly not there."""
+"""The fact that names from where a copy that has not ended fills the store; usually missing."""
 
 MARKS: Final = Prepared(
     select(store_facts.c.name, store_facts.c.value).where(
@@ -31,9 +31,9 @@ MARKS: Final = Prepared(
 
 
 def refuse_if_closed(connection: Connection, batch: Sequence[Write]) -> None:
-    """Raise StoreUnavailable if the store takes no writes, inside their transaction.
+    """Raise StoreUnavailable if the store is closed, inside the transaction of these writes.
 
-    A copy's own writes, which ignore the marks, are taken.
+    A copy's own writes ignore the marks.
     """
     marks = dict(MARKS.run(connection).fetchall())
     if not marks or all(write.ignores_closed for write in batch):

@@ -75,8 +75,7 @@ class Store(ABC):
     """The store's file; None on a server."""
 
     is_remote = False
-    """Whether a read may wait for a network, so that an event loop has to leave it to `fetch_async`
-    or to a thread."""
+    """True if a read may wait for a network: an event loop has to use `fetch_async` or a thread."""
 
     engine_info: Mapping[str, str]
     """What metrics say about the engine: labels with values."""

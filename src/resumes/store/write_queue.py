@@ -37,7 +37,7 @@ Change = Callable[[Connection], Any]
 
 Proof = Callable[[Connection, Any, Any], bool | None]
 """Returns whether a transaction was committed, by what it has left behind: given one of its requests
-and the result of that; None if this one cannot tell. Called in another transaction, after the first
+and its result; None if this one cannot tell. Called in another transaction, after the first
 has ended."""
 
 BATCH_LIMIT: Final = 512
@@ -131,7 +131,7 @@ class WriteQueue(ABC):
 
     @property
     def is_alive(self) -> bool:
-        """Whether writes are accepted."""
+        """True if writes are accepted."""
         return not self._is_closing and any(thread.is_alive() for thread in self._threads)
 
     def submit(self, write: Write) -> None:

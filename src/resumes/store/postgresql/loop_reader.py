@@ -59,11 +59,11 @@ class _Query:
         self.waiters: list[asyncio.Future[list[Row]]] = []
         self.tries = 0
         self.goes_alone = False
-        """Whether it was refused: it must not fail others again."""
+        """Whether it was refused once: it must not fail others again."""
 
     @property
     def is_wanted(self) -> bool:
-        """Whether a coroutine still waits."""
+        """True if a coroutine still waits."""
         return not all(waiter.done() for waiter in self.waiters)
 
     def answer(self, rows: list[Row]) -> None:
@@ -97,7 +97,7 @@ class LoopReader:
         """What is to be sent for the first time. Coroutines that ask the same share the rows."""
         self._again: list[_Query] = []
         self._delayed: set[_Query] = set()
-        """What is to be asked again: now, and after a pause."""
+        """What is to be sent again: now, and after a delay."""
         self._sent: list[_Query] = []
         """What was sent and has no answer yet, in order."""
         self._results: list[Any] = []
@@ -216,24 +216,24 @@ class LoopReader:
         """Give each query its rows; the first that failed and those behind it are sent again."""
         connection = self._connection
         assert connection is not None
-        asked, results = self._sent, self._results
+        sent, results = self._sent, self._results
         self._sent, self._results = [], []
         for position, result in enumerate(results):
             if result.status != ExecStatus.TUPLES_OK:
                 error = error_from_result(result)
-                refused, aborted = asked[position], asked[position + 1 :]
+                refused, aborted = sent[position], sent[position + 1 :]
                 match classify_error(error):
                     case ErrorClass.UNAVAILABLE:
                         self._drop()
-                        aborted = asked[position:]
+                        aborted = sent[position:]
                     case ErrorClass.OTHER:  # as it will be each time
                         refused.fail(explain(error, self._label))
                     case _:
                         refused.goes_alone = True
-                        aborted = asked[position:]
+                        aborted = sent[position:]
                 self._retry(aborted, error)
                 break
-            asked[position].answer(connection.load_rows(result))
+            sent[position].answer(connection.load_rows(result))
         self._plan_send()
 
     # When it does not answer
@@ -258,8 +258,8 @@ class LoopReader:
 
     def _fail(self, error: psycopg.Error) -> None:
         self._drop()
-        asked, self._sent, self._results = self._sent, [], []
-        self._retry(asked, error)
+        sent, self._sent, self._results = self._sent, [], []
+        self._retry(sent, error)
         self._plan_send()
 
     def _drop(self) -> None:

@@ -32,8 +32,8 @@ from resumes.store.write_queue import not_text
 logger = logging.getLogger("resumes.store")
 
 LOGS: Final = ("-wal", "-shm")
-"""A database's log and its index: one with the file (a log that is left alone would be taken for that
-of the next file of its name)."""
+"""The suffixes of a database's log and the log's index. They belong to the file: a log that is left
+alone would be taken for that of the next file of its name."""
 
 _KINDS: Final = {
     stat.S_IFDIR: "a folder",
@@ -108,10 +108,10 @@ def _find_sibling(file: Path) -> str | None:
 
 
 class Identity:
-    """The files of a store that is open, as they are when this is made. Any thread may ask.
+    """The files of an open store, as they are when this is created. Any thread may check them.
 
-    What was removed or replaced once counts as lost for good: while it was away, another program
-    may have made or changed what is there now.
+    A file that was removed or replaced once counts as lost for good: meanwhile another program may
+    have created or changed what is there now.
     """
 
     def __init__(self, path: Path) -> None:
@@ -161,7 +161,7 @@ class Identity:
                 return found.st_nlink
         except FileNotFoundError:
             what = "removed or renamed"
-        except OSError as error:  # whatever it is, it may pass
+        except OSError as error:  # whatever it is, it may be temporary
             raise StoreUnavailable(
                 f"The store {self._path} cannot be looked at ({error.strerror}); nothing was done, "
                 "try again"
@@ -169,7 +169,7 @@ class Identity:
         else:
             what = "replaced by another file"
         if name != self._name:
-            self.check_in_place()  # it may have gone first, since it was looked at: that says more
+            self.check_in_place()  # which says more, if it has gone meanwhile
         sentence = self._lose(
             f"{name} was {what} while the store is in use, so nothing is read or written any more. "
             f"Stop every program that uses it, {remedy}then start them again"
@@ -177,22 +177,22 @@ class Identity:
         raise StoreUnavailable(sentence)
 
     def _note_second_name(self, doubled: str | None) -> None:
-        """Raise StoreUnavailable if one of the files has a second name. The log has a line when that
-        is noticed, and one when it is over."""
+        """Raise StoreUnavailable if one of the files has a second name. Log when that is noticed, and
+        when it has ended."""
         with self._noticing:
-            is_news = doubled != self._doubled
+            is_new = doubled != self._doubled
             self._doubled = doubled
         if doubled is None:
-            if is_news:
+            if is_new:
                 logger.warning("The files of the store %s have one name each again", self._path)
             return
         sentence = _describe_second_name(Path(doubled))
-        if is_news:
+        if is_new:
             logger.error("%s", sentence)
         raise StoreUnavailable(sentence)
 
     def _lose(self, sentence: str) -> str:
-        """Return the sentence that counts: the first."""
+        """Mark the store as lost, and return the error to give: the first one."""
         with self._noticing:
             if self._lost is None:
                 self._lost = sentence
@@ -206,7 +206,7 @@ def _id_of(name: str) -> FileId:
 
 
 APPLICATION_ID = 0x52534D45
-"""Stamped into the file's header ("RSME"), so that a stranger's database is told from ours."""
+"""The mark in the file's header ("RSME") of a database that is ours."""
 
 CHECKPOINT_BYTES = 4 * 1024 * 1024
 """A log that has grown to this size is copied into the store."""
