@@ -75,7 +75,7 @@ class Api:
         return operation.run(request, holder)
 
     async def _answer_soon(self, request: Request) -> None:
-        holder = await self._authenticator.authenticate_soon(request.headers)
+        holder = await self._authenticator.authenticate_async(request.headers)
         operation = self._admit(request, holder)
         if operation is None:
             return

@@ -73,10 +73,10 @@ class Authenticator:
         self._look_number = self._connections.look_number
         self._connections.end_look_soon()
 
-    async def authenticate_soon(self, headers: Iterable[tuple[bytes, bytes]]) -> KeyHolder:
+    async def authenticate_async(self, headers: Iterable[tuple[bytes, bytes]]) -> KeyHolder:
         """Return who holds the request's key, as the store has it now. Raises as `authenticate`."""
         secret = parse_secret(find_header(headers))
-        holder, is_due, _ = await api_keys.authenticate_soon(self._store, secret)
+        holder, is_due, _ = await api_keys.authenticate_async(self._store, secret)
         if is_due:
             self._note_use_soon(holder)
         return holder
@@ -87,7 +87,7 @@ class Authenticator:
 
     async def _note_use(self, holder: KeyHolder) -> None:
         try:
-            await api_keys.mark_used_soon(self._store, holder)
+            await api_keys.mark_used_async(self._store, holder)
         except StoreError as error:
             logger.warning("The last use of %s was not written: %s", holder.key_id, error.message)
         finally:

@@ -32,7 +32,7 @@ class ListRoute:
     async def read_soon(self, request: Request, holder: KeyHolder) -> bytes:
         """`read`, from a store that is waited for."""
         cursor, limit = _asked(request, holder)
-        page = await stored_resumes.list_page_soon(
+        page = await stored_resumes.list_page_async(
             self._store, holder.account_id, cursor=cursor, limit=limit
         )
         return orjson.dumps(page.as_json(limit=limit))

@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 import pytest
 from sqlalchemy import Connection, text
@@ -24,8 +25,8 @@ from resumes.store.creation import (
     Duplicate,
     NewResume,
     create,
+    create_async,
     create_files,
-    create_soon,
 )
 from resumes.store.import_items import Items
 from resumes.store.import_ledger import FileOutcome, Verdict
@@ -124,15 +125,13 @@ def test_parallel_creates_at_the_edge_of_the_quota_never_exceed_it(
 def taken(store: Store, account: AccountInfo, counts: Sequence[int]) -> list[int]:
     """Whether so many places were taken, for each count in turn: 1, else 0."""
 
-    def take(connection: Connection, counts: Sequence[int]) -> list[int]:
-        return [
-            creation.TAKE_PLACES.run(
-                connection, account=account.id, places=count, last_id=2**60
-            ).rowcount
-            for count in counts
-        ]
+    def take(count: int, connection: Connection) -> int:
+        taken = creation.TAKE_PLACES.run(
+            connection, account=account.id, places=count, last_id=2**60
+        )
+        return int(taken.rowcount)
 
-    return [store.write_batched(take, count) for count in counts]
+    return [store.write(partial(take, count)) for count in counts]
 
 
 def test_no_place_beyond_the_plan_is_taken_whatever_was_read_before(
@@ -257,7 +256,7 @@ def test_a_coroutine_creates_as_others_do(
     account = an_account(plan="free")
     clock.advance(1)
     outcomes = [
-        asyncio.run(create_soon(store, account.id, a_resume(f"Person {number}")))
+        asyncio.run(create_async(store, account.id, a_resume(f"Person {number}")))
         for number in range(6)
     ]
     entries = stored_resumes.list_page(store, account.id).entries
@@ -277,7 +276,7 @@ def test_creating_waits_no_longer_than_it_is_told_to(store: Store, ana: AccountI
         with pytest.raises(StoreUnavailable):
             create_files(store, [creation], deadline_s=0.05)
         with pytest.raises(StoreUnavailable):
-            asyncio.run(create_soon(store, ana.id, a_resume(), deadline_s=0.05))
+            asyncio.run(create_async(store, ana.id, a_resume(), deadline_s=0.05))
     assert time.monotonic() - began_s < WRITE_DEADLINE_S
     assert listed_ids(store, ana) == []
 
@@ -511,7 +510,7 @@ def test_s2_whether_files_were_stored_is_told_by_an_id_of_any_of_them(
 # How long it is waited for
 
 
-@pytest.mark.parametrize("way", ["create", "create_files", "create_soon"])
+@pytest.mark.parametrize("way", ["create", "create_files", "create_async"])
 def test_a_create_waits_no_longer_than_it_is_told(store: Store, ana: AccountInfo, way: str) -> None:
     new = a_resume()
 
@@ -523,7 +522,7 @@ def test_a_create_waits_no_longer_than_it_is_told(store: Store, ana: AccountInfo
                 files = [Creation(ana.id, [new], store.clock(), a_claim())]
                 return creation.create_files(store, files, deadline_s=deadline_s)
             case _:
-                soon = creation.create_soon(store, ana.id, new, deadline_s=deadline_s)
+                soon = creation.create_async(store, ana.id, new, deadline_s=deadline_s)
                 return asyncio.run(soon)
 
     go_on, holder = hold_lane(store)

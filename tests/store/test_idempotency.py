@@ -9,7 +9,7 @@ from resumes.errors import IdempotencyMismatch, StoreUnavailable
 from resumes.store import Store, accounts, creation, stored_resumes
 from resumes.store.accounts import AccountInfo
 from resumes.store.creation import Created, Outcome, create
-from resumes.store.idempotency import KEPT, SLICE_KEYS, prune_soon
+from resumes.store.idempotency import KEPT, SLICE_KEYS, prune_async
 from resumes.store.statements import driver
 from tests.store.conftest import SteppingClock
 from tests.support.resumes import a_claim, a_resume
@@ -97,7 +97,7 @@ def test_keys_that_count_no_more_are_pruned_whoever_they_are_of_and_however_many
     keyed(store, ana, "young")
     clock.advance(KEPT_S - 1)
 
-    assert asyncio.run(prune_soon(store)) == SLICE_KEYS + 2
+    assert asyncio.run(prune_async(store)) == SLICE_KEYS + 2
 
     assert keys_in(store) == [("ana", "young")]
     assert count_rows(store, "resumes") == SLICE_KEYS + 3
@@ -112,10 +112,10 @@ def test_a_key_that_is_used_anew_while_it_is_pruned_stays(
     async def scenario() -> int:
         go_on, holder = await asyncio.to_thread(hold_lane, store)
         again = asyncio.create_task(
-            creation.create_soon(store, ana.id, a_resume("Bo", idempotency="k"))
+            creation.create_async(store, ana.id, a_resume("Bo", idempotency="k"))
         )
         await asyncio.to_thread(wait_until, lambda: store.lane.waiting == 1)
-        pruning = asyncio.create_task(prune_soon(store))
+        pruning = asyncio.create_task(prune_async(store))
         await asyncio.to_thread(wait_until, lambda: store.lane.waiting == 2)
         go_on.set()
         await asyncio.to_thread(holder.join)
@@ -131,10 +131,10 @@ def test_pruning_writes_only_when_there_is_something_to_prune(
 ) -> None:
     keyed(store, ana)
     store.lane.close()
-    assert asyncio.run(prune_soon(store)) == 0
+    assert asyncio.run(prune_async(store)) == 0
     clock.advance(KEPT_S)
     with pytest.raises(StoreUnavailable):
-        asyncio.run(prune_soon(store))
+        asyncio.run(prune_async(store))
 
 
 @pytest.mark.sqlite("what it says of each statement")

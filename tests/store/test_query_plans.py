@@ -9,7 +9,7 @@ import pytest
 
 from resumes.store import Store, accounts, api_keys, creation, import_ledger, stored_resumes
 from resumes.store.accounts import AccountInfo
-from resumes.store.idempotency import prune_soon
+from resumes.store.idempotency import prune_async
 from resumes.store.import_ledger import FileOutcome, count_files
 from resumes.store.statements import driver
 from tests.store.conftest import SteppingClock
@@ -55,7 +55,7 @@ CALLS: dict[str, tuple[Callable[[Store, str, str], Any], str]] = {
         "key_directory USING PRIMARY KEY (key_hash=?)",
     ),
     "keys that are too old": (
-        lambda store, *_: asyncio.run(prune_soon(store)),
+        lambda store, *_: asyncio.run(prune_async(store)),
         "ix_idempotency_created_at (created_at<?)",
     ),
 }

@@ -198,7 +198,7 @@ def test_a_cancelled_waiter_that_was_not_taken_writes_nothing_and_hurts_no_lane(
     store: Store, ana: AccountInfo
 ) -> None:
     async def leave() -> None:
-        task = asyncio.create_task(creation.create_soon(store, ana.id, a_resume()))
+        task = asyncio.create_task(creation.create_async(store, ana.id, a_resume()))
         await asyncio.sleep(0)
         task.cancel()
 
@@ -255,7 +255,7 @@ def test_s2_a_failed_commit_is_proved_gone_by_a_later_one_and_doubles_nothing(
 
     with at_commit(fail_once):
         if way == "loop":
-            outcome = asyncio.run(creation.create_soon(store, ana.id, a_resume()))
+            outcome = asyncio.run(creation.create_async(store, ana.id, a_resume()))
         else:
             (outcome,) = creation.create(store, ana.id, [a_resume()])
     assert next(failures, None) is None
@@ -393,7 +393,7 @@ def test_an_event_loop_never_waits_for_a_network(store: Store, url: str, ana: Ac
     async def scenario() -> int:
         with psycopg.connect(url) as other:
             other.execute("LOCK TABLE idempotency IN ACCESS EXCLUSIVE MODE")
-            pruning = asyncio.create_task(idempotency.prune_soon(store))
+            pruning = asyncio.create_task(idempotency.prune_async(store))
             await asyncio.sleep(0.1)
             assert not pruning.done()  # and yet the loop goes on
             other.rollback()

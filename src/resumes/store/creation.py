@@ -190,7 +190,7 @@ def create(
     return outcomes
 
 
-async def create_soon(
+async def create_async(
     store: Store, account_id: str, resume: NewResume, *, deadline_s: float = WRITE_DEADLINE_S
 ) -> Outcome:
     """`create` of one resume, for coroutines."""

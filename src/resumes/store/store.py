@@ -5,7 +5,6 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from functools import partial, wraps
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol, TypeVar
 
@@ -297,22 +296,6 @@ def _result(outcome: Any) -> Any:
     if isinstance(outcome, BaseException):
         raise outcome
     return outcome
-
-
-def each(
-    apply_one: Callable[[Connection, Q], R],
-) -> Callable[[Connection, Sequence[Q]], list[R | ResumesError]]:
-    """Makes a write out of a function for one request, for writes that are rare."""
-
-    @wraps(apply_one)
-    def apply(connection: Connection, requests: Sequence[Q]) -> list[R | ResumesError]:
-        return apply_changes(connection, [partial(_flip, apply_one, one) for one in requests])
-
-    return apply
-
-
-def _flip(apply_one: Callable[[Connection, Q], R], request: Q, connection: Connection) -> R:
-    return apply_one(connection, request)
 
 
 ONE_PLAN = select(literal(1)).select_from(plans).limit(1)

@@ -290,9 +290,9 @@ def test_s18_everything_works_when_each_transaction_has_another_session(pooled: 
             return made
 
         async def read_together() -> None:
-            holders = [api_keys.authenticate_soon(store, key.secret) for _ in range(20)]
+            holders = [api_keys.authenticate_async(store, key.secret) for _ in range(20)]
             pages = [
-                stored_resumes.list_page_soon(store, account.id, limit=n) for n in range(1, 21)
+                stored_resumes.list_page_async(store, account.id, limit=n) for n in range(1, 21)
             ]
             known, found = await asyncio.gather(asyncio.gather(*holders), asyncio.gather(*pages))
             assert {holder.account_id for holder, _ in known} == {account.id}

@@ -138,13 +138,13 @@ from resumes.settings import Settings
 from resumes.store import creating
 from server import service
 
-create_soon = creating.create_soon
+create_async = creating.create_async
 
 async def create_and_die(*arguments, **options):
-    await create_soon(*arguments, **options)
+    await create_async(*arguments, **options)
     os.kill(os.getpid(), signal.SIGKILL)
 
-creating.create_soon = create_and_die
+creating.create_async = create_and_die
 service.run(Settings(home=Path(sys.argv[1]), port=0), ready=lambda url: print(url, flush=True))
 """
 
