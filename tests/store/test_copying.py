@@ -114,7 +114,7 @@ def test_any_text_comes_through_there_and_back(
 KILLED_COPY = """
     import os, signal, sys
     from resumes.store import open_store
-    from resumes.store.transfer import copying
+    from resumes.store.transfer import copies
 
     told = []
 
@@ -124,7 +124,7 @@ KILLED_COPY = """
             os.kill(os.getpid(), signal.SIGKILL)
 
     with open_store(sys.argv[1]) as source, open_store(sys.argv[2]) as target:
-        copying.copy(source, target, watcher=watch)
+        copies.copy(source, target, watcher=watch)
 """
 """Copies until the first documents are there: before them it is told how many were."""
 

@@ -165,7 +165,7 @@ def test_what_refers_to_itself_is_freed_seldom_but_is_freed() -> None:
 BODIES = """
 import threading
 from pathlib import Path
-from resumes import memory
+from resumes import process_memory
 
 def held_kb():
     return int(Path("/proc/self/status").read_text().partition("VmRSS:")[2].split()[0])
@@ -176,7 +176,7 @@ def use():
         small = [[text] for text in range(50_000)]
         del bodies, small
 
-memory.keep_little()
+process_memory.keep_little()
 use()
 before = held_kb()
 threads = [threading.Thread(target=use) for _ in range(4)]

@@ -80,7 +80,7 @@ CREATES_EACH = 25
 CREATOR = """
     import sys, threading
     from resumes import analyzer
-    from resumes.store import open_store, creating
+    from resumes.store import open_store, creation
     from resumes.store.creation import NewResume
 
     url, account_id, threads, creates = sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
@@ -89,7 +89,7 @@ CREATOR = """
 
     def work():
         for _ in range(creates):
-            ids.append(creating.create(store, account_id, [resume], deadline_s=60)[0].id)
+            ids.append(creation.create(store, account_id, [resume], deadline_s=60)[0].id)
 
     with open_store(url) as store:
         workers = [threading.Thread(target=work) for _ in range(threads)]

@@ -116,11 +116,7 @@ def test_a_message_that_fills_the_socket_is_sent_to_its_end(store: Store) -> Non
     assert asyncio.run(ask()) == [*range(400_000, 400_040)]
 
 
-def test_a_statement_that_is_refused_fails_no_other(
-    store: Store, ana: AccountInfo, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(loop_reader, "DEADLINE_S", 1.0)
-
+def test_a_statement_that_is_refused_fails_no_other(store: Store, ana: AccountInfo) -> None:
     async def ask() -> list[Any]:
         questions: list[Awaitable[Any]] = [
             only(store, DIVIDE, by=0),

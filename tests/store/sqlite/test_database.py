@@ -33,7 +33,7 @@ AT_ONCE = ("CHECKPOINT_BYTES", "CHECKPOINT_EVERY_S", "TRUNCATE_BYTES", "TRUNCATE
 LIBRARIES = """
     import sys
     import resumes.store
-    from resumes.store import open_store, accounts, keys, listing, migrations
+    from resumes.store import open_store, accounts, api_keys, stored_resumes, migrations
     with open_store(sys.argv[1]) as store:
         accounts.create_account(store, "ana")
     print(*sorted(m for m in sys.modules if m.split(".")[-1] == "_sqlite3"))

@@ -135,16 +135,16 @@ KILLED_BEFORE_THE_ANSWER = """
 import os, signal, sys
 from pathlib import Path
 from resumes.settings import Settings
-from resumes.store import creating
+from resumes.store import creation
 from server import service
 
-create_async = creating.create_async
+create_async = creation.create_async
 
 async def create_and_die(*arguments, **options):
     await create_async(*arguments, **options)
     os.kill(os.getpid(), signal.SIGKILL)
 
-creating.create_async = create_and_die
+creation.create_async = create_and_die
 service.run(Settings(home=Path(sys.argv[1]), port=0), ready=lambda url: print(url, flush=True))
 """
 

@@ -61,7 +61,7 @@ class _Question:
         self.waiters: list[asyncio.Future[list[Row]]] = []
         self.tries = 0
         self.goes_alone = False
-        """Whether a message with it was refused: it must not fail others again."""
+        """Whether it was refused: it must not fail others again."""
 
     @property
     def is_wanted(self) -> bool:
@@ -223,12 +223,17 @@ class LoopReader:
         for position, result in enumerate(results):
             if result.status != ExecStatus.TUPLES_OK:
                 error = error_from_result(result)
-                if trouble_of(error) is Trouble.GONE:
-                    self._drop()
-                else:
-                    for question in asked[position:]:
-                        question.goes_alone = True
-                self._ask_again(asked[position:], error)
+                refused, aborted = asked[position], asked[position + 1 :]
+                match trouble_of(error):
+                    case Trouble.GONE:
+                        self._drop()
+                        aborted = asked[position:]
+                    case Trouble.OTHER:  # as it will be each time
+                        refused.fail(explain(error, self._label))
+                    case _:
+                        refused.goes_alone = True
+                        aborted = asked[position:]
+                self._ask_again(aborted, error)
                 break
             asked[position].answer(connection.rows_of(result))
         self._plan_send()
