@@ -2,13 +2,13 @@
 
 import os
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import Connection, text, update
+from sqlalchemy import text, update
 
 from resumes.errors import StoreUnavailable
 from resumes.health import checks
@@ -69,11 +69,7 @@ def test_a_store_that_was_copied_elsewhere_is_wrong_until_it_is_reopened(
 
 
 def test_a_store_that_is_being_filled_is_wrong(installation: Installation, store: Store) -> None:
-    def mark(connection: Connection, requests: Sequence[None]) -> list[None]:
-        set_marks(connection, filled_from="sqlite:////srv/old.db")
-        return [None]
-
-    store.write_batched(mark, None)
+    store.write(lambda connection: set_marks(connection, filled_from="sqlite:////srv/old.db"))
 
     [finding] = find(installation, "store")
 
@@ -307,7 +303,7 @@ def test_the_gauges_count_everything_once(
     zoe = accounts.create_account(store, "zoe")
     create(store, account.id, [a_resume()])
     create(store, zoe.id, [a_resume(), a_resume(name="Grace")])
-    import_requests.ask(store, [a_file(store, account)], Action.RETRY)
+    import_requests.request_files(store, [a_file(store, account)], Action.RETRY)
     importers.announce(store, an_importer("1" * 24, root="/srv/old", waiting=9))
     clock.advance(300)
     importers.announce(store, an_importer("2" * 24, waiting=4))

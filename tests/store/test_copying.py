@@ -6,7 +6,7 @@ import subprocess
 import sys
 import textwrap
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 
 import psycopg
@@ -391,15 +391,14 @@ def test_s13_a_write_that_began_before_is_over_when_the_store_has_departed(store
     began, go_on = threading.Event(), threading.Event()
     refused: list[StoreUnavailable] = []
 
-    def create_slowly(connection: Connection, requests: Sequence[str]) -> list[None]:
+    def create_slowly(connection: Connection) -> None:
         connection.execute(text("INSERT INTO plans (name, api_listing) VALUES ('slow', false)"))
         began.set()
         assert go_on.wait(60)
-        return [None] * len(requests)
 
     def write() -> None:
         try:
-            store.write_batched(create_slowly, "")
+            store.write(create_slowly)
         except StoreUnavailable as error:
             refused.append(error)
 

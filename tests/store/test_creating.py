@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 import pytest
 from sqlalchemy import Connection, text
@@ -124,15 +125,13 @@ def test_parallel_creates_at_the_edge_of_the_quota_never_exceed_it(
 def taken(store: Store, account: AccountInfo, counts: Sequence[int]) -> list[int]:
     """Whether so many places were taken, for each count in turn: 1, else 0."""
 
-    def take(connection: Connection, counts: Sequence[int]) -> list[int]:
-        return [
-            creation.TAKE_PLACES.run(
-                connection, account=account.id, places=count, last_id=2**60
-            ).rowcount
-            for count in counts
-        ]
+    def take(count: int, connection: Connection) -> int:
+        taken = creation.TAKE_PLACES.run(
+            connection, account=account.id, places=count, last_id=2**60
+        )
+        return int(taken.rowcount)
 
-    return [store.write_batched(take, count) for count in counts]
+    return [store.write(partial(take, count)) for count in counts]
 
 
 def test_no_place_beyond_the_plan_is_taken_whatever_was_read_before(

@@ -436,10 +436,7 @@ def get_summary(store: Store, account_id: str) -> AccountSummary:
     with store.read() as connection:
         keys, active_keys, last_used_at = connection.execute(of_keys).one()
         files = count_not_done(connection, account_id)
-    held, failed = (
-        sum(one.files for one in files if one.outcome is outcome)
-        for outcome in (FileOutcome.HELD, FileOutcome.FAILED)
-    )
+    held, failed = files.get(FileOutcome.HELD, 0), files.get(FileOutcome.FAILED, 0)
     return AccountSummary(keys, active_keys, last_used_at, held, failed)
 
 

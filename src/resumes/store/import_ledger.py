@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 from sqlalchemy import (
     ColumnElement,
     Connection,
+    Select,
     bindparam,
     func,
     insert,
@@ -513,7 +514,7 @@ def count_files(
     just with the files that are not done.
     """
     with store.read() as connection:
-        counts = count_not_done(connection, account_id)
+        counts = _count_by_reason(connection, account_id)
         if not_done_only:
             return counts
         # Without a condition the engine counts the table's pages, without looking into rows.
@@ -526,16 +527,21 @@ def count_files(
     return [FileCount(FileOutcome.DONE, None, done_count), *counts]
 
 
-def count_not_done(connection: Connection, account_id: str | None) -> list[FileCount]:
-    """Return the number of files that are not done by outcome and reason, from their index alone."""
-    statement = (
-        select(imported_files.c.outcome, imported_files.c.reason, func.count())
-        .where(NOT_DONE)
-        .group_by(imported_files.c.outcome, imported_files.c.reason)
-    )
+def _count_by_reason(connection: Connection, account_id: str | None) -> list[FileCount]:
+    columns = (imported_files.c.outcome, imported_files.c.reason)
+    rows = connection.execute(_count_not_done(account_id, *columns)).all()
+    return [FileCount(FileOutcome(outcome), reason, files) for outcome, reason, files in rows]
+
+
+def count_not_done(connection: Connection, account_id: str) -> dict[FileOutcome, int]:
+    """Return the number of the account's files that are not done by outcome; no zeros."""
+    rows = connection.execute(_count_not_done(account_id, imported_files.c.outcome)).all()
+    return {FileOutcome(outcome): files for outcome, files in rows}
+
+
+def _count_not_done(account_id: str | None, *columns: Any) -> Select[Any]:
+    """Select the number of files by the columns, from the index of those that are not done alone."""
+    statement = select(*columns, func.count()).where(NOT_DONE).group_by(*columns)
     if account_id is not None:
         statement = statement.where(imported_files.c.account_id == account_id)
-    return [
-        FileCount(FileOutcome(outcome), reason, files)
-        for outcome, reason, files in connection.execute(statement).all()
-    ]
+    return statement

@@ -6,7 +6,7 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from functools import partial, wraps
+from functools import partial
 from pathlib import Path
 from typing import Any, Generic, NamedTuple, TypeVar
 
@@ -258,19 +258,3 @@ def _result(outcome: Any) -> Any:
     if isinstance(outcome, BaseException):
         raise outcome
     return outcome
-
-
-def each(
-    apply_one: Callable[[Connection, Q], R],
-) -> Callable[[Connection, Sequence[Q]], list[R | ResumesError]]:
-    """Makes a write out of a function for one request, for writes that are rare."""
-
-    @wraps(apply_one)
-    def apply(connection: Connection, requests: Sequence[Q]) -> list[R | ResumesError]:
-        return apply_changes(connection, [partial(_flip, apply_one, one) for one in requests])
-
-    return apply
-
-
-def _flip(apply_one: Callable[[Connection, Q], R], request: Q, connection: Connection) -> R:
-    return apply_one(connection, request)

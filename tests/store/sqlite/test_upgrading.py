@@ -136,8 +136,8 @@ def test_what_later_versions_brought_works_on_the_rows_of_0001(place: str, tmp_p
     older_stores.a_store_of_0001(tmp_path / "resumes.db", tmp_path)
     with open_store(place) as store:
         (failed,) = import_ledger.list_files(store, reason="invalid_json")
-        import_requests.ask(store, [failed], Action.RETRY)
-        assert import_requests.ask_all(store, Action.RELEASE) == 1
+        import_requests.request_files(store, [failed], Action.RETRY)
+        assert import_requests.request_all_files(store, Action.RELEASE) == 1
         asked = import_requests.list_requests(store, root="/srv/inbox")
         assert [(one.claim_id, one.root) for one in asked] == [
             (older_stores.FAILED, None),

@@ -208,7 +208,7 @@ def fill_store(store: Store, *, resumes: int = 10, names: tuple[str, ...] = NAME
         assert isinstance(first, Created)
         stored_resumes.delete_resume(store, account.id, first.id)
         failed = a_file(store, account, account.id[:12].ljust(24, "b"), FileOutcome.FAILED)
-        import_requests.ask(store, [failed], Action.RETRY)
+        import_requests.request_files(store, [failed], Action.RETRY)
     importers.announce(store, an_importer())
     search_index.fill(store)
 
@@ -299,13 +299,7 @@ class Seen:
 
 def execute(store: Store, statement: str) -> None:
     """The statement is run where the store writes, and committed."""
-
-    def run(connection: Connection, requests: Sequence[str]) -> list[None]:
-        for request in requests:
-            connection.execute(text(request))
-        return [None] * len(requests)
-
-    store.write_batched(run, statement)
+    store.write(lambda connection: connection.execute(text(statement)))
 
 
 def lose_table(store: Store, name: str) -> None:

@@ -49,13 +49,12 @@ HOLDER = """
     if what == "STOPPED":
         from resumes.store import open_store
 
-        def wait(connection, requests):
+        def wait(connection):
             print("held", flush=True)
             sys.stdin.read()
-            return requests
 
         with open_store(f"sqlite:///{path}") as store:
-            store.write_batched(wait, "")
+            store.write(wait)
     else:
         print("held", flush=True)
         sys.stdin.read()

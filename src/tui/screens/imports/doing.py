@@ -149,14 +149,14 @@ def count_fitting(store: Store, *, account: str | None, action: Action) -> list[
 
 def ask_for(store: Store, *, session: Session, file: FileRow, action: Action) -> Asked:
     """The action is asked for the file. Raises Conflict when it has come to another end."""
-    import_requests.ask(store, [file], action)
+    import_requests.request_files(store, [file], action)
     unwatched = [root for root in import_requests.list_unwatched_roots(store) if root == file.root]
     return _asked(store, session, 1, unwatched)
 
 
 def ask_for_all(store: Store, *, session: Session, account: str | None, action: Action) -> Asked:
     """The action is asked for all files that it is for, of an account or of all."""
-    files = import_requests.ask_all(store, action, account_id=_account_id(store, account))
+    files = import_requests.request_all_files(store, action, account_id=_account_id(store, account))
     return _asked(store, session, files, import_requests.list_unwatched_roots(store))
 
 
