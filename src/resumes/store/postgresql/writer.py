@@ -285,30 +285,22 @@ class AccountQueues(WriteQueue):
     def _take(self) -> tuple[Hashable, list[Write]] | None:
         """Wait for an account that no thread writes for, and return it with its writes; None when the
         queue is closed and empty."""
-        while True:
-            with self._changed:
-                overdue = self._expired()
-                if not overdue:
-                    if self._ready and not self._is_paused:
-                        account = self._ready.popleft()
-                        if batch := self._begin(account):
-                            return account, batch
-                        continue  # all that waited there was withdrawn, or has expired
-                    if self._is_closing and not self._waiting:
-                        return None
+        with self._changed:
+            while True:
+                self._expire()
+                if self._ready and not self._is_paused:
+                    account = self._ready.popleft()
+                    queue = self._queues[account]
+                    batch = [queue.popleft() for _ in range(min(len(queue), BATCH_LIMIT))]
+                    if batch:
+                        self._waiting -= len(batch)
+                        self._working += 1
+                        return account, batch
+                    del self._queues[account]  # what waited was withdrawn, or has expired
+                elif self._is_closing and not self._waiting:
+                    return None
+                else:
                     self._changed.wait(EXPIRY_INTERVAL_S if self._waiting else None)
-                    continue
-            deliver(overdue)
-
-    def _begin(self, account: Hashable) -> list[Write]:
-        queue = self._queues[account]
-        batch = [queue.popleft() for _ in range(min(len(queue), BATCH_LIMIT))]
-        self._waiting -= len(batch)
-        if batch:
-            self._working += 1
-        else:
-            del self._queues[account]
-        return batch
 
     def _leave(self, account: Hashable) -> None:
         with self._changed:
@@ -321,8 +313,8 @@ class AccountQueues(WriteQueue):
             if self._is_paused or self._is_closing:
                 self._changed.notify_all()
 
-    def _expired(self) -> list[Write]:
-        """Remove and return the writes whose deadline has passed. Called with `_changed` held."""
+    def _expire(self) -> None:
+        """Withdraw the writes whose deadline has passed. Called with `_changed` held."""
         now = time.monotonic()
         overdue: list[Write] = []
         for queue in self._queues.values():
@@ -331,4 +323,4 @@ class AccountQueues(WriteQueue):
         for write in overdue:
             write.outcome = StoreUnavailable(BUSY)
         self._waiting -= len(overdue)
-        return overdue
+        deliver(overdue)

@@ -196,7 +196,11 @@ class SqliteWriter(WriteQueue):
 
     def _begin_batch(self) -> bool:
         """Return whether a batch was handed to the thread, and with it the turn."""
-        if not self._try_file_lock():
+        try:
+            is_locked = self._file_lock.acquire(timeout_s=0)
+        except OSError:
+            is_locked = False  # the thread meets the same error, and logs it
+        if not is_locked:
             self.wake()
             return False
         batch: list[Write] = []
@@ -206,7 +210,9 @@ class SqliteWriter(WriteQueue):
             batch = self._take()
             if batch:
                 began_s = time.monotonic()
-                applied = self._try_apply(batch)
+                # If that fails, it is rolled back; the thread does it again and says why.
+                with contextlib.suppress(Exception):
+                    applied = self._apply(batch, timeout_s=0)
                 with self._changed:
                     self._begun = _Begun(batch, applied, began_s)
                     is_begun = True
@@ -218,18 +224,6 @@ class SqliteWriter(WriteQueue):
                 deliver(batch)
                 self._file_lock.release()
         return is_begun
-
-    def _try_file_lock(self) -> bool:
-        try:
-            return self._file_lock.acquire(timeout_s=0)
-        except OSError:
-            return False  # the thread meets the same error, and logs it
-
-    def _try_apply(self, batch: list[Write]) -> _Applied | None:
-        try:
-            return self._apply(batch, timeout_s=0)
-        except Exception:  # noqa: BLE001  (rolled back; the thread does it again and says why)
-            return None
 
     # The thread
 
@@ -393,20 +387,16 @@ class SqliteWriter(WriteQueue):
             if isinstance(error, StoreUnavailable) or not isinstance(error, Exception):
                 raise
             raise _CommitFailed(error) from error
-        is_stored = self._is_stored()
-        for write, outcome in zip(batch, applied.outcomes, strict=True):
-            write.outcome = outcome if is_stored else OutcomeUnknown()
-        if is_stored:
-            self._is_in_doubt = False
-            self._log.recover()
-
-    def _is_stored(self) -> bool:
-        """Return whether the commit went to the store's file; if not, nobody knows who will see it."""
         try:
             self._check()
         except StoreUnavailable:
-            return False
-        return True
+            # It went to a file that is not the store's: nobody knows who will see it.
+            _settle_all(batch, OutcomeUnknown())
+            return
+        for write, outcome in zip(batch, applied.outcomes, strict=True):
+            write.outcome = outcome
+        self._is_in_doubt = False
+        self._log.recover()
 
     def _roll_back(self, transaction: RootTransaction) -> None:
         with contextlib.suppress(*DRIVER_ERRORS):  # SQLite may have rolled back by itself
