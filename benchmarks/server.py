@@ -121,11 +121,11 @@ def serve_ceiling() -> None:
     holder = KeyHolder("a" * 16, "key_" + "b" * 12, api_listing=True)
     created = Created("c" * 24)
 
-    async def create_soon(*_: object, **__: object) -> Created:
+    async def create_async(*_: object, **__: object) -> Created:
         return created
 
     api_keys.authenticate = lambda *_: Authenticated(holder, is_due=False, expires_at=None)
-    creation.create_soon = create_soon
+    creation.create_async = create_async
     stored_resumes.list_page = lambda *_, **__: page
     service.run(
         load_settings(port=0, rate_limit=False),

@@ -14,7 +14,7 @@ from resumes.errors import Conflict
 from resumes.text import counted
 
 if TYPE_CHECKING:
-    from resumes.store.accounts import AccountInfo, Holdings
+    from resumes.store.accounts import AccountInfo, AccountSummary
 
 COLUMNS = (
     Column("account", is_flexible=True),
@@ -86,7 +86,7 @@ def show(session: Session, name: str) -> None:
 
     with session.store() as store:
         account = accounts.get_account(store, name)
-        has = accounts.get_holdings(store, account.id)
+        has = accounts.get_summary(store, account.id)
     if session.as_json:
         put_json(as_json(account) | _has_as_json(account, has))
         return
@@ -197,7 +197,7 @@ def as_json(account: "AccountInfo") -> dict[str, Any]:
     }
 
 
-def _has_as_json(account: "AccountInfo", has: "Holdings") -> dict[str, Any]:
+def _has_as_json(account: "AccountInfo", has: "AccountSummary") -> dict[str, Any]:
     return {
         "lastResumeAt": account.last_resume_at,
         "keys": has.keys,

@@ -14,7 +14,7 @@ from resumes.text import counted
 
 if TYPE_CHECKING:
     from resumes.store import Store
-    from resumes.store.plans import Affected, Effects, PlanInfo
+    from resumes.store.plans import AffectedAccounts, PlanImpact, PlanInfo
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
@@ -138,7 +138,7 @@ def set_(
             max_resumes = _known_maximum(store, name)
         change = plans.PlanChange(name, max_resumes, api_listing, requests)
         plans.check_change(change)
-        effects = plans.foresee(store, change)
+        effects = plans.preview_change(store, change)
         plan = None
         if not dry_run:
             plans.set_plan_limits(store, change)
@@ -177,7 +177,7 @@ def _sentence(plan: "PlanInfo") -> str:
     return f'Plan "{plan.name}" allows {number}, {listing} listing over the API{requests}.'
 
 
-def _say_effects(effects: "Effects", max_resumes: int | None) -> None:
+def _say_effects(effects: "PlanImpact", max_resumes: int | None) -> None:
     if effects.over.count:
         say(f"More than {limit(max_resumes)}: {_named(effects.over)}.")
         say("They keep what they hold, and take no more until it fits.")
@@ -185,17 +185,17 @@ def _say_effects(effects: "Effects", max_resumes: int | None) -> None:
         say(f"No more listing over the API: {_named(effects.unlisted)}.")
 
 
-def _named(affected: "Affected") -> str:
+def _named(affected: "AffectedAccounts") -> str:
     names = ", ".join(f"{name} ({holds:,})" for name, holds in affected.fullest)
     rest = affected.count - len(affected.fullest)
     return f"{counted(affected.count, 'account')}: {names}{f' and {rest:,} more' if rest else ''}"
 
 
-def _effects_as_json(effects: "Effects") -> dict[str, Any]:
+def _effects_as_json(effects: "PlanImpact") -> dict[str, Any]:
     return {"over": _affected(effects.over), "unlisted": _affected(effects.unlisted)}
 
 
-def _affected(affected: "Affected") -> dict[str, Any]:
+def _affected(affected: "AffectedAccounts") -> dict[str, Any]:
     fullest = [{"account": name, "resumes": holds} for name, holds in affected.fullest]
     return {"count": affected.count, "fullest": fullest}
 

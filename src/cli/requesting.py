@@ -126,7 +126,7 @@ def _ask(store: "Store", choice: Choice, action: "Action") -> "list[FileRow]":
     account_id = _find_account_id(store, choice)
     claim_ids = dict.fromkeys(choice.claim_ids)
     files = [import_ledger.get_file(store, one, account_id=account_id) for one in claim_ids]
-    import_requests.ask(store, files, action)
+    import_requests.request_files(store, files, action)
     return files
 
 
@@ -134,7 +134,9 @@ def _ask_many(store: "Store", choice: Choice, action: "Action") -> int:
     from resumes.store import import_requests
 
     account_id = _find_account_id(store, choice)
-    return import_requests.ask_all(store, action, account_id=account_id, reason=choice.reason)
+    return import_requests.request_all_files(
+        store, action, account_id=account_id, reason=choice.reason
+    )
 
 
 def _find_account_id(store: "Store", choice: Choice) -> str | None:

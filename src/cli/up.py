@@ -79,7 +79,7 @@ def alone(home: Path) -> Iterator[None]:
             f"Cannot write in the home {home}: {error.strerror}. Name another with --home"
         ) from error
     try:
-        if not lock.acquire(wait_s=0):
+        if not lock.acquire(timeout_s=0):
             pids = ", ".join(map(str, lock.holders())) or "unknown"
             raise Conflict(f"`resumes up` runs on {home} already (process {pids}). Stop it first")
         yield

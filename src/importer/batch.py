@@ -482,9 +482,12 @@ class Batches:
         row = self.row(work, items=as_ledger_text(conclusion.items))
         verdict = outcomes.verdict_of(conclusion)
         try:
-            request = import_ledger.FileVerdict(work.claim.account_id, row, verdict)
             import_ledger.record(
-                self._store, request, deadline_s=self._options.tuning.write_timeout_s
+                self._store,
+                work.claim.account_id,
+                row,
+                verdict,
+                deadline_s=self._options.tuning.write_timeout_s,
             )
         except StoreError:
             raise

@@ -18,7 +18,7 @@ JOURNALS: Final = ("-journal", "-wal", "-shm")
 """What SQLite adds to the name of a database. A file of such a name is a part of the database to it:
 it plays the file back, or removes it (pitfalls S22)."""
 
-SIDE_FILES: Final = (*JOURNALS, ".lane", ".lock")
+SIDE_FILES: Final = (*JOURNALS, ".writer", ".lock")
 """These, and what a store adds for its locks."""
 
 HOME_FILES: Final = ("config.toml", "first-key", "demo-key", "watched-folders")

@@ -117,7 +117,7 @@ class Settings(BaseSettings):
     """The port that the API listens on; 0 takes a free one."""
 
     workers: Annotated[int, Field(ge=1, le=64)] = 1
-    """API processes. Reads scale with them; writes share one lane."""
+    """API processes. Reads scale with them; writes to a file take turns."""
 
     rate_limit: bool | None = None
     """Whether requests are limited per key. By default only when listening beyond loopback."""

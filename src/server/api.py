@@ -21,7 +21,7 @@ PDF: Final = re.compile(f"{RESUMES}/[^/]+/pdf")
 Read = Callable[[Request, KeyHolder], bytes]
 """Returns the body of a 200, or raises what stood in the way."""
 
-ReadSoon = Callable[[Request, KeyHolder], Coroutine[Any, Any, bytes]]
+ReadAsync = Callable[[Request, KeyHolder], Coroutine[Any, Any, bytes]]
 """The same, for a store that is waited for."""
 
 Run = Callable[[Request, KeyHolder], Coroutine[Any, Any, None]]
@@ -33,7 +33,7 @@ class Operation(NamedTuple):
 
     name: str
     read: Read | None = None
-    read_soon: ReadSoon | None = None
+    read_async: ReadAsync | None = None
     run: Run | None = None
 
 
@@ -63,7 +63,7 @@ class Api:
         Raises what stood in the way, then or now.
         """
         if self._waits_for_store:
-            return self._answer_soon(request)
+            return self._answer_async(request)
         holder = self._authenticator.authenticate(request.headers)
         operation = self._admit(request, holder)
         if operation is None:
@@ -74,13 +74,13 @@ class Api:
         assert operation.run is not None
         return operation.run(request, holder)
 
-    async def _answer_soon(self, request: Request) -> None:
-        holder = await self._authenticator.authenticate_soon(request.headers)
+    async def _answer_async(self, request: Request) -> None:
+        holder = await self._authenticator.authenticate_async(request.headers)
         operation = self._admit(request, holder)
         if operation is None:
             return
-        if operation.read_soon is not None:
-            request.respond(200, await operation.read_soon(request, holder))
+        if operation.read_async is not None:
+            request.respond(200, await operation.read_async(request, holder))
         elif operation.run is not None:
             await operation.run(request, holder)
 

@@ -88,16 +88,16 @@ class App:
             self._authenticator,
             self._rate_limits,
             of_all={
-                "GET": Operation("list", read=list_.read, read_soon=list_.read_soon),
+                "GET": Operation("list", read=list_.read, read_async=list_.read_async),
                 "POST": Operation("create", run=create),
             },
             of_one={
-                "GET": Operation("get", read=resume.read, read_soon=resume.read_soon),
+                "GET": Operation("get", read=resume.read, read_async=resume.read_async),
                 "DELETE": Operation("delete", run=resume.delete),
             },
             of_pdf={"GET": Operation("pdf", run=self._pdf)} if settings.pdf else {},
             # Decided once: whoever has a file pays nothing for those who have a network.
-            waits_for_store=store.database.waits_for_network,
+            waits_for_store=store.is_remote,
         )
 
     @contextlib.asynccontextmanager

@@ -58,7 +58,7 @@ class Authenticator:
             return known.holder
         holder, is_due, expires_at = api_keys.authenticate(self._store, secret)
         if is_due:
-            self._note_use_soon(holder)
+            self._schedule_note_use(holder)
         until_us = now_us + KEEP_US
         is_kept = expires_at is None or expires_at > timestamp(until_us)
         if self._version is not None and is_kept and not is_due:  # whose use is due is asked again
@@ -71,23 +71,23 @@ class Authenticator:
             self._known.clear()
             self._version = version
         self._look_number = self._connections.look_number
-        self._connections.end_look_soon()
+        self._connections.schedule_end_look()
 
-    async def authenticate_soon(self, headers: Iterable[tuple[bytes, bytes]]) -> KeyHolder:
+    async def authenticate_async(self, headers: Iterable[tuple[bytes, bytes]]) -> KeyHolder:
         """Return who holds the request's key, as the store has it now. Raises as `authenticate`."""
         secret = parse_secret(find_header(headers))
-        holder, is_due, _ = await api_keys.authenticate_soon(self._store, secret)
+        holder, is_due, _ = await api_keys.authenticate_async(self._store, secret)
         if is_due:
-            self._note_use_soon(holder)
+            self._schedule_note_use(holder)
         return holder
 
-    def _note_use_soon(self, holder: KeyHolder) -> None:
+    def _schedule_note_use(self, holder: KeyHolder) -> None:
         if holder.key_id not in self._notes:
             self._notes[holder.key_id] = asyncio.create_task(self._note_use(holder))
 
     async def _note_use(self, holder: KeyHolder) -> None:
         try:
-            await api_keys.mark_used_soon(self._store, holder)
+            await api_keys.mark_used_async(self._store, holder)
         except StoreError as error:
             logger.warning("The last use of %s was not written: %s", holder.key_id, error.message)
         finally:

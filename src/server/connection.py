@@ -111,7 +111,7 @@ class Connection(asyncio.Protocol):
 
     def connection_made(self, transport: Any) -> None:
         """Receive requests; a connection too many is told so, and ends."""
-        self.transport = Outgoing(transport, self.all.flush_soon)
+        self.transport = Outgoing(transport, self.all.schedule_flush)
         self._is_tls = transport.get_extra_info("sslcontext") is not None
         self.is_connected = True
         self.all.discard(self)  # over TLS it was counted during the handshake

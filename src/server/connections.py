@@ -65,7 +65,7 @@ class Connections:
         """Take note that the event loop may look for requests before what is done next."""
         self.look_number += 1
 
-    def end_look_soon(self) -> None:
+    def schedule_end_look(self) -> None:
         """`end_look` behind the requests that the event loop sees now; if there may be more, at once."""
         if len(self._open) + len(self._refused) > SEEN_AT_ONCE:
             self.end_look()
@@ -88,7 +88,7 @@ class Connections:
         self._open.discard(connection)
         self._refused.discard(connection)
 
-    def flush_soon(self, outgoing: Outgoing) -> None:
+    def schedule_flush(self, outgoing: Outgoing) -> None:
         """Flush this connection, and all others that have something to send, behind this turn."""
         if not self._unsent:
             asyncio.get_running_loop().call_soon(self._flush)

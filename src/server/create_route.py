@@ -64,7 +64,7 @@ class CreateRoute:
 
     async def _create(self, holder: KeyHolder, new: NewResume, **options: float) -> Created:
         try:
-            outcome = await creation.create_soon(self._store, holder.account_id, new, **options)
+            outcome = await creation.create_async(self._store, holder.account_id, new, **options)
         except NotFound:
             raise InvalidKey from None  # the account was deleted since its key was looked up
         return _created(outcome)

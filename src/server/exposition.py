@@ -23,7 +23,7 @@ from prometheus_client.registry import Collector
 
 from resumes.errors import StoreError
 from resumes.store import Store
-from resumes.store.import_ledger import FileTally, tally_files
+from resumes.store.import_ledger import FileCount, count_files
 from resumes.store.importers import SeenImporter, State, count_waiting, list_importers
 from server.metrics import OPERATIONS, OTHERS, PLACES, STATUSES, Metrics, Spread
 from server.request import Request
@@ -47,7 +47,7 @@ class StoreFigures:
         self._thread = ThreadPoolExecutor(1, "figures")
         self._reading: asyncio.Future[None] | None = None
         self._keep_until_s = 0.0
-        self.tallies: Sequence[FileTally] = ()
+        self.tallies: Sequence[FileCount] = ()
         self.importers: Sequence[SeenImporter] = ()
 
     async def refresh(self) -> None:
@@ -63,7 +63,7 @@ class StoreFigures:
     def _read(self) -> None:
         began_s = self._clock()
         try:
-            self.tallies = tally_files(self._store)
+            self.tallies = count_files(self._store)
             self.importers = list_importers(self._store)
         except StoreError:
             # What cannot be known is not told: a zero would look like an answer.
@@ -124,7 +124,7 @@ class Exposition(Collector):
         sums = self._metrics.counters.sums()
         yield _build_info(self._engine)
         yield from _iter_request_metrics(sums)
-        yield from _iter_lane_metrics(sums)
+        yield from _iter_write_metrics(sums)
         yield _gauge("resumes_connections", "Connections that are open.", sums[PLACES.connections])
         yield _counter(
             "resumes_log_lines_dropped",
@@ -191,7 +191,7 @@ def _requests(sums: Sequence[float], operation: str, status: int) -> float:
     return sums[PLACES.requests_of(OPERATIONS.index(operation), at)]
 
 
-def _iter_lane_metrics(sums: Sequence[float]) -> Iterator[Metric]:
+def _iter_write_metrics(sums: Sequence[float]) -> Iterator[Metric]:
     for name, text, spread in (
         (
             "resumes_commit_duration_seconds",
@@ -216,7 +216,7 @@ def _buckets(sums: Sequence[float], spread: Spread) -> list[tuple[str, float]]:
     return buckets
 
 
-def _iter_file_metrics(tallies: Sequence[FileTally]) -> Iterator[Metric]:
+def _iter_file_metrics(tallies: Sequence[FileCount]) -> Iterator[Metric]:
     files = GaugeMetricFamily(
         "resumes_import_files",
         "Files that the importers' ledger knows, by what became of them.",

@@ -14,7 +14,6 @@ import orjson
 
 from resumes.errors import ResumesError
 from resumes.store import Store
-from resumes.store.store import probe_reading, probe_writing_soon
 from server.request import RETRY_AFTER, Request
 from server.room import Room
 
@@ -75,10 +74,10 @@ class Health:
         return {"read": read, "write": write, "disk": disk}
 
     async def _read(self) -> None:
-        await asyncio.get_running_loop().run_in_executor(self._thread, probe_reading, self._store)
+        await asyncio.get_running_loop().run_in_executor(self._thread, self._store.ping)
 
     async def _write(self) -> None:
-        await probe_writing_soon(self._store, deadline_s=PROBE_S)
+        await self._store.ping_write(deadline_s=PROBE_S)
 
     async def close(self) -> None:
         """Nothing is looked at any more."""

@@ -13,7 +13,7 @@ from collections.abc import AsyncIterator, Iterable
 
 from resumes.errors import Conflict, InvalidArgument, OutcomeUnknown, ResumesError, StoreError
 from resumes.store import Store
-from resumes.store.idempotency import prune_soon
+from resumes.store.idempotency import prune_async
 from resumes.store.store import WRITE_DEADLINE_S
 
 logger = logging.getLogger("resumes.server")
@@ -113,7 +113,7 @@ async def pruning(store: Store, *, every_s: float = PRUNE_EVERY_S) -> AsyncItera
 async def _prune(store: Store, every_s: float) -> None:
     while True:
         try:
-            await prune_soon(store)
+            await prune_async(store)
         except StoreError as error:
             logger.warning("Old Idempotency-Keys were not removed: %s", error.message)
         await asyncio.sleep(every_s)

@@ -56,7 +56,7 @@ class Instruments:
             self._figures,
             sample=self._sample,
             is_alone=counters is None,
-            engine=store.database.engine,
+            engine=store.engine_info,
         )
         self.probes: Mapping[str, tuple[str, Respond]] = {
             "/healthz": ("health", self._health.live),
@@ -66,7 +66,7 @@ class Instruments:
         """What needs no key and is not for clients, by path, with the names that metrics know."""
         self.begin = self._metrics.begin
         """Count a request that begins."""
-        store.lane.observe = self._metrics.observe_batch
+        store.write_queue.observe = self._metrics.observe_batch
         self._seen = (self._metrics.started, time.monotonic())
 
     def is_busy(self) -> bool:
@@ -99,7 +99,7 @@ class Instruments:
     def _sample(self) -> None:
         self._metrics.put(
             connections=len(self._connections),
-            waiting_writes=self._store.lane.waiting,
+            waiting_writes=self._store.write_queue.waiting,
             dropped_lines=0 if self._log is None else self._log.dropped_count,
         )
 

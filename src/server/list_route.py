@@ -29,10 +29,10 @@ class ListRoute:
         page = stored_resumes.list_page(self._store, holder.account_id, cursor=cursor, limit=limit)
         return orjson.dumps(page.as_json(limit=limit))
 
-    async def read_soon(self, request: Request, holder: KeyHolder) -> bytes:
+    async def read_async(self, request: Request, holder: KeyHolder) -> bytes:
         """`read`, from a store that is waited for."""
         cursor, limit = _asked(request, holder)
-        page = await stored_resumes.list_page_soon(
+        page = await stored_resumes.list_page_async(
             self._store, holder.account_id, cursor=cursor, limit=limit
         )
         return orjson.dumps(page.as_json(limit=limit))

@@ -104,7 +104,7 @@ class _Of(NamedTuple):
 
 
 class Metrics:
-    """Counts. Requests belong to the event loop's thread, batches to the write lane's."""
+    """Counts. Requests belong to the event loop's thread, batches to a writer thread's."""
 
     def __init__(self, counters: Counters) -> None:
         self.counters = counters
@@ -138,7 +138,7 @@ class Metrics:
         mine[of.sum] += took_s
 
     def observe_batch(self, writes: int, took_s: float) -> None:
-        """The write lane has committed, or failed to commit, so many writes at once."""
+        """Count a batch of writes that was committed, or failed."""
         _observe(self._mine, PLACES.batches, writes)
         _observe(self._mine, PLACES.commits, took_s)
 

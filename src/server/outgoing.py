@@ -9,14 +9,14 @@ class Outgoing(asyncio.Transport):
     """A connection's transport, which writes once in a turn of the event loop.
 
     The loop would send each part at once. Together, and behind the other work of the turn, they
-    cost one system call, and a busy client is woken once for the answers of a turn. `flush_soon` is
+    cost one system call, and a busy client is woken once for the answers of a turn. `schedule_flush` is
     given what has something to send, to flush it at the end of the turn.
     """
 
-    def __init__(self, transport: Any, flush_soon: "Callable[[Outgoing], None]") -> None:
+    def __init__(self, transport: Any, schedule_flush: "Callable[[Outgoing], None]") -> None:
         super().__init__()
         self._transport = transport
-        self._flush_soon = flush_soon
+        self._schedule_flush = schedule_flush
         self._waiting: list[bytes] = []
         self.waiting_bytes = 0
         """What was written in this turn."""
@@ -27,7 +27,7 @@ class Outgoing(asyncio.Transport):
     def write(self, data: Any) -> None:
         """Send the data, after what was written before, when this turn's work is done."""
         if not self._waiting:
-            self._flush_soon(self)
+            self._schedule_flush(self)
         self._waiting.append(data)
         self.waiting_bytes += len(data)
 

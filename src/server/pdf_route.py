@@ -59,7 +59,7 @@ class PdfRoute:
 
     async def _answer(self, request: Request, holder: KeyHolder, choice: Choice) -> None:
         resume_id = request.path.split("/")[-2]
-        stored = await stored_resumes.get_resume_soon(self._store, holder.account_id, resume_id)
+        stored = await stored_resumes.get_resume_async(self._store, holder.account_id, resume_id)
         tag = self._tag(stored, choice)
         if _is_known(tag, request.headers):
             request.respond_not_modified([(b"etag", tag), *_CACHED])

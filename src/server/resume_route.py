@@ -24,15 +24,15 @@ class ResumeRoute:
         stored = stored_resumes.get_resume(self._store, holder.account_id, _id(request))
         return orjson.dumps(public_view(stored.document, self._format))
 
-    async def read_soon(self, request: Request, holder: KeyHolder) -> bytes:
+    async def read_async(self, request: Request, holder: KeyHolder) -> bytes:
         """`read`, from a store that is waited for."""
         check_plan(holder)
-        stored = await stored_resumes.get_resume_soon(self._store, holder.account_id, _id(request))
+        stored = await stored_resumes.get_resume_async(self._store, holder.account_id, _id(request))
         return orjson.dumps(public_view(stored.document, self._format))
 
     async def delete(self, request: Request, holder: KeyHolder) -> None:
         """Delete the resume for good, and tell the client. Raises NotFound."""
-        await stored_resumes.delete_resume_soon(self._store, holder.account_id, _id(request))
+        await stored_resumes.delete_resume_async(self._store, holder.account_id, _id(request))
         request.respond(200, DELETED)
 
 

@@ -34,7 +34,7 @@ from server.workers import ApiServer, Workers
 
 logger = logging.getLogger("resumes.server")
 
-PATIENCE_S = 5.0
+READ_TIMEOUT_S = 5.0
 """How long a database across a network may take for one statement: then there is time left, of the
 10 s that a request waits, to try another connection."""
 
@@ -43,7 +43,7 @@ KEEP_ALIVE_S = 75
 keep theirs, so that none sends into a closing one."""
 
 SWITCH_INTERVAL_S = 0.000_5
-"""How long a thread may keep Python to itself: the lane, which everyone waits for, would stand
+"""How long a thread may keep Python to itself: the writer thread, which everyone waits for, would stand
 behind the event loop for 5 ms at each of its steps."""
 
 SHUTDOWN_S = 35
@@ -146,7 +146,7 @@ def _listening(
 
 
 def _open_store(settings: Settings) -> Store:
-    return open_store(settings.database_url, read_patience_s=PATIENCE_S)
+    return open_store(settings.database_url, read_timeout_s=READ_TIMEOUT_S)
 
 
 def _config(

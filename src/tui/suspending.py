@@ -1,7 +1,7 @@
 """Ctrl+Z: the shell gets the terminal back, and nobody waits for us meanwhile.
 
-A process that is stopped inside the store's write lane would block every other process for
-ever (pitfalls S9). So the lane is held, which means that no write of ours is in it.
+A process that is stopped in the middle of a write would block every other process for ever
+(pitfalls S9). So the writes of this one are paused first.
 """
 
 import asyncio
@@ -20,45 +20,47 @@ WAKE_S = 0.05
 WAKES = 20
 
 
-class _Leaving:
-    """Leaves the lane in a thread, which enters it again once nobody waits for that any more."""
+class _Pause:
+    """Pauses writes in a thread, which lets them go on once nobody waits for that any more."""
 
-    def __init__(self, lane: AbstractContextManager[None]) -> None:
-        self._lane = lane
+    def __init__(self, paused: AbstractContextManager[None]) -> None:
+        self._paused = paused
         self._guard = threading.Lock()
-        self._has_left = self._is_given_up = False
+        self._has_begun = self._is_given_up = False
 
-    def leave(self) -> None:
-        self._lane.__enter__()
+    def begin(self) -> None:
+        self._paused.__enter__()
         with self._guard:
-            self._has_left = True
+            self._has_begun = True
             if self._is_given_up:
-                self._lane.__exit__(None, None, None)
+                self.end()
+
+    def end(self) -> None:
+        self._paused.__exit__(None, None, None)
 
     def stop_waiting(self) -> bool:
-        """Return whether the lane was left by now; otherwise it is not left for long."""
+        """Return True if writes are paused; otherwise they will not stay so."""
         with self._guard:
-            self._is_given_up = not self._has_left
-            return self._has_left
+            self._is_given_up = not self._has_begun
+            return self._has_begun
 
 
 async def suspend(app: App[int], session: Session) -> None:
-    """The process was stopped outside the lane, and goes on."""
-    lane = session.store.lane.left()
-    leaving = _Leaving(lane)
+    """Stop the process while nothing is written; return once it goes on."""
+    pause = _Pause(session.store.write_queue.paused())
     try:
-        await asyncio.wait([asyncio.create_task(asyncio.to_thread(leaving.leave))], timeout=WAIT_S)
+        await asyncio.wait([asyncio.create_task(asyncio.to_thread(pause.begin))], timeout=WAIT_S)
     except asyncio.CancelledError:
-        if leaving.stop_waiting():
-            lane.__exit__(None, None, None)
+        if pause.stop_waiting():
+            pause.end()
         raise
-    if not leaving.stop_waiting():
+    if not pause.stop_waiting():
         tell(app, "Something is being written. Try again in a moment.", "warning")
         return
     try:
         app.action_suspend_process()
     finally:
-        lane.__exit__(None, None, None)
+        pause.end()
         session.deletions.put_off()
         # The kernel may give the signal to continue to any thread, and its handler, which takes
         # the terminal back, runs in this one: but not while this one sleeps waiting for events.

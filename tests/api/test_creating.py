@@ -24,7 +24,7 @@ from tests.support.api.builders import Client, a_body, a_resume, error_of, with_
 from tests.support.api.serving import Place, serve_here
 from tests.support.clocks import SteppingClock
 from tests.support.resumes import a_resume as a_new_resume
-from tests.support.store.builders import hold_lane, sqlite_of
+from tests.support.store.builders import hold_writer
 from tests.support.waiting import wait_until
 
 
@@ -145,12 +145,12 @@ def test_settings_admit_further_sections_and_limit_the_size(a_place: Callable[..
 def test_an_account_deleted_meanwhile_is_401(a_place: Callable[..., Place]) -> None:
     place = a_place()
     client = place.client()
-    go_on, holder = hold_lane(place.store)
+    go_on, holder = hold_writer(place.store)
     with ThreadPoolExecutor() as threads:
         deletion = threads.submit(accounts.delete_account, place.store, client.account)
-        wait_until(lambda: place.store.lane.waiting == 1)
+        wait_until(lambda: place.store.write_queue.waiting == 1)
         answer = threads.submit(client.create, a_resume())
-        wait_until(lambda: place.store.lane.waiting >= 2)
+        wait_until(lambda: place.store.write_queue.waiting >= 2)
         go_on.set()
 
         assert error_of(answer.result()) == {"error": "Invalid API key", "status": 401}
@@ -301,8 +301,8 @@ class Commits:
     """The store's commits, each of which can be made to wait or to fail."""
 
     def __init__(self, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-        lane: Any = store.lane
-        engine = sqlite_of(store)._write_engine if store.path else lane._engine
+        owner: Any = store if store.path else store.write_queue
+        engine = owner._write_engine if store.path else owner._engine
         self._dialect: Any = engine.dialect
         self._really = self._dialect.do_commit
         self._monkeypatch = monkeypatch
@@ -408,9 +408,9 @@ def test_a_create_with_a_key_has_one_deadline_for_its_turn_and_its_write(
         wait_until(
             lambda: api_keys.list_keys(place.store)[0].last_used_at
         )  # nothing else is written
-        go_on, holder = hold_lane(place.store)
+        go_on, holder = hold_writer(place.store)
         patient = threads.submit(client.create, a_resume())
-        wait_until(lambda: place.store.lane.waiting == 1)
+        wait_until(lambda: place.store.write_queue.waiting == 1)
 
         answers = post_all(client, [a_body()] * 2, Idempotency_Key="once")
         was_first = not patient.done()  # which waits as long as any write
@@ -429,7 +429,7 @@ def test_an_unknown_outcome_is_503_and_the_same_key_then_makes_exactly_one_resum
     broken: tuple[Client, Commits, Place], after: bool
 ) -> None:
     client, commits, _ = broken
-    commits.fail(2, after=after)  # the lane itself tries once more
+    commits.fail(2, after=after)  # the writer thread itself tries once more
 
     unknown = client.post(a_body(), Idempotency_Key="once")
     answer = client.post(a_body(), Idempotency_Key="once")
@@ -497,7 +497,7 @@ def test_keys_that_count_no_more_are_removed_while_it_runs(
                     while kept_keys(store):
                         await asyncio.sleep(0.001)
                 create(store, account.id, [a_new_resume(idempotency="third")])
-                store.lane.close()
+                store.write_queue.close()
                 clock.advance(24 * 3_600)
                 while len(caplog.messages) < 3:
                     await asyncio.sleep(0.001)

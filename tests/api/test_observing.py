@@ -20,7 +20,7 @@ from server.exposition import KEEP_S, StoreFigures
 from tests.support.api.builders import RESUMES, Client, a_resume
 from tests.support.api.serving import Place, a_connection, exchange, serve_here
 from tests.support.inbox.builders import a_full_disk
-from tests.support.store.builders import a_file, an_importer, hold_lane, lose_table, sqlite_of
+from tests.support.store.builders import a_file, an_importer, hold_writer, lose_table, sqlite_of
 from tests.support.waiting import wait_until
 
 WELL = {"read": "ok", "write": "ok", "disk": "ok"}
@@ -54,7 +54,7 @@ def test_a_store_that_takes_no_writes_is_not_ready_and_the_process_alive(
     own: tuple[Place, Client],
 ) -> None:
     place, client = own
-    place.store.lane.close()
+    place.store.write_queue.close()
 
     answer = client.request("GET", "/readyz", headers={})
 
@@ -76,7 +76,7 @@ def test_a_writer_that_is_held_up_is_not_waited_for(
 ) -> None:
     monkeypatch.setattr("server.health.PROBE_S", 1.0)
     place, client = own
-    go_on, holder = hold_lane(place.store)
+    go_on, holder = hold_writer(place.store)
 
     expected = {"status": "not ready", "checks": WELL | {"write": "failed"}}
     assert ask(client, "/readyz") == (503, expected)

@@ -329,7 +329,7 @@ def test_a_use_that_cannot_be_written_fails_nobody(
 ) -> None:
     place = a_place()
     client = place.client()
-    place.store.lane.close()
+    place.store.write_queue.close()
 
     answers = [client.page(), client.get("x"), client.create(a_resume())]
 

@@ -35,7 +35,7 @@ from tests.support.api.serving import (
     wait_until,
 )
 from tests.support.postgres import free_port
-from tests.support.store.builders import hold_lane
+from tests.support.store.builders import hold_writer
 from tests.support.stores import make_account
 from tests.support.waiting import workers_of
 
@@ -199,9 +199,9 @@ def test_a_request_that_takes_longer_than_a_stop_waits_is_503_and_may_have_been_
     with ThreadPoolExecutor() as threads:
         with serve_here(tmp_path, options={"grace_s": 0.2}) as place:
             client = place.client()
-            go_on, holder = hold_lane(place.store)
+            go_on, holder = hold_writer(place.store)
             answer = threads.submit(client.create, a_resume())
-            wait_until(lambda: place.store.lane.waiting)
+            wait_until(lambda: place.store.write_queue.waiting)
             answer.add_done_callback(lambda _: go_on.set())
         holder.join()
 

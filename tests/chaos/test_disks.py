@@ -133,7 +133,7 @@ def test_a_file_system_that_becomes_read_only_loses_nothing_and_heals(
     EROFS, while four clients create; then they succeed again."""
     scene = Scene(tmp_path / "home", tmp_path / "logs")
     recovery = Recovery()
-    store = [scene.home / "resumes.db-wal", scene.home / "resumes.db.lane"]
+    store = [scene.home / "resumes.db-wal", scene.home / "resumes.db.writer"]
 
     @contextlib.contextmanager
     def be_read_only(server: Server) -> Iterator[None]:

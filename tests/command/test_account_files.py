@@ -6,7 +6,7 @@ import os
 import signal
 import stat
 import subprocess
-from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -122,7 +122,7 @@ def test_the_store_is_never_written_over_by_whatever_name(
 
 
 @pytest.mark.parametrize("flags", [[], ["--overwrite"]])
-@pytest.mark.parametrize("ending", ["-wal", "-shm", "-journal", ".lane", ".lock"])
+@pytest.mark.parametrize("ending", ["-wal", "-shm", "-journal", ".writer", ".lock"])
 def test_what_belongs_to_a_store_is_no_place_for_an_export(
     acme: CommandLine, flags: list[str], ending: str
 ) -> None:
@@ -329,7 +329,7 @@ def test_a_file_that_a_stranger_made_is_refused_by_line_field_and_value(
 def test_an_import_that_was_cut_off_is_told_as_such(acme: CommandLine, tmp_path: Path) -> None:
     with open_home(acme.home) as store:
         account = accounts.create_account(store, "bo")
-        store.write(_leave_arriving, account.id)
+        store.write(partial(_leave_arriving, account.id))
     listed = acme("accounts", "list")
     assert 'Account "bo" is being imported, 0 resumes so far.' in listed.stderr
     assert "accounts delete 'bo~import' --with-resumes --yes" in listed.stderr
@@ -338,12 +338,10 @@ def test_an_import_that_was_cut_off_is_told_as_such(acme: CommandLine, tmp_path:
     assert "bo" not in acme("accounts", "list").stderr
 
 
-def _leave_arriving(connection: Connection, requests: Sequence[str]) -> list[None]:
+def _leave_arriving(account_id: str, connection: Connection) -> None:
     """As an import that was killed leaves its account."""
-    for account_id in requests:
-        connection.execute(
-            update(schema.accounts)
-            .where(schema.accounts.c.id == account_id)
-            .values(name="bo" + accounts.ARRIVING, closed_at="2027-01-15T08:00:00.000Z")
-        )
-    return [None] * len(requests)
+    connection.execute(
+        update(schema.accounts)
+        .where(schema.accounts.c.id == account_id)
+        .values(name="bo" + accounts.ARRIVING, closed_at="2027-01-15T08:00:00.000Z")
+    )

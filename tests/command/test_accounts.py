@@ -30,7 +30,7 @@ def test_a_taken_name_a_bad_name_and_a_missing_plan_are_told(acme: CommandLine) 
     assert acme.fails(1, "accounts", "create", "acme") == 'Account "acme" exists already'
     assert "Invalid account name 'Acme Inc'" in acme.fails(2, "accounts", "create", "Acme Inc")
     message = acme.fails(1, "accounts", "create", "b", "--plan", "gold")
-    assert message == 'Plan not found: "gold". Plans: business, free, pro'
+    assert message == 'Plan not found: "gold". Plans: free, pro, business'
     assert 'Account not found: "b"' in acme.fails(1, "accounts", "show", "b")
 
 

@@ -145,7 +145,7 @@ def test_ctrl_c_before_the_program_is_loaded_is_exit_130_without_a_word(tmp_path
 
 def wait_until_open(home: Path, process: "subprocess.Popen[str]") -> None:
     """The process has the store open."""
-    lock = str(home / "resumes.db.lane")
+    lock = str(home / "resumes.db.writer")
     for _ in range(2_000):
         if lock in open_files(process.pid):
             return

@@ -43,7 +43,7 @@ def test_to_keep_some_a_folder_is_needed(acme: CommandLine, tmp_path: Path) -> N
     assert acme("db", "backup", str(tmp_path), "--keep", "0").exit_code == 2
 
 
-@pytest.mark.parametrize("ending", ["-wal", "-shm", "-journal", ".lane", ".lock"])
+@pytest.mark.parametrize("ending", ["-wal", "-shm", "-journal", ".writer", ".lock"])
 def test_a_backup_is_not_named_as_a_part_of_a_database(
     acme: CommandLine, tmp_path: Path, ending: str
 ) -> None:

@@ -151,7 +151,7 @@ def test_the_page_says_where_everything_of_a_home_lies(page: str) -> None:
     table = page.split("| in the home |")[1].split("\n\n")[0]
     for name in (
         "resumes.db",
-        "resumes.db.lane",
+        "resumes.db.writer",
         "first-key",
         "demo-key",
         "config.toml",

@@ -3,13 +3,12 @@
 import os
 import pwd
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import Connection
 
 from resumes.health import checks
 from resumes.health.findings import Finding, Installation
@@ -66,11 +65,7 @@ def find(installation: Installation, subject: str) -> list[Finding]:
 
 
 def write(store: Store, statement: Any) -> None:
-    def execute(connection: Connection, requests: Sequence[None]) -> list[None]:
-        connection.execute(statement)
-        return [None]
-
-    store.write(execute, None)
+    store.write(lambda connection: connection.execute(statement))
 
 
 def opening(settings: Settings) -> Installation:

@@ -170,11 +170,11 @@ def test_requests_that_wait_for_long_are_told(
     installation: Installation, store: Store, account: AccountInfo, clock: SteppingClock
 ) -> None:
     assert [one.state for one in find(installation, "requests")] == [State.WELL]
-    import_requests.ask(store, [a_file(store, account, "1" * 24)], Action.RETRY)
+    import_requests.request_files(store, [a_file(store, account, "1" * 24)], Action.RETRY)
     clock.advance(30)
     assert [one.state for one in find(installation, "requests")] == [State.WELL]
     clock.advance(270)
-    import_requests.ask(store, [a_file(store, account, "2" * 24)], Action.RETRY)
+    import_requests.request_files(store, [a_file(store, account, "2" * 24)], Action.RETRY)
 
     [finding] = find(installation, "requests")
 
@@ -264,7 +264,7 @@ def test_files_that_wait_while_no_importer_runs_are_told(
 ) -> None:
     root = str(inbox.resolve())
     for number, where in enumerate((root, None, "/srv/moved"), 1):
-        import_requests.ask(
+        import_requests.request_files(
             store, [a_file(store, account, f"{number:024}", root=where)], Action.RETRY
         )
     a_file(store, account, "4" * 24, FileOutcome.HELD, reason="quota_reached", root="/srv/moved")

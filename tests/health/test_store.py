@@ -2,13 +2,13 @@
 
 import os
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import Connection, text, update
+from sqlalchemy import text, update
 
 from resumes.errors import StoreUnavailable
 from resumes.health import checks
@@ -31,7 +31,7 @@ from resumes.store.accounts import AccountInfo
 from resumes.store.creation import create
 from resumes.store.import_ledger import FileOutcome
 from resumes.store.import_requests import Action
-from resumes.store.postgresql.writer import WRITERS
+from resumes.store.postgresql.writer import THREADS
 from resumes.store.schema import account_usage
 from resumes.store.store import Size
 from resumes.store.transfer.marks import Move, depart, reopen, set_marks
@@ -69,11 +69,7 @@ def test_a_store_that_was_copied_elsewhere_is_wrong_until_it_is_reopened(
 
 
 def test_a_store_that_is_being_filled_is_wrong(installation: Installation, store: Store) -> None:
-    def mark(connection: Connection, requests: Sequence[None]) -> list[None]:
-        set_marks(connection, filled_from="sqlite:////srv/old.db")
-        return [None]
-
-    store.write(mark, None)
+    store.write(lambda connection: set_marks(connection, filled_from="sqlite:////srv/old.db"))
 
     [finding] = find(installation, "store")
 
@@ -177,7 +173,7 @@ def test_who_uses_the_store_or_another_one_or_is_gone_is_no_stray(
 
 def test_a_log_that_is_not_cut_is_told(installation: Installation, store: Store) -> None:
     assert store.path is not None
-    size = store.database.measure()
+    size = store.measure()
     assert (size.data_bytes, size.log_bytes) == (store.path.stat().st_size, size.log_bytes or 0)
     [measured] = find(installation, "size")
     assert (
@@ -245,7 +241,7 @@ def test_a_server_that_may_forget_or_has_no_room_is_told(
 
 def test_a_worker_has_as_many_connections_as_it_is_counted_for() -> None:
     reader = readiness = figures = 1
-    assert WRITERS + reader + readiness + figures == CONNECTIONS_OF_A_WORKER
+    assert THREADS + reader + readiness + figures == CONNECTIONS_OF_A_WORKER
 
 
 def test_the_doctor_looks_at_the_server_in_place_of_sqlite(settings: Settings) -> None:
@@ -307,7 +303,7 @@ def test_the_gauges_count_everything_once(
     zoe = accounts.create_account(store, "zoe")
     create(store, account.id, [a_resume()])
     create(store, zoe.id, [a_resume(), a_resume(name="Grace")])
-    import_requests.ask(store, [a_file(store, account)], Action.RETRY)
+    import_requests.request_files(store, [a_file(store, account)], Action.RETRY)
     importers.announce(store, an_importer("1" * 24, root="/srv/old", waiting=9))
     clock.advance(300)
     importers.announce(store, an_importer("2" * 24, waiting=4))

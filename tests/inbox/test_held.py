@@ -260,7 +260,7 @@ def failed(root: Path, an_account: MakeAccount, an_importer: MakeImporter) -> Pa
 
 def ask_for_all(store: Store, action: Action) -> Sequence[import_ledger.FileRow]:
     rows = import_ledger.list_files(store)
-    import_requests.ask(store, rows, action)
+    import_requests.request_files(store, rows, action)
     return rows
 
 

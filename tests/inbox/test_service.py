@@ -132,7 +132,7 @@ def test_what_somebody_asks_for_is_done_without_a_restart(
         wait_until(lambda: len(told.files) == 1)
         (path,) = filed(root, "_failed")
         path.write_bytes(a_document("1"))
-        import_requests.ask(store, import_ledger.list_files(store), Action.RETRY)
+        import_requests.request_files(store, import_ledger.list_files(store), Action.RETRY)
         wait_until(lambda: resume_names(store, ana.id) == ["1"])
 
 

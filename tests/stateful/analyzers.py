@@ -91,5 +91,5 @@ class Analyzers(World):
             file = files[place % len(files)]
             assert file.owner is not None
             row = import_ledger.get_file(self.reach.store, file.claim_id, account_id=file.owner.id)
-            import_requests.ask(self.reach.store, [row], action)
+            import_requests.request_files(self.reach.store, [row], action)
             file.is_asked_for = True

@@ -145,7 +145,7 @@ def test_a_name_that_is_taken_or_none_is_refused(store: Store, ana: AccountInfo)
 
 def test_a_plan_that_is_not_here_is_refused_and_another_can_be_chosen(store: Store) -> None:
     export = an_export(header=replace(HEADER, plan="platinum"))
-    with pytest.raises(NotFound, match=r"platinum.*business, free, pro"):
+    with pytest.raises(NotFound, match=r"platinum.*free, pro, business"):
         take(store, export)
     assert take(store, export, plan="free").plan == "free"
 
@@ -285,7 +285,7 @@ def test_what_stays_of_an_import_whose_store_went_away_is_told_with_how_to_go_on
 
     def cut(step: str, rows: int) -> None:
         if step == "stored":
-            store.lane.close()
+            store.write_queue.close()
 
     with pytest.raises(StoreUnavailable) as failure:
         take(store, export, name="again", told=cut)

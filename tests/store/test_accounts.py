@@ -18,9 +18,16 @@ from resumes.store import (
     search_index,
     stored_resumes,
 )
-from resumes.store.accounts import AccountInfo, Holdings, ResumeCounter
+from resumes.store.accounts import AccountInfo, AccountSummary, ResumeCounter
 from resumes.store.import_ledger import FileOutcome
-from resumes.store.plans import NOBODY, Affected, Effects, PlanChange, PlanInfo, Requests
+from resumes.store.plans import (
+    NO_ACCOUNTS,
+    AffectedAccounts,
+    PlanChange,
+    PlanImpact,
+    PlanInfo,
+    Requests,
+)
 from resumes.store.schema import metadata
 from tests.store.conftest import SteppingClock
 from tests.support.resumes import a_claim, a_resume
@@ -41,7 +48,7 @@ def test_a_new_account_is_free_and_empty(store: Store) -> None:
     account = accounts.create_account(store, "ana")
     assert (account.plan, account.resume_count, account.max_resumes) == ("free", 0, 5)
     assert (account.free_places, account.last_resume_at) == (5, None)
-    assert accounts.get_holdings(store, account.id) == Holdings(0, 0, None, 0, 0)
+    assert accounts.get_summary(store, account.id) == AccountSummary(0, 0, None, 0, 0)
     assert accounts.count_active_keys(store) == {}
 
 
@@ -72,10 +79,10 @@ def test_unknown_accounts_and_plans_are_not_found_and_the_known_plans_are_named(
     ):
         with pytest.raises(NotFound, match='Account not found: "ana"'):
             call()
-    with pytest.raises(NotFound, match="business, free, pro"):
+    with pytest.raises(NotFound, match="free, pro, business"):
         accounts.create_account(store, "ana", plan="gold")
     accounts.create_account(store, "ana")
-    with pytest.raises(NotFound, match="business, free, pro"):
+    with pytest.raises(NotFound, match="free, pro, business"):
         accounts.set_plan(store, "ana", "gold")
 
 
@@ -115,7 +122,7 @@ def test_a_deleted_account_leaves_nothing_and_its_keys_do_not_count(
     creation.create(store, ana.id, [a_resume(idempotency="k")])
     creation.create(store, ana.id, [a_resume(with_digest=True)], claim=a_claim())
     a_file(store, ana)
-    import_requests.ask_all(store, import_requests.Action.RETRY)
+    import_requests.request_all_files(store, import_requests.Action.RETRY)
     search_index.fill(store)
     assert accounts.delete_account(store, "ana", with_resumes=True) == 2
     rest = set(metadata.tables) - {"plans", "store_facts", "deleted_accounts"}
@@ -179,7 +186,7 @@ def test_a_deletion_that_was_cut_off_is_seen_and_finished_and_is_no_damage(
     assert accounts.get_account(store, "ana", closed_too=True) == closed
     assert find_flaws(store) == []
     assert plans.get_plan(store, "business").accounts == 0
-    assert plans.foresee(store, PlanChange("business", 0)).over == NOBODY
+    assert plans.preview_change(store, PlanChange("business", 0)).over == NO_ACCOUNTS
     with pytest.raises(Conflict, match='"ana" is still being deleted'):
         accounts.create_account(store, "ana")
 
@@ -214,10 +221,10 @@ def test_keys_that_no_longer_count_are_keys_but_not_active(
     assert accounts.count_active_keys(store) == {ana.id: 2, bo.id: 1}
 
     clock.advance(3_600)
-    asyncio.run(api_keys.mark_used_soon(store, api_keys.authenticate(store, secret)[0]))
+    asyncio.run(api_keys.mark_used_async(store, api_keys.authenticate(store, secret)[0]))
 
     assert accounts.count_active_keys(store) == {ana.id: 1, bo.id: 1}
-    held = accounts.get_holdings(store, ana.id)
+    held = accounts.get_summary(store, ana.id)
     assert (held.keys, held.active_keys, held.last_used_at) == (3, 1, timestamp(clock()))
 
 
@@ -228,11 +235,9 @@ def test_files_that_are_not_done_are_counted_by_outcome(
     outcomes = [FileOutcome.FAILED, FileOutcome.FAILED, FileOutcome.HELD, FileOutcome.DONE]
     for number, outcome in enumerate(outcomes):
         a_file(store, ana, f"{number:024x}", outcome)
-    found = accounts.get_holdings(store, ana.id)
+    found = accounts.get_summary(store, ana.id)
     assert (found.files_failed, found.files_held) == (2, 1)
-    assert accounts.count_files(store, ana.id) == 4
-    assert accounts.count_files(store, bo.id) == 0
-    assert accounts.get_holdings(store, bo.id).files_failed == 0
+    assert accounts.get_summary(store, bo.id).files_failed == 0
 
 
 # Plans
@@ -278,12 +283,12 @@ def test_a_change_leaves_what_it_does_not_name(store: Store) -> None:
 
 
 def test_a_plan_may_allow_as_many_requests_as_the_settings(store: Store) -> None:
-    assert Settings(rate_per_day=plans.MOST_REQUESTS).rate_per_day == plans.MOST_REQUESTS
+    assert Settings(rate_per_day=plans.MAX_REQUESTS).rate_per_day == plans.MAX_REQUESTS
     with pytest.raises(ValueError, match="rate_per_day"):
-        Settings(rate_per_day=plans.MOST_REQUESTS + 1)
-    change = PlanChange("free", 5, requests={Requests.PER_DAY: plans.MOST_REQUESTS})
+        Settings(rate_per_day=plans.MAX_REQUESTS + 1)
+    change = PlanChange("free", 5, requests={Requests.PER_DAY: plans.MAX_REQUESTS})
     plans.set_plan_limits(store, change)
-    assert plans.get_plan(store, "free").requests_per_day == plans.MOST_REQUESTS
+    assert plans.get_plan(store, "free").requests_per_day == plans.MAX_REQUESTS
 
 
 @pytest.mark.parametrize(
@@ -321,17 +326,17 @@ def test_whom_a_lower_limit_would_hit_is_foreseen_the_fullest_first(store: Store
         hold(store, name, count)
     hold(store, "else", 9, plan="business")
     for change, over in (
-        (PlanChange("pro", 2), Affected(2, [("di", 4), ("ana", 3)])),
-        (PlanChange("pro", 4), NOBODY),
-        (PlanChange("pro", None), NOBODY),
-        (PlanChange("gold", 0), NOBODY),
+        (PlanChange("pro", 2), AffectedAccounts(2, [("di", 4), ("ana", 3)])),
+        (PlanChange("pro", 4), NO_ACCOUNTS),
+        (PlanChange("pro", None), NO_ACCOUNTS),
+        (PlanChange("gold", 0), NO_ACCOUNTS),
     ):
-        assert plans.foresee(store, change) == Effects(over, NOBODY)
+        assert plans.preview_change(store, change) == PlanImpact(over, NO_ACCOUNTS)
     assert plans.get_plan(store, "pro").max_resumes == 50
 
     for number in range(8):
         hold(store, f"a{number:02}", 1)
-    most = plans.foresee(store, PlanChange("pro", 0)).over
+    most = plans.preview_change(store, PlanChange("pro", 0)).over
     fullest = ["di", "ana", "cy", *(f"a{number:02}" for number in range(7))]
     assert (most.count, [name for name, _ in most.fullest]) == (12, fullest)
 
@@ -339,6 +344,11 @@ def test_whom_a_lower_limit_would_hit_is_foreseen_the_fullest_first(store: Store
 def test_who_would_lose_listing_is_foreseen(store: Store) -> None:
     hold(store, "ana", 1, plan="business")
     off = PlanChange("business", 1_000, api_listing=False)
-    assert plans.foresee(store, off) == Effects(NOBODY, Affected(1, [("ana", 1)]))
-    assert plans.foresee(store, PlanChange("business", 1_000)).unlisted == NOBODY
-    assert plans.foresee(store, PlanChange("pro", 50, api_listing=False)).unlisted == NOBODY
+    assert plans.preview_change(store, off) == PlanImpact(
+        NO_ACCOUNTS, AffectedAccounts(1, [("ana", 1)])
+    )
+    assert plans.preview_change(store, PlanChange("business", 1_000)).unlisted == NO_ACCOUNTS
+    assert (
+        plans.preview_change(store, PlanChange("pro", 50, api_listing=False)).unlisted
+        == NO_ACCOUNTS
+    )

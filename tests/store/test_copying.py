@@ -6,7 +6,7 @@ import subprocess
 import sys
 import textwrap
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 
 import psycopg
@@ -17,11 +17,9 @@ from sqlalchemy import Connection, text
 
 from resumes.errors import Conflict, InvalidArgument, OutcomeUnknown, StoreUnavailable
 from resumes.store import Store, accounts, open_store, plans, stored_resumes
-from resumes.store.closed import allowed_in_transit
 from resumes.store.creation import create
 from resumes.store.plans import PlanChange
 from resumes.store.schema import documents, metadata, resumes
-from resumes.store.store import each
 from resumes.store.transfer import copies, marks
 from resumes.store.transfer.copies import BATCH_CHARACTERS, BATCH_ROWS, Batch, Progress, Stage
 from resumes.store.transfer.marks import Move
@@ -50,11 +48,9 @@ def a_move(name: str = "0123", *, source: str = HERE, target: str = THERE) -> Mo
     return Move(source, target, name, "a" * 16)
 
 
-@allowed_in_transit
-@each
-def change(connection: Connection, statement: str) -> None:
-    """A write that a store takes also while it is moved."""
-    connection.execute(text(statement))
+def change(store: Store, statement: str) -> None:
+    """Write what a store takes also while it is moved."""
+    store.write(lambda connection: connection.execute(text(statement)), ignores_closed=True)
 
 
 def fill(source: Store, target: Store, told: Callable[[str, int], None] = lambda *_: None) -> None:
@@ -209,7 +205,7 @@ def test_s13_a_source_is_given_back_though_its_target_is_lost(
     source: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(copies, "DEADLINE_S", 1.0)
-    monkeypatch.setattr(copies, "PATIENCE_S", 0.0)
+    monkeypatch.setattr(copies, "RETRY_TIMEOUT_S", 0.0)
     with (
         postgres.running("18") as server,
         open_store(server.url(server.make_database())) as target,
@@ -257,7 +253,7 @@ def test_rows_are_told_and_batches_that_are_there_are_not_added_again(
     with source.read() as connection:
         batch = Batch("plans", list(READERS["plans"].iter_rows(connection)))
     for _ in range(2):
-        store.write(copies.add_rows, batch)
+        copies.add_rows(store, batch)
     assert count_rows(store, "plans") == len(batch.rows)
     fill(source, store, lambda table, rows: told.update({table: told.get(table, 0) + rows}))
     assert told == {digest.name: digest.rows for digest in held_by(source)}
@@ -291,7 +287,7 @@ def test_a_store_that_is_being_filled_takes_nothing_else_and_goes_nowhere(store:
 def test_a_store_that_cannot_grow_is_named_with_the_reason(
     source: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(copies, "PATIENCE_S", 0.0)
+    monkeypatch.setattr(copies, "RETRY_TIMEOUT_S", 0.0)
     with open_store(f"sqlite:///{tmp_path / 'small.db'}") as small:
         copies.begin(small, a_move())
         with (
@@ -336,7 +332,7 @@ def test_a_copy_that_differs_in_any_value_names_the_table_and_is_not_used(
 ) -> None:
     def spoil(progress: Progress) -> None:
         if progress.stage is Stage.PROVING:
-            store.write(change, "UPDATE documents SET document = replace(document, 'B', 'b')")
+            change(store, "UPDATE documents SET document = replace(document, 'B', 'b')")
 
     with pytest.raises(Conflict, match='differs in table "documents"'):
         copies.copy(source, store, watcher=spoil)
@@ -356,7 +352,7 @@ def test_s13_a_marked_store_takes_no_write_of_any_process_and_undoes_what_began(
         marks.depart(store, a_move())
         words = r"moved to sqlite:////there\.db"
     else:
-        store.write(change, f"INSERT INTO store_facts VALUES ('filled_from', '{HERE}')")
+        change(store, f"INSERT INTO store_facts VALUES ('filled_from', '{HERE}')")
         words = r"still being filled from sqlite:////here\.db"
 
     with open_store(url) as of_another_process:
@@ -364,7 +360,7 @@ def test_s13_a_marked_store_takes_no_write_of_any_process_and_undoes_what_began(
             with pytest.raises(StoreUnavailable, match=words):
                 accounts.create_account(one, "bob")
             with pytest.raises(StoreUnavailable, match=words):
-                one.write(rename, "x")
+                one.write_batched(rename, "x")
             assert free_maximum(one) == 5
             assert [account.name for account in accounts.list_accounts(one)] == ["ana"]
 
@@ -395,15 +391,14 @@ def test_s13_a_write_that_began_before_is_over_when_the_store_has_departed(store
     began, go_on = threading.Event(), threading.Event()
     refused: list[StoreUnavailable] = []
 
-    def create_slowly(connection: Connection, requests: Sequence[str]) -> list[None]:
+    def create_slowly(connection: Connection) -> None:
         connection.execute(text("INSERT INTO plans (name, api_listing) VALUES ('slow', false)"))
         began.set()
         assert go_on.wait(60)
-        return [None] * len(requests)
 
     def write() -> None:
         try:
-            store.write(create_slowly, "")
+            store.write(create_slowly)
         except StoreUnavailable as error:
             refused.append(error)
 

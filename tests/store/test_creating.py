@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 import pytest
 from sqlalchemy import Connection, text
@@ -14,7 +15,6 @@ from resumes.errors import (
     IdempotencyMismatch,
     NotFound,
     QuotaReached,
-    ResumesError,
     StoreUnavailable,
 )
 from resumes.store import Store, accounts, creation, import_ledger, plans, stored_resumes
@@ -25,8 +25,8 @@ from resumes.store.creation import (
     Duplicate,
     NewResume,
     create,
+    create_async,
     create_files,
-    create_soon,
 )
 from resumes.store.import_items import Items
 from resumes.store.import_ledger import FileOutcome, Verdict
@@ -38,7 +38,7 @@ from tests.support.store.builders import (
     Busy,
     MakeAccount,
     add_resumes,
-    hold_lane,
+    hold_writer,
     listed_ids,
     made_ids,
 )
@@ -125,15 +125,13 @@ def test_parallel_creates_at_the_edge_of_the_quota_never_exceed_it(
 def taken(store: Store, account: AccountInfo, counts: Sequence[int]) -> list[int]:
     """Whether so many places were taken, for each count in turn: 1, else 0."""
 
-    def take(connection: Connection, counts: Sequence[int]) -> list[int]:
-        return [
-            creation.TAKE_PLACES.run(
-                connection, account=account.id, places=count, last_id=2**60
-            ).rowcount
-            for count in counts
-        ]
+    def take(count: int, connection: Connection) -> int:
+        taken = creation.TAKE_PLACES.run(
+            connection, account=account.id, places=count, last_id=2**60
+        )
+        return int(taken.rowcount)
 
-    return [store.write(take, count) for count in counts]
+    return [store.write(partial(take, count)) for count in counts]
 
 
 def test_no_place_beyond_the_plan_is_taken_whatever_was_read_before(
@@ -258,7 +256,7 @@ def test_a_coroutine_creates_as_others_do(
     account = an_account(plan="free")
     clock.advance(1)
     outcomes = [
-        asyncio.run(create_soon(store, account.id, a_resume(f"Person {number}")))
+        asyncio.run(create_async(store, account.id, a_resume(f"Person {number}")))
         for number in range(6)
     ]
     entries = stored_resumes.list_page(store, account.id).entries
@@ -278,7 +276,7 @@ def test_creating_waits_no_longer_than_it_is_told_to(store: Store, ana: AccountI
         with pytest.raises(StoreUnavailable):
             create_files(store, [creation], deadline_s=0.05)
         with pytest.raises(StoreUnavailable):
-            asyncio.run(create_soon(store, ana.id, a_resume(), deadline_s=0.05))
+            asyncio.run(create_async(store, ana.id, a_resume(), deadline_s=0.05))
     assert time.monotonic() - began_s < WRITE_DEADLINE_S
     assert listed_ids(store, ana) == []
 
@@ -288,7 +286,7 @@ def test_creating_waits_no_longer_than_it_is_told_to(store: Store, ana: AccountI
 
 def files_of(
     store: Store, account: AccountInfo, resumes: Sequence[NewResume]
-) -> list[list[creation.Outcome] | ResumesError]:
+) -> list[list[creation.Outcome] | NotFound]:
     """What became of a file for each resume, all at once."""
     return creation.create_files(
         store,
@@ -455,29 +453,30 @@ def test_the_ledger_says_why_a_file_is_not_done_in_the_words_of_the_outcome(
 # Whether a transaction took effect of which nobody heard
 
 
-def test_s2_whether_a_batch_was_stored_is_told_by_an_id_that_it_made(
+def test_s2_whether_a_creation_was_stored_is_told_by_an_id_that_it_made(
     store: Store, ana: AccountInfo, an_account: MakeAccount
 ) -> None:
     (stored,) = add_resumes(store, ana, 1)
     mine, theirs = (
         Creation(one.id, [a_resume()], store.clock()) for one in (ana, an_account("bo"))
     )
-    lost = [Created("f" * 24)]
+    lost = Created("f" * 24)
     gone = NotFound("Account not found")
     nothing = [Duplicate(stored), QuotaReached(max_resumes=5), Created(stored, replayed=True)]
-    cases: list[tuple[list[Creation], Sequence[object], bool | None]] = [
-        ([mine], [[Created(stored)]], True),
-        ([mine], [lost], False),
-        ([theirs], [[Created(stored)]], False),
-        ([mine, mine], [gone, nothing], None),
-        ([mine, mine], [gone, [*nothing, *lost]], False),
-        ([], [], None),
+    cases: list[tuple[Creation, object, bool | None]] = [
+        (mine, [Created(stored)], True),
+        (mine, [lost], False),
+        (theirs, [Created(stored)], False),
+        (mine, gone, None),
+        (mine, nothing, None),
+        (mine, [*nothing, lost], False),
+        (mine, [], None),
     ]
 
-    def ask(connection: Connection, _: Sequence[str]) -> list[list[bool | None]]:
-        return [[creation.were_stored(connection, made, said) for made, said, _ in cases]]
+    def ask(connection: Connection) -> list[bool | None]:
+        return [creation.was_stored(connection, made, result) for made, result, _ in cases]
 
-    assert store.write(ask, "") == [verdict for *_, verdict in cases]
+    assert store.write(ask) == [verdict for *_, verdict in cases]
 
 
 def test_s2_whether_files_were_stored_is_told_by_an_id_of_any_of_them(
@@ -485,34 +484,33 @@ def test_s2_whether_files_were_stored_is_told_by_an_id_of_any_of_them(
 ) -> None:
     add_resumes(store, ana, 1)
     writes: list[Write] = []
-    really_offer = store.lane.offer
+    really_submit = store.write_queue.submit
 
-    def offer(write: Write) -> None:
+    def submit(write: Write) -> None:
         writes.append(write)
-        really_offer(write)
+        really_submit(write)
 
     refused, made = (
         Creation(ana.id, new, store.clock(), a_claim(digit * 24), Verdict(FileOutcome.FAILED, "x"))
         for digit, new in (("1", []), ("2", [a_resume()]))
     )
     with monkeypatch.context() as patched:
-        patched.setattr(store.lane, "offer", offer)
+        patched.setattr(store.write_queue, "submit", submit)
         told = creation.create_files(store, [refused, made])
 
-    (write,) = writes
     lost: list[object] = [[], [Created("f" * 24)]]
     nothing: list[object] = [[], []]
 
-    def ask(connection: Connection, _: Sequence[str]) -> list[list[bool | None]]:
-        return [[was_committed(connection, [write], [one]) for one in (told, lost, nothing)]]
+    def ask(connection: Connection) -> list[bool | None]:
+        return [was_committed(connection, writes, results) for results in (told, lost, nothing)]
 
-    assert store.write(ask, "") == [True, False, None]
+    assert store.write(ask) == [True, False, None]
 
 
 # How long it is waited for
 
 
-@pytest.mark.parametrize("way", ["create", "create_files", "create_soon"])
+@pytest.mark.parametrize("way", ["create", "create_files", "create_async"])
 def test_a_create_waits_no_longer_than_it_is_told(store: Store, ana: AccountInfo, way: str) -> None:
     new = a_resume()
 
@@ -524,14 +522,14 @@ def test_a_create_waits_no_longer_than_it_is_told(store: Store, ana: AccountInfo
                 files = [Creation(ana.id, [new], store.clock(), a_claim())]
                 return creation.create_files(store, files, deadline_s=deadline_s)
             case _:
-                soon = creation.create_soon(store, ana.id, new, deadline_s=deadline_s)
+                soon = creation.create_async(store, ana.id, new, deadline_s=deadline_s)
                 return asyncio.run(soon)
 
-    go_on, holder = hold_lane(store)
+    go_on, holder = hold_writer(store)
     with ThreadPoolExecutor() as threads:
         # As long as the other would wait that is told nothing, but for a little.
         patient = threads.submit(create, store, ana.id, [new], deadline_s=WRITE_DEADLINE_S - 1)
-        wait_until(lambda: store.lane.waiting == 1)
+        wait_until(lambda: store.write_queue.waiting == 1)
         with pytest.raises(StoreUnavailable, match="busy"):
             create_within(0.01)
         was_first = not patient.done()

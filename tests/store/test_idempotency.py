@@ -9,11 +9,11 @@ from resumes.errors import IdempotencyMismatch, StoreUnavailable
 from resumes.store import Store, accounts, creation, stored_resumes
 from resumes.store.accounts import AccountInfo
 from resumes.store.creation import Created, Outcome, create
-from resumes.store.idempotency import KEPT, SLICE_KEYS, prune_soon
+from resumes.store.idempotency import KEPT, SLICE_KEYS, prune_async
 from resumes.store.statements import driver
 from tests.store.conftest import SteppingClock
 from tests.support.resumes import a_claim, a_resume
-from tests.support.store.builders import MakeAccount, add_resumes, count_rows, hold_lane
+from tests.support.store.builders import MakeAccount, add_resumes, count_rows, hold_writer
 from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.engines
@@ -97,7 +97,7 @@ def test_keys_that_count_no_more_are_pruned_whoever_they_are_of_and_however_many
     keyed(store, ana, "young")
     clock.advance(KEPT_S - 1)
 
-    assert asyncio.run(prune_soon(store)) == SLICE_KEYS + 2
+    assert asyncio.run(prune_async(store)) == SLICE_KEYS + 2
 
     assert keys_in(store) == [("ana", "young")]
     assert count_rows(store, "resumes") == SLICE_KEYS + 3
@@ -110,13 +110,13 @@ def test_a_key_that_is_used_anew_while_it_is_pruned_stays(
     clock.advance(KEPT_S)
 
     async def scenario() -> int:
-        go_on, holder = await asyncio.to_thread(hold_lane, store)
+        go_on, holder = await asyncio.to_thread(hold_writer, store)
         again = asyncio.create_task(
-            creation.create_soon(store, ana.id, a_resume("Bo", idempotency="k"))
+            creation.create_async(store, ana.id, a_resume("Bo", idempotency="k"))
         )
-        await asyncio.to_thread(wait_until, lambda: store.lane.waiting == 1)
-        pruning = asyncio.create_task(prune_soon(store))
-        await asyncio.to_thread(wait_until, lambda: store.lane.waiting == 2)
+        await asyncio.to_thread(wait_until, lambda: store.write_queue.waiting == 1)
+        pruning = asyncio.create_task(prune_async(store))
+        await asyncio.to_thread(wait_until, lambda: store.write_queue.waiting == 2)
         go_on.set()
         await asyncio.to_thread(holder.join)
         made(await again)
@@ -130,11 +130,11 @@ def test_pruning_writes_only_when_there_is_something_to_prune(
     store: Store, ana: AccountInfo, clock: SteppingClock
 ) -> None:
     keyed(store, ana)
-    store.lane.close()
-    assert asyncio.run(prune_soon(store)) == 0
+    store.write_queue.close()
+    assert asyncio.run(prune_async(store)) == 0
     clock.advance(KEPT_S)
     with pytest.raises(StoreUnavailable):
-        asyncio.run(prune_soon(store))
+        asyncio.run(prune_async(store))
 
 
 @pytest.mark.sqlite("what it says of each statement")
@@ -142,12 +142,7 @@ def test_a_create_without_a_key_runs_no_statement_about_keys(
     store: Store, ana: AccountInfo
 ) -> None:
     statements: list[str] = []
-    store.write(
-        lambda connection, requests: [
-            driver(connection).set_trace_callback(one) for one in requests
-        ],
-        statements.append,
-    )
+    store.write(lambda connection: driver(connection).set_trace_callback(statements.append))
     creation.create(store, ana.id, [a_resume(with_digest=True)], claim=a_claim())
     assert any("documents" in one for one in statements)
     assert not any("idempotency" in one for one in statements)

@@ -27,9 +27,9 @@ def counts(store: Store, secret: str) -> bool:
         holder = api_keys.authenticate(store, secret)
     except InvalidKey:
         with pytest.raises(InvalidKey):
-            asyncio.run(api_keys.authenticate_soon(store, secret))
+            asyncio.run(api_keys.authenticate_async(store, secret))
         return False
-    assert asyncio.run(api_keys.authenticate_soon(store, secret)) == holder
+    assert asyncio.run(api_keys.authenticate_async(store, secret)) == holder
     return True
 
 
@@ -173,7 +173,7 @@ def test_a_key_made_elsewhere_can_be_registered_once_with_one_write(
     store: Store, ana: AccountInfo
 ) -> None:
     writes: list[int] = []
-    store.lane.observe = lambda count, _took_s: writes.append(count)
+    store.write_queue.observe = lambda count, _took_s: writes.append(count)
     key_id = api_keys.import_key(store, "ana", FOREIGN)
     assert counts(store, FOREIGN)
     assert api_keys.get_key(store, key_id).shown_at is not None
@@ -207,11 +207,11 @@ def test_the_last_use_is_written_at_most_once_a_minute(
     new = api_keys.create_key(store, "ana")
     holder, is_due, _ = api_keys.authenticate(store, new.secret)
     assert is_due
-    asyncio.run(api_keys.mark_used_soon(store, holder))
+    asyncio.run(api_keys.mark_used_async(store, holder))
     clock.advance(59)
     assert api_keys.authenticate(store, new.secret)[:2] == (holder, False)
     first = api_keys.get_key(store, new.id).last_used_at
-    asyncio.run(api_keys.mark_used_soon(store, holder))
+    asyncio.run(api_keys.mark_used_async(store, holder))
     assert api_keys.get_key(store, new.id).last_used_at == first
     clock.advance(2)
     assert api_keys.authenticate(store, new.secret)[:2] == (holder, True)
@@ -222,11 +222,11 @@ def test_a_last_use_by_a_clock_that_was_ahead_is_written_anew(
 ) -> None:
     new = api_keys.create_key(store, "ana")
     clock.advance(24 * 3_600 + 1)
-    asyncio.run(api_keys.mark_used_soon(store, api_keys.authenticate(store, new.secret)[0]))
+    asyncio.run(api_keys.mark_used_async(store, api_keys.authenticate(store, new.secret)[0]))
     clock.advance(-24 * 3_600 - 1)
     holder, is_due, _ = api_keys.authenticate(store, new.secret)
     assert is_due
-    asyncio.run(api_keys.mark_used_soon(store, holder))
+    asyncio.run(api_keys.mark_used_async(store, holder))
     assert api_keys.get_key(store, new.id).last_used_at == timestamp(clock())
 
 

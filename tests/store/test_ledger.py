@@ -11,17 +11,15 @@ from resumes.store.accounts import AccountInfo
 from resumes.store.import_items import MOST_PROBLEMS, Items, Problem, parse_items
 from resumes.store.import_ledger import (
     SO_FAR,
+    FileCount,
     FileOutcome,
-    FileTally,
-    FileVerdict,
     Item,
     Place,
     Verdict,
+    count_files,
     list_by_outcome,
     parse_place,
     place_of,
-    tally_files,
-    tally_not_done,
 )
 from tests.store.conftest import SteppingClock
 from tests.support.resumes import a_claim, a_resume
@@ -63,7 +61,7 @@ def test_a_file_that_failed_is_recorded_with_its_reason_and_source_and_once_it_i
     items = Items(total=3, done=2, duplicate=0, held=0, failed=1)
     claim = a_claim(name="bad.json", root="/srv/inbox", items=json.dumps(items.as_json()))
     verdict = Verdict(FAILED, "invalid_json", "Invalid JSON", byte_offset=17)
-    import_ledger.record(store, FileVerdict(ana.id, claim, verdict))
+    import_ledger.record(store, ana.id, claim, verdict)
     (row,) = import_ledger.list_files(store)
     assert (row.account_id, row.account, row.name, row.outcome) == (
         ana.id, "ana", "bad.json", FAILED,
@@ -81,12 +79,12 @@ def test_a_file_that_failed_is_recorded_with_its_reason_and_source_and_once_it_i
 
 
 def test_recording_for_an_account_that_is_gone_does_nothing(store: Store) -> None:
-    import_ledger.record(store, FileVerdict("f" * 16, a_claim(), Verdict(FAILED)))
+    import_ledger.record(store, "f" * 16, a_claim(), Verdict(FAILED))
     assert import_ledger.list_files(store) == []
 
 
 def test_a_file_whose_resumes_are_being_imported_says_so(store: Store, ana: AccountInfo) -> None:
-    import_ledger.record(store, FileVerdict(ana.id, a_claim("1" * 24), SO_FAR))
+    import_ledger.record(store, ana.id, a_claim("1" * 24), SO_FAR)
     assert import_ledger.get_file(store, "1" * 24).is_under_way
 
 
@@ -157,7 +155,7 @@ def test_files_are_listed_newest_first_whoever_they_are_of(
 def test_files_are_listed_and_counted_by_outcome_and_reason(
     store: Store, an_account: MakeAccount
 ) -> None:
-    assert tally_files(store) == [FileTally(DONE, None, 0)]
+    assert count_files(store) == [FileCount(DONE, None, 0)]
     ana, bo = an_account("ana"), an_account("bo")
     a_file(store, ana, "1" * 24)
     a_file(store, bo, "2" * 24, reason="too_large")
@@ -179,21 +177,21 @@ def test_files_are_listed_and_counted_by_outcome_and_reason(
     assert listed(store, outcome=DUPLICATE) == ""
 
     failed, too_large, held = (
-        FileTally(FAILED, "invalid_json", 1),
-        FileTally(FAILED, "too_large", 2),
-        FileTally(HELD, "quota_reached", 1),
+        FileCount(FAILED, "invalid_json", 1),
+        FileCount(FAILED, "too_large", 2),
+        FileCount(HELD, "quota_reached", 1),
     )
-    assert sorted(tally_not_done(store)) == [failed, too_large, held]
-    assert sorted(tally_files(store)[1:]) == [failed, too_large, held]
-    assert tally_files(store)[0] == FileTally(DONE, None, 1)
-    assert tally_files(store, account_id=bo.id) == [
-        FileTally(DONE, None, 1),
-        FileTally(FAILED, "too_large", 1),
+    assert sorted(count_files(store, not_done_only=True)) == [failed, too_large, held]
+    assert sorted(count_files(store)[1:]) == [failed, too_large, held]
+    assert count_files(store)[0] == FileCount(DONE, None, 1)
+    assert count_files(store, account_id=bo.id) == [
+        FileCount(DONE, None, 1),
+        FileCount(FAILED, "too_large", 1),
     ]
     do(store, ana, "1", name="Bo")
-    assert failed not in tally_files(store)
+    assert failed not in count_files(store)
     accounts.delete_account(store, "bo", with_resumes=True)
-    assert tally_files(store)[0] == FileTally(DONE, None, 1)
+    assert count_files(store)[0] == FileCount(DONE, None, 1)
 
 
 def some_of_each(store: Store, account: AccountInfo) -> None:

@@ -80,15 +80,15 @@ def test_coroutines_read_what_threads_read(
 
     async def read() -> None:
         for after, limit in (("", 2), ("", 5), ("", 10**30), (made[1], 2), (made[4], 2), ("", 0)):
-            page = await stored_resumes.list_page_soon(store, ana.id, cursor=after, limit=limit)
+            page = await stored_resumes.list_page_async(store, ana.id, cursor=after, limit=limit)
             assert page == stored_resumes.list_page(store, ana.id, cursor=after, limit=limit)
         with pytest.raises(InvalidArgument, match="Invalid cursor"):
-            await stored_resumes.list_page_soon(store, ana.id, cursor="x")
-        one = await stored_resumes.get_resume_soon(store, ana.id, made[0])
+            await stored_resumes.list_page_async(store, ana.id, cursor="x")
+        one = await stored_resumes.get_resume_async(store, ana.id, made[0])
         assert one == stored_resumes.get_resume(store, ana.id, made[0])
         for account_id, resume_id in ((other.id, made[0]), (ana.id, "0" * 24), (ana.id, "x")):
             with pytest.raises(NotFound):
-                await stored_resumes.get_resume_soon(store, account_id, resume_id)
+                await stored_resumes.get_resume_async(store, account_id, resume_id)
 
     asyncio.run(read())
 
@@ -146,7 +146,7 @@ def test_what_is_no_id_of_a_resume_of_the_account_is_not_found(
             with pytest.raises(NotFound, match=r"^Resume not found$"):
                 call(store, ana.id, resume_id)
         with pytest.raises(NotFound, match=r"^Resume not found$"):
-            asyncio.run(stored_resumes.delete_resume_soon(store, ana.id, resume_id))
+            asyncio.run(stored_resumes.delete_resume_async(store, ana.id, resume_id))
 
 
 def test_deleting_frees_the_place(store: Store, an_account: MakeAccount) -> None:
@@ -163,17 +163,17 @@ def texts(store: Store) -> list[str]:
         return list(connection.execute(text("SELECT document FROM documents")).scalars())
 
 
-@pytest.mark.parametrize("is_soon", [False, True])
+@pytest.mark.parametrize("is_async", [False, True])
 def test_deleting_takes_one_resume_with_its_document_and_its_digest_and_nothing_else(
-    store: Store, an_account: MakeAccount, is_soon: bool
+    store: Store, an_account: MakeAccount, is_async: bool
 ) -> None:
     mine, theirs = an_account("mine"), an_account("theirs")
     batch = [a_resume(name, with_digest=True) for name in ("Ada", "Bo")]
     gone, kept = made_ids(creation.create(store, mine.id, batch))
     creation.create(store, theirs.id, batch)
 
-    if is_soon:
-        asyncio.run(stored_resumes.delete_resume_soon(store, mine.id, gone))
+    if is_async:
+        asyncio.run(stored_resumes.delete_resume_async(store, mine.id, gone))
     else:
         stored_resumes.delete_resume(store, mine.id, gone)
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from resumes.store.locks import FileLock, find_holders, keep_trying
+from resumes.store.locks import FileLock, find_holders, retry
 from resumes.store.processes import name_processes
 from tests.support.waiting import wait_until
 
@@ -15,22 +15,23 @@ from tests.support.waiting import wait_until
 def test_a_lock_has_one_holder_or_several_that_share_it(tmp_path: Path) -> None:
     first, second = FileLock(tmp_path / "lock"), FileLock(tmp_path / "lock")
     assert (tmp_path / "lock").stat().st_mode & 0o077 == 0
-    assert first.acquire(wait_s=0)
-    assert not second.acquire(wait_s=0.01)
+    assert first.acquire(timeout_s=0)
+    assert not second.acquire(timeout_s=0.01)
     first.release()
-    with second.held(wait_s=0) as mine, first.held(wait_s=0) as theirs:
-        assert (mine, theirs) == (True, False)
-    assert first.acquire(shared=True, wait_s=0)
-    assert second.acquire(shared=True, wait_s=0)
-    assert not first.acquire(wait_s=0)
+    assert second.acquire(timeout_s=0)
+    assert not first.acquire(timeout_s=0)
+    second.release()
+    assert first.acquire(shared=True, timeout_s=0)
+    assert second.acquire(shared=True, timeout_s=0)
+    assert not first.acquire(timeout_s=0)
     second.close()
-    assert first.acquire(wait_s=0)
+    assert first.acquire(timeout_s=0)
     first.close()
 
 
 def test_the_holders_of_a_lock_are_known_by_process_id(tmp_path: Path) -> None:
     lock = FileLock(tmp_path / "lock")
-    lock.acquire(wait_s=0)
+    lock.acquire(timeout_s=0)
     assert find_holders(tmp_path / "lock") in ({os.getpid()}, set())  # empty where no table is
     assert lock.holders() == []
     lock.close()
@@ -126,7 +127,7 @@ def test_what_passes_is_tried_until_it_has_passed_or_its_time_is_over(
         return isinstance(error, BlockingIOError)
 
     def attempt() -> int:
-        return keep_trying(action, is_passing=is_busy, within_s=within_s, pauses_s=(0.0, 0.001))
+        return retry(action, is_retryable=is_busy, timeout_s=within_s, delays_s=(0.0, 0.001))
 
     if tries == failures + 1:
         assert attempt() == tries

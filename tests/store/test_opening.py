@@ -17,9 +17,9 @@ from sqlalchemy import (
 from resumes.errors import InvalidArgument, StoreError, StoreUnavailable
 from resumes.store import Store, accounts, api_keys, open_store, plans, schema
 from resumes.store.statements import Prepared, at_most
-from resumes.store.store import not_text, probe_reading, probe_writing_soon
+from resumes.store.write_queue import not_text
 from tests.support.inbox.builders import a_full_disk
-from tests.support.store.builders import hold_lane, path_of
+from tests.support.store.builders import hold_writer, path_of
 
 pytestmark = pytest.mark.engines
 
@@ -29,7 +29,7 @@ def test_a_new_store_has_the_three_plans_and_keeps_what_is_written(url: str) -> 
         found = [(one.name, one.max_resumes, one.api_listing) for one in plans.list_plans(store)]
         assert found == [("free", 5, False), ("pro", 50, False), ("business", 1000, True)]
         accounts.create_account(store, "ana")
-        assert store.database.measure().data_bytes > 0
+        assert store.measure().data_bytes > 0
     with open_store(url) as store:
         assert [account.name for account in accounts.list_accounts(store)] == ["ana"]
 
@@ -75,8 +75,8 @@ def test_a_word_that_is_not_utf_8_is_refused_wherever_it_is_looked_up(store: Sto
 # Probing
 
 
-def probe_writing(store: Store, *, deadline_s: float = 2.0) -> None:
-    asyncio.run(probe_writing_soon(store, deadline_s=deadline_s))
+def ping_write(store: Store, *, deadline_s: float = 2.0) -> None:
+    asyncio.run(store.ping_write(deadline_s=deadline_s))
 
 
 def written_bytes(store: Store) -> int:
@@ -92,8 +92,8 @@ def test_a_store_that_works_passes_and_holds_what_it_held(store: Store, url: str
     accounts.create_account(store, "ana")
     before_bytes = written_bytes(store)
 
-    probe_reading(store)
-    probe_writing(store)
+    store.ping()
+    ping_write(store)
 
     assert written_bytes(store) > before_bytes  # the disk took part
     with open_store(url, upgrade=False) as another:
@@ -102,25 +102,25 @@ def test_a_store_that_works_passes_and_holds_what_it_held(store: Store, url: str
 
 
 def test_a_store_that_is_busy_or_closed_fails(store: Store) -> None:
-    go_on, holder = hold_lane(store)
+    go_on, holder = hold_writer(store)
     with pytest.raises(StoreUnavailable):
-        probe_writing(store, deadline_s=0.05)
-    probe_reading(store)
+        ping_write(store, deadline_s=0.05)
+    store.ping()
     go_on.set()
     holder.join()
-    probe_writing(store, deadline_s=30)
+    ping_write(store, deadline_s=30)
     store.close()
     with pytest.raises(StoreUnavailable):
-        probe_writing(store)
+        ping_write(store)
 
 
 @pytest.mark.sqlite("its disk")
 def test_a_disk_that_takes_no_more_fails_writing_and_not_reading(store: Store) -> None:
     log = path_of(store).with_name(path_of(store).name + "-wal")
     with a_full_disk(log.stat().st_size), pytest.raises(StoreError):
-        probe_writing(store)
-    probe_reading(store)
-    probe_writing(store)
+        ping_write(store)
+    store.ping()
+    ping_write(store)
 
 
 @pytest.mark.sqlite("its file")
@@ -129,11 +129,12 @@ def test_a_file_that_was_removed_or_replaced_fails_both_for_good(store: Store) -
     content = path.read_bytes()
     path.unlink()
     with pytest.raises(StoreUnavailable):
-        probe_writing(store)
+        ping_write(store)
     path.write_bytes(content)
-    for probe in (probe_reading, probe_writing):
-        with pytest.raises(StoreUnavailable):
-            probe(store)
+    with pytest.raises(StoreUnavailable):
+        store.ping()
+    with pytest.raises(StoreUnavailable):
+        ping_write(store)
 
 
 # Tables
@@ -167,12 +168,11 @@ LANGUAGES = """
 def test_text_is_compared_by_its_bytes_whatever_the_language_of_the_server(store: Store) -> None:
     names = ["a_2", "A1", "é", "z", "Z"]
 
-    def add(connection: Connection, requests: list[None]) -> list[None]:
+    def add(connection: Connection) -> None:
         for name in names:
             connection.execute(insert(schema.plans).values(name=name, api_listing=False))
-        return requests
 
-    store.write(add, None)  # type: ignore[arg-type]
+    store.write(add)
     with store.read() as connection:
         by_name = select(schema.plans.c.name).order_by(schema.plans.c.name)
         told = connection.execute(by_name).scalars().all()

@@ -9,8 +9,8 @@ import pytest
 
 from resumes.store import Store, accounts, api_keys, creation, import_ledger, stored_resumes
 from resumes.store.accounts import AccountInfo
-from resumes.store.idempotency import prune_soon
-from resumes.store.import_ledger import FileOutcome, tally_not_done
+from resumes.store.idempotency import prune_async
+from resumes.store.import_ledger import FileOutcome, count_files
 from resumes.store.statements import driver
 from tests.store.conftest import SteppingClock
 from tests.support.resumes import a_resume
@@ -43,16 +43,19 @@ CALLS: dict[str, tuple[Callable[[Store, str, str], Any], str]] = {
         "PRIMARY KEY (account_id=? AND claim_id=?)",
     ),
     "what an account holds": (
-        lambda store, ana, _: accounts.get_holdings(store, ana),
+        lambda store, ana, _: accounts.get_summary(store, ana),
         "COVERING INDEX ix_imported_files_not_done (account_id=?)",
     ),
-    "how many are not done": (lambda store, *_: tally_not_done(store), NOT_DONE),
+    "how many are not done": (
+        lambda store, *_: count_files(store, not_done_only=True),
+        NOT_DONE,
+    ),
     "a key": (
         lambda store, _, secret: api_keys.authenticate(store, secret),
         "key_directory USING PRIMARY KEY (key_hash=?)",
     ),
     "keys that are too old": (
-        lambda store, *_: asyncio.run(prune_soon(store)),
+        lambda store, *_: asyncio.run(prune_async(store)),
         "ix_idempotency_created_at (created_at<?)",
     ),
 }

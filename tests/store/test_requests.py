@@ -29,7 +29,7 @@ def files_in(store: Store, account: AccountInfo, *roots: str | None) -> None:
     """Files that failed, 1 and so on, dropped in these folders, are to be tried again."""
     for number, root in enumerate(roots, 1):
         a_file(store, account, f"{number}" * 24, root=root)
-    import_requests.ask_all(store, Action.RETRY)
+    import_requests.request_all_files(store, Action.RETRY)
 
 
 def test_to_ask_twice_is_to_ask_once_and_to_retry_a_held_file_is_to_release_it(
@@ -40,7 +40,7 @@ def test_to_ask_twice_is_to_ask_once_and_to_retry_a_held_file_is_to_release_it(
     held = a_file(store, ana, "2" * 24, HELD)
     assert import_requests.find_request(store, ana.id, failed.claim_id) is None
     for files in ([failed, failed], [failed], [held]):
-        import_requests.ask(store, files, Action.RETRY)
+        import_requests.request_files(store, files, Action.RETRY)
     assert asked(store) == [("1", Action.RETRY), ("2", Action.RELEASE)]
     request = import_requests.Request(ana.id, "1" * 24, Action.RETRY, NOW, "/srv/inbox")
     assert import_requests.list_requests(store)[0] == request
@@ -62,7 +62,7 @@ def test_a_file_that_the_action_does_not_fit_is_refused_and_so_are_those_with_it
     held = a_file(store, ana, "1" * 24, HELD)
     other = a_file(store, ana, "2" * 24, outcome)
     with pytest.raises(Conflict, match=f"Cannot {action} {other.claim_id}: {message}"):
-        import_requests.ask(store, [held, other], action)
+        import_requests.request_files(store, [held, other], action)
     assert asked(store) == []
 
 
@@ -72,7 +72,7 @@ def test_a_file_that_comes_to_another_end_meanwhile_is_not_asked_for(
     still, seen_failed = a_file(store, ana, "1" * 24), a_file(store, ana, "2" * 24)
     creation.create(store, ana.id, [a_resume()], claim=a_claim("2" * 24))
     with pytest.raises(Conflict, match="another end just now"):
-        import_requests.ask(store, [still, seen_failed], Action.RETRY)
+        import_requests.request_files(store, [still, seen_failed], Action.RETRY)
     assert asked(store) == []
 
 
@@ -85,13 +85,18 @@ def test_all_that_failed_or_are_held_can_be_asked_for_of_an_account_or_a_reason_
     a_file(store, bo, "3" * 24, reason="too_large")
     a_file(store, ana, "4" * 24, FileOutcome.DUPLICATE)
     a_file(store, ana, "5" * 24, FileOutcome.DONE)
-    assert import_requests.ask_all(store, Action.RETRY, account_id=ana.id, reason="too_large") == 0
-    assert import_requests.ask_all(store, Action.RETRY, reason="too_large") == 1
+    assert (
+        import_requests.request_all_files(
+            store, Action.RETRY, account_id=ana.id, reason="too_large"
+        )
+        == 0
+    )
+    assert import_requests.request_all_files(store, Action.RETRY, reason="too_large") == 1
     assert asked(store) == [("3", Action.RETRY)]
-    assert import_requests.ask_all(store, Action.RETRY, account_id=ana.id) == 1
+    assert import_requests.request_all_files(store, Action.RETRY, account_id=ana.id) == 1
     assert asked(store) == [("1", Action.RETRY), ("3", Action.RETRY)]
-    assert import_requests.ask_all(store, Action.RETRY) == 2  # once more, which is once
-    assert import_requests.ask_all(store, Action.RELEASE) == 1
+    assert import_requests.request_all_files(store, Action.RETRY) == 2  # once more, which is once
+    assert import_requests.request_all_files(store, Action.RELEASE) == 1
     assert asked(store)[1] == ("2", Action.RELEASE)
 
 
@@ -102,7 +107,7 @@ def test_more_than_fit_into_one_transaction_are_asked_for(store: Store, ana: Acc
     creation.create_files(
         store, [creation.Creation(ana.id, (), store.clock(), claim, failed) for claim in claims]
     )
-    assert import_requests.ask_all(store, Action.RETRY) == count
+    assert import_requests.request_all_files(store, Action.RETRY) == count
     found = import_requests.list_requests(store, limit=2 * count)
     assert [one.claim_id for one in found] == [claim.claim_id for claim in claims]
 
@@ -111,9 +116,9 @@ def test_the_request_that_waits_longest_is_dated(
     store: Store, ana: AccountInfo, clock: SteppingClock
 ) -> None:
     assert import_requests.find_oldest(store) is None
-    import_requests.ask(store, [a_file(store, ana, "2" * 24)], Action.RETRY)
+    import_requests.request_files(store, [a_file(store, ana, "2" * 24)], Action.RETRY)
     clock.advance(60)
-    import_requests.ask(store, [a_file(store, ana, "1" * 24)], Action.RETRY)
+    import_requests.request_files(store, [a_file(store, ana, "1" * 24)], Action.RETRY)
     assert import_requests.find_oldest(store) == NOW
 
 
@@ -132,7 +137,7 @@ def test_what_was_taken_up_is_asked_for_no_more(store: Store, ana: AccountInfo) 
 def test_a_request_that_cannot_be_met_is_gone_and_the_file_says_why_unless_it_is_done(
     store: Store, ana: AccountInfo, clock: SteppingClock, is_done: bool
 ) -> None:
-    import_requests.ask(store, [a_file(store, ana, "1" * 24)], Action.RETRY)
+    import_requests.request_files(store, [a_file(store, ana, "1" * 24)], Action.RETRY)
     if is_done:
         creation.create(store, ana.id, [a_resume()], claim=a_claim("1" * 24))
     clock.advance(60)

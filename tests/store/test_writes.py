@@ -4,6 +4,7 @@ import asyncio
 import threading
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import psycopg
@@ -15,8 +16,7 @@ from resumes.store import Store, creation, idempotency, open_store, plans
 from resumes.store.accounts import AccountInfo
 from resumes.store.locks import FileLock
 from resumes.store.sqlite.driver import dbapi
-from resumes.store.store import each
-from resumes.store.write_queue import SoonWriter, ThreadMailbox, Write, proved_by, was_committed
+from resumes.store.write_queue import LoopWriter, Write, was_committed
 from tests.support.resumes import a_resume
 from tests.support.store.builders import (
     Busy,
@@ -24,7 +24,7 @@ from tests.support.store.builders import (
     Seen,
     at_commit,
     free_maximum,
-    hold_lane,
+    hold_writer,
     listed_ids,
     path_of,
     rename,
@@ -45,16 +45,37 @@ def written(store: Store, ways: Sequence[str], apply: Any, requests: Sequence[An
     """What each request came to, written together: by a thread or by an event loop."""
 
     async def scenario() -> list[Any]:
-        go_on, holder = await asyncio.to_thread(hold_lane, store)
+        go_on, holder = await asyncio.to_thread(hold_writer, store)
         calls = [
             asyncio.create_task(
-                asyncio.to_thread(store.write, apply, request)
+                asyncio.to_thread(store.write_batched, apply, request)
                 if way == "thread"
-                else store.write_soon(apply, request)
+                else store.write_batched_async(apply, request)
             )
             for way, request in zip(ways, requests, strict=True)
         ]
-        await until(lambda: store.lane.waiting == len(calls))
+        await until(lambda: store.write_queue.waiting == len(calls))
+        go_on.set()
+        await asyncio.to_thread(holder.join)
+        return await asyncio.gather(*calls, return_exceptions=True)
+
+    return asyncio.run(scenario())
+
+
+def changed(store: Store, changes: Sequence[Callable[[Connection], Any]]) -> list[Any]:
+    """What each change of one account came to, written together."""
+
+    async def scenario() -> list[Any]:
+        go_on, holder = await asyncio.to_thread(hold_writer, store)
+        calls = [
+            asyncio.create_task(
+                store.write_async(change, account_id="a")
+                if number % 2
+                else asyncio.to_thread(store.write, change, account_id="a")
+            )
+            for number, change in enumerate(changes)
+        ]
+        await until(lambda: store.write_queue.waiting == len(calls))
         go_on.set()
         await asyncio.to_thread(holder.join)
         return await asyncio.gather(*calls, return_exceptions=True)
@@ -94,8 +115,8 @@ def test_writes_of_threads_and_loops_meet(store: Store) -> None:
     names = [f"{kind}{number}" for kind in "tl" for number in range(40)]
 
     async def scenario() -> list[Any]:
-        threads = [asyncio.to_thread(store.write, add_plan, name) for name in names[:40]]
-        loops = [store.write_soon(add_plan, name) for name in names[40:]]
+        threads = [asyncio.to_thread(store.write_batched, add_plan, name) for name in names[:40]]
+        loops = [store.write_batched_async(add_plan, name) for name in names[40:]]
         async with asyncio.timeout(45):
             return await asyncio.gather(*threads, *loops)
 
@@ -103,24 +124,23 @@ def test_writes_of_threads_and_loops_meet(store: Store) -> None:
     assert {plan.name for plan in plans.list_plans(store)} >= set(names)
 
 
-def test_s7_a_lane_outlives_errors_that_it_does_not_know(store: Store) -> None:
+def test_s7_writer_threads_outlive_unexpected_errors(store: Store) -> None:
     def broken(_: Connection, requests: Sequence[type[BaseException]]) -> list[str]:
         raise requests[0]
 
     with pytest.raises(ZeroDivisionError):
-        store.write(broken, ZeroDivisionError)
+        store.write_batched(broken, ZeroDivisionError)
     if store.path is not None:
         with pytest.raises(OutcomeUnknown):
-            store.write(broken, SystemExit)  # which ends other threads
+            store.write_batched(broken, SystemExit)  # which ends other threads
     with pytest.raises(AssertionError, match="one result for each"):
-        store.write(lambda connection, requests: [], "x")
-    assert store.write(rename, "next") == "NEXT"
-    assert store.lane.is_alive
+        store.write_batched(lambda connection, requests: [], "x")
+    assert store.write_batched(rename, "next") == "NEXT"
+    assert store.write_queue.is_alive
 
 
 def test_a_refusal_takes_nothing_of_its_batch_along(store: Store) -> None:
-    @each
-    def refuse(connection: Connection, request: str) -> str:
+    def change_of(request: str, connection: Connection) -> str:
         connection.execute(
             text("UPDATE plans SET max_resumes = 77 WHERE name = :n"), {"n": request}
         )
@@ -128,11 +148,9 @@ def test_a_refusal_takes_nothing_of_its_batch_along(store: Store) -> None:
             raise NotFound("refused")
         return request
 
-    def both(connection: Connection, batches: Sequence[list[str]]) -> list[Any]:
-        return [refuse(connection, batch) for batch in batches]
-
-    kept, refused = store.write(both, ["pro", "free"])
-    assert kept == "pro"
+    changes = [partial(change_of, name) for name in ("pro", "free", "pro")]
+    first, refused, last = changed(store, changes)
+    assert (first, last) == ("pro", "pro")
     assert isinstance(refused, NotFound)
     assert free_maximum(store) == 5
     assert not issubclass(OutcomeUnknown, StoreUnavailable)
@@ -146,57 +164,59 @@ def test_s3_a_write_that_is_overdue_before_its_turn_is_not_done(store: Store, wa
     seen = Seen()
 
     async def scenario() -> None:
-        go_on, holder = await asyncio.to_thread(hold_lane, store)
+        go_on, holder = await asyncio.to_thread(hold_writer, store)
         late = (
-            store.write_soon(seen, "late", deadline_s=0.02)
+            store.write_batched_async(seen, "late", deadline_s=0.02)
             if way == "loop"
-            else asyncio.to_thread(store.write, seen, "late", deadline_s=0.02)
+            else asyncio.to_thread(store.write_batched, seen, "late", deadline_s=0.02)
         )
         with pytest.raises(StoreUnavailable, match="busy"):
             await late
         go_on.set()
         await asyncio.to_thread(holder.join)
-        assert await store.write_soon(seen, "next", deadline_s=60) == "next"
+        assert await store.write_batched_async(seen, "next", deadline_s=60) == "next"
 
     asyncio.run(scenario())
     assert seen.batches == [["next"]]
 
 
-def test_a_commit_that_takes_too_long_is_unknown_to_a_loop(store: Store) -> None:
+def test_a_commit_that_takes_too_long_is_unknown_to_a_loop(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("resumes.store.write_queue.COMMIT_GRACE_S", 0.02)
     go_on = threading.Event()
 
     async def scenario() -> None:
-        writer = SoonWriter(store.lane, asyncio.get_running_loop(), commit_grace_s=0.02)
-        outcome = await writer.write(rename, "x", deadline_s=0.1)
+        with pytest.raises(OutcomeUnknown):
+            await store.write_batched_async(rename, "x", deadline_s=0.1)
         go_on.set()
-        assert isinstance(outcome, OutcomeUnknown)
 
     with at_commit(lambda: go_on.wait(60)):
         asyncio.run(scenario())
-        assert store.write(rename, "next") == "NEXT"
+        assert store.write_batched(rename, "next") == "NEXT"
 
 
-def test_a_cancelled_waiter_that_was_not_taken_writes_nothing_and_hurts_no_lane(
+def test_a_cancelled_waiter_that_was_not_taken_writes_nothing_and_hurts_no_other(
     store: Store, ana: AccountInfo
 ) -> None:
     async def leave() -> None:
-        task = asyncio.create_task(creation.create_soon(store, ana.id, a_resume()))
+        task = asyncio.create_task(creation.create_async(store, ana.id, a_resume()))
         await asyncio.sleep(0)
         task.cancel()
 
     async def scenario() -> None:
-        go_on, holder = await asyncio.to_thread(hold_lane, store)
+        go_on, holder = await asyncio.to_thread(hold_writer, store)
         await leave()
         await asyncio.sleep(0)
         go_on.set()
         await asyncio.to_thread(holder.join)
 
     asyncio.run(scenario())
-    assert store.write(rename, "next") == "NEXT"
+    assert store.write_batched(rename, "next") == "NEXT"
     assert listed_ids(store, ana) == []
     for _ in range(3):
         asyncio.run(leave())  # its event loop ends with it
-    assert store.write(rename, "alive") == "ALIVE"
+    assert store.write_batched(rename, "alive") == "ALIVE"
 
 
 def test_s7_a_waiter_that_is_gone_does_not_keep_the_others_from_their_answers(
@@ -204,10 +224,11 @@ def test_s7_a_waiter_that_is_gone_does_not_keep_the_others_from_their_answers(
 ) -> None:
     async def scenario() -> list[asyncio.Future[Any]]:
         loop = asyncio.get_running_loop()
-        writer = SoonWriter(store.lane, loop, commit_grace_s=20)
+        writer = LoopWriter(store.write_queue, loop)
         waiters: list[asyncio.Future[Any]] = [loop.create_future() for _ in range(3)]
-        writes = [Write(rename, "x", deadline=0, mailbox=writer, waiter=one) for one in waiters]
-        for write in writes:
+        writes = [Write(rename, "x", deadline=0) for _ in waiters]
+        for write, waiter in zip(writes, waiters, strict=True):
+            write.waiter, write.loop_writer = waiter, writer
             write.outcome = "first"
         waiters[0].cancel()
         await asyncio.to_thread(writer.deliver, writes)
@@ -236,7 +257,7 @@ def test_s2_a_failed_commit_is_proved_gone_by_a_later_one_and_doubles_nothing(
 
     with at_commit(fail_once):
         if way == "loop":
-            outcome = asyncio.run(creation.create_soon(store, ana.id, a_resume()))
+            outcome = asyncio.run(creation.create_async(store, ana.id, a_resume()))
         else:
             (outcome,) = creation.create(store, ana.id, [a_resume()])
     assert next(failures, None) is None
@@ -247,17 +268,12 @@ def test_s2_a_failed_commit_is_proved_gone_by_a_later_one_and_doubles_nothing(
 def test_the_first_that_can_tell_says_whether_a_batch_was_committed(store: Store) -> None:
     asked: list[int] = []
 
-    def proof(_: Connection, requests: Sequence[int], results: Sequence[int]) -> bool | None:
-        asked.extend(requests)
-        return True if requests[0] == 2 else None
-
-    @proved_by(proof)
-    def provable(_: Connection, requests: Sequence[int]) -> Sequence[int]:
-        return requests
+    def proof(_: Connection, request: int, result: int) -> bool | None:
+        asked.append(request)
+        return True if request == result == 2 else None
 
     writes = [
-        Write(apply, number, deadline=0, mailbox=ThreadMailbox(), waiter=None)
-        for number, apply in enumerate((rename, provable, provable, provable))
+        Write(rename, number, deadline=0, proof=proof if number else None) for number in range(4)
     ]
     with store.read() as connection:
         assert was_committed(connection, writes, [0, 1, 2, 3]) is True
@@ -273,7 +289,9 @@ def test_the_loop_applies_what_waits_together_and_the_thread_commits_it(store: S
     seen = Seen()
 
     async def scenario() -> list[Any]:
-        return await asyncio.gather(*(store.write_soon(seen, number) for number in range(20)))
+        return await asyncio.gather(
+            *(store.write_batched_async(seen, number) for number in range(20))
+        )
 
     assert asyncio.run(scenario()) == list(range(20))
     assert seen.sizes == [20]
@@ -285,10 +303,10 @@ def test_what_comes_while_a_batch_is_committed_makes_the_next(store: Store) -> N
     seen, go_on = Seen(), threading.Event()
 
     async def scenario() -> None:
-        first = asyncio.create_task(store.write_soon(seen, 0))
+        first = asyncio.create_task(store.write_batched_async(seen, 0))
         await until(lambda: seen.sizes)
-        more = [asyncio.create_task(store.write_soon(seen, number)) for number in range(5)]
-        await until(lambda: store.lane.waiting == 5)
+        more = [asyncio.create_task(store.write_batched_async(seen, number)) for number in range(5)]
+        await until(lambda: store.write_queue.waiting == 5)
         go_on.set()
         await asyncio.gather(first, *more)
 
@@ -301,31 +319,31 @@ def test_what_comes_while_a_batch_is_committed_makes_the_next(store: Store) -> N
 @IN_TURNS
 def test_where_another_process_has_the_lock_the_thread_waits_for_it(store: Store) -> None:
     seen = Seen()
-    other = FileLock(path_of(store).with_name(f"{path_of(store).name}.lane"))
-    assert other.acquire(wait_s=1)
+    other = FileLock(path_of(store).with_name(f"{path_of(store).name}.writer"))
+    assert other.acquire(timeout_s=1)
 
     async def scenario() -> Any:
-        task = asyncio.create_task(store.write_soon(seen, "late"))
+        task = asyncio.create_task(store.write_batched_async(seen, "late"))
         await asyncio.sleep(0.1)
         assert seen.sizes == []
         other.release()
         return await task
 
     assert asyncio.run(scenario()) == "late"
-    assert seen.threads == ["store-lane"]
+    assert seen.threads == ["store-writer"]
     other.close()
 
 
-def test_s9_nothing_is_written_while_the_lane_is_left_and_all_of_it_afterwards(
+def test_s9_nothing_is_written_while_writes_are_paused_and_all_of_it_afterwards(
     store: Store,
 ) -> None:
     seen = Seen()
 
     async def scenario() -> list[Any]:
-        with store.lane.left():
-            loop = asyncio.create_task(store.write_soon(seen, "loop"))
-            thread = asyncio.create_task(asyncio.to_thread(store.write, seen, "thread"))
-            await until(lambda: store.lane.waiting == 2)
+        with store.write_queue.paused():
+            loop = asyncio.create_task(store.write_batched_async(seen, "loop"))
+            thread = asyncio.create_task(asyncio.to_thread(store.write_batched, seen, "thread"))
+            await until(lambda: store.write_queue.waiting == 2)
             await asyncio.sleep(0.1)
             assert seen.sizes == []
         async with asyncio.timeout(30):
@@ -341,29 +359,29 @@ def test_what_waits_when_the_store_closes_is_written_and_nothing_after_it(
     store = open_store(url)
 
     async def scenario() -> list[Any]:
-        go_on, holder = await asyncio.to_thread(hold_lane, store)
+        go_on, holder = await asyncio.to_thread(hold_writer, store)
         calls = [
             asyncio.create_task(
-                asyncio.to_thread(store.write, rename, way)
+                asyncio.to_thread(store.write_batched, rename, way)
                 if way == "thread"
-                else store.write_soon(rename, way)
+                else store.write_batched_async(rename, way)
             )
             for way in ways
         ]
-        await until(lambda: store.lane.waiting == len(ways))
+        await until(lambda: store.write_queue.waiting == len(ways))
         closing = asyncio.create_task(asyncio.to_thread(store.close))
-        await until(lambda: not store.lane.is_alive)
+        await until(lambda: not store.write_queue.is_alive)
         go_on.set()
         answers = list(await asyncio.gather(*calls))
         await closing
         await asyncio.to_thread(holder.join)
         with pytest.raises(StoreUnavailable):
-            await store.write_soon(rename, "too late")
+            await store.write_batched_async(rename, "too late")
         return answers
 
     assert asyncio.run(scenario()) == [way.upper() for way in ways]
     with pytest.raises(StoreUnavailable, match="closed"):
-        store.write(rename, "too late")
+        store.write_batched(rename, "too late")
 
 
 # Event loops wait for nobody
@@ -371,13 +389,13 @@ def test_what_waits_when_the_store_closes_is_written_and_nothing_after_it(
 
 def test_an_event_loop_never_waits_for_a_network(store: Store, url: str, ana: AccountInfo) -> None:
     if store.path is not None:
-        assert not store.database.waits_for_network
+        assert not store.is_remote
         return
 
     async def scenario() -> int:
         with psycopg.connect(url) as other:
             other.execute("LOCK TABLE idempotency IN ACCESS EXCLUSIVE MODE")
-            pruning = asyncio.create_task(idempotency.prune_soon(store))
+            pruning = asyncio.create_task(idempotency.prune_async(store))
             await asyncio.sleep(0.1)
             assert not pruning.done()  # and yet the loop goes on
             other.rollback()
@@ -387,7 +405,7 @@ def test_an_event_loop_never_waits_for_a_network(store: Store, url: str, ana: Ac
 
 
 def hold_beside(store: Store) -> Callable[[], None]:
-    """Somebody writes who does not use the lane; until this is called, once or more often."""
+    """Somebody writes who does not use the file lock; until this is called, once or more often."""
     if store.path is None:
         busy = Busy(store)
         busy.acquire()
@@ -399,7 +417,7 @@ def hold_beside(store: Store) -> Callable[[], None]:
 
 
 @pytest.mark.timing
-def test_a_loop_goes_on_while_somebody_beside_the_lane_writes(store: Store) -> None:
+def test_a_loop_goes_on_while_somebody_writes_without_the_file_lock(store: Store) -> None:
     go_on = hold_beside(store)
     pauses: list[float] = []
 
@@ -411,7 +429,7 @@ def test_a_loop_goes_on_while_somebody_beside_the_lane_writes(store: Store) -> N
 
     async def scenario() -> Any:
         ticking = asyncio.create_task(tick())
-        writing = asyncio.create_task(store.write_soon(rename, "x"))
+        writing = asyncio.create_task(store.write_batched_async(rename, "x"))
         await asyncio.sleep(1)
         go_on()
         answer = await writing

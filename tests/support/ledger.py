@@ -4,7 +4,7 @@ import json
 
 from resumes.store import accounts
 from resumes.store.import_items import Items
-from resumes.store.import_ledger import Claim, FileOutcome, FileVerdict, Verdict, record
+from resumes.store.import_ledger import Claim, FileOutcome, Verdict, record
 from tests.command.conftest import CommandLine, open_home
 
 
@@ -36,4 +36,4 @@ def record_file(
     verdict = Verdict(outcome, reason, "Invalid JSON at byte 1: EOF", None, 1)
     with open_home(run.home) as store:
         owner = accounts.get_account(store, account)
-        record(store, FileVerdict(owner.id, claim, verdict))
+        record(store, owner.id, claim, verdict)

@@ -7,7 +7,6 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Sequence
 
 import pytest
 from sqlalchemy import Connection
@@ -227,12 +226,11 @@ async def test_a_write_that_takes_long_is_not_stopped_in_the_middle(
     monkeypatch.setattr("tui.suspending.WAIT_S", 0.1)
     begun, go = threading.Event(), threading.Event()
 
-    def slow(_: Connection, requests: Sequence[None]) -> Sequence[None]:
+    def slow(_: Connection) -> None:
         begun.set()
         assert go.wait(LIMIT_S)
-        return requests
 
-    writer = threading.Thread(target=store.write, args=(slow, None))
+    writer = threading.Thread(target=store.write, args=(slow,))
     async with running(store) as pilot:
         await shows(pilot.app, "no resumes")
         writer.start()
@@ -242,4 +240,4 @@ async def test_a_write_that_takes_long_is_not_stopped_in_the_middle(
         if not ends_first:
             go.set()
             writer.join(LIMIT_S)
-    threading.Timer(0.5, go.set).start()  # once nobody waits for the lane any more
+    threading.Timer(0.5, go.set).start()  # once nobody waits for the pause any more

@@ -207,7 +207,7 @@ def _iter_inner_findings(
 ) -> Iterator[Finding]:
     if _has_server(settings):
         yield from iter_server_findings(read_facts(store), workers=settings.workers)
-    yield check_size(store.database.measure())
+    yield check_size(store.measure())
     yield check_counters(slow.wrong_counters.get(store))
     known = accounts.list_accounts(store)
     yield from iter_quota_findings(installation, known, plans.list_plans(store))

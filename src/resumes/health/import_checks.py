@@ -18,7 +18,7 @@ from resumes.health.findings import MAX_NAMED, Finding, Installation, notice
 from resumes.health.store_checks import remedy_for
 from resumes.store import import_ledger, import_requests, importers
 from resumes.store.accounts import NAME, find_deleted
-from resumes.store.import_ledger import FileOutcome, FileTally
+from resumes.store.import_ledger import FileCount, FileOutcome
 from resumes.store.importers import SeenImporter, State
 from resumes.store.store import Store
 from resumes.text import counted, escaped
@@ -126,7 +126,7 @@ SLOW_S = 60.0
 """An importer that is live takes requests up within seconds."""
 
 
-def count_files(tallies: Sequence[FileTally]) -> dict[FileOutcome, int]:
+def count_by_outcome(tallies: Sequence[FileCount]) -> dict[FileOutcome, int]:
     """How many files came to each outcome, whatever the reason."""
     counts = dict.fromkeys(FileOutcome, 0)
     for tally in tallies:
@@ -135,10 +135,10 @@ def count_files(tallies: Sequence[FileTally]) -> dict[FileOutcome, int]:
 
 
 def iter_file_findings(
-    installation: Installation, tallies: Sequence[FileTally]
+    installation: Installation, tallies: Sequence[FileCount]
 ) -> Iterator[Finding]:
     """Whether files failed or are held."""
-    counts = count_files(tallies)
+    counts = count_by_outcome(tallies)
     if counts[FileOutcome.FAILED]:
         yield _failed(installation, counts[FileOutcome.FAILED])
     if counts[FileOutcome.HELD]:

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Generic, TypeVar
 
 from resumes.health.fonts import read_names
-from resumes.health.import_checks import count_files, oldest_request_age_s
+from resumes.health.import_checks import count_by_outcome, oldest_request_age_s
 from resumes.store import accounts, import_ledger, importers
 from resumes.store.accounts import ResumeCounter
-from resumes.store.import_ledger import FileOutcome, FileTally
+from resumes.store.import_ledger import FileCount, FileOutcome
 from resumes.store.store import Size, Store
 
 T = TypeVar("T")
@@ -50,7 +50,7 @@ class SlowAnswers:
 
     def __init__(self, monotonic: Callable[[], float] = time.monotonic) -> None:
         self.wrong_counters: Kept[Sequence[ResumeCounter]] = Kept(accounts.list_wrong, monotonic)
-        self.file_tallies: Kept[Sequence[FileTally]] = Kept(import_ledger.tally_files, monotonic)
+        self.file_tallies: Kept[Sequence[FileCount]] = Kept(import_ledger.count_files, monotonic)
         self.names: Kept[Sequence[str]] = Kept(read_names, monotonic)
 
     def forget(self) -> None:
@@ -86,11 +86,11 @@ def read_gauges(store: Store, slow: SlowAnswers) -> Gauges:
     known = accounts.list_accounts(store)
     seen = importers.list_importers(store)
     return Gauges(
-        size=store.database.measure(),
+        size=store.measure(),
         free_bytes=None if store.path is None else _free_bytes(store.path.parent),
         accounts=len(known),
         resumes=sum(account.resume_count for account in known),
-        files=count_files(slow.file_tallies.get(store)),
+        files=count_by_outcome(slow.file_tallies.get(store)),
         live_importers=sum(one.is_live for one in seen),
         waiting_files=importers.count_waiting(seen),
         oldest_request_s=oldest_request_age_s(store),

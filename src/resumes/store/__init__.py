@@ -13,25 +13,24 @@ def open_store(
     clock: Clock = system_clock,
     upgrade: bool = True,
     read_cache_bytes: int | None = None,
-    read_patience_s: float | None = None,
+    read_timeout_s: float | None = None,
 ) -> Store:
-    """The store at an address, made or brought up to date first when `upgrade` allows.
+    """Open the store at an address, created or upgraded first when `upgrade` allows.
 
-    `read_cache_bytes` is what each thread that reads a file keeps of it at most; `read_patience_s`
+    `read_cache_bytes` limits the page cache of each thread that reads a file; `read_timeout_s` is
     how long a statement that reads waits for a server. None is the engine's choice.
 
-    Several processes may open a new store at once; one of them makes it. Raises InvalidArgument
+    Several processes may open a new store at once; one of them creates it. Raises InvalidArgument
     for an address that cannot be used, StoreIncompatible for a file or a database that is no store
-    of ours, is damaged or newer than this program, and StoreUnavailable when it cannot be had now.
+    of ours, is damaged or newer than this program, and StoreUnavailable when it cannot be opened
+    now.
     """
     address = parse_address(url)
     # Each engine's driver is loaded only where it is used.
     if isinstance(address, PostgresAddress):
-        from resumes.store.postgresql.bootstrap import open_database
+        from resumes.store.postgresql.bootstrap import open_server
 
-        server = open_database(address, upgrade=upgrade, read_patience_s=read_patience_s)
-        return Store(server, clock=clock)
+        return open_server(address, clock=clock, upgrade=upgrade, read_timeout_s=read_timeout_s)
     from resumes.store.sqlite.bootstrap import open_file
 
-    database = open_file(address.path, upgrade=upgrade, read_cache_bytes=read_cache_bytes)
-    return Store(database, clock=clock)
+    return open_file(address.path, clock=clock, upgrade=upgrade, read_cache_bytes=read_cache_bytes)

@@ -1,14 +1,18 @@
-"""Accounts: tenants with a plan. Their ids are random and never reused; names can be."""
+"""Accounts: tenants with a plan, their counters, and what they hold.
+
+An account's id is random and never reused; its name can be. Its row in `account_usage` is its lock:
+each write to an account takes it first (`lock_account`).
+"""
 
 import re
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 from sqlalchemy import (
     ColumnElement,
     Connection,
-    Result,
+    Select,
     Table,
     bindparam,
     delete,
@@ -22,8 +26,9 @@ from sqlalchemy import (
 from resumes.clock import timestamp
 from resumes.errors import Conflict, InvalidArgument, NotFound
 from resumes.store import identifiers, search_index
-from resumes.store.import_ledger import NOT_DONE, FileOutcome
+from resumes.store.import_ledger import FileOutcome, count_not_done
 from resumes.store.schema import (
+    ACCOUNT_TABLES,
     account_usage,
     accounts,
     api_keys,
@@ -37,11 +42,9 @@ from resumes.store.schema import (
     key_directory,
     plans,
     resumes,
-    search_entries,
-    search_progress,
 )
 from resumes.store.statements import Prepared
-from resumes.store.store import Store, each
+from resumes.store.store import Store
 
 NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,62}")
 FIRST_PLAN = "free"
@@ -49,18 +52,18 @@ ARRIVING = "~import"
 """Ends the name of an account that is being imported, which nobody can choose. It is closed."""
 
 SLICE_RESUMES = 500
-"""Resumes that go in one transaction when an account is deleted, so that others get their turn."""
+"""Resumes deleted in one transaction when an account is deleted, so that others can write."""
 
 SLICE_LEDGER_ROWS = 5_000
-"""Rows of the ledger that do."""
+"""Rows of the ledger deleted in one transaction."""
 
 
 @dataclass(frozen=True, slots=True)
 class AccountInfo:
-    """An account, its plan and what it holds. `max_resumes` None is unlimited.
+    """An account, its plan and its number of resumes. `max_resumes` None is unlimited.
 
-    `last_id_us` is the time in the id of its newest resume, gone since or not; 0: none ever. A
-    closed account is being deleted: nothing enters it, and its resumes go. Or it is arriving.
+    `last_id_us` is the time in the id of its newest resume, deleted since or not; 0: none ever. A
+    closed account is being deleted, or it is being imported: nothing else can be stored in it.
     """
 
     id: str
@@ -75,22 +78,22 @@ class AccountInfo:
 
     @property
     def free_places(self) -> int | None:
-        """How many more resumes fit; None without a limit."""
+        """Return how many more resumes fit; None without a limit."""
         return None if self.max_resumes is None else max(0, self.max_resumes - self.resume_count)
 
     @property
     def last_resume_at(self) -> str | None:
-        """When its newest resume came in, gone since or not; None: never."""
+        """Return when its newest resume was stored, deleted since or not; None: never."""
         return timestamp(self.last_id_us) if self.last_id_us else None
 
     @property
     def is_arriving(self) -> bool:
-        """Whether it is being imported, or was until that was cut off."""
+        """Return whether it is being imported, or was until that was interrupted."""
         return self.name.endswith(ARRIVING)
 
     @property
     def is_over(self) -> bool:
-        """Whether it holds more than its plan allows."""
+        """Return whether it holds more than its plan allows."""
         return self.max_resumes is not None and self.resume_count > self.max_resumes
 
 
@@ -110,10 +113,12 @@ SELECT_ACCOUNT = (
     .join(plans, plans.c.name == accounts.c.plan)
 )
 IS_OPEN = accounts.c.closed_at.is_(None)
+PLANS_BY_SIZE = (plans.c.max_resumes.is_(None), plans.c.max_resumes, plans.c.name)
+"""The smallest first, unlimited ones last."""
 
 
 def check_name(name: str, kind: str = "account") -> str:
-    """The name. Raises InvalidArgument unless it is `[a-z0-9][a-z0-9-]{0,62}`."""
+    """Return the name. Raises InvalidArgument unless it is `[a-z0-9][a-z0-9-]{0,62}`."""
     if not NAME.fullmatch(name):
         raise InvalidArgument(
             f"Invalid {kind} name {name[:80]!r}: use 1 to 63 of a-z, 0-9 and -, not - first"
@@ -122,19 +127,34 @@ def check_name(name: str, kind: str = "account") -> str:
 
 
 def list_accounts(store: Store, *, closed_too: bool = False) -> list[AccountInfo]:
-    """All accounts by name; those that are being deleted only if asked for."""
-    statement = SELECT_ACCOUNT if closed_too else SELECT_ACCOUNT.where(IS_OPEN)
+    """Return all accounts by name; closed ones only if asked for."""
     with store.read() as connection:
-        rows = connection.execute(statement.order_by(accounts.c.name)).all()
+        rows = connection.execute(_selected(closed_too).order_by(accounts.c.name)).all()
     return [AccountInfo(*row) for row in rows]
 
 
 def find_account(store: Store, name: str, *, closed_too: bool = False) -> AccountInfo | None:
-    """The account of this name, if any; one that is being deleted only if asked for."""
-    statement = SELECT_ACCOUNT if closed_too else SELECT_ACCOUNT.where(IS_OPEN)
+    """Return the account of this name, if any; a closed one only if asked for."""
     with store.read() as connection:
-        row = connection.execute(statement.where(accounts.c.name == name)).first()
+        row = connection.execute(_selected(closed_too).where(accounts.c.name == name)).first()
     return None if row is None else AccountInfo(*row)
+
+
+def get_account(store: Store, name: str, *, closed_too: bool = False) -> AccountInfo:
+    """Return the account of this name. Raises NotFound, for a closed one unless asked for."""
+    account = find_account(store, name, closed_too=closed_too)
+    if account is None:
+        raise unknown_account(name)
+    return account
+
+
+def _selected(closed_too: bool) -> Select[Any]:
+    return SELECT_ACCOUNT if closed_too else SELECT_ACCOUNT.where(IS_OPEN)
+
+
+def unknown_account(name: str) -> NotFound:
+    """Return the error for a name that no account has."""
+    return NotFound(f'Account not found: "{name}". `resumes accounts list` shows all')
 
 
 _OPEN = Prepared(select(accounts.c.id).where(accounts.c.id == bindparam("account_id"), IS_OPEN))
@@ -144,8 +164,17 @@ _DELETED = Prepared(
 
 
 def find_open(store: Store, account_ids: Collection[str]) -> set[str]:
-    """Return those of the ids whose accounts are there and not being deleted."""
+    """Return those of the ids whose accounts exist and are not closed."""
     return _find_each(store, _OPEN, account_ids)
+
+
+def find_deleted(store: Store, account_ids: Collection[str]) -> set[str]:
+    """Return those of the ids whose accounts this store has deleted, or has begun to.
+
+    An account that is neither open nor deleted may be of another store, or newer than a backup that
+    was restored.
+    """
+    return _find_each(store, _DELETED, account_ids)
 
 
 def _find_each(store: Store, one: Prepared, account_ids: Collection[str]) -> set[str]:
@@ -154,82 +183,86 @@ def _find_each(store: Store, one: Prepared, account_ids: Collection[str]) -> set
         return {row[0] for rows in found for row in rows.fetchall()}
 
 
-def unknown_account(name: str) -> NotFound:
-    """The error for a name that no account has."""
-    return NotFound(f'Account not found: "{name}". `resumes accounts list` shows all')
-
-
-def get_account(store: Store, name: str, *, closed_too: bool = False) -> AccountInfo:
-    """The account of this name. Raises NotFound, for one that is being deleted unless asked for."""
-    account = find_account(store, name, closed_too=closed_too)
-    if account is None:
-        raise unknown_account(name)
-    return account
-
-
-@dataclass(frozen=True, slots=True)
-class _NewAccount:
-    id: str
-    name: str
-    plan: str
-    now: str
+# Creating and changing
 
 
 def create_account(store: Store, name: str, *, plan: str = FIRST_PLAN) -> AccountInfo:
-    """The account exists, with no resumes. Raises InvalidArgument, NotFound for the plan, Conflict."""
+    """Create an account without resumes. Raises InvalidArgument, NotFound for the plan, Conflict."""
     check_name(name)
-    new = _NewAccount(identifiers.account_id(), name, plan, timestamp(store.clock()))
-    store.write(_create_account, new)
+    account_id, now = identifiers.account_id(), timestamp(store.clock())
+
+    def change(connection: Connection) -> None:
+        check_plan(connection, plan)
+        known = connection.execute(
+            select(accounts.c.closed_at).where(accounts.c.name == name)
+        ).first()
+        if known is not None:
+            state = "exists already" if known.closed_at is None else "is still being deleted"
+            raise Conflict(f'Account "{name}" {state}')
+        connection.execute(
+            insert(accounts).values(id=account_id, name=name, plan=plan, created_at=now)
+        )
+        connection.execute(
+            insert(account_usage).values(account_id=account_id, resume_count=0, last_id_us=0)
+        )
+
+    store.write(change)
     return get_account(store, name)
 
 
-@each
-def _create_account(connection: Connection, new: _NewAccount) -> None:
-    _check_plan(connection, new.plan)
-    known = connection.execute(
-        select(accounts.c.closed_at).where(accounts.c.name == new.name)
-    ).first()
-    if known is not None:
-        state = "exists already" if known.closed_at is None else "is still being deleted"
-        raise Conflict(f'Account "{new.name}" {state}')
-    connection.execute(
-        insert(accounts).values(id=new.id, name=new.name, plan=new.plan, created_at=new.now)
-    )
-    connection.execute(
-        insert(account_usage).values(account_id=new.id, resume_count=0, last_id_us=0)
-    )
-
-
-def _check_plan(connection: Connection, name: str) -> None:
-    known = connection.execute(select(plans.c.name).order_by(plans.c.name)).scalars().all()
+def check_plan(connection: Connection, name: str, *, hint: str = "Plans") -> None:
+    """Raise NotFound, with the names of all plans behind the hint, unless the plan exists."""
+    known = connection.execute(select(plans.c.name).order_by(*PLANS_BY_SIZE)).scalars().all()
     if name not in known:
-        raise NotFound(f'Plan not found: "{name}". Plans: {", ".join(known)}')
-
-
-@dataclass(frozen=True, slots=True)
-class _PlanChoice:
-    name: str
-    plan: str
+        raise NotFound(f'Plan not found: "{name[:80]}". {hint}: {", ".join(known)}')
 
 
 def set_plan(store: Store, name: str, plan: str) -> None:
-    """The account is on the plan, at once. Raises NotFound for either."""
-    store.write(_set_plan, _PlanChoice(name, plan))
+    """Put the account on the plan, at once. Raises NotFound for either."""
+
+    def change(connection: Connection) -> None:
+        check_plan(connection, plan)
+        account_id = lock_open_account(connection, name)
+        connection.execute(update(accounts).where(accounts.c.id == account_id).values(plan=plan))
+
+    store.write(change)
 
 
-@each
-def _set_plan(connection: Connection, choice: _PlanChoice) -> None:
-    _check_plan(connection, choice.plan)
-    account_id = lock_open_account(connection, choice.name)
-    connection.execute(update(accounts).where(accounts.c.id == account_id).values(plan=choice.plan))
+def lock_account(connection: Connection, account_id: str) -> int | None:
+    """Lock the account's row for this transaction, as every write to it does first.
+
+    Return its number of resumes; None if there is no such account.
+    """
+    return connection.execute(
+        select(account_usage.c.resume_count)
+        .where(account_usage.c.account_id == account_id)
+        .with_for_update()
+    ).scalar_one_or_none()
 
 
-@dataclass(frozen=True, slots=True)
-class _Closing:
-    account_id: str
-    name: str
-    with_resumes: bool
-    now: str
+def lock_open_account(connection: Connection, name: str) -> str:
+    """Lock the account's row for this transaction; return its id. Raises NotFound."""
+    this = select(accounts.c.id).where(accounts.c.name == name, IS_OPEN)
+    account_id: str | None = connection.execute(this).scalar()
+    if account_id is None:
+        raise unknown_account(name)
+    lock_account(connection, account_id)
+    # Once more: it may have been closed while its row was waited for.
+    if connection.execute(this).scalar() != account_id:
+        raise unknown_account(name)
+    return account_id
+
+
+# Deleting
+
+LEDGER = (import_requests, imported_digests, imported_items, imported_files, idempotency)
+"""Tables that may have more rows of an account than it has resumes."""
+
+NOTE_DELETED = Prepared(
+    lambda insert: (
+        insert(deleted_accounts).values(id=bindparam("account_id")).on_conflict_do_nothing()
+    )
+)
 
 
 def delete_account(
@@ -239,12 +272,12 @@ def delete_account(
     with_resumes: bool = False,
     goes_on: Callable[[int], bool] = lambda _: True,
 ) -> int:
-    """The account is gone, with its keys, resumes and ledger; the number of resumes that went.
+    """Delete the account with its keys, resumes and ledger; return the number of resumes deleted.
 
-    Raises NotFound, and Conflict when it holds resumes and `with_resumes` was not said. It is
-    closed first, so nothing enters while its resumes go, slice by slice. After each slice
-    `goes_on` is told how many went so far, and says whether to go on; a deletion that was cut
-    off, here or by the end of the process, is finished by calling it again.
+    Raises NotFound, and Conflict when it holds resumes and `with_resumes` is False. It is closed
+    first, so that nothing is stored in it while its resumes are deleted, slice by slice. After each
+    slice `goes_on` is called with the number so far, and returns whether to go on; a deletion that
+    was interrupted, here or by the end of the process, is finished by calling it again.
     """
     with store.read() as connection:
         row = connection.execute(select(accounts.c.id).where(accounts.c.name == name)).first()
@@ -262,77 +295,41 @@ def delete_by_id(
     goes_on: Callable[[int], bool] = lambda _: True,
 ) -> int:
     """Delete as `delete_account` does, the account of this id, if it still has the name."""
-    store.write(_close, _Closing(account_id, name, with_resumes, timestamp(store.clock())))
-    gone = 0
-    while slice_gone := store.write(_delete_slice, account_id):
-        gone += slice_gone
-        if not goes_on(gone):
-            return gone
+    now = timestamp(store.clock())
+
+    def write(change: Callable[..., int], *values: Any) -> int:
+        return store.write(
+            lambda connection: change(connection, account_id, *values), account_id=account_id
+        )
+
+    write(_close, name, with_resumes, now)
+    deleted = 0
+    while slice_deleted := write(_delete_slice):
+        deleted += slice_deleted
+        if not goes_on(deleted):
+            return deleted
     for table in LEDGER:
-        while store.write(_delete_rows, _Rows(account_id, table)):
+        while write(_delete_rows, table):
             pass
-    store.write(_delete_rest, account_id)
-    return gone
+    write(_delete_rest)
+    return deleted
 
 
-def find_deleted(store: Store, account_ids: Collection[str]) -> set[str]:
-    """Return those of the ids whose accounts this store has deleted, or has begun to.
-
-    An account that is neither here nor there may be of another store, or newer than a backup that
-    was restored.
-    """
-    return _find_each(store, _DELETED, account_ids)
-
-
-def lock_account(connection: Connection, account_id: str) -> int | None:
-    """The account's row is this transaction's, first as in every write; its resumes, if it exists."""
-    return connection.execute(
-        select(account_usage.c.resume_count)
-        .where(account_usage.c.account_id == account_id)
-        .with_for_update()
-    ).scalar_one_or_none()
-
-
-def lock_open_account(connection: Connection, name: str) -> str:
-    """Lock the account's row for this transaction; return its id. Raises NotFound."""
-    is_this = (accounts.c.name == name, accounts.c.closed_at.is_(None))
-    account_id: str | None = connection.execute(select(accounts.c.id).where(*is_this)).scalar()
-    if account_id is None:
-        raise unknown_account(name)
-    lock_account(connection, account_id)
-    # Once more: it may have been closed while its row was waited for.
-    if connection.execute(select(accounts.c.id).where(*is_this)).scalar() != account_id:
-        raise unknown_account(name)
-    return account_id
-
-
-NOTE_DELETED = Prepared(
-    lambda insert: (
-        insert(deleted_accounts).values(id=bindparam("account_id")).on_conflict_do_nothing()
-    )
-)
-
-
-@each
-def _close(connection: Connection, closing: _Closing) -> None:
-    count = lock_account(connection, closing.account_id)
+def _close(connection: Connection, account_id: str, name: str, with_resumes: bool, now: str) -> int:
+    count = lock_account(connection, account_id)
     # An account that is being imported has another name when it is whole.
-    this = (accounts.c.id == closing.account_id, accounts.c.name == closing.name)
-    if count is None or connection.execute(select(accounts.c.id).where(*this)).first() is None:
-        raise unknown_account(closing.name)
-    if count and not closing.with_resumes:
+    this = select(accounts.c.id).where(accounts.c.id == account_id, accounts.c.name == name)
+    if count is None or connection.execute(this).first() is None:
+        raise unknown_account(name)
+    if count and not with_resumes:
         raise Conflict(f"The account holds {count} resumes: add --with-resumes to delete them too")
-    connection.execute(
-        update(accounts).where(accounts.c.id == closing.account_id).values(closed_at=closing.now)
-    )
-    # Nothing enters from here on, and there is no way back.
-    NOTE_DELETED.run(connection, account_id=closing.account_id)
-    connection.execute(
-        delete(key_directory).where(key_directory.c.account_id == closing.account_id)
-    )
+    connection.execute(update(accounts).where(accounts.c.id == account_id).values(closed_at=now))
+    # From here on nothing can be stored in it, and there is no way back.
+    NOTE_DELETED.run(connection, account_id=account_id)
+    connection.execute(delete(key_directory).where(key_directory.c.account_id == account_id))
+    return count
 
 
-@each
 def _delete_slice(connection: Connection, account_id: str) -> int:
     lock_account(connection, account_id)
     some = (
@@ -344,59 +341,41 @@ def _delete_slice(connection: Connection, account_id: str) -> int:
     connection.execute(
         delete(documents).where(documents.c.account_id == account_id, documents.c.id.in_(some))
     )
-    gone = connection.execute(
+    deleted = connection.execute(
         delete(resumes).where(resumes.c.account_id == account_id, resumes.c.id.in_(some))
     ).rowcount
     connection.execute(
         update(account_usage)
         .where(account_usage.c.account_id == account_id)
-        .values(resume_count=account_usage.c.resume_count - gone)
+        .values(resume_count=account_usage.c.resume_count - deleted)
     )
-    # Every entry has a resume, so none is left when the last resume goes.
+    # Every entry has a resume, so none is left when the last resume is deleted.
     search_index.remove_oldest(connection, account_id, SLICE_RESUMES)
-    return gone
+    return deleted
 
 
-LEDGER = (import_requests, imported_digests, imported_items, imported_files, idempotency)
-"""What an account has besides resumes, of which there may be more than of those."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Rows:
-    account_id: str
-    table: Table
-
-
-@each
-def _delete_rows(connection: Connection, rows: _Rows) -> int:
-    lock_account(connection, rows.account_id)
-    table = rows.table
+def _delete_rows(connection: Connection, account_id: str, table: Table) -> int:
+    lock_account(connection, account_id)
     keys = tuple(table.primary_key.columns)
-    some = select(*keys).where(table.c.account_id == rows.account_id).limit(SLICE_LEDGER_ROWS)
+    some = select(*keys).where(table.c.account_id == account_id).limit(SLICE_LEDGER_ROWS)
     return connection.execute(
-        delete(table).where(table.c.account_id == rows.account_id, tuple_(*keys).in_(some))
+        delete(table).where(table.c.account_id == account_id, tuple_(*keys).in_(some))
     ).rowcount
 
 
-@each
-def _delete_rest(connection: Connection, account_id: str) -> None:
+def _delete_rest(connection: Connection, account_id: str) -> int:
     lock_account(connection, account_id)
-    tables = (
-        *LEDGER,
-        key_directory,
-        api_keys,
-        search_entries,
-        search_progress,
-        account_usage,
-    )
-    for table in tables:
+    for table in ACCOUNT_TABLES:
         connection.execute(delete(table).where(table.c.account_id == account_id))
-    connection.execute(delete(accounts).where(accounts.c.id == account_id))
+    return connection.execute(delete(accounts).where(accounts.c.id == account_id)).rowcount
+
+
+# Counters
 
 
 @dataclass(frozen=True, slots=True)
 class ResumeCounter:
-    """What the counter of an account says, and how many resumes there were at that moment."""
+    """The counter of an account, and how many resumes there were at that moment."""
 
     account: str
     resume_count: int
@@ -404,7 +383,7 @@ class ResumeCounter:
 
     @property
     def is_right(self) -> bool:
-        """Whether both are the same; if not, it is a defect."""
+        """Return whether both are equal; if not, it is a defect."""
         return self.resume_count == self.rows
 
 
@@ -418,31 +397,26 @@ _COUNTERS: Final = (
 
 
 def list_wrong(store: Store) -> list[ResumeCounter]:
-    """The counters that are wrong, by the name of the account; empty proves every quota exact."""
+    """Return the counters that are wrong, by account name; an empty list proves every quota exact."""
     wrong = _COUNTERS.having(account_usage.c.resume_count != _ROWS).order_by(accounts.c.name)
     with store.read() as connection:
         return [ResumeCounter(*row) for row in connection.execute(wrong)]
 
 
 def find_counter(connection: Connection, account_id: str) -> ResumeCounter | None:
-    """The account's counter; None for an account that is not there, or has none."""
+    """Return the account's counter; None if there is no such account, or it has none."""
     row = connection.execute(_COUNTERS.where(accounts.c.id == account_id)).first()
     return None if row is None else ResumeCounter(*row)
 
 
-FILES_NOT_DONE = (
-    select(imported_files.c.outcome, func.count())
-    .where(imported_files.c.account_id == bindparam("account_id"), NOT_DONE)
-    .group_by(imported_files.c.outcome)
-)
-"""From the index of what is not done alone."""
+# Keys and files
 
 
 @dataclass(frozen=True, slots=True)
-class Holdings:
+class AccountSummary:
     """An account's keys, and its files that are not done.
 
-    `keys` counts those that no longer count, too; `last_used_at` None: no key was ever used.
+    `keys` counts revoked and expired ones, too; `last_used_at` None: no key was ever used.
     """
 
     keys: int
@@ -452,8 +426,8 @@ class Holdings:
     files_failed: int
 
 
-def get_holdings(store: Store, account_id: str) -> Holdings:
-    """What the account of this id has; nothing, where there is no such account."""
+def get_summary(store: Store, account_id: str) -> AccountSummary:
+    """Return the keys and files of the account; zeros if there is no such account."""
     of_keys = select(
         func.count(),
         func.count().filter(_is_active(store)),
@@ -461,35 +435,20 @@ def get_holdings(store: Store, account_id: str) -> Holdings:
     ).where(api_keys.c.account_id == account_id)
     with store.read() as connection:
         keys, active_keys, last_used_at = connection.execute(of_keys).one()
-        files = _pairs(connection.execute(FILES_NOT_DONE, {"account_id": account_id}))
+        files = count_not_done(connection, account_id)
     held, failed = files.get(FileOutcome.HELD, 0), files.get(FileOutcome.FAILED, 0)
-    return Holdings(keys, active_keys, last_used_at, held, failed)
+    return AccountSummary(keys, active_keys, last_used_at, held, failed)
 
 
 def count_active_keys(store: Store) -> dict[str, int]:
-    """How many keys count, by account id; accounts without such a key are left out."""
+    """Return how many active keys an account has, by its id; accounts without any are left out."""
     statement = (
         select(api_keys.c.account_id, func.count())
         .where(_is_active(store))
         .group_by(api_keys.c.account_id)
     )
     with store.read() as connection:
-        return _pairs(connection.execute(statement))
-
-
-def count_files(store: Store, account_id: str) -> int:
-    """How many files of the account the ledger knows. Takes time that grows with them."""
-    statement = (
-        select(func.count())
-        .select_from(imported_files)
-        .where(imported_files.c.account_id == account_id)
-    )
-    with store.read() as connection:
-        return connection.execute(statement).scalar_one()
-
-
-def _pairs(result: Result[str, int]) -> dict[str, int]:
-    return {name: count for name, count in result}  # noqa: C416 - rows are no tuples to mypy
+        return {account_id: count for account_id, count in connection.execute(statement)}  # noqa: C416 - rows are no tuples to mypy
 
 
 def _is_active(store: Store) -> ColumnElement[bool]:

@@ -1,8 +1,8 @@
-"""API keys: made, shown once, checked on every request, revoked, rotated.
+"""API keys: created, shown once, checked on every request, revoked, rotated.
 
 A key is `enh_live_` and 64 characters: 58 random base62 and a checksum of 6 (docs/accounts.md,
-Keys). With 345 random bits it needs no slow hash: the store keeps its SHA-256, and finds it by
-that. The checksum only tells a typo early; keys of others need none.
+Keys). With 345 random bits it needs no slow hash: the store has its SHA-256, and looks it up by
+that. The checksum only detects a typo early; imported keys need none.
 """
 
 import hashlib
@@ -11,12 +11,12 @@ import secrets
 import string
 import zlib
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import timedelta
 from enum import StrEnum
 from typing import Any, NamedTuple
 
-from sqlalchemy import Connection, Select, bindparam, delete, insert, select, update
+from sqlalchemy import ColumnElement, Connection, Select, bindparam, delete, insert, select, update
 
 from resumes.clock import later, timestamp
 from resumes.errors import Conflict, InvalidArgument, InvalidKey, NotFound
@@ -24,7 +24,7 @@ from resumes.store import identifiers
 from resumes.store.accounts import lock_open_account, unknown_account
 from resumes.store.schema import accounts, api_keys, key_directory, plans
 from resumes.store.statements import Prepared
-from resumes.store.store import Row, Store, each
+from resumes.store.store import Row, Store
 from resumes.text import is_harmless
 
 PREFIX = "enh_live_"
@@ -38,10 +38,10 @@ MAX_NAME_CHARS = 100
 DEFAULT_GRACE = timedelta(hours=24)
 MAX_GRACE = timedelta(days=7)
 USED_EVERY = timedelta(minutes=1)
-"""The last use is written at most this often."""
+"""Interval at which the last use is written at most."""
 
 AHEAD = timedelta(days=1)
-"""A last use that lies further ahead was written by a clock that was wrong, and is written anew."""
+"""A last use further in the future was written by a clock that was wrong, and is overwritten."""
 
 
 PlanRates = tuple[int | None, int | None, int | None]
@@ -52,7 +52,7 @@ None: as the settings say; 0: unlimited.
 
 
 class KeyHolder(NamedTuple):
-    """Who a request comes from: what its key says, and the plan of its account."""
+    """Who sends a request: the account and its plan, by the key."""
 
     account_id: str
     key_id: str
@@ -61,7 +61,7 @@ class KeyHolder(NamedTuple):
 
 
 class KeyState(StrEnum):
-    """Whether a key counts, and if not, why."""
+    """Whether a key is valid, and if not, why."""
 
     ACTIVE = "active"
     REVOKED = "revoked"
@@ -86,7 +86,7 @@ class KeyInfo:
 
 @dataclass(frozen=True, slots=True)
 class NewKey:
-    """A key that was just made: the only time its `secret` is known."""
+    """A key that was just created: the only time its `secret` is known."""
 
     id: str
     secret: str
@@ -96,13 +96,13 @@ class NewKey:
 
 
 def new_secret() -> str:
-    """A new key in full."""
+    """Return a new key in full."""
     body = "".join(secrets.choice(BASE62) for _ in range(RANDOM_CHARACTERS))
     return f"{PREFIX}{body}{checksum(body)}"
 
 
 def checksum(body: str) -> str:
-    """The CRC-32 of a key's random part, in 6 characters of base62."""
+    """Return the CRC-32 of a key's random part, in 6 characters of base62."""
     number = zlib.crc32(body.encode("ascii"))
     digits = ""
     for _ in range(CHECKSUM_CHARACTERS):
@@ -112,12 +112,12 @@ def checksum(body: str) -> str:
 
 
 def mask(secret: str) -> str:
-    """How a key is shown after its first time: `enh_live_abc…`."""
+    """Return how a key is shown after its first time: `enh_live_abc…`."""
     return f"{secret[: len(PREFIX) + MASKED_CHARACTERS]}…"
 
 
 def hash_key(secret: str) -> bytes:
-    """The SHA-256 that the store finds a key by."""
+    """Return the SHA-256 by which the store looks a key up."""
     return hashlib.sha256(secret.encode("utf-8", "surrogateescape")).digest()
 
 
@@ -149,11 +149,11 @@ HOLDER = Prepared(
 
 
 class Authenticated(NamedTuple):
-    """What a key is good for now."""
+    """The holder of a valid key."""
 
     holder: KeyHolder
     is_due: bool
-    """Whether its use is to be written (`mark_used_soon`)."""
+    """Whether its use is to be written (`mark_used_async`)."""
 
     expires_at: str | None
 
@@ -168,9 +168,9 @@ def authenticate(store: Store, secret: str) -> Authenticated:
     return _holder(store, rows)
 
 
-async def authenticate_soon(store: Store, secret: str) -> Authenticated:
+async def authenticate_async(store: Store, secret: str) -> Authenticated:
     """`authenticate` for coroutines."""
-    return _holder(store, await store.fetch_soon(HOLDER, key_hash=hash_key(secret)))
+    return _holder(store, await store.fetch_async(HOLDER, key_hash=hash_key(secret)))
 
 
 def _holder(store: Store, rows: Sequence[Row]) -> Authenticated:
@@ -187,129 +187,117 @@ def _holder(store: Store, rows: Sequence[Row]) -> Authenticated:
     return Authenticated(holder, is_due, expires_at)
 
 
-@dataclass(frozen=True, slots=True)
-class _Use:
-    account_id: str
-    key_id: str
-    now: str
-    unless_after: str
-    unless_before: str
-
-
-def _use(store: Store, holder: KeyHolder) -> _Use:
+async def mark_used_async(store: Store, holder: KeyHolder) -> None:
+    """Write that the key was used now, unless another process wrote so within the minute."""
     now_us = store.clock()
-    return _Use(
-        holder.account_id,
-        holder.key_id,
-        timestamp(now_us),
-        unless_after=later(now_us, -USED_EVERY),
-        unless_before=later(now_us, AHEAD),
-    )
-
-
-async def mark_used_soon(store: Store, holder: KeyHolder) -> None:
-    """The key's last use is now, unless another process wrote so within the minute."""
-    await store.write_soon(_mark_used, _use(store, holder))
-
-
-@each
-def _mark_used(connection: Connection, use: _Use) -> None:
-    connection.execute(
+    is_recent = api_keys.c.last_used_at.between(later(now_us, -USED_EVERY), later(now_us, AHEAD))
+    statement = (
         update(api_keys)
         .where(
-            api_keys.c.account_id == use.account_id,
-            api_keys.c.id == use.key_id,
-            api_keys.c.last_used_at.is_(None)
-            | ~api_keys.c.last_used_at.between(use.unless_after, use.unless_before),
+            *_this_key(holder.account_id, holder.key_id),
+            api_keys.c.last_used_at.is_(None) | ~is_recent,
         )
-        .values(last_used_at=use.now)
+        .values(last_used_at=timestamp(now_us))
+    )
+    await store.write_async(
+        lambda connection: connection.execute(statement), account_id=holder.account_id
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _Registration:
-    account: str
-    key_id: str
-    name: str
-    secret: str = field(repr=False)
-    now: str
-    expires_at: str | None
-    shown_at: str | None = None
-    replaces: str | None = None
-    """The key that lives only until `replaced_until` from now on."""
-    replaced_until: str | None = None
-    replaced_expires_at: str | None = None
-    """Until when that key was to live before."""
+def _this_key(account_id: str, key_id: str) -> tuple[ColumnElement[bool], ColumnElement[bool]]:
+    return api_keys.c.account_id == account_id, api_keys.c.id == key_id
+
+
+# Creating
 
 
 def create_key(
     store: Store, account: str, *, name: str = "", lifetime: timedelta | None = None
 ) -> NewKey:
-    """A new key of the account, which has not been shown yet: show it, then `mark_shown`.
+    """Create a key of the account, which has not been shown yet: show it, then `mark_shown`.
 
     `lifetime` None never expires. Raises NotFound for the account and InvalidArgument.
     """
     now_us = store.clock()
     if lifetime is not None and lifetime <= timedelta(0):
         raise InvalidArgument("Invalid expiry: it must lie in the future")
+    expires_at = None if lifetime is None else later(now_us, lifetime)
+    _check_key_name(name)
     new = NewKey(identifiers.key_id(), new_secret())
-    store.write(
-        _register,
-        _Registration(
-            account=account,
-            key_id=new.id,
-            name=_check_key_name(name),
-            secret=new.secret,
-            now=timestamp(now_us),
-            expires_at=None if lifetime is None else later(now_us, lifetime),
-        ),
-    )
+
+    def change(connection: Connection) -> None:
+        account_id = lock_open_account(connection, account)
+        _add_key(connection, account_id, new, name, timestamp(now_us), expires_at=expires_at)
+
+    store.write(change)
     return new
 
 
 def import_key(store: Store, account: str, secret: str, *, name: str = "") -> str:
-    """A key made elsewhere counts from now on; its id. It is never shown, having been known.
+    """Add a key made elsewhere, and return its id. It is known already, so it is never shown.
 
-    Raises InvalidArgument unless it has the form of a key, Conflict when it is known already.
+    Raises InvalidArgument unless it has the form of a key, Conflict when it is registered already.
     """
     if not FORM.fullmatch(secret):
         raise InvalidArgument("Invalid key: use enh_live_ and 64 letters and digits")
-    key_id = identifiers.key_id()
+    _check_key_name(name)
+    new = NewKey(identifiers.key_id(), secret)
     now = timestamp(store.clock())
-    store.write(
-        _register,
-        _Registration(account, key_id, _check_key_name(name), secret, now, None, shown_at=now),
-    )
-    return key_id
+
+    def change(connection: Connection) -> None:
+        account_id = lock_open_account(connection, account)
+        _add_key(connection, account_id, new, name, now, shown_at=now)
+
+    store.write(change)
+    return new.id
 
 
-def _check_key_name(name: str) -> str:
+def rotate_key(store: Store, key_id: str, *, grace: timedelta = DEFAULT_GRACE) -> NewKey:
+    """Create a key of the same name; the old one is valid for `grace` more, 0 to 7 days.
+
+    Raises NotFound, InvalidArgument for the grace, Conflict for a key that is not valid any more.
+    """
+    if not timedelta(0) <= grace <= MAX_GRACE:
+        raise InvalidArgument("Invalid grace: use 0 to 7 days")
+    old = get_key(store, key_id)
+    if old.state is not KeyState.ACTIVE:
+        raise Conflict(f"The key {key_id} is {old.state}; create a new one instead")
+    now_us = store.clock()
+    ends_at = later(now_us, grace)
+    new = NewKey(identifiers.key_id(), new_secret())
+
+    def change(connection: Connection) -> None:
+        account_id = lock_open_account(connection, old.account)
+        _check_unchanged(connection, account_id, old)
+        _add_key(connection, account_id, new, old.name, timestamp(now_us))
+        is_longer = api_keys.c.expires_at.is_(None) | (api_keys.c.expires_at > ends_at)
+        connection.execute(
+            update(api_keys)
+            .where(*_this_key(account_id, key_id), is_longer)
+            .values(expires_at=ends_at)
+        )
+
+    store.write(change)
+    return new
+
+
+def _check_key_name(name: str) -> None:
     if len(name) > MAX_NAME_CHARS or not is_harmless(name):
         raise InvalidArgument(
             f"Invalid key name {name[:80]!r}: use at most {MAX_NAME_CHARS} printable characters"
         )
-    return name
 
 
-@each
-def _register(connection: Connection, new: _Registration) -> None:
-    account_id = lock_open_account(connection, new.account)
-    if new.replaces is not None:
-        _check_replaced(connection, account_id, new)
-    _add_key(connection, account_id, new)
-    if new.replaces is not None:
-        connection.execute(
-            update(api_keys)
-            .where(
-                api_keys.c.account_id == account_id,
-                api_keys.c.id == new.replaces,
-                api_keys.c.expires_at.is_(None) | (api_keys.c.expires_at > new.replaced_until),
-            )
-            .values(expires_at=new.replaced_until)
-        )
-
-
-def _add_key(connection: Connection, account_id: str, new: _Registration) -> None:
+def _add_key(
+    connection: Connection,
+    account_id: str,
+    new: NewKey,
+    name: str,
+    now: str,
+    *,
+    shown_at: str | None = None,
+    expires_at: str | None = None,
+) -> None:
     key_hash = hash_key(new.secret)
     if connection.execute(
         select(key_directory.c.key_id).where(key_directory.c.key_hash == key_hash)
@@ -318,45 +306,31 @@ def _add_key(connection: Connection, account_id: str, new: _Registration) -> Non
     connection.execute(
         insert(api_keys).values(
             account_id=account_id,
-            id=new.key_id,
-            name=new.name,
+            id=new.id,
+            name=name,
             masked=mask(new.secret),
-            created_at=new.now,
-            shown_at=new.shown_at,
-            expires_at=new.expires_at,
+            created_at=now,
+            shown_at=shown_at,
+            expires_at=expires_at,
         )
     )
     connection.execute(
-        insert(key_directory).values(key_hash=key_hash, account_id=account_id, key_id=new.key_id)
+        insert(key_directory).values(key_hash=key_hash, account_id=account_id, key_id=new.id)
     )
 
 
-def _check_replaced(connection: Connection, account_id: str, new: _Registration) -> None:
-    """Raises Conflict unless the key is as it was when its replacing was thought of."""
+def _check_unchanged(connection: Connection, account_id: str, old: KeyInfo) -> None:
     row = connection.execute(
-        select(api_keys.c.revoked_at, api_keys.c.expires_at).where(
-            api_keys.c.account_id == account_id, api_keys.c.id == new.replaces
-        )
+        select(api_keys.c.revoked_at, api_keys.c.expires_at).where(*_this_key(account_id, old.id))
     ).first()
-    if row is None or row.revoked_at is not None or row.expires_at != new.replaced_expires_at:
+    if row is None or row.revoked_at is not None or row.expires_at != old.expires_at:
         raise Conflict(
-            f"The key {new.replaces} was changed by somebody else meanwhile. "
+            f"The key {old.id} was changed by somebody else meanwhile. "
             "`resumes keys list` shows how it is now"
         )
 
 
-def list_keys(store: Store, *, account: str | None = None) -> list[KeyInfo]:
-    """All keys, or an account's, oldest first within their account. Raises NotFound."""
-    if account is None:
-        return _read_keys(store, SELECT_KEYS)
-    with store.read() as connection:
-        owner = connection.execute(
-            select(accounts.c.id).where(accounts.c.name == account)
-        ).scalar_one_or_none()
-    if owner is None:
-        raise unknown_account(account)
-    return _read_keys(store, SELECT_KEYS.where(api_keys.c.account_id == owner))
-
+# Lists
 
 SELECT_KEYS = (
     select(
@@ -368,6 +342,30 @@ SELECT_KEYS = (
     .where(accounts.c.closed_at.is_(None))
     .order_by(accounts.c.name, api_keys.c.created_at, api_keys.c.id)
 )  # fmt: skip
+
+
+def list_keys(store: Store, *, account: str | None = None) -> list[KeyInfo]:
+    """Return all keys, or an account's, oldest first within their account. Raises NotFound."""
+    if account is None:
+        return _read_keys(store, SELECT_KEYS)
+    with store.read() as connection:
+        owner = connection.execute(
+            select(accounts.c.id).where(accounts.c.name == account)
+        ).scalar_one_or_none()
+    if owner is None:
+        raise unknown_account(account)
+    return _read_keys(store, SELECT_KEYS.where(api_keys.c.account_id == owner))
+
+
+def get_key(store: Store, key_id: str) -> KeyInfo:
+    """Return the key of this id. Raises NotFound.
+
+    If it was revoked, and came back with an account that was imported, return the valid one.
+    """
+    found = _read_keys(store, SELECT_KEYS.where(api_keys.c.id == key_id))
+    if found:
+        return min(found, key=lambda key: key.revoked_at is not None)
+    raise NotFound(f'Key not found: "{key_id[:80]}". `resumes keys list` shows all')
 
 
 def _read_keys(store: Store, statement: Select[Any]) -> list[KeyInfo]:
@@ -385,106 +383,48 @@ def _state(revoked_at: str | None, expires_at: str | None, now: str) -> KeyState
     return KeyState.ACTIVE
 
 
-def get_key(store: Store, key_id: str) -> KeyInfo:
-    """The key of this id. Raises NotFound.
-
-    Where it was revoked, and came back with an account that was imported, it is the one that counts.
-    """
-    found = _read_keys(store, SELECT_KEYS.where(api_keys.c.id == key_id))
-    if found:
-        return min(found, key=lambda key: key.revoked_at is not None)
-    raise NotFound(f'Key not found: "{key_id[:80]}". `resumes keys list` shows all')
-
-
-def _find_owner(store: Store, key_id: str) -> str | None:
-    """The id of the account whose key this is, by the directory; None unless it is to count."""
-    with store.read() as connection:
-        return connection.execute(
-            select(key_directory.c.account_id).where(key_directory.c.key_id == key_id)
-        ).scalar()
-
-
-@dataclass(frozen=True, slots=True)
-class _Stamp:
-    account_id: str
-    key_id: str
-    now: str
+# Marking as shown, revoking
 
 
 def mark_shown(store: Store, key_id: str) -> None:
-    """The key has reached its owner's eyes, and will not be replaced for want of that.
+    """Write that the key was displayed to its owner, so that it is not replaced.
 
-    Nothing is done for one that does not count any more.
+    Do nothing for a key that was revoked.
     """
     owner = _find_owner(store, key_id)
-    if owner is not None:
-        store.write(_mark_shown, _Stamp(owner, key_id, timestamp(store.clock())))
-
-
-@each
-def _mark_shown(connection: Connection, stamp: _Stamp) -> None:
-    connection.execute(
-        update(api_keys)
-        .where(api_keys.c.account_id == stamp.account_id, api_keys.c.id == stamp.key_id)
-        .values(shown_at=stamp.now)
-    )
+    if owner is None:
+        return
+    shown_at = timestamp(store.clock())
+    statement = update(api_keys).where(*_this_key(owner, key_id)).values(shown_at=shown_at)
+    store.write(lambda connection: connection.execute(statement), account_id=owner)
 
 
 def revoke_key(store: Store, key_id: str) -> None:
-    """The key does not count any more, in every process. Revoking twice is no error.
-
-    Raises NotFound.
-    """
+    """Revoke the key, in every process at once. Revoking twice is no error. Raises NotFound."""
     owner = _find_owner(store, key_id)
     if owner is None:
         get_key(store, key_id)  # revoked before, or never there
         return
-    store.write(_revoke, _Stamp(owner, key_id, timestamp(store.clock())))
+    now = timestamp(store.clock())
 
-
-@each
-def _revoke(connection: Connection, stamp: _Stamp) -> None:
-    connection.execute(
-        update(api_keys)
-        .where(
-            api_keys.c.account_id == stamp.account_id,
-            api_keys.c.id == stamp.key_id,
-            api_keys.c.revoked_at.is_(None),
+    def change(connection: Connection) -> None:
+        connection.execute(
+            update(api_keys)
+            .where(*_this_key(owner, key_id), api_keys.c.revoked_at.is_(None))
+            .values(revoked_at=now)
         )
-        .values(revoked_at=stamp.now)
-    )
-    connection.execute(
-        delete(key_directory).where(
-            key_directory.c.account_id == stamp.account_id,
-            key_directory.c.key_id == stamp.key_id,
+        connection.execute(
+            delete(key_directory).where(
+                key_directory.c.account_id == owner, key_directory.c.key_id == key_id
+            )
         )
-    )
+
+    store.write(change, account_id=owner)
 
 
-def rotate_key(store: Store, key_id: str, *, grace: timedelta = DEFAULT_GRACE) -> NewKey:
-    """A new key of the same name; the old one counts for `grace` more, 0 to 7 days.
-
-    Raises NotFound, InvalidArgument for the grace, Conflict for a key that no longer counts.
-    """
-    if not timedelta(0) <= grace <= MAX_GRACE:
-        raise InvalidArgument("Invalid grace: use 0 to 7 days")
-    old = get_key(store, key_id)
-    if old.state is not KeyState.ACTIVE:
-        raise Conflict(f"The key {key_id} is {old.state}; create a new one instead")
-    now_us = store.clock()
-    new = NewKey(identifiers.key_id(), new_secret())
-    store.write(
-        _register,
-        _Registration(
-            account=old.account,
-            key_id=new.id,
-            name=old.name,
-            secret=new.secret,
-            now=timestamp(now_us),
-            expires_at=None,
-            replaces=key_id,
-            replaced_until=later(now_us, grace),
-            replaced_expires_at=old.expires_at,
-        ),
-    )
-    return new
+def _find_owner(store: Store, key_id: str) -> str | None:
+    """Return the id of the key's account, by the directory; None if it was revoked or never there."""
+    with store.read() as connection:
+        return connection.execute(
+            select(key_directory.c.account_id).where(key_directory.c.key_id == key_id)
+        ).scalar()

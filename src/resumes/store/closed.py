@@ -1,9 +1,9 @@
-"""Whether a store takes writes: not while it is copied elsewhere, nor before a copy has filled it.
+"""Refuse writes to a store that is closed: one that was copied elsewhere, or is not filled yet.
 
-What is written to a store after it was copied stays behind (pitfalls S13). So a copy marks both of
-its stores in `store_facts`, and every write looks there inside its transaction: on SQLite, where
+What is written to a store after it was copied would stay behind (pitfalls S13). So a copy marks both
+of its stores in `store_facts`, and every write looks there inside its transaction: on SQLite, where
 writers exclude one another, first of all; on PostgreSQL last, because whoever wrote before the mark
-was there holds a lock by then, and the copy waits for those.
+was set holds a lock by then, and the copy waits for those.
 """
 
 from collections.abc import Sequence
@@ -14,13 +14,13 @@ from sqlalchemy import Connection, or_, select
 from resumes.errors import StoreUnavailable
 from resumes.store.schema import store_facts
 from resumes.store.statements import Prepared
-from resumes.store.write_queue import Apply, Write
+from resumes.store.write_queue import Write
 
 MOVING_TO: Final = "moving_to"
-"""The fact that says where the store is being copied, or was; empty where it is not."""
+"""The fact that names where the store is being copied, or was; empty if it is not."""
 
 FILLED_FROM: Final = "filled_from"
-"""The fact that says from where a copy that has not ended fills the store; mostly not there."""
+"""The fact that names from where a copy that has not ended fills the store; usually missing."""
 
 MARKS: Final = Prepared(
     select(store_facts.c.name, store_facts.c.value).where(
@@ -29,19 +29,14 @@ MARKS: Final = Prepared(
     )
 )
 
-_ALLOWED: set[Apply] = set()
 
+def refuse_if_closed(connection: Connection, batch: Sequence[Write]) -> None:
+    """Raise StoreUnavailable if the store is closed, inside the transaction of these writes.
 
-def allowed_in_transit(apply: Apply) -> Apply:
-    """Such writes are done whatever the marks say: they are the copy's own."""
-    _ALLOWED.add(apply)
-    return apply
-
-
-def refuse_in_transit(connection: Connection, batch: Sequence[Write]) -> None:
-    """The store takes these writes; part of their transaction. Raises StoreUnavailable."""
+    A copy's own writes ignore the marks.
+    """
     marks = dict(MARKS.run(connection).fetchall())
-    if not marks or all(write.apply in _ALLOWED for write in batch):
+    if not marks or all(write.ignores_closed for write in batch):
         return
     if target := marks.get(MOVING_TO):
         raise StoreUnavailable(

@@ -48,7 +48,7 @@ from resumes.store.schema import (
 )
 from resumes.store.statements import Prepared, blob, text_of
 from resumes.store.store import WRITE_DEADLINE_S, Store
-from resumes.store.write_queue import LostRace, proved_by
+from resumes.store.write_queue import LostRace
 
 WIDTH = 64
 _NAMES = tuple(f"v{number}" for number in range(WIDTH))
@@ -184,67 +184,39 @@ def create(
     NotFound for an account that does not exist, and what `Store.write` raises.
     """
     request = Creation(account_id, resumes, store.clock(), claim, failed)
-    outcomes: list[Outcome] = store.write(apply_creations, request, deadline_s=deadline_s)
+    outcomes: list[Outcome] = store.write_batched(
+        apply_creations, request, deadline_s=deadline_s, proof=was_stored
+    )
     return outcomes
 
 
-async def create_soon(
+async def create_async(
     store: Store, account_id: str, resume: NewResume, *, deadline_s: float = WRITE_DEADLINE_S
 ) -> Outcome:
     """`create` of one resume, for coroutines."""
     request = Creation(account_id, (resume,), store.clock())
-    outcomes: list[Outcome] = await store.write_soon(
-        apply_creations, request, deadline_s=deadline_s
+    outcomes: list[Outcome] = await store.write_batched_async(
+        apply_creations, request, deadline_s=deadline_s, proof=was_stored
     )
     return outcomes[0]
 
 
-class _Files(NamedTuple):
-    """Files of one account, from one caller."""
-
-    account_id: str
-    creations: Sequence[Creation]
-
-
 def create_files(
     store: Store, creations: Sequence[Creation], *, deadline_s: float = WRITE_DEADLINE_S
-) -> list[list[Outcome] | ResumesError]:
-    """Many files, of whatever accounts, in as few transactions as can be; one result each, in order.
+) -> list[list[Outcome] | NotFound]:
+    """Create from many files, of any accounts, in as few transactions as possible.
 
-    Raises what `Store.write` raises, and may have stored a part of them then: called again, each
-    claim has its first outcome.
+    Return a result for each, in order; NotFound for an account that does not exist. Raises what
+    `Store.write` raises, and may have stored a part of them then: called again, each claim has its
+    first outcome.
     """
-    by_account = _positions(creations)
-    requests = [
-        _Files(account_id, [creations[position] for position in positions])
-        for account_id, positions in by_account.items()
-    ]
-    shares = store.write_all(_apply_files, requests, deadline_s=deadline_s)
-    results: list[Any] = [None] * len(creations)
-    for positions, share in zip(by_account.values(), shares, strict=True):
-        if isinstance(share, BaseException):
-            raise share
-        for position, result in zip(positions, share, strict=True):
-            results[position] = result
-    return results
-
-
-def _files_were_stored(
-    connection: Connection, batches: Sequence[_Files], results: Sequence[Any]
-) -> bool | None:
-    for batch, result in zip(batches, results, strict=True):
-        verdict = were_stored(connection, batch.creations, result)
-        if verdict is not None:
-            return verdict
-    return None
-
-
-@proved_by(_files_were_stored)
-def _apply_files(
-    connection: Connection, batches: Sequence[_Files]
-) -> list[list[list[Outcome] | ResumesError]]:
-    flat = iter(apply_creations(connection, [one for batch in batches for one in batch.creations]))
-    return [[next(flat) for _ in batch.creations] for batch in batches]
+    results = store.write_all(apply_creations, creations, deadline_s=deadline_s, proof=was_stored)
+    known: list[list[Outcome] | NotFound] = []
+    for result in results:
+        if isinstance(result, BaseException) and not isinstance(result, NotFound):
+            raise result
+        known.append(result)
+    return known
 
 
 def _positions(creations: Sequence[Creation]) -> dict[str, list[int]]:
@@ -303,31 +275,27 @@ STORED = Prepared(
 )
 
 
-def were_stored(
-    connection: Connection, creations: Sequence[Creation], results: Sequence[Any]
-) -> bool | None:
-    """Whether the transaction that made these was committed; None when it made no resume.
+def was_stored(connection: Connection, creation: Creation, result: Any) -> bool | None:
+    """Return whether the transaction that had this result was committed; None when it made no resume.
 
     The ids tell, whose ends are random. Asked with the account's row locked, so that a commit
     that is still under way has ended (pitfalls S2).
     """
-    for creation, outcomes in zip(creations, results, strict=True):
-        if isinstance(outcomes, ResumesError):
-            continue
-        for outcome in outcomes:
-            if isinstance(outcome, Created) and not outcome.replayed:
-                account_id = creation.account_id
-                LOCK_ACCOUNT.run(connection, account_id=account_id).fetchall()
-                found = STORED.run(connection, account_id=account_id, id=outcome.id)
-                return found.fetchone() is not None
+    if isinstance(result, ResumesError):
+        return None
+    for outcome in result:
+        if isinstance(outcome, Created) and not outcome.replayed:
+            account_id = creation.account_id
+            LOCK_ACCOUNT.run(connection, account_id=account_id).fetchall()
+            found = STORED.run(connection, account_id=account_id, id=outcome.id)
+            return found.fetchone() is not None
     return None
 
 
-@proved_by(were_stored)
 def apply_creations(
     connection: Connection, creations: Sequence[Creation]
 ) -> list[list[Outcome] | ResumesError]:
-    """All creations of a batch, account by account; the lane calls this inside a transaction."""
+    """All creations of a batch, account by account, inside a transaction."""
     by_account = _positions(creations)
     results: list[Any] = [None] * len(creations)
     for account_id in sorted(by_account):  # one order of locks for everyone

@@ -1,14 +1,14 @@
-"""Idempotency-Keys in the store: which resume each made, for as long as that is told.
+"""Idempotency-Keys in the store: which resume each made, for 24 hours.
 
-A key's row is written in its resume's transaction (resumes.store.creation). Reading passes over
-rows that are too old, whether they are removed yet or not; `prune_soon` removes them, outside of
-anybody's request, so that no create pays for it.
+A key's row is written in its resume's transaction (resumes.store.creation). Reading skips rows that
+are too old, whether they are removed yet or not; `prune_async` removes them, outside of anybody's
+request, so that no create pays for it.
 """
 
 import asyncio
 from collections.abc import Sequence
 from datetime import timedelta
-from typing import NamedTuple
+from functools import partial
 
 from sqlalchemy import Connection, bindparam, delete, select
 
@@ -18,12 +18,12 @@ from resumes.store.statements import Prepared, at_most, replacing
 from resumes.store.store import Store
 
 KEPT = timedelta(hours=24)
-"""How long a key is answered with what it made."""
+"""How long a repeated key gets the answer of the first."""
 
 SLICE_KEYS = 200
-"""Rows that go at once, so that others get their turn."""
+"""Rows deleted in one transaction, so that others can write."""
 
-# A row that is too old to be found makes way.
+# Replaces a row that is too old to be found.
 ADD_KEY = replacing(idempotency)
 FIND_KEY = Prepared(
     select(idempotency.c.body_sha256, idempotency.c.resume_id).where(
@@ -39,7 +39,7 @@ _OLDEST = Prepared(
     .order_by(idempotency.c.created_at)
     .limit(at_most("rows"))
 )
-# A key that was used anew since it was found stays.
+# Not one that was used again since it was found.
 _PRUNE = Prepared(
     delete(idempotency).where(
         idempotency.c.account_id == bindparam("account_id"),
@@ -50,49 +50,41 @@ _PRUNE = Prepared(
 
 
 def kept_since(now_us: int) -> str:
-    """The instant after which a key must have been used for the first time to count now."""
+    """Return the instant after which a key must have been used first to count now."""
     return later(now_us, -KEPT)
 
 
-class _Old(NamedTuple):
-    """Keys of one account that count no more."""
+async def prune_async(store: Store) -> int:
+    """Remove the keys that are too old, and return their number. Others write in between.
 
-    account_id: str
-    keys: Sequence[str]
-    since: str
-
-
-async def prune_soon(store: Store) -> int:
-    """Keys that count no more are gone; the number. Others write in between.
-
-    Nothing is written when there are none. Raises what `Store.write_soon` raises.
+    Nothing is written when there are none. Raises what `Store.write` raises.
     """
     since = kept_since(store.clock())
+
+    def prune(account_id: str, keys: Sequence[str], connection: Connection) -> int:
+        values = ({"account_id": account_id, "key": key, "since": since} for key in keys)
+        return sum(_PRUNE.run(connection, **one).rowcount for one in values)
+
     pruned = 0
-    while some := await _find_old_soon(store, since):
-        pruned += sum(await asyncio.gather(*(store.write_soon(_prune, one) for one in some)))
+    while old := await _find_old_async(store, since):
+        writes = [
+            store.write_async(partial(prune, account_id, keys), account_id=account_id)
+            for account_id, keys in old.items()
+        ]
+        pruned += sum(await asyncio.gather(*writes))
     return pruned
 
 
-async def _find_old_soon(store: Store, since: str) -> list[_Old]:
-    if store.database.waits_for_network:
+async def _find_old_async(store: Store, since: str) -> dict[str, list[str]]:
+    if store.is_remote:
         return await asyncio.to_thread(_find_old, store, since)
     return _find_old(store, since)
 
 
-def _find_old(store: Store, since: str) -> list[_Old]:
-    """The oldest of the keys, by account."""
+def _find_old(store: Store, since: str) -> dict[str, list[str]]:
+    """Return the oldest of the keys, by account."""
     keys: dict[str, list[str]] = {}
     with store.read() as connection:
         for account_id, key in _OLDEST.run(connection, since=since, rows=SLICE_KEYS).fetchall():
             keys.setdefault(account_id, []).append(key)
-    return [_Old(account_id, some, since) for account_id, some in keys.items()]
-
-
-def _prune(connection: Connection, requests: Sequence[_Old]) -> list[int]:
-    return [sum(_prune_one(connection, one, key) for key in one.keys) for one in requests]
-
-
-def _prune_one(connection: Connection, old: _Old, key: str) -> int:
-    pruned = _PRUNE.run(connection, account_id=old.account_id, key=key, since=old.since)
-    return int(pruned.rowcount)
+    return keys

@@ -1,13 +1,14 @@
-"""What people ask of an importer for files that it put away: try again, let in.
+"""Requests to an importer about files that it put away: retry a failed one, release a held one.
 
-A request is a row that the importer of the file's folder takes up, wherever it was asked; and if
-nobody watches that folder, whoever finds the file in another one, into which the folder was moved.
-It says nothing of the outcome: that is the file's own row in the ledger, as before.
+A request is a row. The importer of the file's folder takes it up, wherever the request was made; if
+no importer watches that folder, any importer that finds the file in its own folder does, because the
+folder may have been moved. A request has no result: that is the file's own row in the ledger.
 """
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import partial
 from typing import Any
 
 from sqlalchemy import Connection, Executable, bindparam, delete, func, select, update
@@ -18,19 +19,31 @@ from resumes.store.import_ledger import NOT_DONE, FileOutcome, FileRow, find_own
 from resumes.store.importers import list_importers
 from resumes.store.schema import Text, import_requests, imported_files
 from resumes.store.statements import Insert, Prepared, at_most, next_page, replace_on_conflict
-from resumes.store.store import Store, each
+from resumes.store.store import Store
 
 
 class Action(StrEnum):
-    """What can be asked for: a file that failed is tried again, a held one is let in if it fits."""
+    """What can be requested: to try a failed file again, to import a held one if it fits."""
 
     RETRY = "retry"
     RELEASE = "release"
 
 
+FITS = {Action.RETRY: FileOutcome.FAILED, Action.RELEASE: FileOutcome.HELD}
+"""The outcome of the files that an action is for."""
+
+PAST = {Action.RETRY: "retried", Action.RELEASE: "released"}
+STATES = {
+    FileOutcome.HELD: "is held",
+    FileOutcome.FAILED: "failed",
+    FileOutcome.DUPLICATE: "is a duplicate",
+    FileOutcome.DONE: "is done",
+}
+
+
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What is asked for a file. `root` is its watched folder, None where it is not known."""
+    """A request about a file. `root` is its watched folder, None where it is not known."""
 
     account_id: str
     claim_id: str
@@ -55,7 +68,6 @@ REQUESTS = Prepared(
     .order_by(import_requests.c.account_id, import_requests.c.claim_id)
     .limit(at_most("rows"))
 )
-
 REQUEST = Prepared(
     ALL_REQUESTS.where(
         import_requests.c.account_id == bindparam("account_id"),
@@ -63,13 +75,11 @@ REQUEST = Prepared(
     )
 )
 
-ROOTS = Prepared(select(import_requests.c.root).distinct())
-
 
 def list_requests(store: Store, *, root: str | None = None, limit: int = 1_000) -> list[Request]:
-    """What is asked for, by account, in the order of arrival. Cheap when that is nothing.
+    """Return the requests, by account, in the order of the files' arrival. Cheap without any.
 
-    With a `root`, only for files of that watched folder, and those whose folder is not known.
+    With a `root`, only those about files of that watched folder, or of an unknown one.
     """
     with store.read() as connection:
         rows = REQUESTS.run(connection, root=root, rows=limit).fetchall()
@@ -77,7 +87,7 @@ def list_requests(store: Store, *, root: str | None = None, limit: int = 1_000) 
 
 
 def find_oldest(store: Store) -> str | None:
-    """When the request was made that waits longest for an importer; None when none waits."""
+    """Return when the oldest request was made; None when there is none."""
     with store.read() as connection:
         oldest: str | None = connection.execute(
             select(func.min(import_requests.c.requested_at))
@@ -86,7 +96,7 @@ def find_oldest(store: Store) -> str | None:
 
 
 def find_request(store: Store, account_id: str, claim_id: str) -> Request | None:
-    """What is asked for this file, if anything."""
+    """Return the request about this file, if any."""
     with store.read() as connection:
         row = REQUEST.run(connection, account_id=account_id, claim_id=claim_id).fetchone()
     return None if row is None else _request(row)
@@ -97,102 +107,12 @@ def _request(row: Sequence[Any]) -> Request:
     return Request(account_id, claim_id, Action(action), requested_at, root)
 
 
-def list_unwatched_roots(store: Store) -> list[str | None]:
-    """The folders for whose files something is asked while no live importer watches them.
-
-    None stands for files whose folder is not known, which any live importer looks for.
-    """
-    with store.read() as connection:
-        roots = [root for (root,) in ROOTS.run(connection).fetchall()]
-    if not roots:
-        return []
-    watched = {seen.importer.root for seen in list_importers(store) if seen.is_live}
-    return [
-        root
-        for root in sorted(roots, key=lambda root: root or "")
-        if root not in watched and not (root is None and watched)
-    ]
-
-
-def list_strays(store: Store, *, root: str, limit: int = 1_000) -> list[Request]:
-    """What is asked for files of folders that are not `root` and that no live importer watches.
-
-    At most `limit` of each such folder, by account, in the order of arrival.
-    """
-    strays: list[Request] = []
-    for other in list_unwatched_roots(store):
-        if other not in (None, root):
-            asked = list_requests(store, root=other, limit=limit)
-            strays += [request for request in asked if request.root == other]
-    return strays
-
-
-def drop_requests(store: Store, requests: Sequence[Request]) -> None:
-    """None of these is asked for any more, in one transaction."""
-    store.write(_drop, [(request.account_id, request.claim_id) for request in requests])
-
-
-DROP = Prepared(
-    delete(import_requests).where(
-        import_requests.c.account_id == bindparam("account_id"),
-        import_requests.c.claim_id == bindparam("claim_id"),
-    )
-)
-
-
-@each
-def _drop(connection: Connection, files: Sequence[tuple[str, str]]) -> None:
-    DROP.run_many(
-        connection,
-        ({"account_id": account_id, "claim_id": claim_id} for account_id, claim_id in files),
-    )
-
-
-@dataclass(frozen=True, slots=True)
-class _Refusal:
-    account_id: str
-    claim_id: str
-    message: str
-    now: str
-
-
-def refuse_request(store: Store, account_id: str, claim_id: str, message: str) -> None:
-    """Nothing is asked for the file any more, and its row in the ledger says why not, since now.
-
-    The row of a file that has come to another end meanwhile stays as it is.
-    """
-    store.write(_refuse, _Refusal(account_id, claim_id, message, timestamp(store.clock())))
-
-
-@each
-def _refuse(connection: Connection, refusal: _Refusal) -> None:
-    DROP.run(connection, account_id=refusal.account_id, claim_id=refusal.claim_id)
-    connection.execute(
-        update(imported_files)
-        .where(
-            imported_files.c.account_id == refusal.account_id,
-            imported_files.c.claim_id == refusal.claim_id,
-            imported_files.c.outcome.in_([FileOutcome.FAILED.value, FileOutcome.HELD.value]),
-        )
-        .values(message=refusal.message, finished_at=refusal.now)
-    )
-
+# Making requests
 
 SLICE_REQUESTS = 500
-"""Requests that are made in one transaction, so that others get their turn."""
+"""Requests made in one transaction, so that others can write."""
 
-FITS = {Action.RETRY: FileOutcome.FAILED, Action.RELEASE: FileOutcome.HELD}
-"""The outcome of the files that an action is for."""
-
-PAST = {Action.RETRY: "retried", Action.RELEASE: "released"}
-STATES = {
-    FileOutcome.HELD: "is held",
-    FileOutcome.FAILED: "failed",
-    FileOutcome.DUPLICATE: "is a duplicate",
-    FileOutcome.DONE: "is done",
-}
-
-# A file that has come to another end meanwhile is not asked for.
+# Selects nothing for a file that has another outcome meanwhile.
 WANTED = select(
     imported_files.c.account_id,
     imported_files.c.claim_id,
@@ -218,26 +138,27 @@ def _add_request(insert: Insert) -> Executable:
 ADD_REQUEST = Prepared(_add_request)
 
 
-@dataclass(frozen=True, slots=True)
-class _Asking:
-    files: Sequence[tuple[str, str, Action]]
-    """Account, claim and action, the one that fits the file."""
-
-    now: str
-    is_all_or_nothing: bool
-
-
-def ask(store: Store, files: Sequence[FileRow], action: Action) -> None:
-    """The action is asked for all of the files, or for none. To ask twice is to ask once.
+def request_files(store: Store, files: Sequence[FileRow], action: Action) -> None:
+    """Request the action for all of the files, or for none. To request it twice changes nothing.
 
     To retry a held file is to release it. Raises Conflict for a file that it does not fit.
     """
+    now = timestamp(store.clock())
     wanted = [(file.account_id, file.claim_id, fitting(file, action)) for file in files]
-    store.write(_ask, _Asking(wanted, timestamp(store.clock()), is_all_or_nothing=True))
+
+    def change(connection: Connection) -> None:
+        for account_id, claim_id, fitting_action in wanted:
+            if not _add(connection, account_id, claim_id, fitting_action, now):
+                raise Conflict(
+                    f"Cannot {fitting_action} {claim_id}: it came to another end just now. "
+                    f"`resumes imports show {claim_id}` says which"
+                )
+
+    store.write(change)
 
 
 def fitting(file: FileRow, action: Action) -> Action:
-    """The action as it is meant for this file. Raises Conflict when it does not fit."""
+    """Return the action as it is meant for this file. Raises Conflict when it does not fit."""
     if file.outcome is FileOutcome.HELD:
         return Action.RELEASE
     if file.outcome is FITS[action]:
@@ -250,39 +171,35 @@ def fitting(file: FileRow, action: Action) -> Action:
     raise Conflict(f"Cannot {action} {file.claim_id}: it {STATES[file.outcome]}. {way}")
 
 
-@each
-def _ask(connection: Connection, asking: _Asking) -> int:
-    asked = 0
-    for account_id, claim_id, action in asking.files:
-        added = ADD_REQUEST.run(
-            connection,
-            account_id=account_id,
-            claim_id=claim_id,
-            action=action.value,
-            outcome=FITS[action].value,
-            requested_at=asking.now,
-        )
-        if added.rowcount == 0 and asking.is_all_or_nothing:
-            raise Conflict(
-                f"Cannot {action} {claim_id}: it came to another end just now. "
-                f"`resumes imports show {claim_id}` says which"
-            )
-        asked += added.rowcount
-    return asked
-
-
-def ask_all(
+def request_all_files(
     store: Store, action: Action, *, account_id: str | None = None, reason: str | None = None
 ) -> int:
-    """The action is asked for every file that it is for, of an account and a reason or of any.
+    """Request the action for every file that it is for, of an account and a reason or of any.
 
-    Returns how many. Not one transaction: others write in between.
+    Return how many. Not one transaction: others write in between.
     """
     now = timestamp(store.clock())
+
+    def add(owner: str, claim_ids: Sequence[str], connection: Connection) -> int:
+        return sum(_add(connection, owner, claim_id, action, now) for claim_id in claim_ids)
+
     return sum(
-        store.write(_ask, _Asking(files, now, is_all_or_nothing=False))
-        for files in _iter_slices(store, action, account_id, reason)
+        store.write(partial(add, owner, claim_ids))
+        for owner, claim_ids in _iter_slices(store, action, account_id, reason)
     )
+
+
+def _add(connection: Connection, account_id: str, claim_id: str, action: Action, now: str) -> int:
+    """Add a request; return 1, or 0 if the file has another outcome than the action is for."""
+    added = ADD_REQUEST.run(
+        connection,
+        account_id=account_id,
+        claim_id=claim_id,
+        action=action.value,
+        outcome=FITS[action].value,
+        requested_at=now,
+    )
+    return int(added.rowcount)
 
 
 IDS_AFTER = next_page(
@@ -299,8 +216,8 @@ OF_REASON = Prepared(IDS_AFTER.where(imported_files.c.reason == bindparam("reaso
 
 def _iter_slices(
     store: Store, action: Action, account_id: str | None, reason: str | None
-) -> Iterator[list[tuple[str, str, Action]]]:
-    """The files that an action is for, in the order of arrival in each account."""
+) -> Iterator[tuple[str, list[str]]]:
+    """Yield the claims of files that an action is for by account, in the order of arrival."""
     statement = OF_ANY_REASON if reason is None else OF_REASON
     with store.read() as connection:
         owners = list(find_owners(connection, account_id))
@@ -319,4 +236,73 @@ def _iter_slices(
             if not rows:
                 break
             last = rows[-1][0]
-            yield [(owner, claim_id, action) for (claim_id,) in rows]
+            yield owner, [claim_id for (claim_id,) in rows]
+
+
+# Taking requests up
+
+ROOTS = Prepared(select(import_requests.c.root).distinct())
+DROP = Prepared(
+    delete(import_requests).where(
+        import_requests.c.account_id == bindparam("account_id"),
+        import_requests.c.claim_id == bindparam("claim_id"),
+    )
+)
+
+
+def list_unwatched_roots(store: Store) -> list[str | None]:
+    """Return the folders with requests about their files that no live importer watches.
+
+    None stands for files of an unknown folder, which any live importer looks for.
+    """
+    with store.read() as connection:
+        roots = [root for (root,) in ROOTS.run(connection).fetchall()]
+    if not roots:
+        return []
+    watched = {seen.importer.root for seen in list_importers(store) if seen.is_live}
+    return [
+        root
+        for root in sorted(roots, key=lambda root: root or "")
+        if root not in watched and not (root is None and watched)
+    ]
+
+
+def list_strays(store: Store, *, root: str, limit: int = 1_000) -> list[Request]:
+    """Return requests about files of folders other than `root` that no live importer watches.
+
+    At most `limit` of each such folder, by account, in the order of arrival.
+    """
+    strays: list[Request] = []
+    for other in list_unwatched_roots(store):
+        if other not in (None, root):
+            found = list_requests(store, root=other, limit=limit)
+            strays += [request for request in found if request.root == other]
+    return strays
+
+
+def drop_requests(store: Store, requests: Sequence[Request]) -> None:
+    """Remove these requests, in one transaction."""
+    files = [{"account_id": one.account_id, "claim_id": one.claim_id} for one in requests]
+    store.write(lambda connection: DROP.run_many(connection, files))
+
+
+def refuse_request(store: Store, account_id: str, claim_id: str, message: str) -> None:
+    """Remove the request about the file, and write into the file's row why, and when.
+
+    The row of a file that is done, or a duplicate, meanwhile stays as it is.
+    """
+    now = timestamp(store.clock())
+
+    def change(connection: Connection) -> None:
+        DROP.run(connection, account_id=account_id, claim_id=claim_id)
+        connection.execute(
+            update(imported_files)
+            .where(
+                imported_files.c.account_id == account_id,
+                imported_files.c.claim_id == claim_id,
+                imported_files.c.outcome.in_([FileOutcome.FAILED.value, FileOutcome.HELD.value]),
+            )
+            .values(message=message, finished_at=now)
+        )
+
+    store.write(change, account_id=account_id)

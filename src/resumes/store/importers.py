@@ -1,4 +1,4 @@
-"""The importers that are running, as each says of itself every few seconds."""
+"""The importers that are running, as each reports itself every few seconds."""
 
 import json
 from collections.abc import Iterable
@@ -10,28 +10,28 @@ from sqlalchemy import Connection, delete, insert, select
 
 from resumes.clock import later, timestamp
 from resumes.store.schema import importers
-from resumes.store.store import WRITE_DEADLINE_S, Store, each
+from resumes.store.store import WRITE_DEADLINE_S, Store
 
 LIVE_S = 60
-"""An importer that has said nothing for so long has stopped, or cannot write to the store."""
+"""An importer that has not reported for so long has stopped, or cannot write to the store."""
 
 REMEMBERED = timedelta(hours=24)
-"""How long an importer that went without a word is remembered. What it said by a clock that was
-ahead by more is no sign of life either, and would seem to be one for as long as that."""
+"""How long an importer that stopped reporting is listed. One that reported by a clock that was ahead
+by more is not listed either: it would seem to be alive for as long as that."""
 
 
 class State(StrEnum):
-    """How an importer fares."""
+    """Health of an importer."""
 
     OK = "ok"
     POLLING = "polling"
-    """All is well, but the folder does not tell of changes: it is looked at again and again."""
+    """The folder sends no notifications of changes, so it is read again and again."""
     DEGRADED = "degraded"
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """Something that people should know of an importer. `key` tells it from its other findings."""
+    """A problem of an importer. `key` tells it from its other findings."""
 
     key: str
     state: State
@@ -40,7 +40,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Importer:
-    """What an importer says of itself. `root` is escaped; `id` is 24 hex digits of its own making.
+    """What an importer reports. `root` is escaped; `id` is 24 random hex digits.
 
     `waiting` counts the files that wait in the inbox, as last known.
     """
@@ -57,7 +57,7 @@ class Importer:
 
 @dataclass(frozen=True, slots=True)
 class SeenImporter:
-    """An importer, and when it last said so."""
+    """An importer, and when it reported last."""
 
     importer: Importer
     seen_at: str
@@ -65,63 +65,35 @@ class SeenImporter:
 
     @property
     def is_live(self) -> bool:
-        """Whether it said so within the last minute."""
+        """Return whether it reported within the last minute."""
         return self.age_s < LIVE_S
 
 
-@dataclass(frozen=True, slots=True)
-class _Announcement:
-    importer: Importer
-    now: str
-    forgotten_before: str
-    forgotten_after: str
-
-
 def announce(store: Store, importer: Importer, *, deadline_s: float = WRITE_DEADLINE_S) -> None:
-    """The importer is listed as it is now; those not seen for a day are forgotten."""
+    """List the importer as it is now, and remove those not seen for a day."""
     now_us = store.clock()
-    first, last = _remembered(now_us)
-    announcement = _Announcement(importer, timestamp(now_us), first, last)
-    store.write(_announce, announcement, deadline_s=deadline_s)
+    values = asdict(importer) | {
+        "state": importer.state.value,
+        "findings": json.dumps([asdict(finding) for finding in importer.findings]),
+        "seen_at": timestamp(now_us),
+    }
+    is_over = ~importers.c.seen_at.between(*_remembered(now_us))
 
+    def change(connection: Connection) -> None:
+        connection.execute(delete(importers).where(is_over | (importers.c.id == importer.id)))
+        connection.execute(insert(importers).values(values))
 
-@each
-def _announce(connection: Connection, announcement: _Announcement) -> None:
-    importer = announcement.importer
-    connection.execute(
-        delete(importers).where(
-            (importers.c.seen_at < announcement.forgotten_before)
-            | (importers.c.seen_at > announcement.forgotten_after)
-            | (importers.c.id == importer.id)
-        )
-    )
-    connection.execute(
-        insert(importers).values(
-            id=importer.id,
-            host=importer.host,
-            pid=importer.pid,
-            root=importer.root,
-            state=importer.state.value,
-            findings=json.dumps([asdict(finding) for finding in importer.findings]),
-            waiting=importer.waiting,
-            started_at=importer.started_at,
-            seen_at=announcement.now,
-        )
-    )
+    store.write(change, deadline_s=deadline_s)
 
 
 def leave(store: Store, importer_id: str, *, deadline_s: float = WRITE_DEADLINE_S) -> None:
-    """The importer is not listed any more."""
-    store.write(_leave, importer_id, deadline_s=deadline_s)
-
-
-@each
-def _leave(connection: Connection, importer_id: str) -> None:
-    connection.execute(delete(importers).where(importers.c.id == importer_id))
+    """Remove the importer from the list."""
+    statement = delete(importers).where(importers.c.id == importer_id)
+    store.write(lambda connection: connection.execute(statement), deadline_s=deadline_s)
 
 
 def list_importers(store: Store) -> list[SeenImporter]:
-    """The importers that were seen within a day, by folder, the last seen first."""
+    """Return the importers that were seen within a day, by folder, the last seen first."""
     now_us = store.clock()
     statement = (
         select(importers)
@@ -134,14 +106,14 @@ def list_importers(store: Store) -> list[SeenImporter]:
     return [
         SeenImporter(
             Importer(
-                id=row.id,
-                host=row.host,
-                pid=row.pid,
-                root=row.root,
-                state=State(row.state),
-                findings=_parse_findings(row.findings),
-                waiting=row.waiting,
-                started_at=row.started_at,
+                row.id,
+                row.host,
+                row.pid,
+                row.root,
+                State(row.state),
+                _parse_findings(row.findings),
+                row.waiting,
+                row.started_at,
             ),
             row.seen_at,
             max(0.0, (now - datetime.fromisoformat(row.seen_at)).total_seconds()),
@@ -156,7 +128,10 @@ def _remembered(now_us: int) -> tuple[str, str]:
 
 
 def count_waiting(seen: Iterable[SeenImporter]) -> int:
-    """The files that wait in the inboxes of live importers. Those of one folder see the same ones."""
+    """Return the number of files that wait in the inboxes of live importers.
+
+    Importers of one folder see the same files.
+    """
     by_root: dict[str, int] = {}
     for one in seen:
         if one.is_live:

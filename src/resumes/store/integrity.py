@@ -106,7 +106,7 @@ def iter_damage(store: Store) -> Iterator[Flaw]:
             yield flaw
         if is_damaged:
             return
-    for table in TABLES_OF_ACCOUNTS:
+    for table in schema.ACCOUNT_TABLES:
         yield from _iter_orphans(store, table)
     with store.read() as connection:
         without = connection.execute(WITHOUT_COUNTER).scalars().all()
@@ -183,11 +183,6 @@ def _foreign_keys(connection: Connection) -> dict[tuple[str, str], int]:
         if parent != accounts.name:
             broken[table, parent] = broken.get((table, parent), 0) + 1
     return broken
-
-
-TABLES_OF_ACCOUNTS: Final = tuple(
-    table for table in schema.metadata.sorted_tables if "account_id" in table.columns
-)
 
 
 def _iter_orphans(store: Store, table: Table) -> Iterator[Flaw]:

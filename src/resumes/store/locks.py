@@ -4,54 +4,53 @@
 authority: nobody reads a pid to decide who holds a lock. Lock files are never removed.
 """
 
-import contextlib
 import fcntl
 import os
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TypeVar
 
 R = TypeVar("R")
 
 
-def keep_trying(
+def retry(
     action: Callable[[], R],
     *,
-    is_passing: Callable[[Exception], bool],
-    within_s: float,
-    pauses_s: Sequence[float],
+    is_retryable: Callable[[Exception], bool],
+    timeout_s: float,
+    delays_s: Sequence[float],
 ) -> R:
-    """What the action gives, at once or tried again within so many seconds; 0 tries once.
+    """Return what the action returns, after further tries within `timeout_s` seconds; 0 tries once.
 
-    Each further try comes after the next of the pauses, of which the last one goes on. Raises what
-    the action raises: an error that is passing when the time is over, any other at once.
+    Each further try comes after the next of the delays, the last of which repeats. Raises what the
+    action raises: a retryable error when the time is over, any other at once.
     """
-    ends_at = time.monotonic() + within_s
+    ends_at = time.monotonic() + timeout_s
     tries = 0
     while True:
         try:
             return action()
         except Exception as error:
-            if not is_passing(error) or time.monotonic() >= ends_at:
+            if not is_retryable(error) or time.monotonic() >= ends_at:
                 raise
-            time.sleep(pauses_s[min(tries, len(pauses_s) - 1)])
+            time.sleep(delays_s[min(tries, len(delays_s) - 1)])
             tries += 1
 
 
-PAUSES_S = (0.000_05, 0.000_1, 0.000_2, 0.000_4, 0.000_8, 0.001_6, 0.002)
-"""Before each further try: mostly it is had soon, or not for long."""
+LOCK_DELAYS_S = (0.000_05, 0.000_1, 0.000_2, 0.000_4, 0.000_8, 0.001_6, 0.002)
+"""Before each further try: usually the lock is free within microseconds, or not for long."""
 
 
 class FileLock:
-    """A lock on a file that is made when first used. One thread at a time may use it."""
+    """A lock on a file, which is created if need be. One thread at a time may use it."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
 
-    def acquire(self, *, shared: bool = False, wait_s: float) -> bool:
-        """Whether the lock was had within `wait_s` seconds; 0 tries once.
+    def acquire(self, *, shared: bool = False, timeout_s: float) -> bool:
+        """Return True if the lock was acquired within `timeout_s` seconds; 0 tries once.
 
         Waits by trying again, never in the kernel: a stopped process may hold it (pitfalls S9).
         Held shared, it can be acquired exclusively, and the other way round; the change is not
@@ -59,45 +58,35 @@ class FileLock:
         """
         operation = (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB
         try:
-            keep_trying(
+            retry(
                 lambda: fcntl.flock(self._descriptor, operation),
-                is_passing=lambda error: isinstance(error, BlockingIOError),
-                within_s=wait_s,
-                pauses_s=PAUSES_S,
+                is_retryable=lambda error: isinstance(error, BlockingIOError),
+                timeout_s=timeout_s,
+                delays_s=LOCK_DELAYS_S,
             )
         except BlockingIOError:
             return False
         return True
 
     def release(self) -> None:
-        """The lock is free. Without effect when it was not held."""
+        """Release the lock. Without effect if it is not held."""
         fcntl.flock(self._descriptor, fcntl.LOCK_UN)
-
-    @contextlib.contextmanager
-    def held(self, *, wait_s: float) -> Iterator[bool]:
-        """Whether the lock was had, for the length of a block."""
-        acquired = self.acquire(wait_s=wait_s)
-        try:
-            yield acquired
-        finally:
-            if acquired:
-                self.release()
 
     def check_writable(self) -> None:
         """Raise OSError if the file cannot be opened for writing now."""
         os.close(os.open(self.path, os.O_RDWR | os.O_CLOEXEC))
 
     def close(self) -> None:
-        """The lock is free, and the file is no longer used."""
+        """Release the lock and close the file."""
         os.close(self._descriptor)
 
     def holders(self) -> list[int]:
-        """The ids of the other processes that hold the file's lock, as far as the system tells."""
+        """Return the ids of the other processes that hold the file's lock, as far as the system tells."""
         return sorted(find_holders(self.path) - {os.getpid()})
 
 
 def find_holders(path: Path) -> set[int]:
-    """The process ids in the system's lock table for this file; empty where there is no table."""
+    """Return the process ids in the system's lock table for this file; empty where there is no table."""
     try:
         inode = path.stat().st_ino
         table = Path("/proc/locks").read_text(encoding="ascii")

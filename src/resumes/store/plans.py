@@ -1,4 +1,5 @@
-"""Plans: how many resumes an account may hold, and what its keys may do over the API."""
+"""Plans: how many resumes an account may hold, what its keys may do over the API, and whom a change
+affects."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -6,12 +7,12 @@ from enum import StrEnum
 
 from sqlalchemy import ColumnElement, Connection, func, insert, select, update
 
-from resumes.errors import Conflict, InvalidArgument, NotFound
-from resumes.store.accounts import IS_OPEN, check_name
+from resumes.errors import Conflict, InvalidArgument
+from resumes.store.accounts import IS_OPEN, PLANS_BY_SIZE, check_name, check_plan
 from resumes.store.schema import account_usage, accounts, plans
-from resumes.store.store import Store, each
+from resumes.store.store import Store
 
-MOST_REQUESTS = 1_000_000
+MAX_REQUESTS = 1_000_000
 """The largest number of requests that can be a limit; the settings allow no more either."""
 
 
@@ -40,12 +41,12 @@ class PlanInfo:
 
     @property
     def rates(self) -> tuple[int | None, int | None, int | None]:
-        """The requests per minute, hour and day, in the order of `Requests`."""
+        """Return the requests per minute, hour and day, in the order of `Requests`."""
         return self.requests_per_minute, self.requests_per_hour, self.requests_per_day
 
     @property
     def limits(self) -> tuple[object, ...]:
-        """All that can be set, to tell whether somebody has set it."""
+        """Return all that can be set, to tell whether somebody has changed it."""
         return self.max_resumes, bool(self.api_listing), *self.rates
 
 
@@ -54,8 +55,8 @@ class PlanChange:
     """What `set_plan_limits` changes. `api_listing` None leaves it, and is False for a new plan.
 
     `requests` sets the limits that it names (None: as the settings say; 0: unlimited) and
-    leaves the others, which for a new plan are as the settings say. `expected` is the plan as it
-    was when the change was thought of, `is_new` says that there was none; neither: however it is.
+    leaves the others, which for a new plan are as the settings say. `expected` is the plan that the
+    change was decided on, `is_new` says that there was none; without either, it is not compared.
     """
 
     name: str
@@ -70,7 +71,7 @@ REQUESTS = tuple(plans.c[window.value] for window in Requests)
 
 
 def list_plans(store: Store) -> list[PlanInfo]:
-    """All plans, the smallest first, unlimited ones last."""
+    """Return all plans, the smallest first, unlimited ones last."""
     statement = (
         select(
             plans.c.name,
@@ -81,50 +82,47 @@ def list_plans(store: Store) -> list[PlanInfo]:
         )
         .select_from(plans.outerjoin(accounts, (accounts.c.plan == plans.c.name) & IS_OPEN))
         .group_by(plans.c.name, plans.c.max_resumes, plans.c.api_listing, *REQUESTS)
-        .order_by(plans.c.max_resumes.is_(None), plans.c.max_resumes, plans.c.name)
+        .order_by(*PLANS_BY_SIZE)
     )
     with store.read() as connection:
         return [PlanInfo(*row) for row in connection.execute(statement)]
 
 
 def find_plan(store: Store, name: str) -> PlanInfo | None:
-    """The plan of this name, if any."""
+    """Return the plan of this name, if any."""
     return next((plan for plan in list_plans(store) if plan.name == name), None)
 
 
 def get_plan(store: Store, name: str) -> PlanInfo:
-    """The plan of this name. Raises NotFound, naming those that exist."""
-    known = list_plans(store)
-    for plan in known:
-        if plan.name == name:
-            return plan
-    raise NotFound(f'Plan not found: "{name}". Plans: {", ".join(plan.name for plan in known)}')
+    """Return the plan of this name. Raises NotFound, naming those that exist."""
+    with store.read() as connection:
+        check_plan(connection, name)
+    return next(plan for plan in list_plans(store) if plan.name == name)
 
 
 def set_plan_limits(store: Store, change: PlanChange) -> None:
-    """The plan exists with these limits, at once and for every account on it.
+    """Create the plan, or change its limits, at once and for every account on it.
 
     Deletes nothing: an account that holds more than its plan now allows keeps it, and creates
     are refused until it fits, but for those that are being committed. Raises InvalidArgument for a
     bad name or number, and Conflict when the plan is not the one that was expected.
     """
     check_change(change)
-    store.write(_set_plan_limits, change)
+    store.write(lambda connection: _set_plan_limits(connection, change))
 
 
 def check_change(change: PlanChange) -> None:
-    """Raises InvalidArgument for a bad name or number."""
+    """Raise InvalidArgument for a bad name or number."""
     check_name(change.name, "plan")
     if change.max_resumes is not None and change.max_resumes < 0:
         raise InvalidArgument(f"Invalid maximum {change.max_resumes}: use 0 or more, or unlimited")
     for number in change.requests.values():
-        if number is not None and not 0 <= number <= MOST_REQUESTS:
+        if number is not None and not 0 <= number <= MAX_REQUESTS:
             raise InvalidArgument(
-                f"Invalid number of requests {number}: use 1 to {MOST_REQUESTS}, 0 for unlimited"
+                f"Invalid number of requests {number}: use 1 to {MAX_REQUESTS}, 0 for unlimited"
             )
 
 
-@each
 def _set_plan_limits(connection: Connection, change: PlanChange) -> None:
     _check_expected(connection, change)
     listing = {} if change.api_listing is None else {"api_listing": change.api_listing}
@@ -157,53 +155,57 @@ def _check_expected(connection: Connection, change: PlanChange) -> None:
         raise Conflict(f'Plan "{change.name}" was changed by somebody else meanwhile')
 
 
-MOST_NAMED = 10
-"""Accounts that `foresee` names; the rest it counts."""
+MAX_NAMED = 10
+"""Accounts that `preview_change` names; the rest it counts."""
 
 
 @dataclass(frozen=True, slots=True)
-class Affected:
-    """Accounts that a change concerns: how many, and the fullest ten, each with its resumes."""
+class AffectedAccounts:
+    """Accounts that a change affects: how many, and the fullest ten, each with its resumes."""
 
     count: int
     fullest: Sequence[tuple[str, int]]
 
 
 @dataclass(frozen=True, slots=True)
-class Effects:
+class PlanImpact:
     """What a change of a plan does to the accounts on it."""
 
-    over: Affected
-    """Those that hold more than the plan would allow: they keep it, and take no more."""
+    over: AffectedAccounts
+    """Those that hold more than the plan would allow: they keep it, and nothing more can be stored."""
 
-    unlisted: Affected
+    unlisted: AffectedAccounts
     """Those whose keys could list and read over the API, and no longer can."""
 
 
-NOBODY = Affected(0, ())
+NO_ACCOUNTS = AffectedAccounts(0, ())
 
 
-def foresee(store: Store, change: PlanChange) -> Effects:
-    """Whom the change would concern, as things stand. Changes nothing."""
+def preview_change(store: Store, change: PlanChange) -> PlanImpact:
+    """Return which accounts the change would affect now. Changes nothing."""
     plan = find_plan(store, change.name)
     if plan is None:
-        return Effects(NOBODY, NOBODY)
-    over, unlisted = NOBODY, NOBODY
+        return PlanImpact(NO_ACCOUNTS, NO_ACCOUNTS)
+    over, unlisted = NO_ACCOUNTS, NO_ACCOUNTS
     if change.max_resumes is not None:
         over = _affected(store, plan.name, account_usage.c.resume_count > change.max_resumes)
     if plan.api_listing and change.api_listing is False:
         unlisted = _affected(store, plan.name)
-    return Effects(over, unlisted)
+    return PlanImpact(over, unlisted)
 
 
-def _affected(store: Store, plan: str, *conditions: ColumnElement[bool]) -> Affected:
+def _affected(store: Store, plan: str, *conditions: ColumnElement[bool]) -> AffectedAccounts:
     statement = (
         select(accounts.c.name, account_usage.c.resume_count, func.count().over())
         .join(account_usage, account_usage.c.account_id == accounts.c.id)
         .where(accounts.c.plan == plan, IS_OPEN, *conditions)
         .order_by(account_usage.c.resume_count.desc(), accounts.c.name)
-        .limit(MOST_NAMED)
+        .limit(MAX_NAMED)
     )
     with store.read() as connection:
         rows = connection.execute(statement).all()
-    return Affected(rows[0][2], [(name, holds) for name, holds, _ in rows]) if rows else NOBODY
+    return (
+        AffectedAccounts(rows[0][2], [(name, holds) for name, holds, _ in rows])
+        if rows
+        else NO_ACCOUNTS
+    )

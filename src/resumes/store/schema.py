@@ -321,3 +321,6 @@ search_progress = _table(SearchProgress)
 search_entries = _table(SearchEntry)
 store_facts = _table(StoreFact)
 metadata = SQLModel.metadata
+
+ACCOUNT_TABLES = tuple(table for table in metadata.sorted_tables if "account_id" in table.columns)
+"""The tables whose rows belong to an account, which is in `accounts`."""

@@ -41,7 +41,7 @@ from resumes.store.schema import (
 from resumes.store.search_text import Pieces, Wanted, pieces_of_terms, searched_words
 from resumes.store.sqlite import pieces as sqlite_pieces
 from resumes.store.statements import Prepared, at_most, looked_up
-from resumes.store.store import Store, each
+from resumes.store.store import Store
 
 
 class Progress(NamedTuple):
@@ -351,23 +351,24 @@ def _read_slice(connection: Connection, behind: _Behind, most: int) -> Slice:
 
 
 class Added(NamedTuple):
-    """How many slices were added, and how many seconds that took inside the lane."""
+    """How many slices were added, and how many seconds that took inside the transaction."""
 
     slices: int
     took_s: float
 
 
-@each
-def add(connection: Connection, some: Slice) -> Added:
-    """The slice is in the index, unless somebody else has added it."""
-    began_s = time.perf_counter()
-    is_added = add_slice(connection, some)
-    return Added(int(is_added), time.perf_counter() - began_s)
+def _add(connection: Connection, slices: Sequence[Slice]) -> list[Added]:
+    added: list[Added] = []
+    for some in slices:
+        began_s = time.perf_counter()
+        is_added = add_slice(connection, some)
+        added.append(Added(int(is_added), time.perf_counter() - began_s))
+    return added
 
 
 def add_all(store: Store, slices: Sequence[Slice], *, deadline_s: float = DEADLINE_S) -> Added:
     """All of the slices that nobody else has added are in the index. Raises as `Store.write`."""
-    outcomes = store.write_all(add, slices, deadline_s=deadline_s)
+    outcomes = store.write_all(_add, slices, deadline_s=deadline_s)
     for outcome in outcomes:
         if isinstance(outcome, BaseException):
             raise outcome

@@ -1,167 +1,186 @@
-"""Opening a store, and what a store is to those who use it: reads, and writes through the lane."""
+"""A store, whichever engine is below it: how it is read, written, measured and closed."""
 
 import asyncio
 import threading
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from functools import wraps
+from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from sqlalchemy import Connection, literal, select, update
 
 from resumes.clock import Clock
-from resumes.errors import InvalidArgument, OutcomeUnknown, ResumesError, StoreUnavailable
+from resumes.errors import ResumesError
 from resumes.store.schema import plans, store_facts
 from resumes.store.statements import Prepared
-from resumes.store.write_queue import BUSY, Lane, SoonWriter, ThreadMailbox, Write
+from resumes.store.write_queue import Apply, LoopWriter, Proof, Write, WriteQueue, apply_changes
 
 Row = tuple[Any, ...]
-
-
-class Size(NamedTuple):
-    """The bytes of a store's data, and of a log that is still to be copied there; None where a
-    server looks after that."""
-
-    data_bytes: int
-    log_bytes: int | None
-
-
-class Database(Protocol):
-    """An open database: how it is read, and the lane by which it is written."""
-
-    @property
-    def lane(self) -> Lane:
-        """How it is written."""
-
-    @property
-    def path(self) -> Path | None:
-        """The file, where it is one."""
-
-    @property
-    def waits_for_network(self) -> bool:
-        """Whether a read may take long through no fault of its own: event loops leave it to
-        threads."""
-
-    @property
-    def url(self) -> str:
-        """The address that opens the store again. May hold a password."""
-
-    @property
-    def label(self) -> str:
-        """The address as people and logs are shown it: without a password."""
-
-    @property
-    def engine(self) -> Mapping[str, str]:
-        """What is told of the engine beside the program's own version: names with values."""
-
-    def read(self) -> AbstractContextManager[Connection]:
-        """A block with a connection to read by, of this thread alone; SQLite's cannot write.
-
-        Each statement sees what is committed when it starts. Errors of the driver become
-        StoreUnavailable, or StoreIncompatible for a damaged file, and words that are not UTF-8
-        InvalidArgument.
-        """
-
-    def read_version(self) -> int | None:
-        """Return a number that changes with commits, for this thread; None where there is none."""
-
-    async def fetch_soon(self, statement: Prepared, values: Mapping[str, Any]) -> Sequence[Row]:
-        """The rows of a statement, for coroutines. Raises what `read` raises."""
-
-    def measure(self) -> Size:
-        """How large it is now. Raises StoreUnavailable."""
-
-    def close(self) -> None:
-        """Waiting writes are done, connections are closed."""
-
-
-def not_text(error: UnicodeEncodeError) -> InvalidArgument:
-    """What a word from a command line that is not UTF-8 is answered with."""
-    return InvalidArgument(f"Not UTF-8 text: {error.object[:80]!r}")
-
-
 Q = TypeVar("Q")
 R = TypeVar("R")
 
 WRITE_DEADLINE_S = 10.0
 """How long a write waits for its turn when nobody says otherwise."""
 
-COMMIT_GRACE_S = 20.0
-"""How much longer the true outcome of a write that was taken is waited for."""
-
-DELIVERY_S = 0.1
-"""What the lane gets beyond a deadline, to say itself that it has passed."""
+ONE_PLAN = select(literal(1)).select_from(plans).limit(1)
 
 
-class Store:
-    """An open store. Threads and event loops may share it; processes each open their own."""
+class Size(NamedTuple):
+    """The bytes of a store's data, and of a log that is still to be copied into it; None where the
+    server manages its log."""
 
-    def __init__(self, database: Database, *, clock: Clock) -> None:
-        self.database = database
+    data_bytes: int
+    log_bytes: int | None
+
+
+class PerLoop(Generic[R]):
+    """One object for each running event loop, made when it is first asked for."""
+
+    def __init__(
+        self,
+        make: Callable[[asyncio.AbstractEventLoop], R],
+        discard: Callable[[R], object] = lambda _: None,
+    ) -> None:
+        self._make = make
+        self._discard = discard
+        self._objects: dict[asyncio.AbstractEventLoop, R] = {}
+        self._making = threading.Lock()
+
+    def get(self) -> R:
+        """Return the running loop's object. One whose loop is closed is discarded when the next loop
+        first asks."""
+        loop = asyncio.get_running_loop()
+        found = self._objects.get(loop)
+        if found is None:
+            found = self._make(loop)
+            with self._making:
+                for closed in [one for one in self._objects if one.is_closed()]:
+                    self._discard(self._objects.pop(closed))
+                self._objects[loop] = found
+        return found
+
+    def discard_all(self) -> None:
+        """Discard the object of every loop."""
+        for found in self._objects.values():
+            self._discard(found)
+
+
+class Store(ABC):
+    """An open store. Threads and event loops may share it; each process opens its own."""
+
+    path: Path | None = None
+    """The store's file; None on a server."""
+
+    is_remote = False
+    """True if a read may wait for a network: an event loop has to use `fetch_async` or a thread."""
+
+    engine_info: Mapping[str, str]
+    """What metrics say about the engine: labels with values."""
+
+    def __init__(self, write_queue: WriteQueue, *, url: str, label: str, clock: Clock) -> None:
+        self.write_queue = write_queue
+        self.url = url
+        """The address that opens this store again. May hold a password: do not show it."""
+        self.label = label
+        """The address without a password, for people and logs."""
         self.clock = clock
-        self._threads = ThreadMailbox()
-        self._making_writers = threading.Lock()
-        self._soon_writers: dict[asyncio.AbstractEventLoop, SoonWriter] = {}
-        self._closed = False
+        self._loop_writers = PerLoop(partial(LoopWriter, write_queue))
+        self._is_closed = False
 
-    @property
-    def path(self) -> Path | None:
-        """The store's file, where it is one."""
-        return self.database.path
-
-    @property
-    def url(self) -> str:
-        """The address that opens this store again. May hold a password: not for people's eyes."""
-        return self.database.url
-
-    @property
-    def label(self) -> str:
-        """The address as people and logs are shown it: without a password."""
-        return self.database.label
-
-    @property
-    def lane(self) -> Lane:
-        """How this process writes."""
-        return self.database.lane
-
+    @abstractmethod
     def read(self) -> AbstractContextManager[Connection]:
-        """A block with a connection to read by, and to nothing else: SQLite's cannot write.
+        """Return a block with this thread's connection for reading; SQLite's cannot write.
 
-        Each statement sees what is committed when it starts; no transaction outlives it, so
-        that readers never hold anything back. Errors of the driver become StoreUnavailable.
+        Each statement sees what was committed when it started; no transaction outlives it, so
+        readers never hold anything back. In the block, errors of the driver become
+        StoreUnavailable, or StoreIncompatible for a damaged file, and text that is not UTF-8
+        becomes InvalidArgument.
         """
-        return self.database.read()
+
+    @abstractmethod
+    async def fetch_async(self, statement: Prepared, /, **values: Any) -> Sequence[Row]:
+        """Return a statement's rows without blocking the event loop.
+
+        Coroutines that ask the same at the same time share the rows: do not change them. A server
+        that is away is asked again for some seconds. Raises what `read` raises.
+        """
 
     def read_version(self) -> int | None:
-        """Return a number that is another one after somebody else than this thread has committed.
+        """Return a number that differs once a connection other than this thread's has committed.
 
-        It is to be compared with what the same thread was told before. None: the engine has none.
+        Compare it only with numbers that the same thread was given. None: the engine has none.
         """
-        return self.database.read_version()
+        return None
 
-    async def fetch_soon(self, statement: Prepared, /, **values: Any) -> Sequence[Row]:
-        """The rows of a statement, as `read` would give them, for coroutines: their event loop goes
-        on meanwhile. They may be shared with others who ask the same: not to be changed.
-
-        A server that is away is asked again for some seconds. Raises what `read` raises.
-        """
-        return await self.database.fetch_soon(statement, values)
+    @abstractmethod
+    def measure(self) -> Size:
+        """Return how large the store is now. Raises StoreUnavailable."""
 
     def write(
+        self,
+        change: Callable[[Connection], R],
+        *,
+        account_id: str | None = None,
+        deadline_s: float = WRITE_DEADLINE_S,
+        ignores_closed: bool = False,
+        proof: Proof | None = None,
+    ) -> R:
+        """Run the change in a transaction and return its result, committed. Blocks this thread.
+
+        The change shares its transaction with others, in a savepoint of its own: a ResumesError that
+        it raises undoes what it wrote, and is raised here. It may be run more than once; only what
+        the last run wrote is committed. `account_id` is the account that it concerns. `ignores_closed`
+        lets it write to a store that is being moved. `proof` finds out whether it was committed when
+        the commit had no answer.
+
+        Raises also StoreUnavailable when nothing was done within `deadline_s`, and OutcomeUnknown
+        when a commit neither succeeded nor failed for certain.
+        """
+        write = Write(
+            apply_changes,
+            change,
+            deadline=time.monotonic() + deadline_s,
+            account_id=account_id,
+            proof=proof,
+            ignores_closed=ignores_closed,
+        )
+        (outcome,) = self.write_queue.write_all([write])
+        result: R = _result(outcome)
+        return result
+
+    async def write_async(
+        self,
+        change: Callable[[Connection], R],
+        *,
+        account_id: str | None = None,
+        deadline_s: float = WRITE_DEADLINE_S,
+    ) -> R:
+        """Do what `write` does without blocking the event loop.
+
+        If the coroutine is cancelled while it waits, a write that nobody has begun is withdrawn.
+        """
+        deadline = time.monotonic() + deadline_s
+        write = Write(apply_changes, change, deadline=deadline, account_id=account_id)
+        result: R = _result(await self._loop_writers.get().write(write))
+        return result
+
+    def write_batched(
         self,
         apply: Callable[[Connection, Sequence[Q]], Sequence[R | ResumesError]],
         request: Q,
         *,
         deadline_s: float = WRITE_DEADLINE_S,
+        proof: Proof | None = None,
     ) -> R:
-        """The result of the request, committed. Blocks this thread.
+        """Return the result of the request, committed. Blocks this thread, and raises as `write`.
 
-        Raises what the request was refused with; StoreUnavailable when nothing was done within
-        `deadline_s`; OutcomeUnknown when a commit neither succeeded nor failed for certain.
+        `apply` is given all requests of its kind that meet in a batch, and returns one result each.
+        The account of a request is its attribute `account_id`, if it has one.
         """
-        (outcome,) = self.write_all(apply, [request], deadline_s=deadline_s)
+        (outcome,) = self.write_all(apply, [request], deadline_s=deadline_s, proof=proof)
         result: R = _result(outcome)
         return result
 
@@ -171,67 +190,57 @@ class Store:
         requests: Sequence[Q],
         *,
         deadline_s: float = WRITE_DEADLINE_S,
+        proof: Proof | None = None,
     ) -> list[R | BaseException]:
-        """What each of the requests came to: its result, or what `write` would raise.
+        """Return for each of the requests its result, or the error that `write_batched` would raise.
 
         They wait together, and share transactions as far as the engine allows.
         """
         deadline = time.monotonic() + deadline_s
-        writes = [
-            Write(
-                apply,
-                request,
-                deadline=deadline,
-                mailbox=self._threads,
-                waiter=threading.Event(),
-            )
-            for request in requests
-        ]
-        for write in writes:
-            self.lane.offer(write)
-        self.lane.ask()
-        return [self._outcome(write) for write in writes]
+        return self.write_queue.write_all(
+            [_batched(apply, request, deadline, proof) for request in requests]
+        )
 
-    def _outcome(self, write: Write) -> Any:
-        done: threading.Event = write.waiter
-        if not done.wait(max(0.0, write.deadline - time.monotonic()) + DELIVERY_S):
-            if self.lane.withdraw(write):
-                return StoreUnavailable(BUSY)
-            if not done.wait(COMMIT_GRACE_S):
-                return OutcomeUnknown()
-        return write.outcome
-
-    async def write_soon(
+    async def write_batched_async(
         self,
         apply: Callable[[Connection, Sequence[Q]], Sequence[R | ResumesError]],
         request: Q,
         *,
         deadline_s: float = WRITE_DEADLINE_S,
+        proof: Proof | None = None,
     ) -> R:
-        """`write` for coroutines: their event loop goes on meanwhile.
-
-        A coroutine that is cancelled while it waits withdraws its write if the lane has not
-        taken it.
-        """
-        writer = self._soon_writer(asyncio.get_running_loop())
-        result: R = _result(await writer.write(apply, request, deadline_s=deadline_s))
+        """Do what `write_batched` does without blocking the event loop, as `write_async`."""
+        write = _batched(apply, request, time.monotonic() + deadline_s, proof)
+        result: R = _result(await self._loop_writers.get().write(write))
         return result
 
-    def _soon_writer(self, loop: asyncio.AbstractEventLoop) -> SoonWriter:
-        writer = self._soon_writers.get(loop)
-        if writer is None:
-            writer = SoonWriter(self.lane, loop, commit_grace_s=COMMIT_GRACE_S)
-            with self._making_writers:
-                for gone in [one for one in self._soon_writers if one.is_closed()]:
-                    del self._soon_writers[gone]
-                self._soon_writers[loop] = writer
-        return writer
+    def ping(self) -> None:
+        """Read from the store. Raises StoreUnavailable and StoreIncompatible if that fails."""
+        with self.read() as connection:
+            connection.execute(ONE_PLAN).all()
+
+    async def ping_write(self, *, deadline_s: float) -> None:
+        """Change a fact that nobody reads, through the queue and to the disk. Raises what `write`
+        raises."""
+
+        def change(connection: Connection) -> None:
+            # A new value each time: SQLite does not write one that is there already.
+            value = f"{self.clock()} {time.monotonic_ns()}"
+            facts = update(store_facts).where(store_facts.c.name == "probe")
+            connection.execute(facts.values(value=value))
+
+        await self.write_async(change, deadline_s=deadline_s)
 
     def close(self) -> None:
-        """Waiting writes are done, connections and locks are free. Safe to call twice."""
-        if not self._closed:
-            self._closed = True
-            self.database.close()
+        """Finish the waiting writes, then close connections and locks. Safe to call twice."""
+        if not self._is_closed:
+            self._is_closed = True
+            self.write_queue.close()
+            self._disconnect()
+
+    @abstractmethod
+    def _disconnect(self) -> None:
+        """Close all connections; nobody writes any more."""
 
     def __enter__(self) -> "Store":
         return self
@@ -240,58 +249,12 @@ class Store:
         self.close()
 
 
+def _batched(apply: Apply, request: Any, deadline: float, proof: Proof | None) -> Write:
+    account_id: str | None = getattr(request, "account_id", None)
+    return Write(apply, request, deadline=deadline, account_id=account_id, proof=proof)
+
+
 def _result(outcome: Any) -> Any:
     if isinstance(outcome, BaseException):
         raise outcome
     return outcome
-
-
-def each(
-    apply_one: Callable[[Connection, Q], R],
-) -> Callable[[Connection, Sequence[Q]], list[R | ResumesError]]:
-    """Makes a write out of a function for one request, for writes that are rare.
-
-    Each request has a savepoint of its own: one that raises a ResumesError has written nothing.
-    """
-
-    @wraps(apply_one)
-    def apply(connection: Connection, requests: Sequence[Q]) -> list[R | ResumesError]:
-        results: list[R | ResumesError] = []
-        for request in requests:
-            try:
-                with connection.begin_nested():
-                    results.append(apply_one(connection, request))
-            except ResumesError as error:
-                results.append(error)
-            except UnicodeEncodeError as error:
-                results.append(not_text(error))
-        return results
-
-    return apply
-
-
-ONE_PLAN = select(literal(1)).select_from(plans).limit(1)
-
-
-def probe_reading(store: Store) -> None:
-    """The store could be read. Raises StoreUnavailable and StoreIncompatible."""
-    with store.read() as connection:
-        connection.execute(ONE_PLAN).all()
-
-
-async def probe_writing_soon(store: Store, *, deadline_s: float) -> None:
-    """A write went through the lane and to the disk: a fact that nobody reads was changed.
-
-    Raises what `Store.write_soon` raises.
-    """
-    await store.write_soon(_write_again, store.clock(), deadline_s=deadline_s)
-
-
-def _write_again(connection: Connection, instants: Sequence[int]) -> Sequence[int]:
-    # Another value each time: what is as it was, SQLite does not write.
-    connection.execute(
-        update(store_facts)
-        .where(store_facts.c.name == "probe")
-        .values(value=f"{instants[-1]} {time.monotonic_ns()}")
-    )
-    return instants

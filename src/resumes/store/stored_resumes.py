@@ -7,6 +7,7 @@ nothing and sees nothing twice.
 """
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import orjson
@@ -15,10 +16,11 @@ from sqlalchemy import Connection, bindparam, delete, select, update
 from resumes.analyzer import list_title
 from resumes.errors import InvalidArgument, NotFound
 from resumes.store import search_index
+from resumes.store.accounts import lock_account
 from resumes.store.identifiers import RESUME_ID
 from resumes.store.schema import account_usage, documents, imported_digests, resumes
 from resumes.store.statements import Prepared, at_most, rows_as_json
-from resumes.store.store import Row, Store, each
+from resumes.store.store import Row, Store
 
 DEFAULT_LIMIT = 20
 MAX_LIMIT = 100
@@ -129,13 +131,13 @@ def list_page(
     return _page(found, limit)
 
 
-async def list_page_soon(
+async def list_page_async(
     store: Store, account_id: str, *, cursor: str = "", limit: int = DEFAULT_LIMIT
 ) -> Page:
     """`list_page` for coroutines."""
     limit = max(1, min(limit, MAX_LIMIT))
     after = check_cursor(cursor)
-    found = await store.fetch_soon(PAGE, account_id=account_id, after=after, rows=limit + 1)
+    found = await store.fetch_async(PAGE, account_id=account_id, after=after, rows=limit + 1)
     return _page(found, limit)
 
 
@@ -164,10 +166,10 @@ def get_resume(store: Store, account_id: str, resume_id: str) -> StoredResume:
     return _stored(rows)
 
 
-async def get_resume_soon(store: Store, account_id: str, resume_id: str) -> StoredResume:
+async def get_resume_async(store: Store, account_id: str, resume_id: str) -> StoredResume:
     """`get_resume` for coroutines."""
     _check_id(resume_id)
-    return _stored(await store.fetch_soon(ONE, account_id=account_id, resume_id=resume_id))
+    return _stored(await store.fetch_async(ONE, account_id=account_id, resume_id=resume_id))
 
 
 def _stored(rows: Sequence[Row]) -> StoredResume:
@@ -183,57 +185,40 @@ def _check_id(resume_id: str) -> None:
         raise NotFound("Resume not found")
 
 
-class _Deletion(NamedTuple):
-    account_id: str
-    resume_id: str
-
-
 def delete_resume(store: Store, account_id: str, resume_id: str) -> None:
-    """The resume is gone; its place in the quota and its content for the importer are free.
+    """Delete the resume; its place in the quota and its content for the importer are free then.
 
     Raises NotFound, also for another account's id.
     """
     _check_id(resume_id)
-    store.write(apply_deletions, _Deletion(account_id, resume_id))
+    store.write(partial(_delete, account_id, resume_id), account_id=account_id)
 
 
-async def delete_resume_soon(store: Store, account_id: str, resume_id: str) -> None:
+async def delete_resume_async(store: Store, account_id: str, resume_id: str) -> None:
     """`delete_resume` for coroutines."""
     _check_id(resume_id)
-    await store.write_soon(apply_deletions, _Deletion(account_id, resume_id))
+    await store.write_async(partial(_delete, account_id, resume_id), account_id=account_id)
 
 
-def _delete(connection: Connection, deletion: _Deletion) -> None:
-    # The account's row first, as in every write, so that the counter falls with the row.
-    connection.execute(
-        select(account_usage.c.resume_count)
-        .where(account_usage.c.account_id == deletion.account_id)
-        .with_for_update()
-    )
+def _delete(account_id: str, resume_id: str, connection: Connection) -> None:
+    lock_account(connection, account_id)
     gone = connection.execute(
-        delete(resumes).where(
-            resumes.c.account_id == deletion.account_id, resumes.c.id == deletion.resume_id
-        )
+        delete(resumes).where(resumes.c.account_id == account_id, resumes.c.id == resume_id)
     )
     if gone.rowcount != 1:
         raise NotFound("Resume not found")
     connection.execute(
-        delete(documents).where(
-            documents.c.account_id == deletion.account_id, documents.c.id == deletion.resume_id
-        )
+        delete(documents).where(documents.c.account_id == account_id, documents.c.id == resume_id)
     )
     connection.execute(
         update(account_usage)
-        .where(account_usage.c.account_id == deletion.account_id)
+        .where(account_usage.c.account_id == account_id)
         .values(resume_count=account_usage.c.resume_count - 1)
     )
     connection.execute(
         delete(imported_digests).where(
-            imported_digests.c.account_id == deletion.account_id,
-            imported_digests.c.resume_id == deletion.resume_id,
+            imported_digests.c.account_id == account_id,
+            imported_digests.c.resume_id == resume_id,
         )
     )
-    search_index.remove(connection, deletion.account_id, deletion.resume_id)
-
-
-apply_deletions = each(_delete)
+    search_index.remove(connection, account_id, resume_id)

@@ -1,129 +1,307 @@
-"""Writes on their way to the engine: what is to be done, until when, and who waits for it.
+"""The write queue: what is to be written, until when, and who waits for it.
 
-A write is a request and the function that applies requests of its kind. Requests of one kind
-that meet in a batch are applied in one call. The function gives a result for each request, a
-`ResumesError` among them for a request that is refused and has written nothing.
+A write is a request and the function that applies requests of its kind. Requests of one kind that
+meet in a batch are applied in one call. The function returns a result for each request, a
+`ResumesError` among them for a request that is refused and has written nothing. Most writes are
+rare: their request is a change, a function of the connection, and each is run in a savepoint of its
+own (`apply_changes`). Only creates are worth a function that applies many at once.
 
-A request that concerns one account has an `account_id`. Engines that lock rows do the writes of an
-account one after the other, and hold no two accounts in one transaction (pitfalls S8).
+A change may be run more than once, after a race or with a batch that failed; only what its last run
+wrote is committed.
+
+Engines that lock rows do the writes of an account one after the other, and hold no two accounts in
+one transaction (pitfalls S8).
 """
 
 import asyncio
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
 from itertools import groupby
-from typing import Any, Protocol
+from typing import Any, Final
 
 from sqlalchemy import Connection
 
-from resumes.errors import OutcomeUnknown, StoreUnavailable
+from resumes.errors import InvalidArgument, OutcomeUnknown, ResumesError, StoreUnavailable
+
+logger = logging.getLogger("resumes.store")
 
 Apply = Callable[[Connection, Sequence[Any]], Sequence[Any]]
 """Applies requests of one kind inside the transaction; one result each, in order."""
 
-Proof = Callable[[Connection, Sequence[Any], Sequence[Any]], bool | None]
-"""Whether a transaction was committed, by what it has left behind: given some of its requests and
-what they came to. None: these cannot tell. Asked in another transaction, after the first has ended."""
+Change = Callable[[Connection], Any]
+"""The request of a rare write: writes, and returns the result. Must be repeatable."""
 
-BATCH_LIMIT = 512
+Proof = Callable[[Connection, Any, Any], bool | None]
+"""Returns whether a transaction was committed, by what it has left behind: given one of its requests
+and its result; None if this one cannot tell. Called in another transaction, after the first
+has ended."""
+
+BATCH_LIMIT: Final = 512
 """Requests in one transaction at most, so that a commit stays a matter of milliseconds."""
 
-BUSY = "The store is busy; nothing was done, try again"
+COMMIT_GRACE_S: Final = 20.0
+"""How long after its deadline the true outcome of a write that was begun is waited for."""
 
+EXPIRY_GRACE_S: Final = 0.1
+"""How long after its deadline a thread lets the queue itself report that a write has expired."""
 
-class LostRace(Exception):
-    """What was read is true no more: the transaction is undone, and tried again."""
+EXPIRY_INTERVAL_S: Final = 0.25
+"""How often an event loop, or an idle thread, looks for what has expired: cheaper than a timer for
+each."""
 
+QUIET_ITERATIONS: Final = 2
+"""A turn begins once this many iterations of the event loop have brought no further write."""
 
-PENDING = object()
+ENOUGH_WRITES: Final = 64
+"""A turn begins at once when this many writes wait. A commit costs as much as several writes: one for
+two writes in place of one for thirty would cost all of them more than the short wait."""
+
+BUSY: Final = "The store is busy; nothing was done, try again"
+
+PENDING: Final = object()
 """The outcome of a write that has none yet; None is an outcome."""
 
 
-class Mailbox(Protocol):
-    """Where finished writes are delivered, by whoever had the turn."""
-
-    def deliver(self, writes: "Sequence[Write]") -> None:
-        """Each write has its `outcome`; tell its waiter. Must not raise or block."""
+class LostRace(Exception):
+    """What was read has changed since: the transaction is rolled back and tried again."""
 
 
 class Write:
-    """A request on its way to the engine. `deadline` is on the monotonic clock."""
+    """A request in the queue. `deadline` is on the monotonic clock.
 
-    __slots__ = ("apply", "deadline", "mailbox", "outcome", "request", "waiter")
+    `account_id` is the account that it concerns; None for several, or none. With `ignores_closed` it
+    is done whatever the marks of a copy say (`resumes.store.closed`). Whoever submits it sets the
+    waiter: a thread's event, or a future of the event loop that `loop_writer` writes for.
+    """
+
+    __slots__ = (
+        "account_id",
+        "apply",
+        "deadline",
+        "ignores_closed",
+        "loop_writer",
+        "outcome",
+        "proof",
+        "request",
+        "waiter",
+    )
 
     def __init__(
-        self, apply: Apply, request: Any, *, deadline: float, mailbox: Mailbox, waiter: Any
+        self,
+        apply: Apply,
+        request: Any,
+        *,
+        deadline: float,
+        account_id: str | None = None,
+        proof: Proof | None = None,
+        ignores_closed: bool = False,
     ) -> None:
         self.apply = apply
         self.request = request
         self.deadline = deadline
-        self.mailbox = mailbox
-        self.waiter = waiter
+        self.account_id = account_id
+        self.proof = proof
+        self.ignores_closed = ignores_closed
+        self.waiter: Any = None
+        self.loop_writer: LoopWriter | None = None
         self.outcome: Any = PENDING
 
-    @property
-    def account_id(self) -> str | None:
-        """The account that the request concerns; None for several, or none."""
-        return getattr(self.request, "account_id", None)
 
+class WriteQueue(ABC):
+    """The writes of one process, and the writer threads that commit them in batches."""
 
-class ThreadMailbox:
-    """Wakes threads that wait on a `threading.Event`."""
-
-    def deliver(self, writes: Sequence[Write]) -> None:
-        """Each waiting thread goes on."""
-        for write in writes:
-            waiter: threading.Event = write.waiter
-            waiter.set()
-
-
-class Listener(Protocol):
-    """Who wants to begin a turn."""
-
-    def lane_is_free(self) -> None:
-        """A turn has ended. Called in whatever thread it ended in; must not raise or block."""
-
-
-class Lane(Protocol):
-    """How a process writes to an engine, many callers' writes in one transaction."""
-
-    observe: Callable[[int, float], None]
-    """Called after each batch with its writes and the seconds from its beginning to the end of
-    its commit, in the thread that wrote; must not raise or block."""
+    def __init__(self, *thread_names: str) -> None:
+        self.observe: Callable[[int, float], None] = lambda count, took_s: None
+        """Called after each batch, in its writer thread, with the number of writes and the seconds
+        from beginning to commit; must not raise or block."""
+        self._changed = threading.Condition()
+        self._is_closing = False
+        self._threads = [
+            threading.Thread(target=self._run, name=name, daemon=True) for name in thread_names
+        ]
 
     @property
+    @abstractmethod
     def waiting(self) -> int:
-        """How many writes wait for their turn."""
+        """The number of writes that no thread has begun."""
 
     @property
     def is_alive(self) -> bool:
-        """Whether writes are being taken."""
+        """True if writes are accepted."""
+        return not self._is_closing and any(thread.is_alive() for thread in self._threads)
 
-    def offer(self, write: Write) -> None:
-        """The write waits for a turn, which whoever offers it has to begin or to ask for. Raises
-        StoreUnavailable once the lane is closed."""
+    def submit(self, write: Write) -> None:
+        """Add the write; it may stay in the queue until `wake` or `begin_turn` is called. Raise
+        StoreUnavailable once the queue is closed."""
+        with self._changed:
+            if not self.is_alive:
+                raise StoreUnavailable("The store is closed")
+            self._add(write)
 
-    def ask(self) -> None:
-        """What waits gets its turn as soon as can be."""
+    @abstractmethod
+    def _add(self, write: Write) -> None:
+        """Add the write. Called with `_changed` held."""
 
-    def begin_turn(self, listener: Listener) -> None:
-        """What waits is begun here and now where that waits for nobody; otherwise as `ask`."""
+    @abstractmethod
+    def wake(self) -> None:
+        """Have the writer threads do what waits."""
 
+    def begin_turn(self, loop_writer: "LoopWriter") -> None:
+        """Begin what waits, for an event loop, without blocking; `loop_writer.plan_turn` is called if
+        it has to be tried again later."""
+        self.wake()
+
+    @abstractmethod
     def withdraw(self, write: Write) -> bool:
-        """Whether the write was still waiting; then it will not happen."""
+        """Remove a write that nobody has begun; it will not happen. Return whether it was there."""
 
-    def left(self) -> AbstractContextManager[None]:
-        """No write runs during the block, so the process may be stopped in it (pitfalls S9)."""
+    @abstractmethod
+    def paused(self) -> AbstractContextManager[None]:
+        """Let no write run during the block, so that the process may be stopped in it (pitfalls
+        S9). Block until those under way have ended."""
+
+    def write_all(self, writes: Sequence[Write]) -> list[Any]:
+        """Submit the writes and return their outcomes, an error for each that failed. Blocks this
+        thread."""
+        for write in writes:
+            write.waiter = threading.Event()
+            self.submit(write)
+        self.wake()
+        return [self._wait(write) for write in writes]
+
+    def _wait(self, write: Write) -> Any:
+        if not write.waiter.wait(max(0.0, write.deadline - time.monotonic()) + EXPIRY_GRACE_S):
+            if self.withdraw(write):
+                return StoreUnavailable(BUSY)
+            if not write.waiter.wait(COMMIT_GRACE_S):
+                return OutcomeUnknown()
+        return write.outcome
 
     def close(self) -> None:
-        """What was waiting is written. Safe to call twice."""
+        """Write what waits and end the threads. Safe to call twice."""
+        with self._changed:
+            self._is_closing = True
+            self._changed.notify_all()
+        for thread in self._threads:
+            thread.join()
+
+    @abstractmethod
+    def _run(self) -> None:
+        """Commit batches until the queue is closed and empty; the body of a writer thread."""
+
+
+class LoopWriter:
+    """The writes of one event loop. `deliver` and `plan_turn` may be called from any thread."""
+
+    def __init__(self, queue: WriteQueue, loop: asyncio.AbstractEventLoop) -> None:
+        self._queue = queue
+        self._loop = loop
+        self._pending: set[Write] = set()
+        self._is_turn_due = False
+        self._seen_writes = self._quiet_iterations = 0
+        """What waited in the last iteration, and how many iterations brought no more."""
+        self._timer: asyncio.TimerHandle | None = None
+
+    async def write(self, write: Write) -> Any:
+        """Submit the write and return its outcome, an error if it failed.
+
+        If the coroutine is cancelled, a write that nobody has begun is withdrawn.
+        """
+        waiter: asyncio.Future[Any] = self._loop.create_future()
+        write.waiter, write.loop_writer = waiter, self
+        self._queue.submit(write)
+        self._pending.add(write)
+        self._plan_turn()
+        if self._timer is None:
+            self._timer = self._loop.call_later(EXPIRY_INTERVAL_S, self._expire)
+        try:
+            return await waiter
+        except asyncio.CancelledError:
+            self._queue.withdraw(write)
+            self._pending.discard(write)
+            raise
+
+    def _plan_turn(self) -> None:
+        if not self._is_turn_due:
+            self._is_turn_due = True
+            self._loop.call_soon(self._begin_turn)
+
+    def _begin_turn(self) -> None:
+        waiting = self._queue.waiting
+        if waiting and self._is_gathering(waiting):
+            self._loop.call_soon(self._begin_turn)
+            return
+        self._seen_writes = self._quiet_iterations = 0
+        self._is_turn_due = False
+        if waiting:
+            self._queue.begin_turn(self)
+
+    def _is_gathering(self, waiting: int) -> bool:
+        if waiting > self._seen_writes:
+            self._seen_writes, self._quiet_iterations = waiting, 0
+        else:
+            self._quiet_iterations += 1
+        return waiting < ENOUGH_WRITES and self._quiet_iterations < QUIET_ITERATIONS
+
+    def plan_turn(self) -> None:
+        """Begin a turn for what waits, from any thread; the last one has ended."""
+        try:
+            self._loop.call_soon_threadsafe(self._plan_turn)
+        except RuntimeError:
+            self._queue.wake()  # the loop is closed, and others may wait
+
+    def deliver(self, writes: Sequence[Write]) -> None:
+        """Wake the coroutines that wait for these writes, from any thread; skip those that are gone."""
+        try:
+            self._loop.call_soon_threadsafe(self._settle_all, writes)
+        except RuntimeError:
+            # The loop is closed: its requests were abandoned, and the writes stand.
+            logger.warning("%d writes finished after their event loop", len(writes))
+
+    def _settle_all(self, writes: Sequence[Write]) -> None:
+        for write in writes:
+            self._settle(write, write.outcome)
+
+    def _settle(self, write: Write, outcome: Any) -> None:
+        # The outcome is copied: the queue may set another one before the coroutine goes on.
+        self._pending.discard(write)
+        if not write.waiter.done():
+            write.waiter.set_result(outcome)
+
+    def _expire(self) -> None:
+        now = time.monotonic()
+        overdue = [write for write in self._pending if write.deadline <= now]
+        for write in overdue:
+            if self._queue.withdraw(write):
+                self._settle(write, StoreUnavailable(BUSY))
+            elif write.deadline + COMMIT_GRACE_S <= now:
+                self._settle(write, OutcomeUnknown())
+        self._timer = (
+            self._loop.call_later(EXPIRY_INTERVAL_S, self._expire) if self._pending else None
+        )
+
+
+def deliver(writes: Iterable[Write]) -> None:
+    """Wake whoever waits for these writes; one without an outcome has an unknown one. Never raise or
+    block."""
+    by_loop: dict[LoopWriter, list[Write]] = {}
+    for write in writes:
+        if write.outcome is PENDING:
+            write.outcome = OutcomeUnknown()
+        if write.loop_writer is None:
+            write.waiter.set()
+        else:
+            by_loop.setdefault(write.loop_writer, []).append(write)
+    for loop_writer, finished in by_loop.items():
+        loop_writer.deliver(finished)
 
 
 def apply_all(connection: Connection, batch: Sequence[Write]) -> list[Any]:
-    """What each write of a batch came to, inside the transaction."""
+    """Return the result of each write of a batch, inside the transaction."""
     outcomes: list[Any] = []
     for apply, group in groupby(batch, key=lambda write: write.apply):
         requests = [write.request for write in group]
@@ -134,149 +312,34 @@ def apply_all(connection: Connection, batch: Sequence[Write]) -> list[Any]:
     return outcomes
 
 
-_PROOFS: dict[Apply, Proof] = {}
+def apply_changes(connection: Connection, changes: Sequence[Change]) -> list[Any]:
+    """Return what each of the changes returned, or the ResumesError with which it was refused.
+
+    Each has a savepoint of its own: one that raises a ResumesError has written nothing.
+    """
+    results: list[Any] = []
+    for change in changes:
+        try:
+            with connection.begin_nested():
+                results.append(change(connection))
+        except ResumesError as error:
+            results.append(error)
+        except UnicodeEncodeError as error:
+            results.append(not_text(error))
+    return results
 
 
-def proved_by(proof: Proof) -> Callable[[Apply], Apply]:
-    """Says how to find out whether a transaction with such writes was committed."""
-
-    def register(apply: Apply) -> Apply:
-        _PROOFS[apply] = proof
-        return apply
-
-    return register
+def not_text(error: UnicodeEncodeError) -> InvalidArgument:
+    """Return the refusal of a word from a command line that is not UTF-8."""
+    return InvalidArgument(f"Not UTF-8 text: {error.object[:80]!r}")
 
 
 def was_committed(
     connection: Connection, batch: Sequence[Write], outcomes: Sequence[Any]
 ) -> bool | None:
-    """Whether the batch's transaction was committed; None when nothing of it can tell."""
+    """Return whether the batch's transaction was committed; None if none of its writes can tell."""
     for write, outcome in zip(batch, outcomes, strict=True):
-        proof = _PROOFS.get(write.apply)
-        verdict = None if proof is None else proof(connection, [write.request], [outcome])
+        verdict = write.proof and write.proof(connection, write.request, outcome)
         if verdict is not None:
             return verdict
     return None
-
-
-def deliver(writes: Sequence[Write]) -> None:
-    """Each mailbox gets its writes in one call."""
-    for mailbox, mine in _by_mailbox(writes):
-        mailbox.deliver(mine)
-
-
-def _by_mailbox(writes: Sequence[Write]) -> Iterator[tuple[Mailbox, list[Write]]]:
-    mailboxes: dict[int, tuple[Mailbox, list[Write]]] = {}
-    for write in writes:
-        mailboxes.setdefault(id(write.mailbox), (write.mailbox, []))[1].append(write)
-    yield from mailboxes.values()
-
-
-logger = logging.getLogger("resumes.store")
-
-QUIET_ROUNDS = 2
-"""A turn is begun when so many rounds of the loop have brought no further write,"""
-
-ENOUGH_WRITES = 64
-"""or so many wait. A commit costs as much as several writes, and one for two in the place of one
-for thirty costs all of them more than the little while."""
-
-LOOK_AFTER_S = 0.25
-"""How often writes are looked for whose time is over: cheaper than a timer for each."""
-
-
-class SoonWriter:
-    """The writes of one event loop. Its methods are for that loop, but for those that say so."""
-
-    def __init__(
-        self, lane: Lane, loop: asyncio.AbstractEventLoop, *, commit_grace_s: float
-    ) -> None:
-        self._lane = lane
-        self._loop = loop
-        self._commit_grace_s = commit_grace_s
-        self._pending: set[Write] = set()
-        self._is_turn_due = False
-        self._seen_writes = self._quiet_rounds = 0
-        """What waited in the last round, and how many rounds brought no more."""
-        self._timer: asyncio.TimerHandle | None = None
-
-    async def write(self, apply: Apply, request: Any, *, deadline_s: float) -> Any:
-        """What the write came to: its result or its error, StoreUnavailable when it was not taken
-        by the deadline, or OutcomeUnknown when it was and its commit takes too long.
-
-        Cancelled while it waits, it is withdrawn if it was not taken.
-        """
-        waiter: asyncio.Future[Any] = self._loop.create_future()
-        write = Write(
-            apply, request, deadline=time.monotonic() + deadline_s, mailbox=self, waiter=waiter
-        )
-        self._lane.offer(write)
-        self._pending.add(write)
-        self._plan_turn()
-        if self._timer is None:
-            self._timer = self._loop.call_later(LOOK_AFTER_S, self._look_after)
-        try:
-            return await waiter
-        except asyncio.CancelledError:
-            self._lane.withdraw(write)
-            self._pending.discard(write)
-            raise
-
-    def _plan_turn(self) -> None:
-        if not self._is_turn_due:
-            self._is_turn_due = True
-            self._loop.call_soon(self._begin_turn)
-
-    def _begin_turn(self) -> None:
-        waiting = self._lane.waiting
-        if waiting and self._is_gathering(waiting):
-            self._loop.call_soon(self._begin_turn)
-            return
-        self._seen_writes = self._quiet_rounds = 0
-        self._is_turn_due = False
-        if waiting:
-            self._lane.begin_turn(self)
-
-    def _is_gathering(self, waiting: int) -> bool:
-        if waiting > self._seen_writes:
-            self._seen_writes, self._quiet_rounds = waiting, 0
-        else:
-            self._quiet_rounds += 1
-        return waiting < ENOUGH_WRITES and self._quiet_rounds < QUIET_ROUNDS
-
-    def deliver(self, writes: Sequence[Write]) -> None:
-        """Each waiting coroutine goes on; those that are gone are skipped. From any thread."""
-        try:
-            self._loop.call_soon_threadsafe(self._wake, writes)
-        except RuntimeError:
-            # The loop is closed: its requests were abandoned, and the writes stand.
-            logger.warning("%d writes finished after their event loop", len(writes))
-
-    def lane_is_free(self) -> None:
-        """What waits gets its turn. From any thread."""
-        try:
-            self._loop.call_soon_threadsafe(self._plan_turn)
-        except RuntimeError:
-            self._lane.ask()  # the loop is closed, and others may wait
-
-    def _wake(self, writes: Sequence[Write]) -> None:
-        for write in writes:
-            self._settle(write, write.outcome)
-
-    def _settle(self, write: Write, outcome: Any) -> None:
-        # Handed over at once: the lane may come to another outcome before the coroutine goes on.
-        self._pending.discard(write)
-        if not write.waiter.done():
-            write.waiter.set_result(outcome)
-
-    def _look_after(self) -> None:
-        now = time.monotonic()
-        overdue = [write for write in self._pending if write.deadline <= now]
-        for write in overdue:
-            if self._lane.withdraw(write):
-                self._settle(write, StoreUnavailable(BUSY))
-            elif write.deadline + self._commit_grace_s <= now:
-                self._settle(write, OutcomeUnknown())
-        self._timer = (
-            self._loop.call_later(LOOK_AFTER_S, self._look_after) if self._pending else None
-        )

@@ -3,7 +3,6 @@ from collections.abc import Iterator
 import pytest
 
 from resumes.store import Store, open_store
-from resumes.store.postgresql.store import PostgresDatabase
 from tests.store.conftest import SteppingClock
 from tests.support import postgres
 
@@ -29,9 +28,3 @@ def url(server: postgres.Server) -> Iterator[str]:
 def store(url: str, clock: SteppingClock) -> Iterator[Store]:
     with open_store(url, clock=clock) as store:
         yield store
-
-
-@pytest.fixture
-def database(store: Store) -> PostgresDatabase:
-    assert isinstance(store.database, PostgresDatabase)
-    return store.database

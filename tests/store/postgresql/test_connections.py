@@ -27,15 +27,15 @@ from resumes.store.accounts import AccountInfo
 from resumes.store.addresses import PostgresAddress
 from resumes.store.postgresql.bootstrap import RANDOM_PAGE_COST
 from resumes.store.postgresql.connection import (
-    PatientConnection,
-    ServerSilent,
-    Trouble,
+    ErrorClass,
+    ServerTimeout,
+    TimeoutConnection,
     Value,
+    classify_error,
     connect,
     explain,
     is_usable,
     postgres_engine,
-    trouble_of,
 )
 from resumes.store.postgresql.store import BEGIN, snapshot_of
 from resumes.store.statements import driver
@@ -103,7 +103,7 @@ def test_each_statement_sees_what_is_committed_when_it_starts_and_a_snapshot_doe
 
 
 def test_a_server_tells_its_size_and_no_password_is_shown(store: Store) -> None:
-    size = store.database.measure()
+    size = store.measure()
     assert size.data_bytes > 1_000_000
     assert size.log_bytes is None
     assert "@" not in store.label
@@ -149,9 +149,9 @@ def test_who_only_looks_does_not_wait_for_ever(url: str) -> None:
 
 
 def test_s17_a_silent_server_is_waited_for_by_one_connection_only(url: str) -> None:
-    engine = postgres_engine(PostgresAddress(url), patience_s=0.3)
+    engine = postgres_engine(PostgresAddress(url), timeout_s=0.3)
     with engine.connect() as first, engine.connect() as idle:
-        with pytest.raises(ServerSilent, match=r"did not answer within 0\.3 seconds"):
+        with pytest.raises(ServerTimeout, match=r"did not answer within 0\.3 seconds"):
             driver(first).execute("SELECT pg_sleep(30)")
         for given_up in (first, idle):
             assert not is_usable(driver(given_up))
@@ -162,7 +162,7 @@ def test_s17_a_silent_server_is_waited_for_by_one_connection_only(url: str) -> N
 
 @pytest.mark.timing
 def test_s17_a_frozen_server_hangs_nobody(url: str, server: Server, ana: AccountInfo) -> None:
-    with open_store(url, read_patience_s=0.5) as store:
+    with open_store(url, read_timeout_s=0.5) as store:
         stored_resumes.list_page(store, ana.id)
         creation.create(store, ana.id, [a_resume()])
         with frozen(server):
@@ -181,13 +181,13 @@ ADD_PLAN = "INSERT INTO plans (name, api_listing) VALUES (%s, %s)"
 
 
 @contextmanager
-def raw(url: str) -> Iterator[PatientConnection]:
+def raw(url: str) -> Iterator[TimeoutConnection]:
     open_store(url).close()
-    with connect(PostgresAddress(url), patience_s=5) as connection:
+    with connect(PostgresAddress(url), timeout_s=5) as connection:
         yield connection
 
 
-def names(connection: PatientConnection) -> list[str]:
+def names(connection: TimeoutConnection) -> list[str]:
     return [
         name for (name,) in connection.run("SELECT name FROM plans ORDER BY name", []).fetchall()
     ]
@@ -262,7 +262,7 @@ def test_values_arrive_as_they_are_or_not_at_all(url: str) -> None:
 def test_s18_a_session_is_left_as_it_was_found(store: Store, url: str) -> None:
     with psycopg.connect(url, application_name="resumes", client_encoding="UTF8") as other:
         before = other.execute("SELECT name, setting FROM pg_settings").fetchall()
-    engine = postgres_engine(PostgresAddress(url), patience_s=5, begin=BEGIN)
+    engine = postgres_engine(PostgresAddress(url), timeout_s=5, begin=BEGIN)
     with engine.connect() as connection:
         raw = driver(connection)
         with connection.begin():
@@ -290,9 +290,9 @@ def test_s18_everything_works_when_each_transaction_has_another_session(pooled: 
             return made
 
         async def read_together() -> None:
-            holders = [api_keys.authenticate_soon(store, key.secret) for _ in range(20)]
+            holders = [api_keys.authenticate_async(store, key.secret) for _ in range(20)]
             pages = [
-                stored_resumes.list_page_soon(store, account.id, limit=n) for n in range(1, 21)
+                stored_resumes.list_page_async(store, account.id, limit=n) for n in range(1, 21)
             ]
             known, found = await asyncio.gather(asyncio.gather(*holders), asyncio.gather(*pages))
             assert {holder.account_id for holder, _ in known} == {account.id}
@@ -311,22 +311,24 @@ def test_s18_everything_works_when_each_transaction_has_another_session(pooled: 
 
 
 @pytest.mark.parametrize(
-    ("states", "trouble"),
+    ("states", "expected"),
     [
-        ("0A000 25006 57P01 57P03 08006 53300", Trouble.GONE),
-        ("40001 40P01 23505", Trouble.RACE),
-        ("55P03 57014", Trouble.BUSY),
-        ("53100", Trouble.FULL),
-        ("22012 42601", Trouble.OTHER),
+        ("0A000 25006 57P01 57P03 08006 53300", ErrorClass.UNAVAILABLE),
+        ("40001 40P01 23505", ErrorClass.RACE),
+        ("55P03 57014", ErrorClass.BUSY),
+        ("53100", ErrorClass.DISK_FULL),
+        ("22012 42601", ErrorClass.OTHER),
     ],
 )
-def test_what_the_server_says_is_sorted(server: Server, states: str, trouble: Trouble) -> None:
+def test_errors_of_the_server_are_classified(
+    server: Server, states: str, expected: ErrorClass
+) -> None:
     for state in states.split():
         with psycopg.connect(server.url()) as connection, pytest.raises(psycopg.Error) as caught:
             connection.execute(
                 f"DO $$ BEGIN RAISE EXCEPTION 'no' USING ERRCODE = '{state}'; END $$"
             )
-        assert trouble_of(caught.value) is trouble, state
+        assert classify_error(caught.value) is expected, state
 
 
 def test_an_error_is_told_in_its_first_line_and_holds_nothing_of_what_was_to_be_written(
@@ -334,14 +336,14 @@ def test_an_error_is_told_in_its_first_line_and_holds_nothing_of_what_was_to_be_
 ) -> None:
     with pytest.raises(psycopg.OperationalError) as lost:
         psycopg.connect("postgresql://ana@127.0.0.1:1/db", connect_timeout=2)
-    assert trouble_of(lost.value) is Trouble.GONE
-    assert trouble_of(ValueError("x")) is Trouble.OTHER
+    assert classify_error(lost.value) is ErrorClass.UNAVAILABLE
+    assert classify_error(ValueError("x")) is ErrorClass.OTHER
     told = explain(psycopg.OperationalError("connection refused"), "postgresql://host/db")
     assert isinstance(told, StoreUnavailable)
     assert told.message == (
         "The database postgresql://host/db cannot be used now: connection refused"
     )
-    engine = postgres_engine(PostgresAddress(url), patience_s=5)
+    engine = postgres_engine(PostgresAddress(url), timeout_s=5)
     with engine.connect() as connection, pytest.raises(DBAPIError) as caught:
         connection.execute(text("SELECT 1 / 0, CAST(:secret AS text)"), {"secret": "planted"})
     assert "planted" not in str(caught.value)

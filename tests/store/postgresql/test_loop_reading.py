@@ -32,7 +32,7 @@ ECHO = Prepared(select(func.length(bindparam("text"))))
 
 async def only(store: Store, statement: Prepared, **values: Any) -> Any:
     """The first value of the first row."""
-    rows = await store.fetch_soon(statement, **values)
+    rows = await store.fetch_async(statement, **values)
     return rows[0][0]
 
 
@@ -76,12 +76,12 @@ def test_who_has_created_reads_it_whoever_else_reads_and_writes(
         last = ""
         for _ in range(5):
             new = a_resume(f"Ada {number}")
-            outcome = await creation.create_soon(store, ana.id, new)
+            outcome = await creation.create_async(store, ana.id, new)
             assert isinstance(outcome, Created)
-            page = await stored_resumes.list_page_soon(store, ana.id, cursor=last, limit=100)
+            page = await stored_resumes.list_page_async(store, ana.id, cursor=last, limit=100)
             assert outcome.id in [entry.id for entry in page.entries]
             assert (
-                await stored_resumes.get_resume_soon(store, ana.id, outcome.id)
+                await stored_resumes.get_resume_async(store, ana.id, outcome.id)
             ).entry.id == outcome.id
             last = outcome.id
 
@@ -98,8 +98,8 @@ def test_hundreds_of_different_questions_have_their_own_answers(
     secret = api_keys.create_key(store, "ana").secret
 
     async def ask() -> None:
-        pages = [stored_resumes.list_page_soon(store, ana.id, cursor=id_, limit=1) for id_ in made]
-        holders = [api_keys.authenticate_soon(store, secret) for _ in range(100)]
+        pages = [stored_resumes.list_page_async(store, ana.id, cursor=id_, limit=1) for id_ in made]
+        holders = [api_keys.authenticate_async(store, secret) for _ in range(100)]
         found, known = await asyncio.gather(asyncio.gather(*pages), asyncio.gather(*holders))
         assert [page.entries[0].id for page in found[:99]] == made[1:]
         assert found[99] == stored_resumes.Page([], None)
@@ -121,7 +121,7 @@ def test_a_statement_that_is_refused_fails_no_other(store: Store, ana: AccountIn
         questions: list[Awaitable[Any]] = [
             only(store, DIVIDE, by=0),
             only(store, DIVIDE, by=1),
-            stored_resumes.list_page_soon(store, ana.id),
+            stored_resumes.list_page_async(store, ana.id),
         ]
         return await asyncio.gather(*questions, return_exceptions=True)
 
@@ -150,18 +150,18 @@ def test_while_the_server_starts_anew_a_read_is_slow_and_does_not_fail(
     store: Store, server: Server, ana: AccountInfo, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     is_refused: list[BaseException] = []
-    ask_again = LoopReader._ask_again
+    really_retry = LoopReader._retry
 
     def note(reader: LoopReader, questions: Any, error: BaseException) -> None:
         is_refused.append(error)
-        ask_again(reader, questions, error)
+        really_retry(reader, questions, error)
 
-    monkeypatch.setattr(LoopReader, "_ask_again", note)
+    monkeypatch.setattr(LoopReader, "_retry", note)
 
     async def ask() -> None:
-        await stored_resumes.list_page_soon(store, ana.id)
+        await stored_resumes.list_page_async(store, ana.id)
         server.stop()
-        question = asyncio.create_task(stored_resumes.list_page_soon(store, ana.id))
+        question = asyncio.create_task(stored_resumes.list_page_async(store, ana.id))
         while not is_refused:
             await asyncio.sleep(0.01)
         server.start()
@@ -176,9 +176,9 @@ def test_s17_a_frozen_server_holds_up_no_event_loop(
     monkeypatch.setattr(loop_reader, "DEADLINE_S", 1.5)
 
     async def ask(store: Store) -> None:
-        await stored_resumes.list_page_soon(store, ana.id)
+        await stored_resumes.list_page_async(store, ana.id)
         with frozen(server):
-            question = asyncio.create_task(stored_resumes.list_page_soon(store, ana.id))
+            question = asyncio.create_task(stored_resumes.list_page_async(store, ana.id))
             rounds = 0
             while not question.done():
                 await asyncio.sleep(0.01)
@@ -186,9 +186,9 @@ def test_s17_a_frozen_server_holds_up_no_event_loop(
             with pytest.raises(StoreUnavailable, match="does not answer"):
                 await question
             assert rounds > 20
-        assert await stored_resumes.list_page_soon(store, ana.id) == stored_resumes.Page([], None)
+        assert await stored_resumes.list_page_async(store, ana.id) == stored_resumes.Page([], None)
 
-    with open_store(url, read_patience_s=0.3) as store:
+    with open_store(url, read_timeout_s=0.3) as store:
         asyncio.run(ask(store))
 
 
@@ -261,5 +261,5 @@ def test_a_plan_that_a_message_uses_again_walks_the_key_too(grown: psycopg.Conne
 
 def test_ids_that_threads_list_are_those_that_loops_list(store: Store, ana: AccountInfo) -> None:
     made = add_resumes(store, ana, 30)
-    page = asyncio.run(stored_resumes.list_page_soon(store, ana.id, limit=100))
+    page = asyncio.run(stored_resumes.list_page_async(store, ana.id, limit=100))
     assert [entry.id for entry in page.entries] == listed_ids(store, ana) == made

@@ -54,8 +54,8 @@ def a_folder_with(tmp_path: Path, *, says: str = "") -> Path:
 
 def upgrade(url: str, folder: Path) -> None:
     address = PostgresAddress(url)
-    plain = postgres_engine(address, patience_s=60)
-    transactional = postgres_engine(address, patience_s=60, begin="BEGIN")
+    plain = postgres_engine(address, timeout_s=60)
+    transactional = postgres_engine(address, timeout_s=60, begin="BEGIN")
     bootstrap.upgrade_database(plain, transactional, address.label, folder=folder)
 
 

@@ -17,8 +17,6 @@ from resumes.store.accounts import AccountInfo
 from resumes.store.creation import Created, Creation
 from resumes.store.plans import PlanChange
 from resumes.store.postgresql import writer
-from resumes.store.store import each
-from resumes.store.write_queue import proved_by
 from tests.support.postgres import Server
 from tests.support.resumes import a_claim, a_resume
 from tests.support.store.builders import MakeAccount, Of, Seen, ids_of, listed_ids, made_ids
@@ -198,10 +196,10 @@ def raised(state: str, times: int) -> Callable[[Connection, Sequence[Any]], Sequ
 def test_a_lost_race_is_tried_again_and_seen_by_nobody_unless_it_is_lost_for_ever(
     store: Store, state: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert store.write(raised(state, 3), Of("a", 7)) == Of("a", 7)
-    monkeypatch.setattr(writer, "PAUSES_S", (0.001,))
+    assert store.write_batched(raised(state, 3), Of("a", 7)) == Of("a", 7)
+    monkeypatch.setattr(writer, "RETRY_DELAYS_S", (0.001,))
     with pytest.raises(StoreUnavailable, match="cannot be used now: no"):
-        store.write(raised(state, 10_000), Of("a"))
+        store.write_batched(raised(state, 10_000), Of("a"))
 
 
 @pytest.mark.parametrize(
@@ -212,7 +210,7 @@ def test_what_waiting_does_not_mend_soon_is_told_at_once(
     store: Store, state: str, message: str
 ) -> None:
     with pytest.raises(StoreUnavailable, match=message):
-        store.write(raised(state, 1), Of("a"))
+        store.write_batched(raised(state, 1), Of("a"))
 
 
 def test_a_server_that_is_lost_before_the_commit_is_asked_again(store: Store) -> None:
@@ -224,7 +222,7 @@ def test_a_server_that_is_lost_before_the_commit_is_asked_again(store: Store) ->
             connection.execute(text("SELECT pg_terminate_backend(pg_backend_pid())"))
         return requests
 
-    assert store.write(end_my_connection, Of("a", 1)) == Of("a", 1)
+    assert store.write_batched(end_my_connection, Of("a", 1)) == Of("a", 1)
     assert len(tries) == 3
 
 
@@ -260,7 +258,7 @@ def waiting_for_a_lock(server: Server) -> str:
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """A server that does not answer a write is soon taken for frozen."""
-    monkeypatch.setattr("resumes.store.postgresql.store.WRITE_PATIENCE_S", 0.6)
+    monkeypatch.setattr("resumes.store.postgresql.store.WRITE_TIMEOUT_S", 0.6)
 
 
 @pytest.mark.parametrize("is_of_files", [False, True])
@@ -295,7 +293,7 @@ def test_s2_what_cannot_be_found_out_is_unknown(
     ana: AccountInfo,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(writer, "FIND_OUT_S", 0.3)
+    monkeypatch.setattr(writer, "PROOF_TIMEOUT_S", 0.3)
     with a_standby_that_never_answers(server) as give_up:
         with pytest.raises(OutcomeUnknown):
             creation.create(store, ana.id, [a_resume()], deadline_s=0.3)
@@ -319,8 +317,7 @@ ENDS_AT_COMMIT = """
 def test_s2_a_commit_that_was_lost_is_done_again(store: Store, url: str, ana: AccountInfo) -> None:
     ended: list[int] = []
 
-    @each
-    def end_at_commit(connection: Connection, request: Of) -> None:
+    def end_at_commit(connection: Connection) -> None:
         if not ended:
             ended.append(1)
             # The constraint is looked at by COMMIT, and its function ends the connection there.
@@ -330,11 +327,14 @@ def test_s2_a_commit_that_was_lost_is_done_again(store: Store, url: str, ana: Ac
         connection.execute(ENDS_AT_COMMIT.encode())
 
     def create_and_end(connection: Connection, requests: Sequence[Any]) -> Sequence[Any]:
-        end_at_commit(connection, [Of(ana.id)])
+        end_at_commit(connection)
         return creation.apply_creations(connection, requests)
 
-    proved_by(creation.were_stored)(create_and_end)
-    (outcome,) = store.write(create_and_end, Creation(ana.id, [a_resume()], store.clock()))
+    (outcome,) = store.write_batched(
+        create_and_end,
+        Creation(ana.id, [a_resume()], store.clock()),
+        proof=creation.was_stored,
+    )
     assert ended == [1]
     assert isinstance(outcome, Created)
     assert ids_of(store, "ana") == [outcome.id]

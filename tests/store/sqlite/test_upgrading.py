@@ -6,6 +6,7 @@ import pytest
 from sqlalchemy import MetaData, text
 from sqlalchemy.schema import CreateTable
 
+from resumes.clock import system_clock
 from resumes.errors import StoreIncompatible, StoreUnavailable
 from resumes.store import (
     accounts,
@@ -135,8 +136,8 @@ def test_what_later_versions_brought_works_on_the_rows_of_0001(place: str, tmp_p
     older_stores.a_store_of_0001(tmp_path / "resumes.db", tmp_path)
     with open_store(place) as store:
         (failed,) = import_ledger.list_files(store, reason="invalid_json")
-        import_requests.ask(store, [failed], Action.RETRY)
-        assert import_requests.ask_all(store, Action.RELEASE) == 1
+        import_requests.request_files(store, [failed], Action.RETRY)
+        assert import_requests.request_all_files(store, Action.RELEASE) == 1
         asked = import_requests.list_requests(store, root="/srv/inbox")
         assert [(one.claim_id, one.root) for one in asked] == [
             (older_stores.FAILED, None),
@@ -182,11 +183,11 @@ def test_s4_an_older_store_is_not_migrated_while_others_use_it_and_they_are_name
     ):
         open_store(place, upgrade=False)
     other = FileLock(path.with_name("resumes.db.lock"))
-    assert other.acquire(shared=True, wait_s=0)
+    assert other.acquire(shared=True, timeout_s=0)
     with pytest.raises(StoreUnavailable, match="must be upgraded, and is in use by process"):
-        open_file(path, upgrade=True, wait_s=0.05)
+        open_file(path, clock=system_clock, upgrade=True, timeout_s=0.05)
     other.close()
-    open_file(path, upgrade=True, wait_s=0.05).close()
+    open_file(path, clock=system_clock, upgrade=True, timeout_s=0.05).close()
 
 
 def test_the_migrations_make_the_tables_of_the_schema(url: str, tmp_path: Path) -> None:

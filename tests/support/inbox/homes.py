@@ -80,9 +80,9 @@ def furnish(home: Path) -> None:
         broken.write_bytes(a_document("mended"))
         for row in list_files(store):
             if row.outcome is FileOutcome.FAILED:
-                import_requests.ask(store, [row], Action.RETRY)
+                import_requests.request_files(store, [row], Action.RETRY)
             if row.account == "cy":
-                import_requests.ask(store, [row], Action.RELEASE)
+                import_requests.request_files(store, [row], Action.RELEASE)
         plans.set_plan_limits(store, PlanChange("ana", max_resumes=50))
         plans.set_plan_limits(store, PlanChange("bo", max_resumes=1))
     drop(root, "ana/1.json", a_document("plain"))

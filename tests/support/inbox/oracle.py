@@ -175,6 +175,6 @@ def iter_names(store: Store, account_id: str) -> Iterator[str]:
 def iter_rows(store: Store) -> Iterator[import_ledger.FileRow]:
     """All files that the ledger tells of, the newest first."""
     before: str | None = None
-    while rows := import_ledger.list_files(store, before=before, limit=import_ledger.MOST_FILES):
+    while rows := import_ledger.list_files(store, before=before, limit=import_ledger.MAX_FILES):
         yield from rows
         before = rows[-1].claim_id

@@ -34,16 +34,16 @@ from resumes.store.account_archive.file_format import Header, Kind, Row, Writer
 from resumes.store.accounts import AccountInfo
 from resumes.store.addresses import SqliteAddress, parse_address
 from resumes.store.creation import Created, NewResume
-from resumes.store.import_ledger import FileOutcome, FileRow, FileVerdict, Verdict
+from resumes.store.import_ledger import FileOutcome, FileRow, Verdict
 from resumes.store.import_requests import Action
 from resumes.store.importers import Finding, Importer, State
 from resumes.store.integrity import Defect, Flaw
 from resumes.store.locks import FileLock
 from resumes.store.plans import PlanChange
 from resumes.store.postgresql.connection import postgres_engine
-from resumes.store.postgresql.writer import WRITERS
+from resumes.store.postgresql.writer import THREADS
 from resumes.store.schema import metadata
-from resumes.store.sqlite.store import SqliteDatabase, sqlite_engine
+from resumes.store.sqlite.store import SqliteStore, sqlite_engine
 from resumes.store.transfer.rows import READERS, TableDigest, digest_tables
 from tests.support.resumes import a_claim, a_document, a_resume
 
@@ -125,7 +125,7 @@ def a_file(
 ) -> FileRow:
     """A file of the ledger that came to this outcome."""
     claim = a_claim(claim_id, root=root, items=items)
-    import_ledger.record(store, FileVerdict(account.id, claim, Verdict(outcome, reason, "why")))
+    import_ledger.record(store, account.id, claim, Verdict(outcome, reason, "why"))
     return import_ledger.get_file(store, claim_id)
 
 
@@ -208,7 +208,7 @@ def fill_store(store: Store, *, resumes: int = 10, names: tuple[str, ...] = NAME
         assert isinstance(first, Created)
         stored_resumes.delete_resume(store, account.id, first.id)
         failed = a_file(store, account, account.id[:12].ljust(24, "b"), FileOutcome.FAILED)
-        import_requests.ask(store, [failed], Action.RETRY)
+        import_requests.request_files(store, [failed], Action.RETRY)
     importers.announce(store, an_importer())
     search_index.fill(store)
 
@@ -245,7 +245,7 @@ def damage(store: Store, *statements: str, **values: Any) -> None:
         engine = sqlite_engine(address.path, transactions=False)
         freely = "PRAGMA foreign_keys=OFF"
     else:
-        engine = postgres_engine(address, patience_s=10)
+        engine = postgres_engine(address, timeout_s=10)
         freely = "SET session_replication_role = replica"
     with engine.connect() as connection:
         connection.exec_driver_sql(freely)
@@ -299,13 +299,7 @@ class Seen:
 
 def execute(store: Store, statement: str) -> None:
     """The statement is run where the store writes, and committed."""
-
-    def run(connection: Connection, requests: Sequence[str]) -> list[None]:
-        for request in requests:
-            connection.execute(text(request))
-        return [None] * len(requests)
-
-    store.write(run, statement)
+    store.write(lambda connection: connection.execute(text(statement)))
 
 
 def lose_table(store: Store, name: str) -> None:
@@ -322,9 +316,9 @@ def rename(connection: Connection, requests: Sequence[str]) -> list[str]:
     return [request.upper() for request in requests]
 
 
-def hold_lane(store: Store) -> tuple[threading.Event, threading.Thread]:
+def hold_writer(store: Store) -> tuple[threading.Event, threading.Thread]:
     """All that writes is busy until the event is set."""
-    writers = 1 if store.path else WRITERS
+    writers = 1 if store.path else THREADS
     entered, go_on = threading.Barrier(writers + 1), threading.Event()
 
     def wait(_: Connection, requests: Sequence[str]) -> list[None]:
@@ -365,8 +359,8 @@ class Busy:
     def acquire(self) -> None:
         """It is held until it is released."""
         if self._path is not None:
-            self._file = FileLock(self._path.with_name(f"{self._path.name}.lane"))
-            assert self._file.acquire(wait_s=5)
+            self._file = FileLock(self._path.with_name(f"{self._path.name}.writer"))
+            assert self._file.acquire(timeout_s=5)
         else:
             self._connection = psycopg.connect(self._url)
             tables = ", ".join(metadata.tables)
@@ -394,10 +388,10 @@ def free_maximum(store: Store) -> int:
     return plans.get_plan(store, "free").max_resumes or 0
 
 
-def sqlite_of(store: Store) -> SqliteDatabase:
-    """The file below the store, for tests of what only a file has."""
-    assert isinstance(store.database, SqliteDatabase)
-    return store.database
+def sqlite_of(store: Store) -> SqliteStore:
+    """The store as one in a file, for tests of what only a file has."""
+    assert isinstance(store, SqliteStore)
+    return store
 
 
 def path_of(store: Store) -> Path:

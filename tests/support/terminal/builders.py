@@ -14,7 +14,7 @@ from resumes.store import accounts, creation, import_ledger
 from resumes.store.accounts import AccountInfo
 from resumes.store.creation import Created, NewResume
 from resumes.store.import_items import Items
-from resumes.store.import_ledger import Claim, FileOutcome, FileRow, FileVerdict, Verdict
+from resumes.store.import_ledger import Claim, FileOutcome, FileRow, Verdict
 from resumes.store.importers import Finding, Importer, State
 from resumes.store.store import Store
 
@@ -115,7 +115,7 @@ def a_file(
     if outcome is FileOutcome.DONE:
         verdict = Verdict(outcome)
     owner = accounts.get_account(store, account)
-    import_ledger.record(store, FileVerdict(owner.id, claim, verdict))
+    import_ledger.record(store, owner.id, claim, verdict)
     return import_ledger.get_file(store, claim_id)
 
 

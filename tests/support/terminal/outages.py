@@ -3,13 +3,17 @@
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from sqlalchemy import Connection
 
 from resumes.errors import StoreUnavailable
-from resumes.store.store import WRITE_DEADLINE_S, Store
+from resumes.store.statements import Prepared
+from resumes.store.store import Row, Size, Store
 from tests.support.terminal.driving import LIMIT_S
+
+Q = TypeVar("Q")
+R = TypeVar("R")
 
 AWAY: Final = "The store is not there"
 
@@ -37,7 +41,9 @@ class UnsteadyStore(Store):
     """The store as the app sees it; tests keep the one that it was made of, which is always there."""
 
     def __init__(self, store: Store) -> None:
-        super().__init__(store.database, clock=store.clock)
+        super().__init__(store.write_queue, url=store.url, label=store.label, clock=store.clock)
+        self.path = store.path
+        self._store = store
         self._refusals: dict[str, str] = {}
         self._holds: dict[str, Hold] = {}
 
@@ -84,17 +90,29 @@ class UnsteadyStore(Store):
 
     @contextmanager
     def read(self) -> Iterator[Connection]:
-        with self._admission("read"), super().read() as connection:
+        with self._admission("read"), self._store.read() as connection:
             yield connection
         with self._admission("answer"):
             pass
 
-    def write(
-        self,
-        apply: Callable[[Connection, Sequence[Any]], Sequence[Any]],
-        request: Any,
-        *,
-        deadline_s: float = WRITE_DEADLINE_S,
-    ) -> Any:
+    async def fetch_async(self, statement: Prepared, /, **values: Any) -> Sequence[Row]:
+        return await self._store.fetch_async(statement, **values)
+
+    def read_version(self) -> int | None:
+        return self._store.read_version()
+
+    def measure(self) -> Size:
+        return self._store.measure()
+
+    def _disconnect(self) -> None:
+        self._store.close()
+
+    def write(self, change: Callable[[Connection], R], **options: Any) -> R:
         with self._admission("write"):
-            return super().write(apply, request, deadline_s=deadline_s)
+            return super().write(change, **options)
+
+    def write_all(
+        self, apply: Callable[[Connection, Sequence[Q]], Any], requests: Sequence[Q], **options: Any
+    ) -> list[Any]:
+        with self._admission("write"):
+            return super().write_all(apply, requests, **options)

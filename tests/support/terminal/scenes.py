@@ -20,9 +20,9 @@ from resumes.settings import Settings, Theme
 from resumes.store import api_keys, import_requests, importers, open_store, plans
 from resumes.store.import_items import Items, Problem
 from resumes.store.import_ledger import FileOutcome
-from resumes.store.import_requests import ask
+from resumes.store.import_requests import request_files
 from resumes.store.plans import PlanChange
-from resumes.store.sqlite.store import SqliteDatabase
+from resumes.store.sqlite.store import SqliteStore
 from resumes.store.store import Size, Store
 from tests.support.stores import make_store_file
 from tests.support.terminal.builders import (
@@ -95,7 +95,7 @@ def standing_still(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Store, Sta
     monkeypatch.setattr(secrets, "choice", lots.choice)
     monkeypatch.setattr(shutil, "disk_usage", lambda _: Disk(100 << 30, 60 << 30, 40 << 30))
     size = Size(3 << 20, 40 << 10)
-    monkeypatch.setattr(SqliteDatabase, "measure", lambda _: size)
+    monkeypatch.setattr(SqliteStore, "measure", lambda _: size)
     monkeypatch.setattr(checks, "check_sqlite", lambda path: Finding("SQLite", "version 3.99.0"))
     fonts = Finding("fonts", "there are fonts for the newest resumes")
     monkeypatch.setattr(checks, "iter_font_findings", lambda names, home: [fonts])
@@ -213,7 +213,7 @@ def _fill_imports(store: Store) -> None:
     )
     a_file(store, an_id("5"), name="ana/many.ndjson", items=Items(1_000, 990, 5, 3, 2, (problem,)))
     asked = a_file(store, an_id("6"), name="ana/asked-for.json")
-    ask(store, [asked], import_requests.Action.RETRY)
+    request_files(store, [asked], import_requests.Action.RETRY)
     importers.announce(store, an_importer(root=ROOT, waiting=12))
 
 

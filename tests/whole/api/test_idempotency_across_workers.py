@@ -138,13 +138,13 @@ from resumes.settings import Settings
 from resumes.store import creation
 from server import service
 
-create_soon = creation.create_soon
+create_async = creation.create_async
 
 async def create_and_die(*arguments, **options):
-    await create_soon(*arguments, **options)
+    await create_async(*arguments, **options)
     os.kill(os.getpid(), signal.SIGKILL)
 
-creation.create_soon = create_and_die
+creation.create_async = create_and_die
 service.run(Settings(home=Path(sys.argv[1]), port=0), ready=lambda url: print(url, flush=True))
 """
 

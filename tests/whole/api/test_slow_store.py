@@ -30,9 +30,9 @@ READ_MEDIAN_S = 0.05
 class Hindrance(StrEnum):
     """What keeps a server from writing."""
 
-    LANE = "another process keeps the lane's file lock"
+    FILE_LOCK = "another process keeps the file lock"
     TRANSACTION = "another program has begun a transaction"
-    STOPPED = "a process was stopped inside the lane"
+    STOPPED = "a process was stopped in the middle of a write"
 
 
 HOLDER = """
@@ -40,8 +40,8 @@ HOLDER = """
     from resumes.store.sqlite.driver import dbapi
 
     what, path = sys.argv[1:]
-    if what == "LANE":
-        file = open(path + ".lane")
+    if what == "FILE_LOCK":
+        file = open(path + ".writer")
         fcntl.flock(file, fcntl.LOCK_EX)
     if what == "TRANSACTION":
         connection = dbapi.connect(path, isolation_level=None)
@@ -49,13 +49,12 @@ HOLDER = """
     if what == "STOPPED":
         from resumes.store import open_store
 
-        def wait(connection, requests):
+        def wait(connection):
             print("held", flush=True)
             sys.stdin.read()
-            return requests
 
         with open_store(f"sqlite:///{path}") as store:
-            store.write(wait, "")
+            store.write(wait)
     else:
         print("held", flush=True)
         sys.stdin.read()

@@ -129,7 +129,7 @@ def test_time_does_not_tell_a_foreign_id_from_an_unknown_one(
         "deleted": lambda: random.choice(tenants.deleted),
         "unknown": lambda: random.choice(tenants.unknown),
     }
-    rounds = ROUNDS if method == "GET" else ROUNDS // 3  # which goes through the lane
+    rounds = ROUNDS if method == "GET" else ROUNDS // 3  # which goes through the write queue
     took_s: dict[str, list[float]] = {name: [] for name in ids}
     with Wire(tenants.url) as wire:
         for _ in range(rounds):

@@ -11,6 +11,7 @@ import os
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
+from functools import partial
 from typing import Any, BinaryIO, Final, NoReturn
 
 import orjson
@@ -46,6 +47,7 @@ from resumes.store.accounts import (
     ARRIVING,
     AccountInfo,
     check_name,
+    check_plan,
     delete_account,
     delete_by_id,
     find_account,
@@ -62,11 +64,10 @@ from resumes.store.schema import (
     imported_files,
     imported_items,
     key_directory,
-    plans,
     resumes,
 )
 from resumes.store.statements import Prepared, blob
-from resumes.store.store import Store, each
+from resumes.store.store import Store
 
 LOG_BYTES: Final = 64 * 1024 * 1024
 """What the log beside a store may come to while much is written,"""
@@ -142,7 +143,7 @@ def add_rows(
     added = 0
     for some in iter_slices(rows, slice_rows):
         check_room_for_slice(store, sum(row.size_bytes for row in some))
-        store.write(_add, _Slice(account_id, since, some))
+        store.write(partial(_add, account_id, since, some), account_id=account_id)
         added += len(some)
         told(added)
 
@@ -162,53 +163,41 @@ def iter_slices(rows: Iterable[Row], slice_rows: int = SLICE_ROWS) -> Iterator[l
         yield some
 
 
-@dataclass(frozen=True, slots=True)
-class _Slice:
-    account_id: str
-    since: str
-    rows: Sequence[Row]
-
-
-@each
-def _add(connection: Connection, some: _Slice) -> None:
-    lock_arriving(connection, some.account_id, some.since)
-    kind = some.rows[0].kind
+def _add(account_id: str, since: str, rows: Sequence[Row], connection: Connection) -> None:
+    lock_arriving(connection, account_id, since)
+    kind = rows[0].kind
     if kind is Kind.DIGEST:
-        _refuse_strays(connection, some)
-    ADD[kind].run_many(
-        connection, [row.values | {"account_id": some.account_id} for row in some.rows]
-    )
+        _refuse_strays(connection, account_id, rows)
+    ADD[kind].run_many(connection, [row.values | {"account_id": account_id} for row in rows])
     if kind is Kind.RESUME:
-        _add_documents(connection, some)
+        _add_documents(connection, account_id, rows)
     elif kind is Kind.KEY:
-        _add_to_directory(connection, some)
+        _add_to_directory(connection, account_id, rows)
 
 
-def _add_documents(connection: Connection, some: _Slice) -> None:
+def _add_documents(connection: Connection, account_id: str, rows: Sequence[Row]) -> None:
     ADD_DOCUMENT.run_many(
         connection,
         (
             {
-                "account_id": some.account_id,
+                "account_id": account_id,
                 "id": row.values["id"],
                 "document": blob(row.document),
             }
-            for row in some.rows
+            for row in rows
         ),
     )
     connection.execute(
         update(account_usage)
-        .where(account_usage.c.account_id == some.account_id)
-        .values(resume_count=account_usage.c.resume_count + len(some.rows))
+        .where(account_usage.c.account_id == account_id)
+        .values(resume_count=account_usage.c.resume_count + len(rows))
     )
 
 
-def _refuse_strays(connection: Connection, digests: _Slice) -> None:
+def _refuse_strays(connection: Connection, account_id: str, digests: Sequence[Row]) -> None:
     """Each content that counts as stored is: otherwise its files would be put aside as duplicates."""
-    ids = {row.values["resume_id"] for row in digests.rows}
-    mine = select(resumes.c.id).where(
-        resumes.c.account_id == digests.account_id, resumes.c.id.in_(ids)
-    )
+    ids = {row.values["resume_id"] for row in digests}
+    mine = select(resumes.c.id).where(resumes.c.account_id == account_id, resumes.c.id.in_(ids))
     for stray in sorted(ids - set(connection.execute(mine).scalars())):
         raise InvalidJson(
             f"This is no whole export of an account: it has the digest of the resume {stray}, and "
@@ -216,14 +205,11 @@ def _refuse_strays(connection: Connection, digests: _Slice) -> None:
         )
 
 
-def _add_to_directory(connection: Connection, some: _Slice) -> None:
-    refuse_known_keys(connection, some.rows)
+def _add_to_directory(connection: Connection, account_id: str, rows: Sequence[Row]) -> None:
+    refuse_known_keys(connection, rows)
     ADD_TO_DIRECTORY.run_many(
         connection,
-        (
-            row.values | {"account_id": some.account_id, "key_id": row.values["id"]}
-            for row in some.rows
-        ),
+        (row.values | {"account_id": account_id, "key_id": row.values["id"]} for row in rows),
     )
 
 
@@ -462,7 +448,7 @@ def import_account(
         identifiers.account_id(), chosen, plan or header.plan, header, timestamp(store.clock())
     )
     file.seek(began)
-    store.write(_begin, new)
+    store.write(partial(_begin, new))
     counts = _fill(store, new, file, sha256, told, slice_rows)
     return Arrived(get_account(store, chosen), counts)
 
@@ -507,13 +493,8 @@ class _NewAccount:
     now: str
 
 
-@each
-def _begin(connection: Connection, new: _NewAccount) -> None:
-    known = connection.execute(select(plans.c.name).order_by(plans.c.name)).scalars().all()
-    if new.plan not in known:
-        raise NotFound(
-            f'Plan not found: "{new.plan[:80]}". Choose one with --plan: {", ".join(known)}'
-        )
+def _begin(new: _NewAccount, connection: Connection) -> None:
+    check_plan(connection, new.plan, hint="Choose one with --plan")
     taken = select(accounts.c.id).where(accounts.c.name == new.name + ARRIVING)
     if connection.execute(taken).first() is not None:
         raise Conflict(f'Somebody else imports the account "{new.name}" at this moment')
@@ -554,7 +535,7 @@ def _fill(
         )
         if reader.sha256 != sha256:
             raise InvalidJson("The file was changed while it was imported; import it again")
-        store.write(_open, new)
+        store.write(partial(_open, new), account_id=new.account_id)
     except OutcomeUnknown:
         raise  # it may have arrived
     except (ResumesError, OSError) as error:
@@ -578,8 +559,7 @@ def _remove(store: Store, new: _NewAccount, why: ResumesError | OSError) -> None
         ) from error
 
 
-@each
-def _open(connection: Connection, new: _NewAccount) -> None:
+def _open(new: _NewAccount, connection: Connection) -> None:
     lock_arriving(connection, new.account_id, new.now)
     taken = connection.execute(select(accounts.c.id).where(accounts.c.name == new.name)).first()
     if taken is not None:

@@ -1,30 +1,32 @@
-"""Opening a PostgreSQL store: made, or brought up to date, by one of those who want it."""
+"""Open a store in PostgreSQL; exactly one of those who want it creates or upgrades it."""
 
 import logging
-import time
 from pathlib import Path
 from typing import Final
 
 from sqlalchemy import Connection, Engine, inspect, text
 from sqlalchemy.exc import DBAPIError
 
+from resumes.clock import Clock
 from resumes.errors import StoreIncompatible, StoreUnavailable
 from resumes.store import migrations
 from resumes.store.addresses import PostgresAddress
+from resumes.store.locks import retry
 from resumes.store.postgresql.connection import DRIVER_ERRORS, explain, postgres_engine
-from resumes.store.postgresql.store import READ_PATIENCE_S, PostgresDatabase
+from resumes.store.postgresql.store import READ_TIMEOUT_S, PostgresStore
 from resumes.store.schema import metadata
 
 logger = logging.getLogger("resumes.store")
 
 RANDOM_PAGE_COST: Final = "1.1"
-"""Beside 1 for a page that is read in order: what is set for solid state disks."""
+"""The cost of a random page for solid state disks, where a sequential one costs 1."""
 
 
 def set_page_cost(connection: Connection) -> None:
-    """New connections of this role to this database plan so; part of the caller's transaction.
+    """Lower the planner's cost of random pages for this role in this database, in the caller's
+    transaction.
 
-    Nothing is changed where somebody has chosen a value, and where it may not be.
+    Nothing changes where somebody has chosen a value, or where the role may not change it.
     """
     source = text("SELECT source FROM pg_settings WHERE name = 'random_page_cost'")
     try:
@@ -33,7 +35,7 @@ def set_page_cost(connection: Connection) -> None:
                 return
             name = connection.execute(text("SELECT current_database()")).scalar_one()
             quoted = connection.dialect.identifier_preparer.quote_identifier(name)
-            # As a default of the role: a pooler between us may take settings from no session.
+            # As a default of the role: a pooler between us may not pass on settings of a session.
             connection.exec_driver_sql(
                 f"ALTER ROLE CURRENT_USER IN DATABASE {quoted} "
                 f"SET random_page_cost = {RANDOM_PAGE_COST}"
@@ -42,30 +44,37 @@ def set_page_cost(connection: Connection) -> None:
         logger.info("The planner keeps its costs: %s", error.orig)
 
 
-MAKE_LOCK: Final = (
+CREATE_LOCK: Final = (
     "CREATE TABLE IF NOT EXISTS schema_lock (id integer PRIMARY KEY)",
     "INSERT INTO schema_lock (id) VALUES (1) ON CONFLICT DO NOTHING",
 )
-TOGETHER: Final = ("23505", "42P07", "42710", "40001", "40P01", "XX000")
-"""Said to those who make the same table at the same time: looked at again, it is there."""
+CREATED_MEANWHILE: Final = ("23505", "42P07", "42710", "40001", "40P01", "XX000")
+"""The errors of those who create the same table at the same time: at the next try it is there."""
 
-TRIES: Final = 50
-PAUSE_S: Final = 0.1
+LOCK_TIMEOUT_S: Final = 5.0
+LOCK_DELAYS_S: Final = (0.1,)
+"""How long creating the lock's table is tried again, and the delay before each further try."""
 
-WAITS: Final = ("SET LOCAL lock_timeout = '60s'", "SET LOCAL statement_timeout = 0")
+TIMEOUTS: Final = ("SET LOCAL lock_timeout = '60s'", "SET LOCAL statement_timeout = 0")
 """One of them migrates, the others wait for it that long."""
 
-DDL_WAITS: Final = "SET LOCAL lock_timeout = '5s'"
-"""A change of a table waits for those who use it only so long: all others queue behind it."""
+DDL_TIMEOUT: Final = "SET LOCAL lock_timeout = '5s'"
+"""How long a change of a table waits for those who use it: all others queue behind it."""
+
+CHECK_TIMEOUT_S: Final = 15.0
+"""How long each statement may take that only looks at the store, or creates the lock."""
+
+UPGRADE_TIMEOUT_S: Final = 3_600.0
+"""How long each statement of a migration may take."""
 
 
 def find_state(connection: Connection, label: str, *, folder: Path = migrations.FOLDER) -> str:
-    """As `migrations.state`, but a newer store that says it can be used by this program is
-    "current": its nodes are being replaced one by one.
+    """Return what `migrations.state` does, but "current" for a newer store that says it can be used
+    by this program: its nodes are being replaced one by one.
 
     Raises StoreIncompatible also for a database of another program.
     """
-    # One look at all tables: between two of them somebody else may make the store.
+    # All tables at once: between two looks somebody else may create the store.
     tables = set(inspect(connection).get_table_names())
     if "alembic_version" not in tables:
         if strangers := sorted(set(metadata.tables) & tables):
@@ -94,48 +103,49 @@ def _is_usable(connection: Connection, known: list[str]) -> bool:
 def upgrade_database(
     plain: Engine, transactional: Engine, label: str, *, folder: Path = migrations.FOLDER
 ) -> None:
-    """The store is at the newest revision, by this call or somebody else's meanwhile.
+    """Bring the store to the newest revision, unless somebody else does meanwhile.
 
-    `plain` runs each statement for itself. On any error the store is as it was.
+    `plain` commits each statement by itself. On any error the store is as it was.
     """
-    _make_lock(plain)
+    _create_lock(plain)
     with transactional.connect() as connection, connection.begin():
-        for setting in WAITS:
+        for setting in TIMEOUTS:
             connection.execute(text(setting))
         connection.execute(text("SELECT id FROM schema_lock WHERE id = 1 FOR UPDATE")).one()
-        # What others have committed while this waited is seen: each statement looks anew.
+        # Sees what others have committed meanwhile: each statement has a new snapshot.
         if find_state(connection, label, folder=folder) != "current":
-            connection.execute(text(DDL_WAITS))
+            connection.execute(text(DDL_TIMEOUT))
             migrations.run(connection, folder=folder)
             set_page_cost(connection)
 
 
-def _make_lock(engine: Engine) -> None:
-    for statement in MAKE_LOCK:
-        for _ in range(TRIES):
-            try:
-                with engine.connect() as connection:
-                    connection.execute(text(statement))
-                break
-            except DBAPIError as error:
-                if getattr(error.orig, "sqlstate", None) not in TOGETHER:
-                    raise
-                time.sleep(PAUSE_S)
-        else:
-            raise StoreUnavailable("Others are making this store; try again later")
+def _create_lock(engine: Engine) -> None:
+    def create() -> None:
+        with engine.connect() as connection:
+            for statement in CREATE_LOCK:
+                connection.execute(text(statement))
+
+    try:
+        retry(
+            create,
+            is_retryable=_is_created_meanwhile,
+            timeout_s=LOCK_TIMEOUT_S,
+            delays_s=LOCK_DELAYS_S,
+        )
+    except DBAPIError as error:
+        if _is_created_meanwhile(error):
+            raise StoreUnavailable("Others are making this store; try again later") from error
+        raise
 
 
-LOOK_PATIENCE_S: Final = 15.0
-"""What is only looked at, or made in a moment, has its answer by then."""
-
-UPGRADE_PATIENCE_S: Final = 3_600.0
-"""A migration of a large store takes its time."""
+def _is_created_meanwhile(error: Exception) -> bool:
+    return getattr(getattr(error, "orig", None), "sqlstate", None) in CREATED_MEANWHILE
 
 
-def open_database(
-    address: PostgresAddress, *, upgrade: bool, read_patience_s: float | None = None
-) -> PostgresDatabase:
-    """The store in a database, made or brought up to date first when `upgrade` allows.
+def open_server(
+    address: PostgresAddress, *, clock: Clock, upgrade: bool, read_timeout_s: float | None = None
+) -> PostgresStore:
+    """Open the store in a database, created or upgraded first when `upgrade` allows.
 
     Raises StoreIncompatible and StoreUnavailable.
     """
@@ -143,11 +153,11 @@ def open_database(
         _prepare(address, upgrade=upgrade)
     except DRIVER_ERRORS as error:
         raise explain(error, address.label) from error
-    return PostgresDatabase(address, read_patience_s=read_patience_s or READ_PATIENCE_S)
+    return PostgresStore(address, clock=clock, read_timeout_s=read_timeout_s or READ_TIMEOUT_S)
 
 
 def _prepare(address: PostgresAddress, *, upgrade: bool) -> None:
-    plain = postgres_engine(address, patience_s=LOOK_PATIENCE_S)
+    plain = postgres_engine(address, timeout_s=CHECK_TIMEOUT_S)
     with plain.connect() as connection:
         state = find_state(connection, address.label)
     if state == "current":
@@ -155,5 +165,5 @@ def _prepare(address: PostgresAddress, *, upgrade: bool) -> None:
     if not upgrade:
         what = "empty" if state == "empty" else "older than this program"
         raise StoreIncompatible(f"The store {address.label} is {what}. Run `resumes db upgrade`")
-    transactional = postgres_engine(address, patience_s=UPGRADE_PATIENCE_S, begin="BEGIN")
+    transactional = postgres_engine(address, timeout_s=UPGRADE_TIMEOUT_S, begin="BEGIN")
     upgrade_database(plain, transactional, address.label)

@@ -1,10 +1,11 @@
-"""Connections that give up: psycopg's, with a deadline on every call.
+"""psycopg's connections with a timeout on every call, and the classes of their errors.
 
-A server that is gone ends a call at once. One that is frozen, or behind a network that swallows
-packets, ends none: its kernel goes on answering, keepalives too (pitfalls S17). So whoever waits
-for the socket looks at the clock, and drops the connection when it has waited long enough.
+A call fails at once when the server is gone. It never ends when the server is frozen, or behind a
+network that swallows packets: its kernel still answers, keepalives included (pitfalls S17). So
+whoever waits for the socket looks at the clock, and closes the connection after the timeout.
 """
 
+import random
 import select
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -31,30 +32,29 @@ from resumes.store.write_queue import LostRace
 DRIVER_ERRORS: Final = (DBAPIError, psycopg.Error)
 """A driver's error as SQLAlchemy passes it on, and as it comes from statements run beside it."""
 
-CONNECT_S: Final = 3
-"""How long one server is given to let us in; the next of the address is tried then."""
-
+CONNECT_TIMEOUT_S: Final = 3
+"""How long connecting to one server may take; the next of the address is tried then."""
 
 INTERVAL_S: Final = 0.1
-"""How often who waits looks up, for Ctrl-C."""
+"""How often a wait is interrupted, for Ctrl-C."""
 
 
-class ServerSilent(psycopg.OperationalError):
+class ServerTimeout(psycopg.OperationalError):
     """The server did not answer in time; the connection is closed."""
 
 
-_silences_s: dict[str, float] = {}
-"""When each server was found silent last, on the monotonic clock. What one connection has waited
-for in vain, the others of the process need not wait for."""
+_timed_out_s: dict[str, float] = {}
+"""When each server last did not answer, on the monotonic clock: the other connections of the process
+need not wait for it as well."""
 
 
 Value = str | int | bytes | bytearray | None
 Sent = tuple[Sequence[Any], Sequence[bool]]
-"""Values, and which of them are binary: the server knows their types by the statement."""
+"""Values, and which of them are binary. Their types follow from the statement."""
 
 
 class Rows:
-    """What a statement came to: its rows, or the number of those that it changed."""
+    """The result of a statement: its rows, or the number of rows that it changed."""
 
     def __init__(self, rows: list[tuple[Any, ...]], rowcount: int) -> None:
         self._rows = rows
@@ -64,11 +64,11 @@ class Rows:
         return iter(self._rows)
 
     def fetchall(self) -> list[tuple[Any, ...]]:
-        """All rows."""
+        """Return all rows."""
         return self._rows
 
     def fetchone(self) -> tuple[Any, ...] | None:
-        """The first row; None when there is none."""
+        """Return the first row; None if there is none."""
         return self._rows[0] if self._rows else None
 
 
@@ -78,21 +78,21 @@ class _Statement(NamedTuple):
     check: Callable[[int], None] | None = None
 
 
-class PatientConnection(psycopg.Connection[Any]):
-    """A connection that waits at most `patience_s` seconds for each answer.
+class TimeoutConnection(psycopg.Connection[Any]):
+    """A connection that waits at most `timeout_s` seconds for each answer.
 
     Statements that go through `run` and `run_later` share messages (libpq's pipeline mode), so that a
     transaction costs few round trips. They have no names, and nothing of them outlives a message.
     """
 
-    patience_s: float = 30.0
+    timeout_s: float = 30.0
     server: str = ""
     opened_s: float = 0.0
 
     def __init__(self, pgconn: Any, *arguments: Any, **named: Any) -> None:
         super().__init__(pgconn, *arguments, **named)
         self._later: list[_Statement] = []
-        self._load = Transformer(self)
+        self._transformer = Transformer(self)
 
     def run_later(
         self,
@@ -100,39 +100,39 @@ class PatientConnection(psycopg.Connection[Any]):
         rows: Iterable[Sequence[Value]],
         check: Callable[[int], None] | None = None,
     ) -> None:
-        """The statement is run for each of the rows, before whatever this connection is asked next.
+        """Run the statement for each of the rows, before whatever this connection is asked next.
 
-        What is wrong with it is raised then, also by `check`, which is told how many rows each one
-        changed.
+        Its errors are raised then, and those of `check`, which is called with the number of rows
+        that each one changed.
         """
         if sent := [as_sent(row) for row in rows]:
             self._later.append(_Statement(numbered(sql), sent, check))
 
     def forget(self) -> None:
-        """What was to be run later is not."""
+        """Discard what was to be run later."""
         self._later.clear()
 
     def run(self, sql: str, values: Sequence[Value]) -> Rows:
-        """What the statement comes to. What was to be run later is run before it."""
+        """Return the result of the statement. What was to be run later is run before it."""
         return self.run_each(sql, [values])[0]
 
     def run_each(self, sql: str, rows: Iterable[Sequence[Value]]) -> list[Rows]:
-        """What the statement comes to with each of the rows, which go in one message."""
+        """Return the result of the statement with each of the rows, which go in one message."""
         self.run_later(sql, rows)
         return self._run_together()
 
-    def rows_of(self, result: PGresult) -> list[tuple[Any, ...]]:
-        """The rows of a result, as Python has them."""
-        self._load.set_pgresult(result)
-        return self._load.load_rows(0, result.ntuples, tuple)
+    def load_rows(self, result: PGresult) -> list[tuple[Any, ...]]:
+        """Return the rows of a result as Python values."""
+        self._transformer.set_pgresult(result)
+        return self._transformer.load_rows(0, result.ntuples, tuple)
 
     def _run_together(self) -> list[Rows]:
-        """What the last statement comes to. Raises what psycopg raises, and what the checks raise."""
+        """Return the results of the last statement. Raises what psycopg and the checks raise."""
         statements, self._later = self._later, []
         if not statements:
             return []
         try:
-            results = self._wait(_converse(self.pgconn, statements), self.patience_s)
+            results = self._wait(_converse(self.pgconn, statements), self.timeout_s)
         except BaseException:
             self.pgconn.finish()  # in the middle of an answer, it is of no further use
             raise
@@ -145,38 +145,38 @@ class PatientConnection(psycopg.Connection[Any]):
             if statement.check is not None:
                 for result in mine:
                     statement.check(result.command_tuples or 0)
-        return [Rows(self.rows_of(result), result.command_tuples or 0) for result in mine]
+        return [Rows(self.load_rows(result), result.command_tuples or 0) for result in mine]
 
     def wait(
         self, gen: PQGen[RV], interval: float = INTERVAL_S, timeout: float | None = None
     ) -> RV:
-        """What the call comes to. Raises ServerSilent, and what psycopg raises.
+        """Return the result of a call. Raises ServerTimeout, and what psycopg raises.
 
-        psycopg passes everything that it says to the server through here.
+        All of psycopg's communication with the server passes through here.
         """
         if self._later:
             self._run_together()
-        return self._wait(gen, self.patience_s if timeout is None else timeout, interval)
+        return self._wait(gen, self.timeout_s if timeout is None else timeout, interval)
 
-    def _wait(self, gen: PQGen[RV], patience_s: float, interval: float = INTERVAL_S) -> RV:
-        ends_at = time.monotonic() + patience_s
+    def _wait(self, gen: PQGen[RV], timeout_s: float, interval: float = INTERVAL_S) -> RV:
+        ends_at = time.monotonic() + timeout_s
         try:
-            return super().wait(gen, interval, timeout=patience_s)
+            return super().wait(gen, interval, timeout=timeout_s)
         except psycopg.Error as error:
             if time.monotonic() < ends_at:
                 raise
-            raise self.give_up(patience_s) from error
+            raise self.abandon(timeout_s) from error
 
-    def give_up(self, patience_s: float) -> ServerSilent:
-        """The server is taken for frozen. What to raise; the connection is closed."""
+    def abandon(self, timeout_s: float) -> ServerTimeout:
+        """Close the connection to a server that does not answer, and return what to raise."""
         # In the middle of an answer, it is of no further use.
         self.pgconn.finish()
-        _silences_s[self.server] = time.monotonic()
-        return ServerSilent(f"the server did not answer within {patience_s:g} seconds")
+        _timed_out_s[self.server] = time.monotonic()
+        return ServerTimeout(f"the server did not answer within {timeout_s:g} seconds")
 
 
 def _converse(pgconn: Any, statements: Iterable[_Statement]) -> PQGen[list[PGresult]]:
-    """The statements are one message, and come to these results."""
+    """Send the statements in one message, and return their results."""
     pgconn.enter_pipeline_mode()
     for statement in statements:
         if len(statement.rows) > 1:
@@ -204,13 +204,13 @@ def _converse(pgconn: Any, statements: Iterable[_Statement]) -> PQGen[list[PGres
 
 @cache
 def numbered(sql: str) -> bytes:
-    """A statement whose parameters are %s with $1, $2, … in their place."""
+    """Return a statement with $1, $2, … in place of its parameters %s."""
     first, *rest = sql.split("%s")
     return "".join([first, *(f"${n}{part}" for n, part in enumerate(rest, 1))]).encode()
 
 
 def as_sent(values: Iterable[Value]) -> Sent:
-    """The values as the protocol has them. Raises UnicodeEncodeError and psycopg.DataError."""
+    """Return the values as the protocol has them. Raises UnicodeEncodeError and psycopg.DataError."""
     sent: list[Any] = []
     formats = []
     for value in values:
@@ -224,44 +224,44 @@ def as_sent(values: Iterable[Value]) -> Sent:
     return sent, formats
 
 
-def is_usable(connection: PatientConnection) -> bool:
-    """Whether nothing tells that the connection has ended: an idle one has nothing to say.
+def is_usable(connection: TimeoutConnection) -> bool:
+    """Return False if the connection has ended, as far as can be seen: an idle one has no input.
 
-    Nor is one whose server was silent to another connection since it was opened.
+    Also False if its server did not answer another connection since this one was opened.
     """
-    if connection.closed or connection.opened_s < _silences_s.get(connection.server, 0.0):
+    if connection.closed or connection.opened_s < _timed_out_s.get(connection.server, 0.0):
         return False
     poll = select.poll()
     poll.register(connection.pgconn.socket, select.POLLIN)
     return not poll.poll(0)
 
 
-def connect(address: PostgresAddress, *, patience_s: float) -> PatientConnection:
-    """A connection on which each statement stands for itself. Raises what psycopg raises."""
-    connection = PatientConnection.connect(
+def connect(address: PostgresAddress, *, timeout_s: float) -> TimeoutConnection:
+    """Return a connection on which each statement is committed by itself. Raises what psycopg raises."""
+    connection = TimeoutConnection.connect(
         address.url,
-        # By the simplest means alone: a pooler between us may give each transaction another
-        # server, which knows neither settings nor prepared statements (pitfalls S18).
+        # No session state: a pooler between us may give each transaction another server
+        # connection, which knows neither settings nor prepared statements (pitfalls S18).
         autocommit=True,
         prepare_threshold=None,
-        connect_timeout=CONNECT_S,
+        connect_timeout=CONNECT_TIMEOUT_S,
         client_encoding="UTF8",
         application_name="resumes",
     )
-    connection.patience_s = patience_s
+    connection.timeout_s = timeout_s
     connection.server = f"{connection.info.host}:{connection.info.port}"
     connection.opened_s = time.monotonic()
     return connection
 
 
 def postgres_engine(
-    address: PostgresAddress, *, patience_s: float, begin: str | None = None
+    address: PostgresAddress, *, timeout_s: float, begin: str | None = None
 ) -> Engine:
-    """Connections are closed when they are let go of. With `begin`, that is what begins a
-    transaction; without, each statement stands for itself, as readers want it."""
+    """Return an engine without a pool. `begin` is what begins a transaction, statements with ";"
+    between them; None: each statement is committed by itself, as readers want it."""
     engine = sqlalchemy.create_engine(
         "postgresql+psycopg://",
-        creator=partial(connect, address, patience_s=patience_s),
+        creator=partial(connect, address, timeout_s=timeout_s),
         paramstyle="format",
         poolclass=NullPool,
         # The text of an error ends in logs; what was to be written is personal data.
@@ -278,59 +278,65 @@ def postgres_engine(
     return engine
 
 
-class Trouble(Enum):
+class ErrorClass(Enum):
     """What can be done about an error."""
 
-    GONE = auto()
-    """The server, or its leave to write: try again with another connection, perhaps elsewhere."""
+    UNAVAILABLE = auto()
+    """The server is gone or cannot be written to: try again with another connection, perhaps
+    elsewhere."""
 
     RACE = auto()
-    """Somebody else was first: undone, and to be tried again."""
+    """Somebody else was first: rolled back, and to be tried again."""
 
     BUSY = auto()
     """Somebody holds the row for long: nothing was done."""
 
-    FULL = auto()
-    """There is no room: nothing was done."""
+    DISK_FULL = auto()
+    """The server has no space: nothing was done."""
 
     OTHER = auto()
-    """The statement itself."""
+    """The statement itself is at fault."""
 
 
 _BY_STATE: Final = {
-    # A primary that is one no longer, seen through a pooler that keeps our connection: to write
-    # cannot be begun there, nor done.
-    "0A000": Trouble.GONE,
-    "25006": Trouble.GONE,
-    "25P03": Trouble.GONE,  # idle in a transaction for too long
-    "40001": Trouble.RACE,
-    "40P01": Trouble.RACE,  # deadlock
-    "23505": Trouble.RACE,  # a unique name or number that somebody took at the same time
-    "53100": Trouble.FULL,
-    "55P03": Trouble.BUSY,  # lock_timeout
-    "57014": Trouble.BUSY,  # statement_timeout
+    # A primary that has been demoted, seen through a pooler that keeps our connection: a write
+    # can neither begin nor end there.
+    "0A000": ErrorClass.UNAVAILABLE,
+    "25006": ErrorClass.UNAVAILABLE,
+    "25P03": ErrorClass.UNAVAILABLE,  # idle in a transaction for too long
+    "40001": ErrorClass.RACE,
+    "40P01": ErrorClass.RACE,  # deadlock
+    "23505": ErrorClass.RACE,  # a unique name or number that somebody took at the same time
+    "53100": ErrorClass.DISK_FULL,
+    "55P03": ErrorClass.BUSY,  # lock_timeout
+    "57014": ErrorClass.BUSY,  # statement_timeout
 }
-_BY_CLASS: Final = {"08": Trouble.GONE, "57": Trouble.GONE, "53": Trouble.GONE}
-"""Connections, a server that stops or starts, and one that has no room for more connections."""
+_BY_CLASS: Final = dict.fromkeys(("08", "57", "53"), ErrorClass.UNAVAILABLE)
+"""Connections, a server that stops or starts, and one without resources for more connections."""
 
 LOST: Final = (psycopg.OperationalError, psycopg.InterfaceError)
-"""Without a word of the server: the connection is lost, or it fell silent."""
+"""Without an error code of the server: the connection is lost, or there was no answer in time."""
 
 
-def trouble_of(error: BaseException) -> Trouble:
-    """What can be done about it."""
+def classify_error(error: BaseException) -> ErrorClass:
+    """Return what can be done about an error of a driver, or a LostRace."""
     if isinstance(error, LostRace):
-        return Trouble.RACE
+        return ErrorClass.RACE
     cause = getattr(error, "orig", error)
     state = getattr(cause, "sqlstate", None)
     if state is None:
-        # Not the server's word: libpq lost it, or it fell silent.
-        return Trouble.GONE if isinstance(cause, LOST) else Trouble.OTHER
-    return _BY_STATE.get(state) or _BY_CLASS.get(state[:2], Trouble.OTHER)
+        return ErrorClass.UNAVAILABLE if isinstance(cause, LOST) else ErrorClass.OTHER
+    return _BY_STATE.get(state) or _BY_CLASS.get(state[:2], ErrorClass.OTHER)
+
+
+def jittered(delays_s: Sequence[float], tries: int) -> float:
+    """Return the delay before the next try, half to one and a half times what is given for it: the last
+    one repeats."""
+    return delays_s[min(tries, len(delays_s) - 1)] * random.uniform(0.5, 1.5)
 
 
 def explain(error: BaseException, label: str) -> ResumesError:
-    """What the driver's error is to those who use the store."""
+    """Return the store's error for one of the driver."""
     cause = getattr(error, "orig", error)
     text = str(cause).strip().partition("\n")[0]
     return StoreUnavailable(f"The database {label} cannot be used now: {text}")

@@ -1,19 +1,18 @@
-"""Reads of an event loop, without threads: what is asked in one round goes to the server together.
+"""Reads of an event loop, without threads: the queries of one iteration go to the server together.
 
 A thread for each read and a round trip for each statement cost several times what the statements do.
-Here all statements of a round are one message on one connection, which is one transaction to a
+Here all statements of an iteration are one message on one connection, which is one transaction to a
 pooler; none has a name, so none outlives the message (pitfalls S18).
 
 What a reader promises:
 - Rows are as they were committed when they were asked for, or later.
-- The event loop waits for nothing: no frozen server, no connection that is opened (pitfalls S17).
-- What finds no server is asked again until its deadline, so that a switch from one server to another
-  is a slow answer and no failed one. Then it is StoreUnavailable.
+- The event loop never blocks: for no frozen server, for no connection being opened (pitfalls S17).
+- A query that finds no server is sent again until its deadline, so that a failover makes an answer
+  slow and does not fail it. After the deadline it is StoreUnavailable.
 """
 
 import asyncio
 import os
-import random
 import time
 from collections.abc import Callable, Sequence
 from itertools import groupby
@@ -25,32 +24,31 @@ from psycopg.pq import ConnStatus, ExecStatus
 
 from resumes.errors import StoreUnavailable
 from resumes.store.postgresql.connection import (
-    PatientConnection,
-    Trouble,
+    ErrorClass,
+    TimeoutConnection,
     Value,
     as_sent,
+    classify_error,
     explain,
     is_usable,
+    jittered,
     numbered,
-    trouble_of,
 )
 from resumes.store.store import Row
+from resumes.store.write_queue import EXPIRY_INTERVAL_S
 
 DEADLINE_S: Final = 10.0
-"""How long rows are waited for, as long as a write."""
+"""How long a query may take in all, as long as a write."""
 
-PAUSES_S: Final = (0.02, 0.05, 0.1, 0.2)
-"""Before each further try; the last one goes on. A little chance is added."""
-
-LOOK_AFTER_S: Final = 0.25
-"""How often questions are looked for whose time is over: cheaper than a timer for each."""
+RETRY_DELAYS_S: Final = (0.02, 0.05, 0.1, 0.2)
+"""Before each further try; the last one repeats. Jitter is added."""
 
 BUSY: Final = "The store's database does not answer; nothing was done, try again"
 CLOSED: Final = "The store is closed"
 
 
-class _Question:
-    """A statement with its values, and those who wait for its rows."""
+class _Query:
+    """A statement with its values, and the coroutines that wait for its rows."""
 
     __slots__ = ("ends_at", "formats", "goes_alone", "sql", "tries", "values", "waiters")
 
@@ -61,11 +59,11 @@ class _Question:
         self.waiters: list[asyncio.Future[list[Row]]] = []
         self.tries = 0
         self.goes_alone = False
-        """Whether it was refused: it must not fail others again."""
+        """Whether it was refused once: it must not fail others again."""
 
     @property
     def is_wanted(self) -> bool:
-        """Whether somebody still waits."""
+        """True if a coroutine still waits."""
         return not all(waiter.done() for waiter in self.waiters)
 
     def answer(self, rows: list[Row]) -> None:
@@ -80,27 +78,27 @@ class _Question:
 
 
 class LoopReader:
-    """The reads of one event loop. Its methods are for that loop, but for `close`."""
+    """The reads of one event loop. Only `close` may be called from other threads."""
 
     def __init__(
         self,
-        connect: Callable[[], PatientConnection],
+        connect: Callable[[], TimeoutConnection],
         label: str,
         loop: asyncio.AbstractEventLoop,
     ) -> None:
         self._connect = connect
         self._label = label
         self._loop = loop
-        self._connection: PatientConnection | None = None
+        self._connection: TimeoutConnection | None = None
         self._watched = -1
         """The connection's socket under a number of our own: libpq closes its own at any time."""
-        self._connecting: asyncio.Future[PatientConnection] | None = None
-        self._new: dict[tuple[Any, ...], _Question] = {}
-        """What is to be asked for the first time. Who wants the same shares the rows."""
-        self._again: list[_Question] = []
-        self._pausing: set[_Question] = set()
-        """What is to be asked again: now, and after a pause."""
-        self._asked: list[_Question] = []
+        self._connecting: asyncio.Future[TimeoutConnection] | None = None
+        self._new: dict[tuple[Any, ...], _Query] = {}
+        """What is to be sent for the first time. Coroutines that ask the same share the rows."""
+        self._again: list[_Query] = []
+        self._delayed: set[_Query] = set()
+        """What is to be sent again: now, and after a delay."""
+        self._sent: list[_Query] = []
         """What was sent and has no answer yet, in order."""
         self._results: list[Any] = []
         self._sent_at = 0.0
@@ -109,20 +107,20 @@ class LoopReader:
         self._is_closed = False
 
     async def fetch(self, sql: str, values: Sequence[Value]) -> list[Row]:
-        """The rows of a statement whose parameters are %s. Raises StoreUnavailable."""
+        """Return the rows of a statement whose parameters are %s. Raises StoreUnavailable."""
         if self._is_closed:
             raise StoreUnavailable(CLOSED)
         key = (sql, *values)
-        question = self._new.get(key)
-        if question is None:
-            question = self._new[key] = _Question(numbered(sql), values)
+        query = self._new.get(key)
+        if query is None:
+            query = self._new[key] = _Query(numbered(sql), values)
             self._plan_send()
         waiter: asyncio.Future[list[Row]] = self._loop.create_future()
-        question.waiters.append(waiter)
+        query.waiters.append(waiter)
         return await waiter
 
     def close(self) -> None:
-        """Nothing is read any more. From any thread."""
+        """Fail what waits and close the connection. From any thread."""
         self._is_closed = True
         if self._loop.is_running() and self._loop is not _running_loop():
             self._loop.call_soon_threadsafe(self._end)
@@ -134,19 +132,19 @@ class LoopReader:
             self._timer.cancel()
         self._drop()
         if not self._loop.is_closed():
-            for question in self._unanswered():
-                question.fail(StoreUnavailable(CLOSED))
+            for query in self._unanswered():
+                query.fail(StoreUnavailable(CLOSED))
 
-    def _unanswered(self) -> list[_Question]:
-        return [*self._asked, *self._new.values(), *self._again, *self._pausing]
+    def _unanswered(self) -> list[_Query]:
+        return [*self._sent, *self._new.values(), *self._again, *self._delayed]
 
     # To the server
 
     def _plan_send(self) -> None:
-        """What waits is sent after this round of the loop, unless a message has no answer yet."""
+        """Send what waits in the next iteration of the loop, unless a message has no answer yet."""
         if self._timer is None:
-            self._timer = self._loop.call_later(LOOK_AFTER_S, self._look_after)
-        if not (self._is_send_due or self._asked or self._connecting):
+            self._timer = self._loop.call_later(EXPIRY_INTERVAL_S, self._expire)
+        if not (self._is_send_due or self._sent or self._connecting):
             self._is_send_due = True
             self._loop.call_soon(self._send)
 
@@ -159,41 +157,41 @@ class LoopReader:
             self._connecting = self._loop.run_in_executor(None, self._connect)
             self._connecting.add_done_callback(self._connected)
             return
-        self._asked = self._take()
-        if not self._asked:
+        self._sent = self._take()
+        if not self._sent:
             return
         self._sent_at = time.monotonic()
         pgconn = self._connection.pgconn
         try:
-            for sql, questions in groupby(self._asked, key=lambda question: question.sql):
-                # Without a name, and so read anew with each message, but not with each question.
+            for sql, queries in groupby(self._sent, key=lambda query: query.sql):
+                # Without a name, and so parsed again with each message, but not with each query.
                 pgconn.send_prepare(b"", sql)
-                for question in questions:
-                    pgconn.send_query_prepared(b"", question.values, question.formats)
+                for query in queries:
+                    pgconn.send_query_prepared(b"", query.values, query.formats)
             pgconn.pipeline_sync()
             if pgconn.flush():
                 self._loop.add_writer(self._watched, self._send_rest)
         except psycopg.Error as error:
-            self._lose(error)
+            self._fail(error)
 
-    def _take(self) -> list[_Question]:
-        for position, question in enumerate(self._again):
-            if question.goes_alone:
+    def _take(self) -> list[_Query]:
+        for position, query in enumerate(self._again):
+            if query.goes_alone:
                 return [self._again.pop(position)]
         taken = [*self._again, *self._new.values()]
         self._again.clear()
         self._new.clear()
-        wanted = (question for question in taken if question.is_wanted)
-        return sorted(wanted, key=lambda question: question.sql)
+        wanted = (query for query in taken if query.is_wanted)
+        return sorted(wanted, key=lambda query: query.sql)
 
     def _send_rest(self) -> None:
-        """What did not fit the socket is sent."""
+        """Send the part of a message that did not fit into the socket's buffer."""
         assert self._connection is not None
         try:
             if not self._connection.pgconn.flush():
                 self._loop.remove_writer(self._watched)
         except psycopg.Error as error:
-            self._lose(error)
+            self._fail(error)
 
     # From the server
 
@@ -202,7 +200,7 @@ class LoopReader:
         pgconn = self._connection.pgconn
         try:
             pgconn.consume_input()
-            while self._asked and not pgconn.is_busy():
+            while self._sent and not pgconn.is_busy():
                 result = pgconn.get_result()
                 if result is None:
                     if pgconn.status != ConnStatus.OK:
@@ -212,42 +210,42 @@ class LoopReader:
                 elif result.status != ExecStatus.COMMAND_OK:
                     self._results.append(result)
         except psycopg.Error as error:
-            self._lose(error)
+            self._fail(error)
 
     def _answer(self) -> None:
-        """Each question has its rows; from the first that was refused on, they are asked again."""
+        """Give each query its rows; the first that failed and those behind it are sent again."""
         connection = self._connection
         assert connection is not None
-        asked, results = self._asked, self._results
-        self._asked, self._results = [], []
+        sent, results = self._sent, self._results
+        self._sent, self._results = [], []
         for position, result in enumerate(results):
             if result.status != ExecStatus.TUPLES_OK:
                 error = error_from_result(result)
-                refused, aborted = asked[position], asked[position + 1 :]
-                match trouble_of(error):
-                    case Trouble.GONE:
+                refused, aborted = sent[position], sent[position + 1 :]
+                match classify_error(error):
+                    case ErrorClass.UNAVAILABLE:
                         self._drop()
-                        aborted = asked[position:]
-                    case Trouble.OTHER:  # as it will be each time
+                        aborted = sent[position:]
+                    case ErrorClass.OTHER:  # as it will be each time
                         refused.fail(explain(error, self._label))
                     case _:
                         refused.goes_alone = True
-                        aborted = asked[position:]
-                self._ask_again(aborted, error)
+                        aborted = sent[position:]
+                self._retry(aborted, error)
                 break
-            asked[position].answer(connection.rows_of(result))
+            sent[position].answer(connection.load_rows(result))
         self._plan_send()
 
     # When it does not answer
 
-    def _connected(self, connecting: "asyncio.Future[PatientConnection]") -> None:
+    def _connected(self, connecting: "asyncio.Future[TimeoutConnection]") -> None:
         self._connecting = None
         error = connecting.exception()
         if error is not None:
             waiting = [*self._new.values(), *self._again]
             self._new.clear()
             self._again.clear()
-            self._ask_again(waiting, error)
+            self._retry(waiting, error)
         elif self._is_closed:
             connecting.result().close()
         else:
@@ -258,14 +256,14 @@ class LoopReader:
             self._loop.add_reader(self._watched, self._receive)
             self._plan_send()
 
-    def _lose(self, error: psycopg.Error) -> None:
+    def _fail(self, error: psycopg.Error) -> None:
         self._drop()
-        asked, self._asked, self._results = self._asked, [], []
-        self._ask_again(asked, error)
+        sent, self._sent, self._results = self._sent, [], []
+        self._retry(sent, error)
         self._plan_send()
 
     def _drop(self) -> None:
-        """The connection is closed."""
+        """Close the connection."""
         connection, self._connection = self._connection, None
         if connection is not None:
             if not self._loop.is_closed():
@@ -274,37 +272,37 @@ class LoopReader:
             os.close(self._watched)
             connection.close()
 
-    def _ask_again(self, questions: list[_Question], error: BaseException) -> None:
-        """After a pause each; those with no time left for that have the error."""
+    def _retry(self, queries: list[_Query], error: BaseException) -> None:
+        """Send each query again after a delay; fail those whose deadline is before that."""
         now = time.monotonic()
-        for question in questions:
-            pause_s = PAUSES_S[min(question.tries, len(PAUSES_S) - 1)] * random.uniform(0.5, 1.5)
-            if now + pause_s >= question.ends_at or self._is_closed:
-                question.fail(explain(error, self._label))
+        for query in queries:
+            delay_s = jittered(RETRY_DELAYS_S, query.tries)
+            if now + delay_s >= query.ends_at or self._is_closed:
+                query.fail(explain(error, self._label))
                 continue
-            question.tries += 1
-            self._pausing.add(question)
-            self._loop.call_later(pause_s, self._end_pause, question)
+            query.tries += 1
+            self._delayed.add(query)
+            self._loop.call_later(delay_s, self._end_delay, query)
 
-    def _end_pause(self, question: _Question) -> None:
-        if question in self._pausing:
-            self._pausing.remove(question)
-            self._again.append(question)
+    def _end_delay(self, query: _Query) -> None:
+        if query in self._delayed:
+            self._delayed.remove(query)
+            self._again.append(query)
             self._plan_send()
 
-    def _look_after(self) -> None:
+    def _expire(self) -> None:
         self._timer = None
         if self._connection is not None:
-            self._receive()  # it may be here, and only this loop late
+            self._receive()  # the answer may be there, and only this loop late
         now = time.monotonic()
         connection = self._connection
-        if self._asked and connection and self._sent_at + connection.patience_s <= now:
-            self._lose(connection.give_up(connection.patience_s))
-        for question in self._unanswered():
-            if question.ends_at <= now:
-                question.fail(StoreUnavailable(BUSY))
-        if any(question.is_wanted for question in self._unanswered()):
-            self._timer = self._loop.call_later(LOOK_AFTER_S, self._look_after)
+        if self._sent and connection and self._sent_at + connection.timeout_s <= now:
+            self._fail(connection.abandon(connection.timeout_s))
+        for query in self._unanswered():
+            if query.ends_at <= now:
+                query.fail(StoreUnavailable(BUSY))
+        if any(query.is_wanted for query in self._unanswered()):
+            self._timer = self._loop.call_later(EXPIRY_INTERVAL_S, self._expire)
 
 
 def _running_loop() -> asyncio.AbstractEventLoop | None:

@@ -1,1 +1,1 @@
-"""A store in a SQLite file, written through one lane."""
+"""A store in a SQLite file, written by one thread."""

@@ -1,4 +1,4 @@
-"""Opening a SQLite store: made, or brought up to date, by one of those who want it."""
+"""Open a store in a file; exactly one of those who want it creates or upgrades it."""
 
 import errno
 import os
@@ -7,6 +7,7 @@ from pathlib import Path
 
 from sqlalchemy import Connection, Engine, text
 
+from resumes.clock import Clock
 from resumes.errors import StoreIncompatible, StoreUnavailable
 from resumes.filesystems import HOST, SHARED, find_kind
 from resumes.output_files import check_name
@@ -15,7 +16,7 @@ from resumes.store.locks import FileLock
 from resumes.store.sqlite.store import (
     APPLICATION_ID,
     CACHE_BYTES,
-    SqliteDatabase,
+    SqliteStore,
     explain,
     refuse_mount_point,
     refuse_second_name,
@@ -25,16 +26,16 @@ from resumes.store.sqlite.store import (
 from resumes.store.sqlite.writer import DRIVER_ERRORS
 
 
-def make_private(path: Path) -> None:
-    """An empty file that only its owner may read. Raises FileExistsError.
+def create_private(path: Path) -> None:
+    """Create an empty file that only its owner may read. Raises FileExistsError.
 
-    To be made before SQLite does it, which goes by the umask.
+    Call it before SQLite creates the file, which obeys the umask.
     """
     os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
 
 
 def upgrade_file(engine: Engine, path: Path, *, folder: Path = migrations.FOLDER) -> None:
-    """The store is at the newest revision; on any error it is as it was.
+    """Bring the store to the newest revision; on any error it is as it was.
 
     The caller holds the store exclusively. A store that is not empty is backed up first, as
     `<name>.before-<revision>`, beside it.
@@ -47,7 +48,7 @@ def upgrade_file(engine: Engine, path: Path, *, folder: Path = migrations.FOLDER
         if older:
             backup = path.with_name(f"{path.name}.before-{migrations.revisions(folder)[-1]}")
             backup.unlink(missing_ok=True)
-            make_private(backup)
+            create_private(backup)
             driver_connection.execute("VACUUM INTO ?", [str(backup)])
         driver_connection.execute("PRAGMA foreign_keys=OFF")
         with connection.begin():
@@ -58,7 +59,7 @@ def upgrade_file(engine: Engine, path: Path, *, folder: Path = migrations.FOLDER
 
 def _row_counts(connection: Connection) -> dict[str, int]:
     tables = connection.execute(
-        # The tables inside of a virtual one hold what is made from others, however many rows.
+        # Not the tables inside a virtual one: their rows are derived from others.
         text(
             "SELECT name FROM pragma_table_list"
             " WHERE schema = 'main' AND type = 'table' AND name NOT LIKE 'sqlite_%'"
@@ -82,22 +83,23 @@ def _check(connection: Connection, before: dict[str, int], path: Path) -> None:
         )
 
 
-OPEN_WAIT_S = 20.0
-"""How long opening waits for another process that is making or migrating the store,"""
+OPEN_TIMEOUT_S = 20.0
+"""How long opening waits for another process that is creating or migrating the store."""
 
-PAUSE_S = 0.02
-"""looking so often whether it has."""
+RETRY_DELAY_S = 0.02
+"""The delay before each further try."""
 
 
 def open_file(
     path: Path,
     *,
+    clock: Clock,
     upgrade: bool,
     read_cache_bytes: int | None = None,
-    wait_s: float = OPEN_WAIT_S,
-) -> SqliteDatabase:
-    """The store in a file, made or brought up to date first when `upgrade` allows; who makes it
-    or has it open is waited for until `wait_s` are over.
+    timeout_s: float = OPEN_TIMEOUT_S,
+) -> SqliteStore:
+    """Open the store in a file, created or upgraded first when `upgrade` allows. Waits up to
+    `timeout_s` seconds for another process that creates it, or has it open and is in the way.
 
     Raises StoreIncompatible and StoreUnavailable.
     """
@@ -114,8 +116,9 @@ def open_file(
             f"Cannot write in {path.parent}: {error.strerror}{remedy}"
         ) from error
     try:
-        _prepare(path, life, upgrade=upgrade, wait_s=wait_s)
-        return SqliteDatabase(path, life=life, read_cache_bytes=read_cache_bytes or CACHE_BYTES)
+        _prepare(path, life, upgrade=upgrade, timeout_s=timeout_s)
+        cache_bytes = read_cache_bytes or CACHE_BYTES
+        return SqliteStore(path, life=life, clock=clock, read_cache_bytes=cache_bytes)
     except DRIVER_ERRORS as error:
         life.close()
         raise explain(error, path) from error
@@ -145,11 +148,11 @@ def check_place(path: Path) -> None:
 
 
 def _refuse_shared(path: Path) -> None:
-    """Raises StoreUnavailable where other machines can open the file, or its log, too.
+    """Raise StoreUnavailable if other machines can open the file, or its log, too.
 
-    Those who use a file find each other by memory that they share, which is one machine's: two
-    machines would damage it (SQLite's "Write-Ahead Logging", 1). What a host shares with us is let
-    pass, though doctor says so: containers may have nothing else, and the host does not use it.
+    The users of a file coordinate through shared memory, which belongs to one machine: two machines
+    would damage the file (SQLite's "Write-Ahead Logging", 1). A folder shared by a host is allowed,
+    though doctor mentions it: containers may have nothing else, and the host does not use it.
     """
     for place in (path, path.parent):
         kind = find_kind(place)
@@ -161,10 +164,10 @@ def _refuse_shared(path: Path) -> None:
 
 
 def _refuse_strangers(path: Path) -> None:
-    """Raises StoreIncompatible for a file that is no store, before lock files lie beside it.
+    """Raise StoreIncompatible for a file that is no store, before lock files are created beside it.
 
-    Without the lock another process may be making the store: what it cannot say now is left to
-    be asked again inside the lock.
+    Without the lock another process may be creating the store: other errors are left to the look
+    inside the lock.
     """
     if not path.exists() or path.stat().st_size == 0:
         return
@@ -179,10 +182,10 @@ def _refuse_strangers(path: Path) -> None:
         engine.dispose()
 
 
-def _prepare(path: Path, life: FileLock, *, upgrade: bool, wait_s: float) -> None:
-    """The file exists, is ours and current, and `life` is held shared."""
-    ends_at = time.monotonic() + wait_s
-    while not _is_prepared(path, life, upgrade=upgrade, wait_s=wait_s):
+def _prepare(path: Path, life: FileLock, *, upgrade: bool, timeout_s: float) -> None:
+    """Create or upgrade the file if need be, and hold `life` shared."""
+    ends_at = time.monotonic() + timeout_s
+    while not _is_prepared(path, life, upgrade=upgrade, timeout_s=timeout_s):
         # Someone else holds it: perhaps another new process that wants the same. Let go, so
         # that one of us gets it.
         holders = life.holders()
@@ -192,13 +195,13 @@ def _prepare(path: Path, life: FileLock, *, upgrade: bool, wait_s: float) -> Non
             raise StoreUnavailable(
                 f"The store {path} must be upgraded, and is in use by process {pids}. Stop it first"
             )
-        time.sleep(PAUSE_S)
+        time.sleep(RETRY_DELAY_S)
 
 
-def _is_prepared(path: Path, life: FileLock, *, upgrade: bool, wait_s: float) -> bool:
-    """Whether the file is current, by this call if need be, and `life` held shared; if not,
+def _is_prepared(path: Path, life: FileLock, *, upgrade: bool, timeout_s: float) -> bool:
+    """Return True once the file is current, by this call if need be, and `life` held shared; False if
     somebody else has the store open."""
-    if not life.acquire(shared=True, wait_s=wait_s):
+    if not life.acquire(shared=True, timeout_s=timeout_s):
         raise StoreUnavailable(f"The store {path} is being migrated or restored; try again later")
     engine = sqlite_engine(path, transactions=False)
     try:
@@ -209,29 +212,29 @@ def _is_prepared(path: Path, life: FileLock, *, upgrade: bool, wait_s: float) ->
         if not upgrade:
             what = "empty" if state == "empty" else "older than this program"
             raise StoreIncompatible(f"The store {path} is {what}. Run `resumes db upgrade`")
-        if not life.acquire(wait_s=0):
+        if not life.acquire(timeout_s=0):
             return False
         if state == "empty":
             _own(path)
         if _state(engine, path) != "current":
             _stamp(engine)
             upgrade_file(sqlite_engine(path, transactions=True), path)
-        life.acquire(shared=True, wait_s=0)
+        life.acquire(shared=True, timeout_s=0)
         return True
     finally:
         engine.dispose()
 
 
 def _own(path: Path) -> None:
-    """The file is there, and its owner's alone, whoever made it: it becomes a store."""
+    """Create the file, or make an empty one that is there its owner's alone."""
     try:
-        make_private(path)
+        create_private(path)
     except FileExistsError:
         path.chmod(0o600)
 
 
 def _state(engine: Engine, path: Path) -> str:
-    """Whether the file is "empty", "older" or "current". Raises StoreIncompatible otherwise."""
+    """Return "empty", "older" or "current". Raises StoreIncompatible otherwise."""
     with engine.connect() as connection:
         application_id = connection.exec_driver_sql("PRAGMA application_id").scalar_one()
         tables = connection.exec_driver_sql("SELECT count(*) FROM sqlite_schema").scalar_one()

@@ -1,7 +1,7 @@
-"""SQLite files as wholes: taken from a store in use, examined, and put in their place at once.
+"""SQLite files as a whole: copy them from a store in use, examine them, put them into place at once.
 
 None is opened as a file while this process has it open as a database: that would drop its locks
-(pitfalls S1). Nothing stands under its final name before it is complete and on the disk.
+(pitfalls S1). Nothing has its final name before it is complete and on the disk.
 """
 
 import contextlib
@@ -20,11 +20,11 @@ from resumes.errors import Conflict, ResumesError, StoreIncompatible, StoreUnava
 from resumes.output_files import flush
 from resumes.store import migrations
 from resumes.store.locks import FileLock
-from resumes.store.sqlite.bootstrap import make_private
+from resumes.store.sqlite.bootstrap import create_private
 from resumes.store.sqlite.store import (
     APPLICATION_ID,
-    LEAST_ROOM_BYTES,
     LOGS,
+    MIN_FREE_BYTES,
     explain,
     sqlite_engine,
 )
@@ -34,8 +34,8 @@ from resumes.text import escaped
 
 MAGIC: Final = b"SQLite format 3\0"
 
-LOOK_STEPS: Final = 2_000
-"""SQLite's own steps between two looks at how far it is."""
+PROGRESS_STEPS: Final = 2_000
+"""Steps of SQLite's virtual machine between two reports of progress."""
 
 SCRATCH_PREFIX: Final = ".resumes-"
 SCRATCH_SUFFIX: Final = ".scratch"
@@ -70,14 +70,14 @@ def _make_scratch(parent: Path) -> tuple[Path, FileLock]:
         try:
             lock = FileLock(folder / IN_USE)
             with contextlib.suppress(OSError):  # a disk without locks, where nothing is removed
-                if not lock.acquire(wait_s=0):
+                if not lock.acquire(timeout_s=0):
                     lock.close()
                     continue
             if lock.path.exists():
                 return folder, lock
             lock.close()
         except FileNotFoundError:
-            pass  # somebody took it for abandoned
+            pass  # somebody removed it as abandoned
         except BaseException:  # the program is being ended
             shutil.rmtree(folder, ignore_errors=True)
             raise
@@ -94,17 +94,17 @@ def _remove_abandoned(parent: Path) -> None:
 
 def _remove_if_abandoned(folder: Path) -> None:
     with contextlib.suppress(OSError), contextlib.closing(FileLock(folder / IN_USE)) as lock:
-        if lock.acquire(wait_s=0):
+        if lock.acquire(timeout_s=0):
             shutil.rmtree(folder, ignore_errors=True)
 
 
 def check_room(folder: Path, needed_bytes: int) -> None:
-    """There is room for a file of so much. Raises StoreUnavailable."""
-    needed_bytes += LEAST_ROOM_BYTES
-    most_bytes, _ = resource.getrlimit(resource.RLIMIT_FSIZE)
-    if most_bytes != resource.RLIM_INFINITY and most_bytes < needed_bytes:
+    """Raise StoreUnavailable if the folder has no space for a file of this size."""
+    needed_bytes += MIN_FREE_BYTES
+    max_bytes, _ = resource.getrlimit(resource.RLIMIT_FSIZE)
+    if max_bytes != resource.RLIM_INFINITY and max_bytes < needed_bytes:
         raise StoreUnavailable(
-            f"A file may have {most_bytes / 1e6:,.1f} MB here (`ulimit -f`), and "
+            f"A file may have {max_bytes / 1e6:,.1f} MB here (`ulimit -f`), and "
             f"{needed_bytes / 1e6:,.1f} MB are needed. Raise the limit"
         )
     free_bytes = shutil.disk_usage(folder).free
@@ -115,22 +115,22 @@ def check_room(folder: Path, needed_bytes: int) -> None:
         )
 
 
-def vacuum_into(store_path: Path, copy: Path, told: Callable[[int], None]) -> None:
-    """The copy is the store of one moment, compact; others read and write meanwhile.
+def vacuum_into(store_path: Path, copy: Path, on_progress: Callable[[int], None]) -> None:
+    """Write a compact copy of the store of one moment; others read and write meanwhile.
 
-    A backup page by page would begin again with each write (pitfalls S11). `told` is given the
-    bytes that are there. Raises StoreUnavailable.
+    A backup page by page would begin again with each write (pitfalls S11). `on_progress` is called
+    with the bytes that are written. Raises StoreUnavailable.
     """
-    make_private(copy)
+    create_private(copy)
 
-    def look() -> int:
-        told(copy.stat().st_size)
+    def report() -> int:
+        on_progress(copy.stat().st_size)
         return 0
 
     engine = sqlite_engine(store_path, transactions=False)
     try:
         with engine.connect() as connection:
-            driver(connection).set_progress_handler(look, LOOK_STEPS)
+            driver(connection).set_progress_handler(report, PROGRESS_STEPS)
             driver(connection).execute("VACUUM INTO ?", [str(copy)])
     except DRIVER_ERRORS as error:
         raise explain(error, store_path) from error
@@ -161,10 +161,10 @@ def _foreign_code(kind: str, name: str) -> ForeignCode:
 
 
 def examine(path: Path, shown: Path) -> None:
-    """The file is a store of ours, whole, not newer than this program, keeps a log as ours do, and
-    has nobody else's triggers and views.
+    """Raise StoreIncompatible unless the file is a store of ours, undamaged, not newer than this
+    program, and without foreign triggers and views; have it keep a log as ours do.
 
-    `shown` is what it is called in errors. Raises StoreIncompatible.
+    `shown` is its path in errors.
     """
     engine = sqlite_engine(path, transactions=False)
     try:
@@ -194,21 +194,22 @@ def examine(path: Path, shown: Path) -> None:
 
 
 def is_database(path: Path) -> bool:
-    """Whether the file begins as every database does, by itself. Nobody has it open as one."""
+    """Return whether the file has the header of a database. Nobody may have it open as one."""
     with path.open("rb") as file:
         return file.read(len(MAGIC)) == MAGIC
 
 
 def is_closed(path: Path) -> bool:
-    """Whether all of a database is in its file, and nothing in its log."""
+    """Return whether all of a database is in its file, and nothing in its log."""
     log = path.with_name(path.name + LOGS[0])
     return not log.exists() or log.stat().st_size == 0
 
 
 def exchange(new: Path, path: Path, kept: Path) -> bool:
-    """The new file has the path, and what was there is `kept`, with its log if it had one.
+    """Put the new file in place of `path`, and rename what was there to `kept`, with its log if it had
+    one. Return whether something was there.
 
-    Whether something was there. A process that dies on the way leaves the old file under the path,
+    A process that dies on the way leaves the old file under the path,
     its log perhaps beside `kept` already, or, on a disk without hard links, no file there. If it is
     also still `kept`, it is not opened until one of the two names is gone; another exchange does that.
     """

@@ -1,4 +1,4 @@
-"""A store in a SQLite file: connections that read, one that writes, and the log kept short."""
+"""A store in a SQLite file: its connections, its identity, and checkpoints that keep its log short."""
 
 import contextlib
 import logging
@@ -9,7 +9,7 @@ import stat
 import threading
 import time
 import weakref
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
 from pathlib import Path
 from types import TracebackType
@@ -18,20 +18,22 @@ from typing import Any, Final
 import sqlalchemy
 from sqlalchemy import Connection, Engine, NullPool
 
+from resumes.clock import Clock
 from resumes.errors import ResumesError, StoreIncompatible, StoreUnavailable
 from resumes.filesystems import is_mount_point
 from resumes.output_files import SIDE_FILES
 from resumes.store.locks import FileLock
 from resumes.store.sqlite.driver import dbapi
-from resumes.store.sqlite.writer import DRIVER_ERRORS, Complaints, SqliteLane
+from resumes.store.sqlite.writer import DRIVER_ERRORS, LogOnce, SqliteWriter
 from resumes.store.statements import Prepared, driver
-from resumes.store.store import Row, Size, not_text
+from resumes.store.store import Row, Size, Store
+from resumes.store.write_queue import not_text
 
 logger = logging.getLogger("resumes.store")
 
 LOGS: Final = ("-wal", "-shm")
-"""A database's log and its index: one with the file (a log that is left alone would be taken for that
-of the next file of its name)."""
+"""The suffixes of a database's log and the log's index. They belong to the file: a log that is left
+alone would be taken for that of the next file of its name."""
 
 _KINDS: Final = {
     stat.S_IFDIR: "a folder",
@@ -106,10 +108,10 @@ def _find_sibling(file: Path) -> str | None:
 
 
 class Identity:
-    """The files of a store that is open, as they are when this is made. Any thread may ask.
+    """The files of an open store, as they are when this is created. Any thread may check them.
 
-    What was removed or replaced once counts as lost for good: while it was away, another program
-    may have made or changed what is there now.
+    A file that was removed or replaced once counts as lost for good: meanwhile another program may
+    have created or changed what is there now.
     """
 
     def __init__(self, path: Path) -> None:
@@ -159,7 +161,7 @@ class Identity:
                 return found.st_nlink
         except FileNotFoundError:
             what = "removed or renamed"
-        except OSError as error:  # whatever it is, it may pass
+        except OSError as error:  # whatever it is, it may be temporary
             raise StoreUnavailable(
                 f"The store {self._path} cannot be looked at ({error.strerror}); nothing was done, "
                 "try again"
@@ -167,7 +169,7 @@ class Identity:
         else:
             what = "replaced by another file"
         if name != self._name:
-            self.check_in_place()  # it may have gone first, since it was looked at: that says more
+            self.check_in_place()  # which says more, if it has gone meanwhile
         sentence = self._lose(
             f"{name} was {what} while the store is in use, so nothing is read or written any more. "
             f"Stop every program that uses it, {remedy}then start them again"
@@ -175,22 +177,22 @@ class Identity:
         raise StoreUnavailable(sentence)
 
     def _note_second_name(self, doubled: str | None) -> None:
-        """Raise StoreUnavailable if one of the files has a second name. The log has a line when that
-        is noticed, and one when it is over."""
+        """Raise StoreUnavailable if one of the files has a second name. Log when that is noticed, and
+        when it has ended."""
         with self._noticing:
-            is_news = doubled != self._doubled
+            is_new = doubled != self._doubled
             self._doubled = doubled
         if doubled is None:
-            if is_news:
+            if is_new:
                 logger.warning("The files of the store %s have one name each again", self._path)
             return
         sentence = _describe_second_name(Path(doubled))
-        if is_news:
+        if is_new:
             logger.error("%s", sentence)
         raise StoreUnavailable(sentence)
 
     def _lose(self, sentence: str) -> str:
-        """Return the sentence that counts: the first."""
+        """Mark the store as lost, and return the error to give: the first one."""
         with self._noticing:
             if self._lost is None:
                 self._lost = sentence
@@ -204,97 +206,86 @@ def _id_of(name: str) -> FileId:
 
 
 APPLICATION_ID = 0x52534D45
-"""Stamped into the file's header ("RSME"), so that a stranger's database is told from ours."""
+"""The mark in the file's header ("RSME") of a database that is ours."""
 
 CHECKPOINT_BYTES = 4 * 1024 * 1024
-"""A log that has grown to this is copied into the store,"""
+"""A log that has grown to this size is copied into the store."""
 
-CHECKPOINT_EVERY_S = 0.5
-"""looked at so often: its file keeps its size, so size alone would ask for it every time."""
+CHECKPOINT_INTERVAL_S = 0.5
+"""How often at most: the log's file keeps its size, so size alone would ask for it every time."""
 
-LEAST_ROOM_BYTES = 64 * 1024
-"""With less, a store cannot even be opened: its log and index have no room."""
+MIN_FREE_BYTES = 64 * 1024
+"""With less free space, a store cannot even be opened: its log and index need some."""
 
 TRUNCATE_BYTES = 32 * 1024 * 1024
-TRUNCATE_EVERY_S = 1.0
+"""A log that has grown to this size is truncated as well."""
+
+TRUNCATE_INTERVAL_S = 1.0
+"""How often at most."""
 
 BUSY_TIMEOUT_MS = 2_000
-"""How long SQLite itself waits for a writer that does not use the lane (a shell, a backup)."""
+"""How long SQLite itself waits for a writer that does not use the file lock (a shell, a backup)."""
 
 CACHE_BYTES = 16_000 * 1024
-"""Pages that a connection keeps at most."""
+"""The page cache of a connection at most."""
 
 
-class SqliteDatabase:
-    """An open file. `life` is held shared as long as it is open.
+class SqliteStore(Store):
+    """A store in a file. `life` is held shared as long as it is open.
 
     Once the file turns out to have been removed or replaced, all reads and writes are refused with
     StoreUnavailable.
     """
 
-    waits_for_network = False
+    engine_info = {"sqlite": str(dbapi.sqlite_version)}  # noqa: RUF012
+    path: Path
 
-    def __init__(self, path: Path, *, life: FileLock, read_cache_bytes: int = CACHE_BYTES) -> None:
+    def __init__(
+        self, path: Path, *, life: FileLock, clock: Clock, read_cache_bytes: int = CACHE_BYTES
+    ) -> None:
         self.path = path
         self._log = path.with_name(path.name + LOGS[0])
         self._life = life
+        self._reading = _Reading(self)
         self._readers = threading.local()
-        # Weak, so that a thread that ends takes its connection along.
+        # Weak, so that the connection of a thread that ends is closed.
         self._connections: weakref.WeakSet[Connection] = weakref.WeakSet()
         self._read_engine = sqlite_engine(
             path, transactions=False, query_only=True, cache_bytes=read_cache_bytes
         )
-        # The lane waits for others itself, and an event loop that begins a turn must not.
+        # The writer thread waits for others itself, and an event loop that begins a turn must not.
         self._write_engine = sqlite_engine(path, transactions=True, waits=False)
-        self._lane_connection = self._write_engine.connect()
-        self._identity = Identity(path)
-        self._lane_file = FileLock(path.with_name(path.name + ".lane"))
-        self._last_look = self._last_truncate = 0.0
-        self._complaints = Complaints("The store's log is copied into it again")
-        self.lane = SqliteLane(
-            self._lane_connection,
-            self._lane_file,
+        self._write_connection = self._write_engine.connect()
+        self._identity = Identity(path)  # now that the log is there
+        self._write_lock = FileLock(path.with_name(path.name + ".writer"))
+        self._checked_s = self._truncated_s = 0.0
+        """When the log was last looked at, and truncated, on the monotonic clock."""
+        self._checkpoint_log = LogOnce("The store's log is copied into it again")
+        writer = SqliteWriter(
+            self._write_connection,
+            self._write_lock,
             check=self._identity.check,
             maintain=self._maintain,
         )
-
-    @property
-    def url(self) -> str:
-        """The address that opens this store again."""
-        return f"sqlite:///{self.path}"
-
-    @property
-    def label(self) -> str:
-        """The same: no secret stands in it."""
-        return self.url
-
-    @property
-    def engine(self) -> Mapping[str, str]:
-        """The version of the library: the program brings it along."""
-        return {"sqlite": str(dbapi.sqlite_version)}
+        url = f"sqlite:///{path}"
+        super().__init__(writer, url=url, label=url, clock=clock)
 
     def read(self) -> "_Reading":
-        """A block with a connection of this thread's own that cannot write.
+        return self._reading
 
-        Each statement sees what is committed when it starts; no transaction outlives it, so
-        that readers never hold back the log.
-        """
-        return _Reading(self)
-
-    def read_version(self) -> int | None:
-        """Return a number that changes when another connection than this thread's has committed."""
-        with self.read() as connection:
-            (version,) = driver(connection).execute("PRAGMA data_version").fetchone()
-        return int(version)
-
-    async def fetch_soon(self, statement: Prepared, values: Mapping[str, Any]) -> Sequence[Row]:
-        """The rows of a statement, read here and now: the file is as near as the memory."""
-        with self.read() as connection:
+    async def fetch_async(self, statement: Prepared, /, **values: Any) -> Sequence[Row]:
+        # At once: the file is as near as the memory.
+        with self._reading as connection:
             rows: Sequence[Row] = statement.run(connection, **values).fetchall()
         return rows
 
+    def read_version(self) -> int:
+        with self._reading as connection:
+            (version,) = driver(connection).execute("PRAGMA data_version").fetchone()
+        return int(version)
+
     def reader(self) -> Connection:
-        """This thread's reading connection, opened when first asked for."""
+        """Return this thread's reading connection, opened when first asked for."""
         self._identity.check_known()
         connection: Connection | None = getattr(self._readers, "connection", None)
         if connection is None:
@@ -306,35 +297,35 @@ class SqliteDatabase:
         return connection
 
     def _maintain(self) -> None:
-        """The log is kept short. Runs in the lane, and raises nothing: what cannot be done now is
+        """Keep the log short. Called by the writer thread; raises nothing: what cannot be done now is
         done after another batch."""
         now = time.monotonic()
-        if now - self._last_look < CHECKPOINT_EVERY_S:
+        if now - self._checked_s < CHECKPOINT_INTERVAL_S:
             return
-        self._last_look = now
+        self._checked_s = now
         try:
             self._identity.check_all()
             size_bytes = _size_bytes(self._log)
             if size_bytes >= CHECKPOINT_BYTES:
                 self._checkpoint(size_bytes)
-                self._complaints.end()
+                self._checkpoint_log.recover()
         except DRIVER_ERRORS as error:
-            self._complaints.tell("The store's log cannot be copied into it", error)
+            self._checkpoint_log.warn("The store's log cannot be copied into it", error)
         except StoreUnavailable:
-            return  # the log of the program has it, and the next write is refused
+            return  # the identity check has logged it, and the next write is refused
 
     def _checkpoint(self, size_bytes: int) -> None:
-        """The log is copied into the store (pitfalls S10).
+        """Copy the log into the store (pitfalls S10).
 
         A passive checkpoint never resets the log while readers overlap, so above a limit it is
         truncated: that waits for readers, briefly and not often.
         """
-        connection = driver(self._lane_connection)
+        connection = driver(self._write_connection)
         now = time.monotonic()
-        if size_bytes <= TRUNCATE_BYTES or now - self._last_truncate <= TRUNCATE_EVERY_S:
+        if size_bytes <= TRUNCATE_BYTES or now - self._truncated_s <= TRUNCATE_INTERVAL_S:
             connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
             return
-        self._last_truncate = now
+        self._truncated_s = now
         connection.execute("PRAGMA busy_timeout=50")
         try:
             connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
@@ -342,17 +333,15 @@ class SqliteDatabase:
             connection.execute("PRAGMA busy_timeout=0")
 
     def measure(self) -> Size:
-        """The sizes of the files. None is opened: closing it would drop this process's locks."""
+        # By the names: to open a file and close it again would drop this process's locks.
         return Size(_size_bytes(self.path), _size_bytes(self._log))
 
-    def close(self) -> None:
-        """Waiting writes are done, connections and locks are free."""
-        self.lane.close()
-        for connection in [*self._connections, self._lane_connection]:
+    def _disconnect(self) -> None:
+        for connection in [*self._connections, self._write_connection]:
             connection.close()
         self._write_engine.dispose()
         self._read_engine.dispose()
-        self._lane_file.close()
+        self._write_lock.close()
         self._life.close()
 
 
@@ -364,18 +353,18 @@ def _size_bytes(path: Path) -> int:
 
 
 class _Reading:
-    """The block of `SqliteDatabase.read`. A class and no generator: every request comes here."""
+    """The block of `SqliteStore.read`, for any thread. No generator: every request comes here."""
 
-    __slots__ = ("_database",)
+    __slots__ = ("_store",)
 
-    def __init__(self, database: SqliteDatabase) -> None:
-        self._database = database
+    def __init__(self, store: SqliteStore) -> None:
+        self._store = store
 
     def __enter__(self) -> Connection:
         try:
-            return self._database.reader()
+            return self._store.reader()
         except DRIVER_ERRORS as error:
-            raise explain(error, self._database.path) from error
+            raise explain(error, self._store.path) from error
 
     def __exit__(
         self,
@@ -386,7 +375,7 @@ class _Reading:
         if error is None:
             return
         if isinstance(error, DRIVER_ERRORS):
-            raise explain(error, self._database.path) from error
+            raise explain(error, self._store.path) from error
         if isinstance(error, UnicodeEncodeError):
             raise not_text(error) from error
 
@@ -399,9 +388,11 @@ def sqlite_engine(
     waits: bool = True,
     cache_bytes: int = CACHE_BYTES,
 ) -> Engine:
-    """To the file, which is there, if empty. Without `transactions` each statement stands for
-    itself, as readers want it. Unless it `waits`, SQLite says at once that somebody else is
-    writing; only opening always waits."""
+    """Return an engine for a file, which has to exist.
+
+    Without `transactions` each statement is one by itself, as readers want it. Unless it `waits`,
+    SQLite reports at once that somebody else is writing; only opening always waits.
+    """
     pragmas = (
         "synchronous=FULL",
         "foreign_keys=ON",
@@ -457,19 +448,18 @@ def _connect(path: Path, pragmas: Iterable[str]) -> Any:
 
 
 UNREADABLE: Final = "Could not decode to UTF-8"
-"""So begins what the driver says of a text that a bit was lost of."""
-
+"""How the driver's message begins for a text that has lost a bit."""
 
 NO_TEXT: Final = "JSON cannot hold BLOB values"
-"""Says the driver of a page of the list where bytes have the place of a text."""
+"""The driver's message for a page of the list with bytes in place of a text."""
 
 
 def explain(error: Exception, path: Path) -> ResumesError:
-    """What the driver's error is to those who use the store."""
+    """Return the store's error for one of the driver."""
     cause = getattr(error, "orig", error)
     text = str(cause)
     if text.startswith(UNREADABLE):
-        # The rest of what the driver says is the text: somebody's resume.
+        # The rest of the driver's message is the text: somebody's resume.
         return _damaged(path, "text that is no UTF-8")
     if "not a database" in text or "malformed" in text or text == NO_TEXT:
         return _damaged(path, text)
@@ -487,6 +477,6 @@ def _damaged(path: Path, why: str) -> StoreIncompatible:
 
 def _has_no_room(path: Path) -> bool:
     try:
-        return shutil.disk_usage(path.parent).free < LEAST_ROOM_BYTES
+        return shutil.disk_usage(path.parent).free < MIN_FREE_BYTES
     except OSError:
         return False

@@ -92,7 +92,7 @@ def _take(store: Store, store_id: str, new: Path, watcher: Watcher) -> None:
     if store.path is None:
         _take_rows(store, store_id, new, watcher)
         return
-    size = store.database.measure()
+    size = store.measure()
     total = size.data_bytes + (size.log_bytes or 0)
     check_room(new.parent.parent, total)  # the folder that people know, on the same disk
     vacuum_into(

@@ -9,19 +9,18 @@ import contextlib
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from sqlalchemy import Connection, Table, bindparam, delete, select, text
 
 from resumes.errors import Conflict, InvalidArgument, OutcomeUnknown, ResumesError, StoreUnavailable
 from resumes.store.addresses import SqliteAddress, parse_address
-from resumes.store.closed import allowed_in_transit
-from resumes.store.locks import keep_trying
+from resumes.store.locks import retry
 from resumes.store.schema import accounts, deleted_accounts, importers, key_directory, plans
 from resumes.store.sqlite.files import check_room
 from resumes.store.sqlite.store import TRUNCATE_BYTES
 from resumes.store.statements import Prepared, driver, run_many
-from resumes.store.store import Store, each
+from resumes.store.store import Store
 from resumes.store.transfer import marks
 from resumes.store.transfer.marks import Move, read_marks, set_marks
 from resumes.store.transfer.rows import (
@@ -36,7 +35,6 @@ from resumes.store.transfer.rows import (
     check_same,
     digest_tables,
 )
-from resumes.store.write_queue import proved_by
 
 
 class Stage(StrEnum):
@@ -99,11 +97,11 @@ BATCH_CHARACTERS: Final = 2_000_000
 """What one transaction adds at most, but for a row that is larger than this by itself."""
 
 DEADLINE_S: Final = 30.0
-PATIENCE_S: Final = 20.0
+RETRY_TIMEOUT_S: Final = 20.0
 """A store that cannot be written to is tried again so long: what took an hour is not given up for a
 moment."""
 
-PAUSES_S: Final = (0.5,)
+RETRY_DELAYS_S: Final = (0.5,)
 
 OCCUPYING: Final = (accounts, key_directory, importers)
 """A store that has rows here is somebody's."""
@@ -115,11 +113,11 @@ def begin(target: Store, move: Move) -> None:
     What an earlier one from the same place has left is removed. Raises Conflict, and changes
     nothing, for a store that holds anything else or is filled from elsewhere.
     """
-    target.write(_begin, move, deadline_s=DEADLINE_S)
+    target.write(
+        lambda connection: _begin(connection, move), deadline_s=DEADLINE_S, ignores_closed=True
+    )
 
 
-@allowed_in_transit
-@each
 def _begin(connection: Connection, move: Move) -> None:
     marks = read_marks(connection)
     if marks.moving_to:
@@ -160,13 +158,9 @@ def _empty(connection: Connection) -> None:
 
 def finish(target: Store) -> None:
     """The store is like any other."""
-    target.write(_finish, None)
-
-
-@allowed_in_transit
-@each
-def _finish(connection: Connection, _: None) -> None:
-    set_marks(connection, filled_from="", move="")
+    target.write(
+        lambda connection: set_marks(connection, filled_from="", move=""), ignores_closed=True
+    )
 
 
 def fill(source: Connection, target: Store, told: Told) -> None:
@@ -180,7 +174,7 @@ def fill(source: Connection, target: Store, told: Told) -> None:
             after = reader.find_last_key(connection)
             told(table.name, 0 if after is None else reader.count(connection))
         for rows in batches(table, reader.iter_rows(source, after=after)):
-            _add_patiently(target, Batch(table.name, rows))
+            _add_with_retries(target, Batch(table.name, rows))
             told(table.name, len(rows))
         _analyze(target, table)
 
@@ -189,11 +183,13 @@ def _analyze(target: Store, table: Table) -> None:
     """PostgreSQL knows how the table is filled, without which it reads far too much. Where that
     cannot be done now, the server does it some time."""
     with contextlib.suppress(StoreUnavailable, OutcomeUnknown):
-        target.write(_analyze_table, table.name, deadline_s=DEADLINE_S)
+        target.write(
+            lambda connection: _analyze_table(connection, table.name),
+            deadline_s=DEADLINE_S,
+            ignores_closed=True,
+        )
 
 
-@allowed_in_transit
-@each
 def _analyze_table(connection: Connection, table: str) -> None:
     if connection.dialect.name == "postgresql":
         connection.execute(text(f"ANALYZE {table}"))
@@ -231,13 +227,13 @@ class Batch(NamedTuple):
         return self.reader.key_of(self.rows[-1])
 
 
-def _add_patiently(target: Store, batch: Batch) -> None:
+def _add_with_retries(target: Store, batch: Batch) -> None:
     try:
-        keep_trying(
-            lambda: target.write(add_rows, batch, deadline_s=DEADLINE_S),
-            within_s=PATIENCE_S,
-            pauses_s=PAUSES_S,
-            is_passing=lambda error: isinstance(error, (StoreUnavailable, OutcomeUnknown)),
+        retry(
+            lambda: add_rows(target, batch),
+            timeout_s=RETRY_TIMEOUT_S,
+            delays_s=RETRY_DELAYS_S,
+            is_retryable=lambda error: isinstance(error, (StoreUnavailable, OutcomeUnknown)),
         )
     except (StoreUnavailable, OutcomeUnknown) as error:
         # Two stores are in use: which of them it was has to be said. Rows of which nobody knows
@@ -250,22 +246,23 @@ def _add_patiently(target: Store, batch: Batch) -> None:
         raise StoreUnavailable(f"{target.label} was not filled to the end. {why}") from error
 
 
-def _were_added(connection: Connection, requests: Iterable[Batch], _: Any) -> bool:
-    return all(_is_there(connection, batch) for batch in requests)
+def add_rows(target: Store, batch: Batch) -> None:
+    """Add the rows, unless an earlier call of unknown outcome has. Raises what `Store.write` raises."""
+    target.write(
+        lambda connection: _add_rows(connection, batch),
+        deadline_s=DEADLINE_S,
+        ignores_closed=True,
+        proof=lambda connection, *_: _is_there(connection, batch),
+    )
 
 
-@proved_by(_were_added)
-@allowed_in_transit
-def add_rows(connection: Connection, requests: Iterable[Batch]) -> list[None]:
-    """The rows are there, by this call or an earlier one that nobody knew the outcome of."""
-    for batch in requests:
-        if _is_there(connection, batch):
-            continue
-        if connection.dialect.name == "postgresql":
-            _copy_in(connection, batch)
-        else:
-            run_many(connection, _insert_of(batch.reader.table), [list(row) for row in batch.rows])
-    return [None for _ in requests]
+def _add_rows(connection: Connection, batch: Batch) -> None:
+    if _is_there(connection, batch):
+        return
+    if connection.dialect.name == "postgresql":
+        _copy_in(connection, batch)
+    else:
+        run_many(connection, _insert_of(batch.reader.table), [list(row) for row in batch.rows])
 
 
 def _is_there(connection: Connection, batch: Batch) -> bool:
@@ -306,7 +303,7 @@ def check_target(source: Store, url: str) -> None:
         return
     if not address.path.parent.is_dir():
         return  # opening it says so
-    size = source.database.measure()
+    size = source.measure()
     there_bytes = address.path.stat().st_size if address.path.exists() else 0
     missing_bytes = max(0, size.data_bytes + (size.log_bytes or 0) - there_bytes)
     # What is written passes through the new store's log, which is cut when it is so long.

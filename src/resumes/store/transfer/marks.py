@@ -8,11 +8,11 @@ from typing import Final, NamedTuple
 from sqlalchemy import Connection, bindparam, delete, select, text
 
 from resumes.errors import Conflict, StoreUnavailable
-from resumes.store.closed import FILLED_FROM, MOVING_TO, allowed_in_transit
-from resumes.store.locks import keep_trying
+from resumes.store.closed import FILLED_FROM, MOVING_TO
+from resumes.store.locks import retry
 from resumes.store.schema import store_facts
 from resumes.store.statements import Prepared, replacing
-from resumes.store.store import Store, each
+from resumes.store.store import Store
 from resumes.store.transfer.rows import TABLES
 
 MOVE: Final = "move"
@@ -24,7 +24,7 @@ STORE_ID: Final = "store_id"
 WRITERS_S: Final = 30.0
 """How long those who began to write before the mark are waited for."""
 
-PAUSES_S: Final = (0.1,)
+RETRY_DELAYS_S: Final = (0.1,)
 
 FACTS: Final = Prepared(select(store_facts.c.name, store_facts.c.value))
 SET_FACT: Final = replacing(store_facts)
@@ -106,17 +106,15 @@ def depart(source: Store, move: Move) -> None:
 
     Raises Conflict, and StoreUnavailable when somebody does not end.
     """
-    source.write(_mark, move)
-    keep_trying(
-        lambda: source.write(_wait_for_writers, move),
-        within_s=WRITERS_S,
-        pauses_s=PAUSES_S,
-        is_passing=lambda error: isinstance(error, StoreUnavailable),
+    source.write(lambda connection: _mark(connection, move), ignores_closed=True)
+    retry(
+        lambda: source.write(_wait_for_writers, ignores_closed=True),
+        timeout_s=WRITERS_S,
+        delays_s=RETRY_DELAYS_S,
+        is_retryable=lambda error: isinstance(error, StoreUnavailable),
     )
 
 
-@allowed_in_transit
-@each
 def _mark(connection: Connection, move: Move) -> None:
     marks = read_marks(connection)
     _check_departure(marks, move.target, "The store")
@@ -125,9 +123,7 @@ def _mark(connection: Connection, move: Move) -> None:
     set_marks(connection, moving_to=move.target, move=move.name)
 
 
-@allowed_in_transit
-@each
-def _wait_for_writers(connection: Connection, _: Move) -> None:
+def _wait_for_writers(connection: Connection) -> None:
     # Whoever wrote to a table before the mark was there holds a lock on it until the end; whoever
     # begins to write after this lock sees the mark. On SQLite the mark itself has waited for all.
     if connection.dialect.name == "postgresql":
@@ -155,14 +151,12 @@ def reopen(store: Store) -> str | None:
 
 def give_back(source: Store, name: str) -> None:
     """The store takes writes again, unless another move than this one keeps it from that."""
-    source.write(_give_back, name)
 
+    def change(connection: Connection) -> None:
+        if read_marks(connection).move == name:
+            set_marks(connection, moving_to="", move="")
 
-@allowed_in_transit
-@each
-def _give_back(connection: Connection, name: str) -> None:
-    if read_marks(connection).move == name:
-        set_marks(connection, moving_to="", move="")
+    source.write(change, ignores_closed=True)
 
 
 def check_departed(source: Store, move: Move) -> None:

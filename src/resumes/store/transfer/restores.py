@@ -18,11 +18,10 @@ from resumes.clock import Clock, system_clock
 from resumes.errors import InvalidArgument, StoreIncompatible, StoreUnavailable
 from resumes.store import open_store
 from resumes.store.addresses import PostgresAddress, SqliteAddress, parse_address
-from resumes.store.closed import allowed_in_transit
 from resumes.store.locks import FileLock
 from resumes.store.processes import name_processes
 from resumes.store.schema import account_usage, import_requests, importers, store_facts
-from resumes.store.sqlite.bootstrap import check_place, make_private
+from resumes.store.sqlite.bootstrap import check_place, create_private
 from resumes.store.sqlite.files import (
     check_room,
     examine,
@@ -34,7 +33,7 @@ from resumes.store.sqlite.files import (
 from resumes.store.sqlite.store import refuse_second_name, sqlite_engine
 from resumes.store.sqlite.writer import DRIVER_ERRORS
 from resumes.store.statements import Prepared
-from resumes.store.store import Store, each
+from resumes.store.store import Store
 from resumes.store.transfer import copies
 from resumes.store.transfer.backups import find_newest, stamp
 from resumes.store.transfer.copies import Watcher, nobody, transfer
@@ -110,17 +109,15 @@ def _opened_copy(backup: Path, folder: Path) -> Iterator[Store]:
     """A copy of the backup, verified and brought up to date: the backup itself is not touched."""
     copy = folder / "resumes.db"
     check_room(folder.parent, backup.stat().st_size)  # which people know, on the same disk
-    make_private(copy)
+    create_private(copy)
     shutil.copyfile(backup, copy)
     examine(copy, backup)
     with open_store(f"sqlite:///{copy}") as store:
-        store.write(_let_go, None)
+        store.write(_let_go, ignores_closed=True)
         yield store
 
 
-@allowed_in_transit
-@each
-def _let_go(connection: Connection, _: None) -> None:
+def _let_go(connection: Connection) -> None:
     # The backup's store may be in use elsewhere: that it was being moved, which importers ran on
     # it, and what they were asked to do with files of its folders, is nothing of the new one.
     set_marks(connection, moving_to="", move="")
@@ -142,7 +139,7 @@ def _restore_file(backup: Path, address: SqliteAddress, clock: Clock) -> Restore
             if not was_there:
                 alone.enter_context(_alone(path))
             replaced = _read_replaced(path)
-            store.write(_lift, _Floor(clock(), replaced.last_ids if replaced else {}))
+            _lift(store, clock(), replaced.last_ids if replaced else {})
             resumes = _count_resumes(store)
             store_id = _find_id(store)
         kept = path.with_name(f"{path.name}.before-restore-{stamp(clock())}")
@@ -170,7 +167,7 @@ def _alone(path: Path) -> Iterator[None]:
     except OSError as error:
         raise StoreUnavailable(f"Cannot write in {path.parent}: {error.strerror}") from error
     try:
-        if not life.acquire(wait_s=0):
+        if not life.acquire(timeout_s=0):
             users = name_processes(life.holders())
             raise StoreUnavailable(
                 f"The store {path} is in use by process {users}. Stop it, then restore"
@@ -212,20 +209,15 @@ def _read_replaced(path: Path) -> _Replaced | None:
         engine.dispose()
 
 
-@dataclass(frozen=True, slots=True)
-class _Floor:
-    """No id of an account is at or below its own, nor at or below the clock."""
+def _lift(store: Store, now_us: int, last_ids: Mapping[str, int]) -> None:
+    """Have ids of each account begin above the clock, and above its own among `last_ids`."""
 
-    now_us: int
-    last_ids: Mapping[str, int]
+    def change(connection: Connection) -> None:
+        for account_id, _ in LAST_IDS.run(connection).fetchall():
+            least_us = max(now_us, last_ids.get(account_id, 0))
+            LIFT.run(connection, account=account_id, least_us=least_us)
 
-
-@allowed_in_transit
-@each
-def _lift(connection: Connection, floor: _Floor) -> None:
-    for account_id, _ in LAST_IDS.run(connection).fetchall():
-        least_us = max(floor.now_us, floor.last_ids.get(account_id, 0))
-        LIFT.run(connection, account=account_id, least_us=least_us)
+    store.write(change, ignores_closed=True)
 
 
 def _find_id(store: Store) -> str:
@@ -251,7 +243,7 @@ def _restore_rows(
         copies.begin(target, Move(origin, address.label, new_name(), store_id))
         with source.read() as connection:
             transfer(connection, target, watcher)
-        target.write(_lift, _Floor(clock(), {}))
+        _lift(target, clock(), {})
         copies.finish(target)
         resumes = _count_resumes(target)
     return Restored(address.label, resumes, store_id, None)

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 from textual.worker import get_current_worker
 
-from resumes.store import accounts
-from resumes.store.accounts import AccountInfo, Holdings
+from resumes.store import accounts, import_ledger
+from resumes.store.accounts import AccountInfo, AccountSummary
 from resumes.store.store import Store
 from resumes.text import counted
 from tui.screens.confirming import ConfirmDialog
@@ -18,7 +18,7 @@ class Losses:
     """What goes with an account. `files` are those that the importer remembers."""
 
     account: AccountInfo
-    holdings: Holdings
+    summary: AccountSummary
     files: int
 
 
@@ -26,7 +26,7 @@ class DeleteAccountDialog(ConfirmDialog):
     """Gives whether to delete the account, whose name must be typed."""
 
     def __init__(self, losses: Losses) -> None:
-        account, has = losses.account, losses.holdings
+        account, has = losses.account, losses.summary
         super().__init__(
             f"Delete the account {account.name} for good?",
             [
@@ -45,8 +45,8 @@ def read_losses(store: Store, account: AccountInfo) -> Losses:
     """What would go now. Raises NotFound."""
     return Losses(
         accounts.get_account(store, account.name, closed_too=True),
-        accounts.get_holdings(store, account.id),
-        accounts.count_files(store, account.id),
+        accounts.get_summary(store, account.id),
+        sum(one.files for one in import_ledger.count_files(store, account_id=account.id)),
     )
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from resumes.settings import Settings
 from resumes.store import accounts, plans
-from resumes.store.accounts import AccountInfo, Holdings
+from resumes.store.accounts import AccountInfo, AccountSummary
 from resumes.store.plans import PlanInfo
 from resumes.store.store import Store
 from tui.screens.facts import Fact
@@ -24,14 +24,14 @@ class Details:
 
     account: AccountInfo
     plan: PlanInfo
-    holdings: Holdings
+    summary: AccountSummary
 
 
 def read_details(store: Store, name: str) -> Details:
     """The account as it is now. Raises NotFound."""
     account = accounts.get_account(store, name, closed_too=True)
     return Details(
-        account, plans.get_plan(store, account.plan), accounts.get_holdings(store, account.id)
+        account, plans.get_plan(store, account.plan), accounts.get_summary(store, account.id)
     )
 
 
@@ -76,7 +76,7 @@ def _plan(plan: PlanInfo, settings: Settings) -> Iterator[Fact]:
 
 
 def _keys_and_files(details: Details) -> Iterator[Fact]:
-    has = details.holdings
+    has = details.summary
     yield "Keys", f"{has.active_keys:,} active of {has.keys:,}" if has.keys else NONE
     yield "Last used", minute(has.last_used_at)
     yield "Files held", f"{has.files_held:,}"

@@ -10,7 +10,7 @@ from textual.screen import Screen
 from resumes.health.findings import installation_of
 from resumes.import_reasons import plain_words
 from resumes.store import accounts, import_ledger, import_requests
-from resumes.store.import_ledger import FileRow, FileTally
+from resumes.store.import_ledger import FileCount, FileRow
 from resumes.store.import_requests import Action
 from resumes.store.store import Store
 from resumes.text import counted
@@ -85,7 +85,7 @@ class Doing:
         """Nothing will be asked about the files that are being counted."""
         self.client.drop(COUNT)
 
-    def _confirm(self, action: Action, account: str | None, found: Sequence[FileTally]) -> None:
+    def _confirm(self, action: Action, account: str | None, found: Sequence[FileCount]) -> None:
         if not self.screen.is_active:  # counting takes a while, and the reader went elsewhere
             return
         if not found:
@@ -129,7 +129,7 @@ class Doing:
         clipboard.send(self.screen, text, what="reason")
 
 
-def facts(account: str | None, found: Sequence[FileTally]) -> list[Fact]:
+def facts(account: str | None, found: Sequence[FileCount]) -> list[Fact]:
     """How many files it is about, whose, and why they are where they are."""
     most = sorted(found, key=lambda tally: -tally.files)
     reasons = [
@@ -140,23 +140,23 @@ def facts(account: str | None, found: Sequence[FileTally]) -> list[Fact]:
     return [("Files", f"{files:,}"), ("Whose", account or "all accounts"), *reasons]
 
 
-def count_fitting(store: Store, *, account: str | None, action: Action) -> list[FileTally]:
+def count_fitting(store: Store, *, account: str | None, action: Action) -> list[FileCount]:
     """The files that the action is for, by reason."""
     account_id = _account_id(store, account)
-    found = import_ledger.tally_not_done(store, account_id=account_id)
+    found = import_ledger.count_files(store, account_id=account_id, not_done_only=True)
     return [tally for tally in found if tally.outcome is import_requests.FITS[action]]
 
 
 def ask_for(store: Store, *, session: Session, file: FileRow, action: Action) -> Asked:
     """The action is asked for the file. Raises Conflict when it has come to another end."""
-    import_requests.ask(store, [file], action)
+    import_requests.request_files(store, [file], action)
     unwatched = [root for root in import_requests.list_unwatched_roots(store) if root == file.root]
     return _asked(store, session, 1, unwatched)
 
 
 def ask_for_all(store: Store, *, session: Session, account: str | None, action: Action) -> Asked:
     """The action is asked for all files that it is for, of an account or of all."""
-    files = import_requests.ask_all(store, action, account_id=_account_id(store, account))
+    files = import_requests.request_all_files(store, action, account_id=_account_id(store, account))
     return _asked(store, session, files, import_requests.list_unwatched_roots(store))
 
 

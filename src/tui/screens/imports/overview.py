@@ -8,7 +8,7 @@ from typing import Final
 
 from resumes.health.findings import installation_of
 from resumes.store import accounts, import_ledger, importers
-from resumes.store.import_ledger import FileTally
+from resumes.store.import_ledger import FileCount
 from resumes.store.importers import SeenImporter
 from resumes.store.store import Store
 from tui.notices import Failure
@@ -32,7 +32,7 @@ TALLY_TIMES: Final = 50
 class Tallied:
     """How many files there are, and how long counting them took."""
 
-    tallies: Sequence[FileTally]
+    tallies: Sequence[FileCount]
     took_s: float
 
 
@@ -61,7 +61,7 @@ class Overview:
         self._backlog = Backlog(monotonic)
         self._watching: Watching | None = None
         self._is_reading_importers = False
-        self._tallies: Sequence[FileTally] | None = None
+        self._tallies: Sequence[FileCount] | None = None
         self._tally_due_s = 0.0
         self._is_tallying = False
 
@@ -145,5 +145,5 @@ def read_tallies(
     """The files of the account, or of all, counted by what became of them."""
     begin = monotonic()
     account_id = None if account is None else accounts.get_account(store, account).id
-    found = import_ledger.tally_files(store, account_id=account_id)
+    found = import_ledger.count_files(store, account_id=account_id)
     return Tallied(found, monotonic() - begin)

@@ -9,7 +9,7 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 from resumes.durations import rate, span, time_left
-from resumes.store.import_ledger import ORDER, FileOutcome, FileTally
+from resumes.store.import_ledger import ORDER, FileCount, FileOutcome
 from resumes.store.importers import SeenImporter, State
 from resumes.text import counted
 from tui.screens.imports.backlog import Outlook
@@ -50,7 +50,7 @@ class WatcherLines(Widget):
         return line_strip(self, line, self.visual_style)
 
 
-def tally_line(tallies: Iterable[FileTally]) -> Content:
+def tally_line(tallies: Iterable[FileCount]) -> Content:
     """`✗ 19 failed   ‖ 2 held   = 1 duplicate   ✓ 1,204 done`; what there is none of is dim."""
     counts = dict.fromkeys(ORDER, 0)
     for tally in tallies:

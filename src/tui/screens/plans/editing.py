@@ -12,7 +12,7 @@ from textual.screen import ModalScreen
 from resumes.errors import InvalidArgument
 from resumes.store import plans
 from resumes.store.accounts import check_name
-from resumes.store.plans import Effects, PlanChange, PlanInfo
+from resumes.store.plans import PlanChange, PlanImpact, PlanInfo
 from tui.actions import Place, bindings
 from tui.notices import Failure
 from tui.screens.plans.limits import (
@@ -138,14 +138,14 @@ class PlanForm(ModalScreen[PlanInfo | None]):
             self._foresee(self._shown, new, change)
 
     def _foresee(self, shown: PlanInfo, new: PlanInfo, change: PlanChange) -> None:
-        def review(effects: Effects) -> None:
+        def review(effects: PlanImpact) -> None:
             self._is_asking = False
             answered = partial(self._review_answered, change)
             self.app.push_screen(ReviewDialog(shown, new, effects), answered)
 
         self._is_asking = True
         self._client.read(
-            "effects", partial(plans.foresee, change=change), then=review, failed=self._fail
+            "effects", partial(plans.preview_change, change=change), then=review, failed=self._fail
         )
 
     def _review_answered(self, change: PlanChange, is_sure: bool | None) -> None:

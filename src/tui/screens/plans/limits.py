@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from resumes.errors import InvalidArgument
-from resumes.store.plans import MOST_REQUESTS, PlanInfo, Requests
+from resumes.store.plans import MAX_REQUESTS, PlanInfo, Requests
 from resumes.text import counted
 from tui.screens.facts import Fact
 
@@ -54,9 +54,9 @@ def parse_rate(text: str, window: Requests) -> int | None:
     if text.strip() in words:
         return words[text.strip()]
     number = _number(text)
-    if not number or number > MOST_REQUESTS:
+    if not number or number > MAX_REQUESTS:
         raise InvalidArgument(
-            f'{WINDOWS[window]}: "{text}" is neither a number from 1 to {MOST_REQUESTS:,}, '
+            f'{WINDOWS[window]}: "{text}" is neither a number from 1 to {MAX_REQUESTS:,}, '
             f"{UNLIMITED} nor {DEFAULT}"
         )
     return number

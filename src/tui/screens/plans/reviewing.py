@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Final
 
-from resumes.store.plans import Affected, Effects, PlanInfo
+from resumes.store.plans import AffectedAccounts, PlanImpact, PlanInfo
 from resumes.text import counted
 from tui.screens.confirming import ConfirmDialog
 from tui.screens.facts import Fact
@@ -17,7 +17,7 @@ MOST_CHARS: Final = 200
 class ReviewDialog(ConfirmDialog):
     """Gives whether to save the plan, which was `old` and is to be `new`."""
 
-    def __init__(self, old: PlanInfo, new: PlanInfo, effects: Effects) -> None:
+    def __init__(self, old: PlanInfo, new: PlanInfo, effects: PlanImpact) -> None:
         super().__init__(
             f"Change the plan {old.name} for {counted(old.accounts, 'account')}?",
             [*differences(old, new), *effect_facts(effects, new)],
@@ -26,7 +26,7 @@ class ReviewDialog(ConfirmDialog):
         )
 
 
-def effect_facts(effects: Effects, new: PlanInfo) -> Iterator[Fact]:
+def effect_facts(effects: PlanImpact, new: PlanInfo) -> Iterator[Fact]:
     """Who would hold too much, and who would lose listing."""
     if new.max_resumes is not None:
         yield "Over", named(effects.over)
@@ -34,7 +34,7 @@ def effect_facts(effects: Effects, new: PlanInfo) -> Iterator[Fact]:
         yield "No listing", named(effects.unlisted, MOST_CHARS // 2)
 
 
-def named(affected: Affected, most_chars: int = MOST_CHARS) -> str:
+def named(affected: AffectedAccounts, most_chars: int = MOST_CHARS) -> str:
     """`12 accounts: ana (812), zoe (60) and 10 more`; at least one is named."""
     if not affected.count:
         return NOBODY
@@ -49,7 +49,7 @@ def named(affected: Affected, most_chars: int = MOST_CHARS) -> str:
     return f"{counted(affected.count, 'account')}: {', '.join(names)}{more}"
 
 
-def consequence(effects: Effects) -> str:
+def consequence(effects: PlanImpact) -> str:
     """What becomes of what they hold."""
     if not effects.over.count:
         return "It counts at once. Nothing is deleted."

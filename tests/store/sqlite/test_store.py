@@ -16,7 +16,7 @@ from resumes.store.accounts import AccountInfo
 from resumes.store.sqlite import driver
 from resumes.store.sqlite.driver import dbapi
 from resumes.store.sqlite.store import explain, sqlite_engine
-from resumes.store.sqlite.writer import words_of
+from resumes.store.sqlite.writer import message_of
 from tests.support.inbox.builders import a_full_disk
 from tests.support.resumes import a_resume
 from tests.support.store.builders import path_of, run_python, sqlite_of
@@ -24,7 +24,7 @@ from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.sqlite("its files, pragmas and locks")
 
-AT_ONCE = ("CHECKPOINT_BYTES", "CHECKPOINT_EVERY_S", "TRUNCATE_BYTES", "TRUNCATE_EVERY_S")
+AT_ONCE = ("CHECKPOINT_BYTES", "CHECKPOINT_INTERVAL_S", "TRUNCATE_BYTES", "TRUNCATE_INTERVAL_S")
 """Set to 0, they have the log copied into the store, and emptied, after each write."""
 
 
@@ -83,10 +83,9 @@ def test_without_pysqlite3_the_systems_library_is_used_with_a_warning() -> None:
 def test_a_commit_is_on_the_disk_before_it_is_answered(store: Store) -> None:
     names = ("synchronous", "journal_mode", "foreign_keys", "trusted_schema")
     values = store.write(
-        lambda connection, _: [
-            [connection.exec_driver_sql(f"PRAGMA {name}").scalar_one() for name in names]
-        ],
-        None,
+        lambda connection: [
+            connection.exec_driver_sql(f"PRAGMA {name}").scalar_one() for name in names
+        ]
     )
     assert values == [2, "wal", 1, 0]
 
@@ -99,7 +98,7 @@ def test_a_reading_connection_cannot_write(store: Store) -> None:
 def test_a_store_that_another_program_has_locked_is_unavailable_until_it_ends(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("resumes.store.sqlite.writer.BUSY_S", 0.2)
+    monkeypatch.setattr("resumes.store.sqlite.writer.BUSY_TIMEOUT_S", 0.2)
     shell = dbapi.connect(path_of(store), isolation_level=None)
     shell.execute("BEGIN IMMEDIATE")
     with pytest.raises(StoreUnavailable, match="locked"):
@@ -182,7 +181,7 @@ def test_s10_the_log_is_kept_short_and_emptied_when_it_is_too_long(
     wait_until(lambda: log.stat().st_size == 0)
 
 
-def test_a_log_that_cannot_be_copied_into_the_store_is_told_of_in_a_line_once(
+def test_a_log_that_cannot_be_copied_into_the_store_is_logged_in_a_line_once(
     store: Store,
     ana: AccountInfo,
     monkeypatch: pytest.MonkeyPatch,
@@ -219,7 +218,7 @@ def test_an_error_tells_neither_what_was_to_be_written_nor_what_is_damaged(store
         connection.execute(insert, {"name": "planted@example.com"})
     assert "NOT NULL" in str(caught.value)
     assert "planted" not in str(caught.value)
-    assert words_of(caught.value) == "NOT NULL constraint failed: plans.api_listing"
+    assert message_of(caught.value) == "NOT NULL constraint failed: plans.api_listing"
 
     planted = "Could not decode to UTF-8 column 'title' with text 'Ada Example"
     for error in (dbapi.OperationalError(planted), DBAPIError("", {}, Exception(planted))):
@@ -244,7 +243,7 @@ def test_an_error_of_a_disk_without_room_says_so(
 ) -> None:
     error, path = dbapi.OperationalError("disk I/O error"), sqlite_of(store).path
     assert explain(error, path).message.endswith("disk I/O error")
-    monkeypatch.setattr("resumes.store.sqlite.store.LEAST_ROOM_BYTES", 10**18)
+    monkeypatch.setattr("resumes.store.sqlite.store.MIN_FREE_BYTES", 10**18)
     assert explain(error, path).message.endswith("cannot be used now: its disk is full")
     locked = dbapi.OperationalError("database is locked")
     assert explain(locked, path).message.endswith("database is locked")

@@ -28,7 +28,7 @@ from tests.support.store.builders import (
     run_python,
 )
 
-pytestmark = pytest.mark.sqlite("its lane")
+pytestmark = pytest.mark.sqlite("its writer thread")
 
 FULL_DISK = """
     import resource, signal, sys
@@ -40,7 +40,7 @@ FULL_DISK = """
     with open_store(sys.argv[1]) as store:
         account = accounts.create_account(store, "ana", plan="business")
         creation.create(store, account.id, [a_resume()])
-        size = store.database.path.with_name(store.database.path.name + "-wal").stat().st_size
+        size = store.path.with_name(store.path.name + "-wal").stat().st_size
         resource.setrlimit(resource.RLIMIT_FSIZE, (size + 1000, resource.RLIM_INFINITY))
         for _ in range(3):
             try:
@@ -83,7 +83,7 @@ def test_s2_a_process_that_dies_after_a_failed_commit_leaves_counter_and_rows_eq
 
 def raw_of(store: Store) -> Any:
     """The driver's connection that the store writes by."""
-    return store.write(lambda connection, _: [driver(connection)], None)
+    return store.write(driver)
 
 
 def test_a_full_disk_is_known_to_have_stored_nothing(store: Store, ana: AccountInfo) -> None:
@@ -118,12 +118,12 @@ def test_what_nobody_expects_is_logged_whole(
         raise ZeroDivisionError
 
     with at_commit(fail), pytest.raises(OutcomeUnknown):
-        store.write(rename, "x")
+        store.write_batched(rename, "x")
     assert [record.exc_info is not None for record in caplog.records] == [True, True]
-    assert store.write(rename, "x") == "X"
+    assert store.write_batched(rename, "x") == "X"
 
 
-STOPPED_IN_THE_LANE = """
+STOPPED_IN_A_WRITE = """
     import signal, sys, threading
     from resumes.store import open_store
 
@@ -134,15 +134,15 @@ STOPPED_IN_THE_LANE = """
         return requests
 
     with open_store(sys.argv[1]) as store:
-        print(store.write(stop, "done"), flush=True)
+        print(store.write_batched(stop, "done"), flush=True)
 """
 
 
-def test_s9_a_process_stopped_inside_the_lane_costs_others_their_deadline_and_no_more(
+def test_s9_a_process_stopped_inside_a_write_costs_others_their_deadline_and_no_more(
     store: Store, url: str, ana: AccountInfo
 ) -> None:
     child = subprocess.Popen(
-        [sys.executable, "-c", textwrap.dedent(STOPPED_IN_THE_LANE), url],
+        [sys.executable, "-c", textwrap.dedent(STOPPED_IN_A_WRITE), url],
         stdout=subprocess.PIPE,
         text=True,
     )
@@ -168,7 +168,7 @@ def fail(*_: object) -> None:
 
 def test_a_failed_commit_that_cannot_be_rolled_back_either_is_unknown(store: Store) -> None:
     with at_commit(fail), at_commit(fail, "rollback"), pytest.raises(OutcomeUnknown):
-        store.write(rename, "x")
+        store.write_batched(rename, "x")
 
 
 def test_after_a_commit_in_doubt_a_read_only_disk_is_known_to_store_nothing(
@@ -182,7 +182,7 @@ def test_after_a_commit_in_doubt_a_read_only_disk_is_known_to_store_nothing(
         return really_open(path, flags, *more, **named)
 
     with at_commit(fail), pytest.raises(OutcomeUnknown):
-        store.write(rename, "x")
+        store.write_batched(rename, "x")
     with monkeypatch.context() as patched:
         patched.setattr(os, "open", open_read_only)
         with pytest.raises(StoreUnavailable, match="read-only; nothing was done"):
@@ -203,7 +203,7 @@ def test_what_waits_is_taken_although_the_lock_failed_once(
         really(*arguments)
 
     monkeypatch.setattr(fcntl, "flock", fail_once)
-    assert store.write(rename, "x") == "X"
+    assert store.write_batched(rename, "x") == "X"
     assert next(failures, None) is None
 
 
@@ -217,8 +217,8 @@ def test_what_was_applied_and_not_handed_over_is_rolled_back_and_unknown(
         with monkeypatch.context() as patched:
             patched.setattr(writer, "_Begun", fail)
             with pytest.raises(OutcomeUnknown):
-                await store.write_soon(rename, "lost")
+                await store.write_batched_async(rename, "lost")
 
     asyncio.run(scenario())
     assert free_maximum(store) == before
-    assert store.write(rename, "next") == "NEXT"
+    assert store.write_batched(rename, "next") == "NEXT"
