@@ -21,7 +21,7 @@ from resumes.errors import InvalidArgument
 from resumes.text import counted
 
 if TYPE_CHECKING:
-    from resumes.store.account_archive.restore import Arrived
+    from resumes.store.account_archive.restore import ImportedAccount
 
 FILE = click.Path(dir_okay=False, readable=False, path_type=Path, allow_dash=True)
 
@@ -49,7 +49,10 @@ def export(session: Session, name: str, file: Path, with_keys: bool, overwrite: 
         with counting("resumes", account.resume_count) as count, opened() as out:
             out.writelines(
                 export.iter_lines(
-                    store, account, with_keys=with_keys, told=lambda done: count("wrote", done)
+                    store,
+                    account,
+                    with_keys=with_keys,
+                    on_progress=lambda done: count("wrote", done),
                 )
             )
             out.flush()
@@ -68,25 +71,26 @@ def import_(session: Session, file: Path, name: str | None, plan: str | None) ->
     It is there whole or not at all: the file is checked first, and the account opened last. What was
     cut off is imported anew by the same command.
     """
+    from resumes.store.account_archive.file_format import Kind
     from resumes.store.account_archive.restore import import_account
 
     with _opened(file) as source, session.store() as store, counting("rows") as count:
-        arrived = import_account(store, source, name=name, plan=plan, told=count)
-    account = arrived.account
+        imported = import_account(store, source, name=name, plan=plan, on_progress=count)
+    account = imported.account
     if session.as_json:
-        put_json(as_json(arrived))
+        put_json(as_json(imported))
         return
     held = counted(account.resume_count, "resume")
     say(f'Account "{account.name}" is there, on the plan {account.plan}, with {held}.')
     if account.is_over:
         say(f"It keeps them all, though its plan allows {account.max_resumes:,}.")
-    if not arrived.keys:
+    if not imported.counts[Kind.KEY]:
         say(f"A key for its programs: {session.command_line('keys', 'create', account.name)}")
 
 
-def as_json(arrived: "Arrived") -> dict[str, Any]:
+def as_json(imported: "ImportedAccount") -> dict[str, Any]:
     """What has come in, as `--json` prints it: the account, and its rows by kind."""
-    account = arrived.account
+    account = imported.account
     return {
         "id": account.id,
         "name": account.name,
@@ -94,7 +98,7 @@ def as_json(arrived: "Arrived") -> dict[str, Any]:
         "createdAt": account.created_at,
         "resumes": account.resume_count,
         "maxResumes": account.max_resumes,
-        "rows": {kind.value: count for kind, count in arrived.counts.items()},
+        "rows": {kind.value: count for kind, count in imported.counts.items()},
     }
 
 

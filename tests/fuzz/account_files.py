@@ -20,8 +20,8 @@ from resumes.analyzer import public_view, stored_warnings, to_jsonresume
 from resumes.errors import Conflict, InvalidArgument, InvalidJson, NotFound, ResumesError
 from resumes.store import Store, accounts, import_ledger, integrity, open_store, stored_resumes
 from resumes.store.account_archive.export import iter_lines
-from resumes.store.account_archive.file_format import DOCUMENT, Kind, Row
-from resumes.store.account_archive.restore import Reader, import_account
+from resumes.store.account_archive.file_format import DOCUMENT, Kind, Reader, Row
+from resumes.store.account_archive.restore import import_account
 from resumes.store.accounts import AccountInfo
 from resumes.text import is_harmless
 from tests.fuzz.bounds import bounded

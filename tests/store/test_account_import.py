@@ -4,7 +4,6 @@ import io
 import shutil
 import threading
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -31,11 +30,10 @@ from resumes.store import (
 )
 from resumes.store.account_archive.file_format import Kind, Row
 from resumes.store.account_archive.restore import (
-    LEAST_BYTES,
-    LOG_BYTES,
+    MAX_LOG_BYTES,
+    MIN_ROOM_BYTES,
     SLICE_BYTES,
     check_room,
-    check_room_for_slice,
     import_account,
     iter_slices,
 )
@@ -144,8 +142,8 @@ def test_a_name_that_is_taken_or_none_is_refused(store: Store, ana: AccountInfo)
 
 
 def test_a_plan_that_is_not_here_is_refused_and_another_can_be_chosen(store: Store) -> None:
-    export = an_export(header=replace(HEADER, plan="platinum"))
-    with pytest.raises(NotFound, match=r"platinum.*free, pro, business"):
+    export = an_export(header=HEADER.model_copy(update={"plan": "platinum"}))
+    with pytest.raises(NotFound, match=r"platinum.*business, free, pro"):
         take(store, export)
     assert take(store, export, plan="free").plan == "free"
 
@@ -215,7 +213,9 @@ def test_a_key_that_was_revoked_and_came_back_can_be_rotated_and_revoked(
 
 
 def test_resumes_can_be_created_after_the_latest_id_that_a_file_can_have(store: Store) -> None:
-    back = take(store, an_export(header=replace(HEADER, last_id_us=identifiers.LATEST_US)))
+    back = take(
+        store, an_export(header=HEADER.model_copy(update={"last_id_us": identifiers.LATEST_US}))
+    )
     first, second = import_resumes(store, back, 2)
     assert identifiers.resume_id(identifiers.LATEST_US, "f" * 8) < first < second
     assert accounts.get_account(store, "ana").last_resume_at is not None
@@ -239,7 +239,7 @@ def test_while_it_arrives_nobody_sees_the_account_and_nothing_enters_it(
             with pytest.raises(NotFound):
                 creation.create(store, arriving.id, [a_resume()])
 
-    take(store, export, name="again", told=look)
+    take(store, export, name="again", on_progress=look)
     assert seen == [["ana"]]
 
 
@@ -265,7 +265,7 @@ def test_an_import_that_was_killed_anywhere_is_begun_anew_and_doubles_nothing(
                     raise Killed
 
         try:
-            back = take(store, export, told=told, slice_rows=2)
+            back = take(store, export, on_progress=told, slice_rows=2)
         except Killed:
             assert names(store) == ["ana~import"]
             steps += 1
@@ -288,7 +288,7 @@ def test_what_stays_of_an_import_whose_store_went_away_is_told_with_how_to_go_on
             store.write_queue.close()
 
     with pytest.raises(StoreUnavailable) as failure:
-        take(store, export, name="again", told=cut)
+        take(store, export, name="again", on_progress=cut)
     assert "import it again" in failure.value.message
     assert "`resumes accounts delete again~import --with-resumes --yes`" in failure.value.message
     with open_store(url) as other:
@@ -309,10 +309,10 @@ def test_a_file_that_changes_while_it_is_imported_is_refused_and_leaves_nothing(
         if step == "checked" and rows == export.count(b"\n") - 2:
             file.seek(0)
             file.truncate()
-            file.write(an_export(header=replace(HEADER, plan="free", resumes=0)))
+            file.write(an_export(header=HEADER.model_copy(update={"plan": "free", "resumes": 0})))
 
     with pytest.raises(InvalidJson):
-        import_account(store, file, name="again", told=change)
+        import_account(store, file, name="again", on_progress=change)
     assert names(store) == ["ana"]
 
 
@@ -333,7 +333,7 @@ def test_nothing_more_of_an_account_arrives_once_somebody_has_begun_to_delete_it
             accounts.delete_account(store, name, with_resumes=True, goes_on=lambda gone: False)
 
     with pytest.raises(Conflict, match="deleted while it was imported"):
-        take(store, export, name="again", told=begin_to_delete, slice_rows=2)
+        take(store, export, name="again", on_progress=begin_to_delete, slice_rows=2)
     assert stored[-1] == begins_at
     assert names(store) == ["ana"]
 
@@ -355,12 +355,14 @@ def test_an_import_that_another_has_replaced_leaves_the_other_alone(
         def be_replaced(step: str, rows: int) -> None:
             if (step, rows) == ("stored", 2):
                 clock.advance(1)
-                other = pool.submit(take, store, export, name="again", told=wait, slice_rows=2)
+                other = pool.submit(
+                    take, store, export, name="again", on_progress=wait, slice_rows=2
+                )
                 others.append(other)
                 assert has_begun.wait(30)
 
         with pytest.raises(Conflict, match="deleted while it was imported"):
-            take(store, export, name="again", told=be_replaced, slice_rows=2)
+            take(store, export, name="again", on_progress=be_replaced, slice_rows=2)
         go_on.set()
         assert others[0].result().resume_count == 6
     assert names(store) == ["again", "ana"]
@@ -387,7 +389,7 @@ def test_without_room_for_it_nothing_is_stored_and_nothing_stays(
     store: Store, an_account: MakeAccount, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     export = an_exported_account(store, an_account, 5)
-    free = [2 * len(export) + LEAST_BYTES - 1]
+    free = [2 * len(export) + MIN_ROOM_BYTES - 1]
     monkeypatch.setattr(shutil, "disk_usage", lambda _: Disk(free[0]))
     with pytest.raises(StoreUnavailable, match=r"MB of free space, .* MB are needed"):
         take(store, export, name="again")
@@ -395,13 +397,13 @@ def test_without_room_for_it_nothing_is_stored_and_nothing_stays(
 
     def others(step: str, rows: int) -> None:
         if step == "stored" and rows == 4:
-            free[0] = LEAST_BYTES
+            free[0] = MIN_ROOM_BYTES
 
     free[0] += 1
     with pytest.raises(StoreUnavailable, match="of free space"):
-        take(store, export, name="again", told=others, slice_rows=2)
+        take(store, export, name="again", on_progress=others, slice_rows=2)
     assert names(store) == ["ana"]
-    free[0] = 2 * len(export) + LEAST_BYTES
+    free[0] = 2 * len(export) + MIN_ROOM_BYTES
     assert take(store, export, name="again").resume_count == 5
 
 
@@ -412,11 +414,10 @@ def test_there_has_to_be_room_for_the_rows_and_the_log(
     for check, size_bytes, needed_bytes in (
         (check_room, 0, 0),
         (check_room, 1_000, 2_000),
-        (check_room, LOG_BYTES, 2 * LOG_BYTES),
-        (check_room, 10 * LOG_BYTES, 11 * LOG_BYTES),
-        (check_room_for_slice, 1_000, 3_000),  # and to be deleted again
+        (check_room, MAX_LOG_BYTES, 2 * MAX_LOG_BYTES),
+        (check_room, 10 * MAX_LOG_BYTES, 11 * MAX_LOG_BYTES),
     ):
-        free = LEAST_BYTES + needed_bytes
+        free = MIN_ROOM_BYTES + needed_bytes
         monkeypatch.setattr(shutil, "disk_usage", lambda _, free=free: Disk(free))
         check(store, size_bytes)
         monkeypatch.setattr(shutil, "disk_usage", lambda _, free=free: Disk(free - 1))

@@ -30,7 +30,7 @@ from resumes.store import (
     stored_resumes,
 )
 from resumes.store.account_archive.export import iter_lines
-from resumes.store.account_archive.file_format import Header, Kind, Row, Writer
+from resumes.store.account_archive.file_format import FORMAT, VERSION, Header, Kind, Row, Writer
 from resumes.store.accounts import AccountInfo
 from resumes.store.addresses import SqliteAddress, parse_address
 from resumes.store.creation import Created, NewResume
@@ -152,7 +152,16 @@ def an_importer(
 
 # Accounts as files
 
-HEADER = Header("ana", "pro", NOW, "2027-01-15T09:00:00.000Z", 16, 1)
+HEADER = Header(
+    format=FORMAT,
+    version=VERSION,
+    account="ana",
+    plan="pro",
+    created_at=NOW,
+    exported_at="2027-01-15T09:00:00.000Z",
+    last_id_us=16,
+    resumes=1,
+)
 TITLE = 'a","document":{"b'
 DOCUMENT = (
     b'{ "z": 1e2,"header":{},"sections":{},"document":{"a":"\xc3\xa9"},'

@@ -1,38 +1,40 @@
-"""An account as a file: lines of JSON that can be carried to another store.
+"""The file format of an account archive: the models of its lines, a writer and a reader.
 
-The first line says whose it is, each of the others is a row, and the last one says how many rows
-there were and the SHA-256 of all that stands before it. So a file that was cut off or changed is
-known before anything of it is stored. A resume's document stands last in its line, byte for byte as
-it is stored.
+An archive is NDJSON. The first line is a header, each of the others is a row of a table, and the last
+one has the number of rows and the SHA-256 of all lines before it. So a file that was cut off or changed
+is known before anything of it is stored. A resume's document is the last member of its line, byte
+for byte as it is stored.
 """
 
 import hashlib
 import json
 import re
-from collections.abc import Callable, Container, Mapping
-from dataclasses import dataclass, fields
+from collections.abc import Iterator, Mapping
 from datetime import datetime
 from enum import StrEnum
-from typing import Any, BinaryIO, Final, NamedTuple
+from typing import Annotated, Any, BinaryIO, Final, Literal, NamedTuple, NoReturn, TypeVar
 
-import sqlalchemy
-from sqlalchemy import Table
+import orjson
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    TypeAdapter,
+    ValidationError,
+)
+from pydantic.alias_generators import to_camel
 
-from resumes.analyzer import is_filename
+from resumes.analyzer import check_stored, is_filename
+from resumes.errors import InvalidInput, InvalidJson
 from resumes.store.accounts import NAME
 from resumes.store.api_keys import MASKED, MAX_NAME_CHARS
-from resumes.store.identifiers import KEY_ID, LATEST_US, RESUME_ID
+from resumes.store.identifiers import KEY_ID, LATEST_US, POSITION_DIGITS, RESUME_ID
 from resumes.store.import_items import parse_items
 from resumes.store.import_ledger import SOURCE_BYTES, FileOutcome
-from resumes.store.schema import (
-    Text,
-    api_keys,
-    imported_digests,
-    imported_files,
-    imported_items,
-    key_directory,
-    resumes,
-)
+
+T = TypeVar("T")
 
 FORMAT: Final = "resumes-account"
 VERSION: Final = 1
@@ -40,9 +42,18 @@ VERSION: Final = 1
 DOCUMENT: Final = b',"document":'
 """What stands before a document. Inside of a JSON string its first quote would be escaped."""
 
+MAX_LINE_BYTES: Final = 64 * 1024 * 1024
+"""A resume is a small part of it."""
+
+MAX_HEADER_BYTES: Final = 65_536
+"""Far more than a first line has."""
+
+MAX_SHOWN_CHARS: Final = 60
+"""Of a value that an error message names."""
+
 
 class Kind(StrEnum):
-    """What a row is, in the order of the file."""
+    """The table of a row, in the order of the file."""
 
     RESUME = "resume"
     FILE = "file"
@@ -60,60 +71,164 @@ class Row(NamedTuple):
 
     @property
     def size_bytes(self) -> int:
-        """About what it weighs."""
+        """Return about how many bytes the row takes in a store."""
         return len(self.document) + len(self.values.get("source") or b"") + 200
 
 
-class Column(NamedTuple):
-    """A column as its lines have it."""
-
-    column: str
-    name: str
-    type: type
-    is_nullable: bool
+# The types of fields: what a store may have written, and nothing else
 
 
-@dataclass(frozen=True, slots=True)
-class Header:
-    """What the first line says. `resumes` is how many there were when the export began.
+def _instant(value: str) -> str:
+    datetime.fromisoformat(value)
+    return value
+
+
+def _filename(value: str) -> str:
+    if not is_filename(value):
+        raise ValueError("it is no name such as AdaResume.pdf that is safe in any folder")
+    return value
+
+
+def _items(value: str) -> str:
+    parse_items(value)
+    if "\\u0000" in value:
+        raise ValueError("it has the character U+0000")
+    return value
+
+
+def _from_hex(value: Any) -> Any:
+    return bytes.fromhex(value) if isinstance(value, str) else value
+
+
+def _whole(pattern: re.Pattern[str]) -> Any:
+    return Field(pattern=f"^{pattern.pattern}$")
+
+
+Text = Annotated[str, Field(pattern=r"^[^\x00]*$")]
+Instant = Annotated[
+    str,
+    Field(pattern=r"^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{3}Z$"),
+    AfterValidator(_instant),
+]
+Id = Annotated[str, _whole(RESUME_ID)]
+Name = Annotated[str, _whole(NAME)]
+Number = Annotated[int, Field(ge=0, le=2**31 - 1)]
+BigNumber = Annotated[int, Field(ge=0, le=2**63 - 1)]
+Bytes = Annotated[bytes, BeforeValidator(_from_hex)]
+Sha256 = Annotated[Bytes, Field(min_length=32, max_length=32)]
+
+
+class _Line(BaseModel):
+    """A line: names in camelCase, bytes as hexadecimal digits."""
+
+    model_config = ConfigDict(
+        strict=True,
+        extra="forbid",
+        alias_generator=to_camel,
+        validate_by_name=True,
+    )
+
+
+class Header(_Line):
+    """The first line. `resumes` is how many there were when the export began.
 
     `last_id_us` is the time in the id of the newest resume that the account ever had.
     """
 
-    account: str
-    plan: str
-    created_at: str
-    exported_at: str
-    last_id_us: int
-    resumes: int
+    format: Literal["resumes-account"]
+    version: Literal[1]
+    account: Name
+    plan: Name
+    created_at: Instant
+    exported_at: Instant
+    last_id_us: Annotated[int, Field(ge=0, le=LATEST_US)]
+    resumes: Number
 
 
-def _columns(table: Table) -> tuple[Column, ...]:
-    return tuple(
-        Column(column.name, json_name(column.name), _type(column), bool(column.nullable))
-        for column in table.columns
-        if column.name != "account_id"
-    )
+class ResumeLine(_Line):
+    """A resume, but for its document."""
+
+    kind: Literal[Kind.RESUME]
+    id: Id
+    title: Text | None
+    name: Text | None
+    filename: Annotated[str, AfterValidator(_filename)]
+    created_at: Instant
+    updated_at: Instant
 
 
-def _type(column: sqlalchemy.Column[Any]) -> type:
-    return str if isinstance(column.type, Text) else column.type.python_type
+class FileLine(_Line):
+    """A file of the import ledger. Its reasons may be those of a newer version."""
+
+    kind: Literal[Kind.FILE]
+    claim_id: Id
+    name: Text
+    outcome: Annotated[FileOutcome, Field(strict=False)]  # a text, in JSON
+    reason: Annotated[str, Field(pattern="^[a-z][a-z_]{0,63}$")] | None
+    message: Text | None
+    path: Text | None
+    byte_offset: BigNumber | None
+    size_bytes: BigNumber
+    claimed_at: Instant
+    finished_at: Instant
+    source: Annotated[Bytes, Field(max_length=SOURCE_BYTES)] | None
+    root: Text | None
+    items: Annotated[Text, AfterValidator(_items)] | None
 
 
-def json_name(column: str) -> str:
-    """What a column is called in a line: `createdAt`."""
-    first, *rest = column.split("_")
-    return first + "".join(word.capitalize() for word in rest)
+class ItemLine(_Line):
+    """A resume that a file had."""
+
+    kind: Literal[Kind.ITEM]
+    claim_id: Id
+    item: Number
+    outcome: Literal[FileOutcome.DONE, FileOutcome.DUPLICATE]
+    resume_id: Id
 
 
-COLUMNS: Final[Mapping[Kind, tuple[Column, ...]]] = {
-    Kind.RESUME: _columns(resumes),
-    Kind.FILE: _columns(imported_files),
-    Kind.ITEM: _columns(imported_items),
-    Kind.DIGEST: _columns(imported_digests),
-    Kind.KEY: (*_columns(api_keys), *_columns(key_directory)[:1]),
+class DigestLine(_Line):
+    """A content that counts as stored."""
+
+    kind: Literal[Kind.DIGEST]
+    digest: Sha256
+    resume_id: Id
+
+
+class KeyLine(_Line):
+    """An API key. Revoked ones are not exported."""
+
+    kind: Literal[Kind.KEY]
+    id: Annotated[str, _whole(KEY_ID)]
+    name: Annotated[Text, Field(max_length=MAX_NAME_CHARS)]
+    masked: Annotated[str, _whole(MASKED)]
+    created_at: Instant
+    shown_at: Instant | None
+    last_used_at: Instant | None
+    expires_at: Instant | None
+    revoked_at: None
+    key_hash: Sha256
+
+
+class EndLine(_Line):
+    """The last line."""
+
+    kind: Literal["end"]
+    counts: dict[str, Any]
+    sha256: str
+
+
+LINES: Final[Mapping[Kind, type[_Line]]] = {
+    Kind.RESUME: ResumeLine,
+    Kind.FILE: FileLine,
+    Kind.ITEM: ItemLine,
+    Kind.DIGEST: DigestLine,
+    Kind.KEY: KeyLine,
 }
-"""The columns of each kind of row; bytes are written as hexadecimal digits."""
+COLUMNS: Final[Mapping[Kind, Mapping[str, str]]] = {
+    kind: {name: to_camel(name) for name in line.model_fields if name != "kind"}
+    for kind, line in LINES.items()
+}
+"""The columns of each kind of row, and their names in a line."""
 
 KEYS: Final[Mapping[Kind, tuple[str, ...]]] = {
     Kind.RESUME: ("id",),
@@ -124,13 +239,18 @@ KEYS: Final[Mapping[Kind, tuple[str, ...]]] = {
 }
 """What tells the rows of a kind apart, and orders them."""
 
+Line = Annotated[
+    ResumeLine | FileLine | ItemLine | DigestLine | KeyLine | EndLine, Field(discriminator="kind")
+]
+MAX_FIELDS: Final = max(len(line.model_fields) for line in LINES.values())
+"""Of a line. One that has millions would have as many errors."""
 
-MAX_HEADER_BYTES: Final = 65_536
-"""Far more than a first line has."""
+_HEADER: Final[TypeAdapter[Header]] = TypeAdapter(Header)
+_LINE: Final[TypeAdapter[Line]] = TypeAdapter(Line)
 
 
 def is_account_file(file: BinaryIO) -> bool:
-    """Return whether the first line is that of an account's export, of any version, whole or not."""
+    """Return whether the first line is that of an account archive, of any version, whole or not."""
     try:
         header = json.loads(file.readline(MAX_HEADER_BYTES))
     except (ValueError, RecursionError):
@@ -139,33 +259,32 @@ def is_account_file(file: BinaryIO) -> bool:
 
 
 class Writer:
-    """Makes the lines of an export, in order: the header's, the rows', the last one."""
+    """Makes the lines of an archive, in order: the header, the rows, the last line."""
 
     def __init__(self) -> None:
         self._sha256 = hashlib.sha256()
         self.counts = dict.fromkeys(Kind, 0)
 
     def header(self, header: Header) -> bytes:
-        """The first line."""
-        names = {json_name(field.name): getattr(header, field.name) for field in fields(header)}
-        return self._line(_json({"format": FORMAT, "version": VERSION} | names))
+        """Return the first line."""
+        return self._line(_json(header.model_dump(by_alias=True)))
 
     def row(self, row: Row) -> bytes:
-        """The row's line."""
+        """Return the row's line."""
         self.counts[row.kind] += 1
-        content = {"kind": row.kind.value}
-        for one in COLUMNS[row.kind]:
-            value = row.values[one.column]
-            content[one.name] = value.hex() if isinstance(value, bytes) else value
+        content: dict[str, Any] = {"kind": row.kind}
+        for column, name in COLUMNS[row.kind].items():
+            value = row.values[column]
+            content[name] = value.hex() if isinstance(value, bytes) else value
         line = _json(content)
         if row.kind is Kind.RESUME:
             line = line[:-1] + DOCUMENT + row.document + b"}"
         return self._line(line)
 
     def end(self) -> bytes:
-        """The last line."""
-        counts = {kind.value: count for kind, count in self.counts.items()}
-        return _json({"kind": "end", "counts": counts, "sha256": self._sha256.hexdigest()}) + b"\n"
+        """Return the last line."""
+        end = {"kind": "end", "counts": self.counts, "sha256": self._sha256.hexdigest()}
+        return _json(end) + b"\n"
 
     def _line(self, content: bytes) -> bytes:
         line = content + b"\n"
@@ -177,111 +296,126 @@ def _json(content: Mapping[str, Any]) -> bytes:
     return json.dumps(content, ensure_ascii=False, separators=(",", ":")).encode()
 
 
-MAX_INTEGER: Final = 2**31 - 1
-MAX_BIG_INTEGER: Final = 2**63 - 1
-DIGEST_BYTES: Final = 32
+class Reader:
+    """Reads an archive once, from its first byte. Iterating gives its rows.
 
-INSTANT: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{3}Z")
-REASON: Final = re.compile(r"[a-z][a-z_]{0,63}")
+    Each field of a row is one that a store may have written, and so is its document, unless these
+    are known from an earlier reading. Raises InvalidJson for what is no archive, of another version,
+    cut off or changed; the last two only after the last row.
+    """
+
+    def __init__(self, file: BinaryIO, *, are_documents_known: bool = False) -> None:
+        self._file = file
+        self._are_documents_known = are_documents_known
+        self._sha256 = hashlib.sha256()
+        self._line = 0
+        self._offset = self._next_offset = 0
+        self._last: tuple[int, tuple[Any, ...]] = (0, ())
+        self.counts = dict.fromkeys(Kind, 0)
+        self.header = self._validate(_HEADER, self._read()[0])
+
+    def __iter__(self) -> Iterator[Row]:
+        while True:
+            before = self._sha256.hexdigest()
+            head, document = self._read()
+            line = self._validate(_LINE, head)
+            if isinstance(line, EndLine):
+                self._check_end(line, before)
+                return
+            values = dict(vars(line))
+            row = Row(values.pop("kind"), values, document)
+            self._check_document(row)
+            self._check_order(row)
+            self.counts[row.kind] += 1
+            yield row
+
+    @property
+    def sha256(self) -> str:
+        """Return the digest of all that was read."""
+        return self._sha256.hexdigest()
+
+    def _read(self) -> tuple[bytes, bytes]:
+        """Return the next line without the document at its end, and that document or nothing."""
+        line = self._file.readline(MAX_LINE_BYTES)
+        self._line += 1
+        self._offset = self._next_offset
+        self._next_offset += len(line)
+        if not line.endswith(b"\n"):
+            self._refuse("it ends before its last line")
+        self._sha256.update(line)
+        head, found, rest = line.rstrip(b"\n").partition(DOCUMENT)
+        if not found:
+            return head, b""
+        if not rest.endswith(b"}"):
+            self._refuse("a line is no JSON object")
+        return head + b"}", rest[:-1]
+
+    def _validate(self, line: TypeAdapter[T], content: bytes) -> T:
+        try:
+            fields = orjson.loads(content)
+        except ValueError:
+            fields = None
+        if not isinstance(fields, dict):
+            self._refuse("a line is no JSON object")
+        if len(fields) > MAX_FIELDS:
+            self._refuse(f"a line has {len(fields):,} fields, and none has more than {MAX_FIELDS}")
+        try:
+            return line.validate_python(fields, by_alias=True, by_name=False)
+        except ValidationError as error:
+            first = error.errors(include_url=False)[0]
+        given, why = first["input"], first["msg"].removeprefix("Value error, ")
+        if not first["loc"]:
+            self._refuse(f"there are no rows of the kind {_shown(fields.get('kind'))}")
+        name = f'"{_shown(first["loc"][-1])[1:-1]}"'  # of a stranger, perhaps
+        if first["type"] == "missing":
+            self._refuse(f"{name} is missing")
+        self._refuse(f"{name} is {_shown(given)}: {why}")
+
+    def _check_document(self, row: Row) -> None:
+        if bool(row.document) is not (row.kind is Kind.RESUME):
+            self._refuse("a document stands at the end of each resume's line, and of no other")
+        if row.kind is not Kind.RESUME:
+            return
+        values = row.values
+        if int(values["id"][:POSITION_DIGITS], 16) > self.header.last_id_us:
+            self._refuse(f'the resume {values["id"]} is newer than "lastIdUs" of the first line')
+        try:
+            if self._are_documents_known:
+                row.document.decode()
+                return
+            known = check_stored(row.document)
+        except (InvalidInput, UnicodeDecodeError) as error:
+            self._refuse(f'"document" is none that a store has: {error}')
+        for column, said in (("title", known.title), ("name", known.name)):
+            if values[column] != said:
+                self._refuse(f'"{column}" is {_shown(values[column])}, its document says otherwise')
+
+    def _check_order(self, row: Row) -> None:
+        # Which also says that no row comes twice.
+        place = (list(Kind).index(row.kind), tuple(row.values[key] for key in KEYS[row.kind]))
+        if place <= self._last:
+            self._refuse(f"its {row.kind} rows are not in order, or one comes twice")
+        self._last = place
+
+    def _check_end(self, end: EndLine, sha256: str) -> None:
+        if end.sha256 != sha256 or end.counts != self.counts:
+            self._refuse("it is not what was written: its SHA-256 or its counts differ")
+        if self._file.read(1):
+            self._refuse("something follows its last line")
+
+    def _refuse(self, why: str) -> NoReturn:
+        raise InvalidJson(
+            f"This is no whole export of an account: {why} (line {self._line:,}, at byte "
+            f"{self._offset:,}). `resumes accounts export` writes one",
+            offset=self._offset,
+        )
 
 
-class Rule(NamedTuple):
-    """Which values a field may have, of those that are of its column's type; and that in words."""
-
-    allows: Callable[[Any], bool]
-    words: str
-
-
-def _form(pattern: re.Pattern[str], words: str) -> Rule:
-    return Rule(lambda value: pattern.fullmatch(value) is not None, words)
-
-
-def _number(largest: int) -> Rule:
-    return Rule(lambda value: 0 <= value <= largest, f"a number from 0 to {largest}")
-
-
-def _choice(choices: Container[str], words: str) -> Rule:
-    return Rule(lambda value: value in choices, words)
-
-
-def _text(most_chars: int, words: str) -> Rule:
-    return Rule(lambda value: len(value) <= most_chars and "\0" not in value, words)
-
-
-def _is_instant(value: str) -> bool:
-    try:
-        datetime.fromisoformat(value)
-    except ValueError:
-        return False
-    return INSTANT.fullmatch(value) is not None
-
-
-def _is_items(value: str) -> bool:
-    try:
-        parse_items(value)
-    except ValueError:
-        return False
-    return "\\u0000" not in value and "\0" not in value
-
-
-_TEXT: Final = _text(MAX_INTEGER, "a text without U+0000")
-_INSTANT: Final = Rule(_is_instant, "an instant such as 2026-01-31T09:00:00.000Z")
-_ID: Final = _form(RESUME_ID, "an id of 24 digits of 0-9 and a-f")
-_NAME: Final = _form(NAME, "1 to 63 of a-z, 0-9 and -, not - first")
-_BYTES: Final = _number(MAX_BIG_INTEGER)
-_DIGEST: Final = Rule(lambda value: len(value) == DIGEST_BYTES, "a SHA-256")
-_NULL: Final = Rule(lambda value: value is None, "null: keys that are revoked stay behind")
-
-HEADER: Final[Mapping[str, Rule]] = {
-    "account": _NAME,
-    "plan": _NAME,
-    "created_at": _INSTANT,
-    "exported_at": _INSTANT,
-    "last_id_us": _number(LATEST_US),
-    "resumes": _number(MAX_INTEGER),
-}
-
-ROWS: Final[Mapping[Kind, Mapping[str, Rule]]] = {
-    Kind.RESUME: {
-        "id": _ID,
-        "title": _TEXT,
-        "name": _TEXT,
-        "filename": Rule(is_filename, "a name such as AdaResume.pdf that is safe in any folder"),
-        "created_at": _INSTANT,
-        "updated_at": _INSTANT,
-    },
-    Kind.FILE: {
-        "claim_id": _ID,
-        "name": _TEXT,
-        "outcome": _choice(set(FileOutcome), f"one of {', '.join(FileOutcome)}"),
-        "reason": _form(REASON, "a word of a-z and _"),
-        "message": _TEXT,
-        "path": _TEXT,
-        "byte_offset": _BYTES,
-        "size_bytes": _BYTES,
-        "claimed_at": _INSTANT,
-        "finished_at": _INSTANT,
-        "source": Rule(lambda value: len(value) <= SOURCE_BYTES, "at most 64 KiB"),
-        "root": _TEXT,
-        "items": Rule(_is_items, "what became of each resume of a file"),
-    },
-    Kind.ITEM: {
-        "claim_id": _ID,
-        "item": _number(MAX_INTEGER),
-        "outcome": _choice({FileOutcome.DONE, FileOutcome.DUPLICATE}, "done or duplicate"),
-        "resume_id": _ID,
-    },
-    Kind.DIGEST: {"digest": _DIGEST, "resume_id": _ID},
-    Kind.KEY: {
-        "id": _form(KEY_ID, "key_ and 12 digits of 0-9 and a-f"),
-        "name": _text(MAX_NAME_CHARS, f"a text of at most {MAX_NAME_CHARS} characters"),
-        "masked": _form(MASKED, "the first three characters of a key, such as enh_live_abc…"),
-        "created_at": _INSTANT,
-        "shown_at": _INSTANT,
-        "last_used_at": _INSTANT,
-        "expires_at": _INSTANT,
-        "revoked_at": _NULL,
-        "key_hash": _DIGEST,
-    },
-}
-"""Whether a field may be null, its column says."""
+def _shown(value: Any) -> str:
+    """Return the value of a line as a message names it."""
+    if value is None:
+        return "null"
+    if isinstance(value, dict | list):
+        return "an object" if isinstance(value, dict) else "a list"
+    said = repr(value)
+    return said if len(said) <= MAX_SHOWN_CHARS else f"{said[:MAX_SHOWN_CHARS]}…"
