@@ -23,7 +23,7 @@ from resumes.rendering import Renderer
 from resumes.rendering.fonts import font_folders
 from resumes.settings import Settings
 from resumes.store import Store
-from resumes.store.search_index import Filler
+from resumes.store.search_index import Indexer
 from server import api
 from server.api import Api, Operation
 from server.auth import Authenticator
@@ -104,12 +104,12 @@ class App:
     async def running(self) -> AsyncIterator[None]:
         """Do during the block what is done beside answering; close the store behind it."""
         async with pruning(self._store), self._instruments.sampling():
-            with self._filling() if self._fills_index else contextlib.nullcontext():
+            with self._indexing() if self._fills_index else contextlib.nullcontext():
                 yield
         await self.close()
 
-    def _filling(self) -> Filler:
-        return Filler(self._store, is_busy=self._instruments.is_busy)
+    def _indexing(self) -> Indexer:
+        return Indexer(self._store, is_busy=self._instruments.is_busy)
 
     async def close(self) -> None:
         """Do what was begun behind answers, and close the store."""

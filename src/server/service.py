@@ -23,7 +23,7 @@ from resumes.errors import InvalidArgument, ResumesError
 from resumes.log_writer import LogWriter
 from resumes.settings import Settings
 from resumes.store import Store, open_store
-from resumes.store.search_index import Filler
+from resumes.store.search_index import Indexer
 from server.app import App
 from server.connection import Connection
 from server.counters import Counters, SharedCounters, shared_counters
@@ -90,7 +90,7 @@ def run(
             _listening(settings, ready, has_tls=tls_cert is not None) as address,
             # Each worker opens a store of its own; this one is for what one process does for all.
             _sharing_counters(settings) as shared,
-            Filler(store),
+            Indexer(store),
         ):
             factory = functools.partial(_worker_app, address.settings, shared, open_log)
             config = _config(factory, address.settings, tls_cert, tls_key)

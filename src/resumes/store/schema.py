@@ -270,8 +270,8 @@ class SearchProgress(SQLModel, table=True):
 class SearchEntry(SQLModel, table=True):
     """A resume in the search index. `seq` rises with the ids of an account and is never reused.
 
-    `words` are what is searched (resumes.store.search_text); by them the entry can be taken out
-    of the index again, which stores no text.
+    `words` are what is searched (resumes.store.search_text); the entry's trigrams, which the engine
+    has in a table of its own, are made of them again to be taken out.
     """
 
     __tablename__: ClassVar[str] = "search_entries"

@@ -5,8 +5,9 @@ costs, without the result and type machinery. Values go in and out as the driver
 this is for statements over text, integers and bytes.
 """
 
-from collections.abc import Callable, Collection, Iterable, Mapping
-from typing import Any
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from operator import itemgetter
+from typing import Any, TypeVar
 
 from sqlalchemy import (
     ColumnElement,
@@ -28,6 +29,9 @@ from sqlalchemy.sql.compiler import SQLCompiler
 from sqlalchemy.sql.functions import FunctionElement
 
 from resumes.store.schema import Text
+
+K = TypeVar("K")
+R = TypeVar("R")
 
 Insert = Callable[[Table], Any]
 """An engine's own `insert`, which knows ON CONFLICT."""
@@ -194,6 +198,23 @@ def _rows_as_json_postgresql(element: rows_as_json, compiler: SQLCompiler, **opt
     return f"COALESCE(json_agg(json_build_array({columns})), '[]')::text"
 
 
+class document_email(FunctionElement[str]):
+    """The e-mail address of a document; None where it has none."""
+
+    type = Text()
+    inherit_cache = True
+
+
+@compiles(document_email, "sqlite")
+def _email_sqlite(element: document_email, compiler: SQLCompiler, **options: Any) -> str:
+    return f"json_extract({compiler.process(element.clauses, **options)}, '$.header.email')"
+
+
+@compiles(document_email, "postgresql")
+def _email_postgresql(element: document_email, compiler: SQLCompiler, **options: Any) -> str:
+    return f"({compiler.process(element.clauses, **options)}::json #>> '{{header,email}}')"
+
+
 def driver(connection: Connection) -> Any:
     """The driver's own connection below SQLAlchemy's."""
     return connection.connection.driver_connection
@@ -214,3 +235,22 @@ def next_page(statement: Select[Any], *keys: ColumnElement[Any]) -> Select[Any]:
     `after_claim_id`, `after_item`."""
     after = (bindparam(f"after_{key.name}", type_=key.type) for key in keys)
     return first_page(statement.where(tuple_(*keys) > tuple_(*after)), *keys)
+
+
+def iter_pages(
+    read_page: Callable[[K], Sequence[R]],
+    rows: int,
+    *,
+    after: K,
+    key: Callable[[Any], Any] = itemgetter(0),
+) -> Iterator[Sequence[R]]:
+    """Yield pages in the order of keys, the first one after the key `after`, and none that is empty.
+
+    `read_page` reads at most so many `rows` after a key; fewer are the last. `key` gives that of a
+    row; its first column when nobody says otherwise.
+    """
+    while page := read_page(after):
+        yield page
+        if len(page) < rows:
+            return
+        after = key(page[-1])
