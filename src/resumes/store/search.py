@@ -133,11 +133,10 @@ class _Scan:
                 return
         self._after = None
 
-    def _read_page(self, after: str) -> Sequence[Sequence[Any]]:
-        rows: Sequence[Sequence[Any]] = NOT_INDEXED.run(
+    def _read_page(self, after: str) -> Any:
+        return NOT_INDEXED.run(
             self._connection, account_id=self._account_id, after=after, rows=PAGE_ROWS
         ).fetchall()
-        return rows
 
     def count_rest(self) -> int:
         """Return how many were not compared, as `Found` says it."""

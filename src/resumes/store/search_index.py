@@ -10,7 +10,6 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
 from hashlib import blake2b
-from types import TracebackType
 from typing import Any, Final, NamedTuple, Self
 
 from sqlalchemy import Connection, bindparam, delete, func, insert, select, update
@@ -229,12 +228,13 @@ def _remove(connection: Connection, account_id: str, entries: Sequence[tuple[int
 
 
 class _Slice(NamedTuple):
-    """Resumes of an account that come next: ids and words, all that there are between two positions."""
+    """All resumes of an account between two positions, which are to be indexed next."""
 
     account_id: str
     after_us: int
     up_to_us: int
     words: Sequence[tuple[str, str]]
+    """The id and the words of each."""
 
 
 def _add_slices(connection: Connection, slices: Sequence[_Slice]) -> list[float | None]:
@@ -244,7 +244,7 @@ def _add_slices(connection: Connection, slices: Sequence[_Slice]) -> list[float 
 def _add_slice(connection: Connection, some: _Slice) -> float | None:
     """Index the slice, but for what was deleted since it was read; return the seconds that it took.
 
-    None, and nothing is done, if another indexer has added it or the account is gone.
+    Do nothing and return None if another indexer has added it or the account is gone.
     """
     began_s = time.perf_counter()
     account_id = some.account_id
@@ -319,7 +319,6 @@ RETRY_S: Final = 5.0
 
 DEADLINE_S: Final = 2.0
 
-
 _INDEXED_US = func.coalesce(search_progress.c.indexed_us, 0)
 BEHIND = Prepared(
     select(account_usage.c.account_id, account_usage.c.last_id_us, _INDEXED_US)
@@ -342,8 +341,10 @@ NEXT = Prepared(
 
 
 def list_behind(store: Store) -> Sequence[tuple[str, int, int]]:
-    """Return accounts that are not fully indexed, 50 at most: the id, and the positions of the newest
-    resume and of the newest one that is indexed."""
+    """Return accounts that are not fully indexed, 50 at most.
+
+    Of each the id, the position of its newest resume, and the position up to which it is indexed.
+    """
     with store.read() as connection:
         rows: Sequence[tuple[str, int, int]] = BEHIND.run(
             connection, accounts=SLICE_ACCOUNTS
@@ -408,12 +409,7 @@ class Indexer:
         self._thread.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._stopping.set()
         self._thread.join()
 
