@@ -48,7 +48,7 @@ class App:
     """Answers requests from a store that is its own, as are the counters and the log.
 
     It limits requests only if `settings.rate_limit` says so: it does not know where it listens.
-    It fills the search index while it runs only if `fills_index`: one process of several is enough.
+    It indexes for search while it runs only if `runs_indexer`: one process of several is enough.
     """
 
     def __init__(
@@ -58,10 +58,10 @@ class App:
         *,
         counters: Counters | None = None,
         log: LogWriter | None = None,
-        fills_index: bool = False,
+        runs_indexer: bool = False,
     ) -> None:
         self._store = store
-        self._fills_index = fills_index
+        self._runs_indexer = runs_indexer
         self.connections = Connections(settings)
         self._instruments = Instruments(
             settings, store, connections=self.connections, counters=counters, log=log
@@ -104,7 +104,7 @@ class App:
     async def running(self) -> AsyncIterator[None]:
         """Do during the block what is done beside answering; close the store behind it."""
         async with pruning(self._store), self._instruments.sampling():
-            with self._indexing() if self._fills_index else contextlib.nullcontext():
+            with self._indexing() if self._runs_indexer else contextlib.nullcontext():
                 yield
         await self.close()
 

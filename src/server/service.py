@@ -106,18 +106,18 @@ def serve(
     ready: Callable[[str], None] = lambda url: None,
     stop: threading.Event | None = None,
     log: LogWriter | None = None,
-    fills_index: bool = True,
+    runs_indexer: bool = True,
     grace_s: float = SHUTDOWN_S,
     keep_alive_s: float = KEEP_ALIVE_S,
 ) -> None:
     """Serve an open store in this process until SIGTERM, SIGINT or `stop`, and close it.
 
-    Only `stop` ends it in a thread that is not the main one. `ready` is as in `run`; `fills_index`
+    Only `stop` ends it in a thread that is not the main one. `ready` is as in `run`; `runs_indexer`
     says whether the search index is filled meanwhile, `grace_s` how long a stop waits for accepted
     requests, `keep_alive_s` how long a silent connection stays open. Raises CannotListen.
     """
     with _listening(settings, ready, has_tls=tls_cert is not None) as address:
-        app = App(address.settings, store, log=log, fills_index=fills_index)
+        app = App(address.settings, store, log=log, runs_indexer=runs_indexer)
         config = _config(
             app, address.settings, tls_cert, tls_key, grace_s=grace_s, keep_alive_s=keep_alive_s
         )

@@ -1,4 +1,4 @@
-"""The search index: filled behind the creates by any number of processes, and never wrong."""
+"""The search index: written behind the creates by any number of processes, and never wrong."""
 
 import logging
 import threading

@@ -1,9 +1,9 @@
 """Search of an account's resumes by the words of their title, name and e-mail address.
 
 Most answers come from the index, which is written behind the creates (resumes.store.search_index).
-What it does not hold yet is looked through one by one, and being the last in the order of ids it
-simply follows. Both are compared by one rule (resumes.store.search_text), so an
-answer is the same wherever the index ends.
+Resumes that are not indexed yet have the last ids, so they are looked through one by one after that.
+Both are compared by one rule (resumes.store.search_text), so an answer does not depend on how far the
+index reaches.
 """
 
 import contextlib

@@ -1,8 +1,8 @@
-"""The search index: an entry for each resume, the trigrams that lead to it, and what writes both.
+"""The search index: an entry for each resume, the trigrams that lead to it, and the indexer.
 
-Entries are numbered as ids rise. SQLite has trigrams in an FTS5 table, PostgreSQL in an array with a
-GIN index, which needs no extension. What is found by them is compared with the terms of the search
-once more, so finding too much is right, and too little is not.
+Entries are numbered as ids rise. Trigrams are in an FTS5 table on SQLite, and in an array with a GIN
+index on PostgreSQL, which needs no extension. Whoever searches compares what the index gives with the
+terms once more, so the index may give too much, but never too little.
 """
 
 import logging
@@ -40,10 +40,10 @@ from resumes.store.store import Store
 Entries = Iterable[tuple[int, str]]
 """The numbers of entries, and their words."""
 
-# Trigrams on SQLite. The row of an entry is the account's number with the entry's below it: an account
-# is one range of rows, FTS5 gives the rows that have certain trigrams in the order of ids, and common
-# words end early. Trigrams go in and are asked for as hexadecimal digits: nothing that people type
-# reaches FTS5's own query language, and its tokenizer has nothing to decide.
+# Trigrams on SQLite. An entry's row id is the account's number, and below it the entry's own. So an
+# account is one range of rows, FTS5 gives rows with certain trigrams in the order of ids, and a search
+# for common words ends early. Trigrams go in and are looked up as hexadecimal digits: nothing that
+# people type reaches FTS5's query language, and its tokenizer has nothing to decide.
 
 NUMBER_SHIFT: Final = 40
 """Bits for the entries of an account; those above tell some eight million accounts apart."""
@@ -64,8 +64,8 @@ CANDIDATES_SQLITE: Final = (
     " ORDER BY search_pieces.rowid"
 )
 
-# Trigrams on PostgreSQL. Each is a number of 64 bits that the account's number and its characters give,
-# so that what accounts have in common is not common in the index. Two may meet in one number.
+# Trigrams on PostgreSQL. Each is hashed together with the account's number to 64 bits, so that what
+# accounts have in common is not common in the index. Two trigrams may have the same hash.
 
 CANDIDATE_ROWS: Final = 500
 """Entries that one statement gives: the reader may want no more."""
@@ -174,11 +174,11 @@ EMAIL: Final = looked_up(
 def find_candidates(
     connection: Connection, account_id: str, terms: Iterable[str], after: str
 ) -> tuple[str, Any]:
-    """Return up to which id the account is indexed, and its resumes between `after` and there that
-    may hold the terms: an iterator to be closed, in the order of ids.
+    """Return the id up to which the account is indexed, and its indexed resumes after `after` that may
+    hold the terms: an iterator in the order of ids, which the caller closes.
 
-    Each row is the words and then the columns of a list's entry. The id is empty before anything of
-    the account was indexed.
+    A row is the resume's words and then the columns of a list's entry. The id is empty if nothing of
+    the account is indexed yet.
     """
     progress = PROGRESS.run(connection, account_id=account_id).fetchone()
     indexed = "" if progress is None else _last_id(progress[2])
@@ -377,11 +377,11 @@ def _read_slices(store: Store, behind: Iterable[tuple[str, int, int]]) -> list[_
 
 
 class Indexer:
-    """A thread that indexes behind the creates while the context is entered.
+    """A thread that indexes resumes behind their creates; it runs while the context is entered.
 
-    A resume is indexed within a second of its create, or later while creates keep the store busy, or
-    other work the process, as `is_busy` says. A failure is logged once, and what failed is tried
-    again. A store may have several indexers, in any processes.
+    A resume is indexed within a second of its create, or later while creates keep the store busy or,
+    as `is_busy` says, requests keep the process busy. A failure is logged once and retried. A store
+    may have several indexers, in any number of processes.
     """
 
     def __init__(
