@@ -472,7 +472,7 @@ def measure_idle(watch: Watch, span_s: float, done: int) -> None:
 
 def is_indexed(home: Home) -> bool:
     """Whether everything that is stored can be searched by its index."""
-    return not search_index.gather(home.store).slices
+    return not search_index.list_behind(home.store)
 
 
 def percentile(values: Sequence[float], share: float) -> float:

@@ -1,4 +1,4 @@
-"""What searching costs: finding, filling the index, and what a filler takes from creates.
+"""What searching costs: finding, indexing, and what an indexer takes from creates.
 
     .venv/bin/python benchmarks/search.py [--resumes N] [--creates N] [--idle S]
 
@@ -21,11 +21,10 @@ import orjson
 
 from resumes import analyzer
 from resumes.store import Store, accounts, creation, open_store, plans, search, stored_resumes
-from resumes.store import search_index as filling
 from resumes.store.accounts import AccountInfo
 from resumes.store.creation import NewResume
 from resumes.store.plans import PlanChange
-from resumes.store.search_index import Filler
+from resumes.store.search_index import Indexer, list_behind
 from resumes.store.sqlite.driver import dbapi
 
 SAMPLE = Path(__file__).parents[1] / "sample_data" / "nurse-double-column-en.json"
@@ -71,12 +70,18 @@ def size_bytes(store: Store) -> int:
         return int(pages * connection.exec_driver_sql("PRAGMA page_size").scalar_one())
 
 
-def measure_filling(store: Store, resumes: int) -> None:
+def index_all(store: Store) -> None:
+    indexer = Indexer(store)
+    while list_behind(store):
+        indexer.step()
+
+
+def measure_indexing(store: Store, resumes: int) -> None:
     before, began_s = size_bytes(store), time.perf_counter()
-    filling.fill(store)
+    index_all(store)
     took_s = time.perf_counter() - began_s
     grown = (size_bytes(store) - before) / resumes
-    print(f"filled {resumes / took_s:,.0f} resumes/s, {took_s:.1f} s; {grown:.0f} bytes each\n")
+    print(f"indexed {resumes / took_s:,.0f} resumes/s, {took_s:.1f} s; {grown:.0f} bytes each\n")
 
 
 def measure_finding(store: Store, large: AccountInfo, small: AccountInfo) -> None:
@@ -128,25 +133,25 @@ def measure_tail(store: Store) -> None:
     create_many(store, account, islice(iter_people(large=True), 20_000), BATCH)
     left = [search.find_page(store, account.id, "zzzz").unindexed for _ in range(RUNS)]
     through = 20_000 - statistics.median(left)
-    print(f"not indexed, looked through in {search.PATIENCE_S * 1_000:.0f} ms: {through:,.0f}\n")
-    filling.fill(store)
+    print(f"not indexed, looked through in {search.TIMEOUT_S * 1_000:.0f} ms: {through:,.0f}\n")
+    index_all(store)
 
 
 def measure_creating(store: Store, creates: int) -> None:
-    """Creates without pause in one thread, without a filler and with one, in turn."""
+    """Creates without pause in one thread, without an indexer and with one, in turn."""
     print(f"{creates:,} creates of {SAMPLE.stat().st_size:,} bytes, {COMMIT} a commit")
     rates: dict[bool, list[float]] = {False: [], True: []}
     for number in range(6):
-        has_filler = number % 2 == 1
+        has_indexer = number % 2 == 1
         account = accounts.create_account(store, f"busy-{number}", plan="business")
         people = list(islice(iter_people(large=True), creates))
-        with Filler(store) if has_filler else nullcontext():
+        with Indexer(store) if has_indexer else nullcontext():
             took_s = seconds(lambda a=account, p=people: create_many(store, a, iter(p), COMMIT))  # type: ignore[misc]  # bound at once
-        rates[has_filler].append(creates / took_s)
-        filling.fill(store)
-    without, with_one = (statistics.median(rates[has_filler]) for has_filler in (False, True))
+        rates[has_indexer].append(creates / took_s)
+        index_all(store)
+    without, with_one = (statistics.median(rates[has_indexer]) for has_indexer in (False, True))
     print(
-        f"without a filler {without:,.0f}/s, with one {with_one:,.0f}/s: {with_one / without:.3f}\n"
+        f"without an indexer {without:,.0f}/s, with one {with_one:,.0f}/s: {with_one / without:.3f}\n"
     )
 
 
@@ -154,28 +159,28 @@ def measure_lag(store: Store) -> None:
     """How long after its create a resume is in the index, where nothing else happens."""
     account = accounts.create_account(store, "calm", plan="business")
     waits = []
-    with Filler(store):
+    with Indexer(store):
         for person in islice(iter_people(large=True), 20):
             creation.create(store, account.id, [person])
-            waits.append(seconds(lambda: wait_until_filled(store)))
+            waits.append(seconds(lambda: wait_until_indexed(store)))
             time.sleep(random.random() / 5)
     print(
         f"indexed after its create: median {statistics.median(waits):.2f} s, worst {max(waits):.2f} s"
     )
 
 
-def wait_until_filled(store: Store) -> None:
-    while filling.gather(store).slices:
+def wait_until_indexed(store: Store) -> None:
+    while list_behind(store):
         time.sleep(0.005)
 
 
 def measure_idle(store: Store, span_s: float) -> None:
-    with Filler(store):
+    with Indexer(store):
         time.sleep(2)
         before_s = time.process_time()
         time.sleep(span_s)
         used = (time.process_time() - before_s) / span_s
-    print(f"an idle filler: {used:.4%} of a core over {span_s:.0f} s")
+    print(f"an idle indexer: {used:.4%} of a core over {span_s:.0f} s")
 
 
 def main() -> None:
@@ -192,7 +197,7 @@ def main() -> None:
         )
         create_many(store, large, islice(iter_people(), arguments.resumes), BATCH)
         create_many(store, small, islice(iter_people(), 10), BATCH)
-        measure_filling(store, arguments.resumes)
+        measure_indexing(store, arguments.resumes)
         measure_finding(store, large, small)
         measure_tail(store)
         measure_creating(store, arguments.creates)

@@ -105,7 +105,9 @@ def fill(home: Path, size: int) -> None:
                 put(store, account.id, [a_document(" ".join(RARE), "Sought", "z@example.com")])
             many = min(BATCH, size - batch)
             creation.create(store, account.id, list(itertools.islice(endless, many)))
-        search_index.fill(store)
+        indexer = search_index.Indexer(store)
+        while search_index.list_behind(store):
+            indexer.step()
 
 
 def put(store: Store, account_id: str, bodies: Sequence[bytes]) -> None:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from resumes.store.search import Found
     from resumes.store.stored_resumes import Page
 
-PATIENCE_S = 30.0
+SEARCH_TIMEOUT_S = 30.0
 """How long resumes that are not in the search index yet are looked through: people asked once."""
 
 COLUMNS = (Column("id"), Column("title", is_flexible=True), Column("created (UTC)"))
@@ -70,7 +70,7 @@ def _find(
             stored_resumes.list_page(store, account_id, cursor=cursor, limit=limit), 0
         )
     return search.find_page(
-        store, account_id, words, cursor=cursor, limit=limit, patience_s=PATIENCE_S
+        store, account_id, words, cursor=cursor, limit=limit, timeout_s=SEARCH_TIMEOUT_S
     )
 
 

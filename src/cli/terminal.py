@@ -65,14 +65,14 @@ def tui(
     with contextlib.ExitStack() as stack:
 
         def open_session() -> "TuiSession":
-            from resumes.store.search_index import Filler
+            from resumes.store.search_index import Indexer
             from tui.opening import prepare
 
             store = stack.enter_context(
                 session.store(makes=not read_only, read_cache_bytes=READ_CACHE_BYTES)
             )
             if not read_only:
-                stack.enter_context(Filler(store))
+                stack.enter_context(Indexer(store))
             return prepare(
                 store,
                 account=account,

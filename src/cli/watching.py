@@ -87,7 +87,7 @@ def watch(
     ):
         from importer import service
         from resumes import watched_folder
-        from resumes.store.search_index import Filler
+        from resumes.store.search_index import Indexer
 
         if root is None:
             root = settings.inbox
@@ -113,8 +113,8 @@ def watch(
         )
         if not once and not until_stdin_ends:
             say(f"Watching {safe_text(str(root))}. Ctrl-C stops it.")
-        filling = contextlib.nullcontext() if dry_run else Filler(store)
-        with filling, naming_commands(session):
+        indexing = contextlib.nullcontext() if dry_run else Indexer(store)
+        with indexing, naming_commands(session):
             ends = service.watch(
                 store,
                 root,

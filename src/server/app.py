@@ -23,7 +23,7 @@ from resumes.rendering import Renderer
 from resumes.rendering.fonts import font_folders
 from resumes.settings import Settings
 from resumes.store import Store
-from resumes.store.search_index import Filler
+from resumes.store.search_index import Indexer
 from server import api
 from server.api import Api, Operation
 from server.auth import Authenticator
@@ -48,7 +48,7 @@ class App:
     """Answers requests from a store that is its own, as are the counters and the log.
 
     It limits requests only if `settings.rate_limit` says so: it does not know where it listens.
-    It fills the search index while it runs only if `fills_index`: one process of several is enough.
+    It indexes for search while it runs only if `runs_indexer`: one process of several is enough.
     """
 
     def __init__(
@@ -58,10 +58,10 @@ class App:
         *,
         counters: Counters | None = None,
         log: LogWriter | None = None,
-        fills_index: bool = False,
+        runs_indexer: bool = False,
     ) -> None:
         self._store = store
-        self._fills_index = fills_index
+        self._runs_indexer = runs_indexer
         self.connections = Connections(settings)
         self._instruments = Instruments(
             settings, store, connections=self.connections, counters=counters, log=log
@@ -104,12 +104,12 @@ class App:
     async def running(self) -> AsyncIterator[None]:
         """Do during the block what is done beside answering; close the store behind it."""
         async with pruning(self._store), self._instruments.sampling():
-            with self._filling() if self._fills_index else contextlib.nullcontext():
+            with self._indexing() if self._runs_indexer else contextlib.nullcontext():
                 yield
         await self.close()
 
-    def _filling(self) -> Filler:
-        return Filler(self._store, is_busy=self._instruments.is_busy)
+    def _indexing(self) -> Indexer:
+        return Indexer(self._store, is_busy=self._instruments.is_busy)
 
     async def close(self) -> None:
         """Do what was begun behind answers, and close the store."""

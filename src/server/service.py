@@ -23,7 +23,7 @@ from resumes.errors import InvalidArgument, ResumesError
 from resumes.log_writer import LogWriter
 from resumes.settings import Settings
 from resumes.store import Store, open_store
-from resumes.store.search_index import Filler
+from resumes.store.search_index import Indexer
 from server.app import App
 from server.connection import Connection
 from server.counters import Counters, SharedCounters, shared_counters
@@ -90,7 +90,7 @@ def run(
             _listening(settings, ready, has_tls=tls_cert is not None) as address,
             # Each worker opens a store of its own; this one is for what one process does for all.
             _sharing_counters(settings) as shared,
-            Filler(store),
+            Indexer(store),
         ):
             factory = functools.partial(_worker_app, address.settings, shared, open_log)
             config = _config(factory, address.settings, tls_cert, tls_key)
@@ -106,18 +106,18 @@ def serve(
     ready: Callable[[str], None] = lambda url: None,
     stop: threading.Event | None = None,
     log: LogWriter | None = None,
-    fills_index: bool = True,
+    runs_indexer: bool = True,
     grace_s: float = SHUTDOWN_S,
     keep_alive_s: float = KEEP_ALIVE_S,
 ) -> None:
     """Serve an open store in this process until SIGTERM, SIGINT or `stop`, and close it.
 
-    Only `stop` ends it in a thread that is not the main one. `ready` is as in `run`; `fills_index`
+    Only `stop` ends it in a thread that is not the main one. `ready` is as in `run`; `runs_indexer`
     says whether the search index is filled meanwhile, `grace_s` how long a stop waits for accepted
     requests, `keep_alive_s` how long a silent connection stays open. Raises CannotListen.
     """
     with _listening(settings, ready, has_tls=tls_cert is not None) as address:
-        app = App(address.settings, store, log=log, fills_index=fills_index)
+        app = App(address.settings, store, log=log, runs_indexer=runs_indexer)
         config = _config(
             app, address.settings, tls_cert, tls_key, grace_s=grace_s, keep_alive_s=keep_alive_s
         )

@@ -292,9 +292,9 @@ def test_what_is_created_is_soon_in_the_search_index(
         headers = {"Authorization": f"Bearer {served.key}"}
         assert httpx.post(served.url + RESUMES, json=a_resume(), headers=headers).is_success
         with open_store(url) as store:
-            wait_until(lambda: not search_index.gather(store).slices)
+            wait_until(lambda: not search_index.list_behind(store))
             account = accounts.get_account(store, "ada")
-            page, unindexed = search.find_page(store, account.id, "res", patience_s=0)
+            page, unindexed = search.find_page(store, account.id, "res", timeout_s=0)
         served.process.terminate()
         _, said = served.process.communicate(timeout=60)
 

@@ -55,7 +55,7 @@ def test_what_is_imported_is_soon_in_the_search_index(acme: CommandLine, inbox: 
 
             def is_indexed() -> bool:
                 account = accounts.get_account(store, "acme")
-                return search.find_page(store, account.id, "ada", patience_s=0).page.entries != []
+                return search.find_page(store, account.id, "ada", timeout_s=0).page.entries != []
 
             wait_until(is_indexed, within_s=60)
     finally:

@@ -47,7 +47,7 @@ def check_cursors(query: bytes) -> None:
     assert [entry.id for entry in page.entries] == after[:limit]
     assert page.cursor == (after[limit - 1] if len(after) > limit else None)
     found = search.find_page(
-        listed.store, listed.account_id, "ada", cursor=cursor, limit=limit, patience_s=60
+        listed.store, listed.account_id, "ada", cursor=cursor, limit=limit, timeout_s=60
     )
     assert (found.page.entries, found.page.cursor) == (page.entries, page.cursor)
 

@@ -50,7 +50,7 @@ class InProcess:
         self._options = Options(once=True, settle_s=0, workers=0, format=settings.format)
         self._store = open_store(self._url, clock=self._clock)
         self._served = contextlib.ExitStack()
-        url = self._served.enter_context(serving(settings, self._store, fills_index=False))
+        url = self._served.enter_context(serving(settings, self._store, runs_indexer=False))
         self._client = Client(url, key="")
         self._served.callback(self._client.close)
 

@@ -3,11 +3,11 @@ from pathlib import Path
 
 import pytest
 
-from resumes.store import Store, accounts, api_keys, open_store, search_index
+from resumes.store import Store, accounts, api_keys, open_store
 from resumes.store.accounts import AccountInfo
 from tests.support import tenants
 from tests.support.clocks import SteppingClock as SteppingClock
-from tests.support.store.builders import MakeAccount, fill_store, import_resumes
+from tests.support.store.builders import MakeAccount, fill_store, import_resumes, index_all
 from tests.support.stores import make_store_file
 
 
@@ -55,7 +55,7 @@ def used(store: Store, an_account: MakeAccount) -> AccountInfo:
         api_keys.create_key(store, account.name)
     revoked = api_keys.create_key(store, "ana")
     api_keys.revoke_key(store, revoked.id)
-    search_index.fill(store)
+    index_all(store)
     return ana
 
 

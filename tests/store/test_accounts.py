@@ -15,7 +15,6 @@ from resumes.store import (
     creation,
     import_requests,
     plans,
-    search_index,
     stored_resumes,
 )
 from resumes.store.accounts import AccountInfo, AccountSummary, ResumeCounter
@@ -38,7 +37,8 @@ from tests.support.store.builders import (
     count_rows,
     damage,
     find_flaws,
-    indexed_pieces,
+    index_all,
+    indexed_trigrams,
 )
 
 pytestmark = pytest.mark.engines
@@ -123,12 +123,12 @@ def test_a_deleted_account_leaves_nothing_and_its_keys_do_not_count(
     creation.create(store, ana.id, [a_resume(with_digest=True)], claim=a_claim())
     a_file(store, ana)
     import_requests.request_all_files(store, import_requests.Action.RETRY)
-    search_index.fill(store)
+    index_all(store)
     assert accounts.delete_account(store, "ana", with_resumes=True) == 2
     rest = set(metadata.tables) - {"plans", "store_facts", "deleted_accounts"}
     assert [name for name in sorted(rest) if count_rows(store, name)] == []
     assert accounts.find_deleted(store, [ana.id, "0" * 16]) == {ana.id}
-    assert indexed_pieces(store) == []
+    assert indexed_trigrams(store) == []
 
 
 def test_s12_a_large_account_goes_in_slices_between_which_others_write(
@@ -170,7 +170,7 @@ def test_a_deletion_that_was_cut_off_is_seen_and_finished_and_is_no_damage(
 ) -> None:
     accounts.set_plan(store, "ana", "business")
     add_resumes(store, ana, 600)
-    search_index.fill(store)
+    index_all(store)
     told: list[int] = []
 
     def stop(gone: int) -> bool:

@@ -16,23 +16,29 @@ from resumes.store import (
     creation,
     open_store,
     search,
-    search_index,
     stored_resumes,
 )
 from resumes.store.accounts import AccountInfo
 from resumes.store.search import Found
 from resumes.store.search_text import (
-    FIELD_CHARACTERS,
+    MAX_FIELD_CHARS,
     folded,
     holds,
     parse_terms,
-    pieces_of_terms,
-    pieces_of_words,
     searched_words,
+    trigrams_of_terms,
+    trigrams_of_words,
 )
 from resumes.store.stored_resumes import Entry
 from tests.support.engines import Engine
-from tests.support.store.builders import MakeAccount, a_person, add_people, made_ids, sqlite_of
+from tests.support.store.builders import (
+    MakeAccount,
+    a_person,
+    add_people,
+    index_all,
+    made_ids,
+    sqlite_of,
+)
 
 pytestmark = pytest.mark.engines
 
@@ -49,7 +55,7 @@ def walk(store: Store, account: AccountInfo, words: str, *, limit: int) -> list[
     cursor: str | None = ""
     while cursor is not None:
         page, unindexed = find_page(
-            store, account.id, words, cursor=cursor, limit=limit, patience_s=60
+            store, account.id, words, cursor=cursor, limit=limit, timeout_s=60
         )
         assert unindexed == 0
         entries += page.entries
@@ -68,7 +74,7 @@ def test_title_name_and_address_are_searched(
     ]
     nurse, zola, grace = made_ids(creation.create(store, ana.id, people))
     if is_indexed:
-        search_index.fill(store)
+        index_all(store)
     for words, found in {
         "senior": [nurse],
         "NUR seni": [nurse],
@@ -90,7 +96,7 @@ def test_pages_of_any_size_give_the_same_wherever_the_index_ends(
 ) -> None:
     names = ["Ada" if number % 3 else "Bo" for number in range(10)]
     first = add_people(store, ana, *names[:indexed])
-    search_index.fill(store)
+    index_all(store)
     made = first + add_people(store, ana, *names[indexed:])
     found = walk(store, ana, "ada", limit=limit)
     assert [one.id for one in found] == [
@@ -106,7 +112,7 @@ def test_the_cursor_is_null_on_the_last_page_also_when_it_is_exactly_full(
     store: Store, ana: AccountInfo
 ) -> None:
     first, *_ = add_people(store, ana, "Ada", "Bo", "Ada")
-    search_index.fill(store)
+    index_all(store)
     assert find_page(store, ana.id, "ada", limit=2).page.cursor is None
     assert find_page(store, ana.id, "ada", limit=1).page.cursor == first
 
@@ -115,7 +121,7 @@ def test_a_deleted_resume_is_not_found_and_its_id_is_a_position(
     store: Store, ana: AccountInfo
 ) -> None:
     made = add_people(store, ana, "Ada", "Ada", "Ada")
-    search_index.fill(store)
+    index_all(store)
     made += add_people(store, ana, "Ada", "Ada")
     for gone in (made[1], made[3]):
         stored_resumes.delete_resume(store, ana.id, gone)
@@ -132,7 +138,7 @@ def test_nothing_of_another_account_is_found(
     add_people(store, theirs, *["Ada"] * 5)
     (my_id,) = add_people(store, mine, "Ada")
     if is_indexed:
-        search_index.fill(store)
+        index_all(store)
     assert ids(find_page(store, mine.id, "ada")) == [my_id]
     assert find_page(store, "0" * 16, "ada") == Found(stored_resumes.Page([], None), 0)
 
@@ -154,7 +160,7 @@ HOSTILE = [
 
 def test_no_words_raise_or_mean_more_than_themselves(store: Store, ana: AccountInfo) -> None:
     add_people(store, ana, "Ada", "Bo")
-    search_index.fill(store)
+    index_all(store)
     add_people(store, ana, "Ada", "Bo")
     for words in HOSTILE:
         terms = parse_terms(words)
@@ -171,29 +177,29 @@ def test_no_words_raise_or_mean_more_than_themselves(store: Store, ana: AccountI
 
 def test_what_there_is_no_time_to_look_through_is_counted(store: Store, ana: AccountInfo) -> None:
     add_people(store, ana, "Ada")
-    search_index.fill(store)
+    index_all(store)
     add_people(store, ana, *["Ada"] * 30, *["Bo"] * 470)
     seconds = count()
     page, unindexed = find_page(
-        store, ana.id, "ada", patience_s=2.0, monotonic=lambda: float(next(seconds))
+        store, ana.id, "ada", timeout_s=2.0, monotonic=lambda: float(next(seconds))
     )
     # One look at the clock to begin with, and one before each 200.
     assert (len(page.entries), page.cursor, unindexed) == (31, None, 300)
-    assert find_page(store, ana.id, "ada", patience_s=0).unindexed == 500
-    assert find_page(store, ana.id, "ada", patience_s=60).unindexed == 0
+    assert find_page(store, ana.id, "ada", timeout_s=0).unindexed == 500
+    assert find_page(store, ana.id, "ada", timeout_s=60).unindexed == 0
     # A full page looks no further.
-    page, unindexed = find_page(store, ana.id, "ada", limit=1, patience_s=60)
+    page, unindexed = find_page(store, ana.id, "ada", limit=1, timeout_s=60)
     assert (len(page.entries), page.cursor, unindexed) == (1, page.entries[0].id, 0)
 
 
-def test_what_has_all_pieces_of_a_term_and_not_the_term_is_not_compared_for_ever(
-    store: Store, ana: AccountInfo
+def test_what_has_all_trigrams_of_a_term_and_not_the_term_is_not_compared_for_ever(
+    store: Store, ana: AccountInfo, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(search, "CANDIDATES", 10)
     add_people(store, ana, *["abcd bcdef"] * 30)
-    search_index.fill(store)
-    some = partial(find_page, store, ana.id, "abcdef", candidates=10)
-    assert some(patience_s=0).unindexed == 20
-    assert some(patience_s=60).unindexed == 0
+    index_all(store)
+    assert find_page(store, ana.id, "abcdef", timeout_s=0).unindexed == 20
+    assert find_page(store, ana.id, "abcdef", timeout_s=60).unindexed == 0
 
 
 @pytest.mark.sqlite("its log")
@@ -201,7 +207,7 @@ def test_a_search_leaves_no_statement_behind_that_holds_back_the_log(
     store: Store, ana: AccountInfo
 ) -> None:
     add_people(store, ana, *["Ada"] * 300)
-    search_index.fill(store)
+    index_all(store)
     assert len(ids(find_page(store, ana.id, "ada", limit=1))) == 1
     add_people(store, ana, "Bo")
     with open_store(store.url) as other:
@@ -214,7 +220,7 @@ def test_what_a_thousand_resumes_have_in_common_is_found_with_and_without_what_o
 ) -> None:
     names = [f"Common {'rare' if number == 900 else 'often'} {number}" for number in range(1_000)]
     made = add_people(store, ana, *names)
-    search_index.fill(store)
+    index_all(store)
     assert ids(find_page(store, ana.id, "com rare")) == [made[900]]
     assert ids(find_page(store, ana.id, "common", cursor=made[499])) == made[500:600]
 
@@ -253,28 +259,28 @@ def test_what_is_searched_is_what_is_shown_up_to_its_limits() -> None:
     assert searched_words(None, "Ada", None) == "ada resume"
     assert searched_words(" ", None, None) == "new resume"
     words = searched_words("x" * 20_000, "y" * 20_000, "z" * 20_000)
-    assert words.split(" ") == [char * FIELD_CHARACTERS for char in "xyz"]
+    assert words.split(" ") == [char * MAX_FIELD_CHARS for char in "xyz"]
     assert parse_terms("ada ADA Ada") == ["ada"]
     assert parse_terms(" ".join(map(str, range(20)))) == [str(number) for number in range(10)]
     assert parse_terms("a" * 20_000) == ["a" * 200]
 
 
-def test_a_short_term_is_looked_up_by_all_its_pieces_and_a_long_one_by_half() -> None:
-    assert pieces_of_terms(["comple", "a", "an"]) == {"com", "omp", "mpl", "ple", "a", "an"}
-    assert pieces_of_terms(["engineering"]) == {"eng", "gin", "nee", "eri", "ing"}
-    assert pieces_of_terms(["engineers."]) == {"eng", "gin", "nee", "ers", "rs."}
+def test_a_short_term_is_looked_up_by_all_its_trigrams_and_a_long_one_by_half() -> None:
+    assert trigrams_of_terms(["comple", "a", "an"]) == {"com", "omp", "mpl", "ple", "a", "an"}
+    assert trigrams_of_terms(["engineering"]) == {"eng", "gin", "nee", "eri", "ing"}
+    assert trigrams_of_terms(["engineers."]) == {"eng", "gin", "nee", "ers", "rs."}
 
 
 TEXTS = st.text(st.sampled_from("abß ́-_.@+İ山\ud800\x00"), max_size=12) | st.text(max_size=12)
 
 
 @given(TEXTS, TEXTS, TEXTS, TEXTS)
-def test_words_that_hold_the_terms_have_their_pieces_and_every_word_of_a_title_finds_it(
+def test_words_that_hold_the_terms_have_their_trigrams_and_every_word_of_a_title_finds_it(
     title: str, name: str, email: str, text: str
 ) -> None:
     words, terms = searched_words(title, name, email), parse_terms(text)
     if holds(words, terms):
-        assert pieces_of_terms(terms) <= pieces_of_words(words)
+        assert trigrams_of_terms(terms) <= trigrams_of_words(words)
     assert holds(searched_words(title, None, None), parse_terms(title))
 
 
@@ -314,7 +320,7 @@ def search_and_compare(
         made = made_ids(creation.create(shared, account.id, new))
         people.update(zip(made, some, strict=True))
         if some is indexed:
-            search_index.fill(shared)
+            index_all(shared)
     for position in sorted(gone, reverse=True):
         if position < len(people):
             resume_id = list(people)[position]

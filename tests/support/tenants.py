@@ -25,7 +25,7 @@ TENANT_TABLES: Final = frozenset(
     for table in schema.metadata.sorted_tables
     if next(iter(table.primary_key)).name == "account_id"
 )
-# PostgreSQL's own way to keep the pieces of the search index.
+# PostgreSQL's own way to keep the trigrams of the search index.
 POSTGRES_TABLES: Final = TENANT_TABLES | {"search_pieces"}
 
 SAYING: Final = {
@@ -49,7 +49,7 @@ ACROSS: Final = {
     "resumes.store.import_requests.REQUESTS": "an importer takes up what is asked of its folder",
     "resumes.store.import_requests.find_oldest": "doctor: whether anybody waits for an importer",
     "resumes.store.import_requests.ROOTS": "doctor and importers: folders that no importer watches",
-    "resumes.store.search_index.BEHIND": "the filler finds accounts to index, one by one then",
+    "resumes.store.search_index.BEHIND": "the indexer finds accounts to index, one by one then",
     "resumes.store.search_index.NEXT_NUMBER": "an account's number in SQLite's index is its own",
     "resumes.store.import_ledger.": "metrics and the admin's overview count all files",
 }

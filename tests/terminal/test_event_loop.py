@@ -11,7 +11,7 @@ import pytest
 from textual.pilot import Pilot
 
 from resumes.store import plans, search
-from resumes.store.search_index import Filler
+from resumes.store.search_index import Indexer
 from resumes.store.store import Store
 from tests.support.stores import open_home
 from tests.support.terminal.builders import an_account, stored_many
@@ -32,7 +32,7 @@ def large_store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
         account = an_account(store, "ana")
         for _ in range(4):
             stored_many(store, MANY)
-        with Filler(store):
+        with Indexer(store):
             deadline = time.monotonic() + LIMIT_S
             while search.find_page(store, account.id, "number").unindexed:
                 assert time.monotonic() < deadline, "the index was never filled"

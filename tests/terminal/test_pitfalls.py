@@ -8,7 +8,7 @@ import pytest
 from sqlalchemy import text
 
 from resumes.store import accounts, plans, stored_resumes
-from resumes.store.search_index import Filler
+from resumes.store.search_index import Indexer
 from resumes.store.store import Store
 from tests.support.programs import command
 from tests.support.stores import open_home
@@ -91,7 +91,7 @@ async def test_r5_what_no_index_has_yet_is_found_and_what_is_deleted_is_not(stor
         await presses(pilot, "slash", *"nalys")
         await shows(pilot.app, '"nalys" · 1 of 2', "Analyst too")
 
-        with Filler(store):
+        with Indexer(store):
             await until(lambda: entries(store) == 2)
         stored_resumes.delete_resume(store, accounts.get_account(store, "ana").id, first)
         assert entries(store) == 1

@@ -16,8 +16,8 @@ from sqlmodel import Field, SQLModel
 
 
 class Text(TypeDecorator[str]):
-    """Text that is compared by its bytes, as SQLite does: ids are cursors, and their order is that
-    of commits. PostgreSQL would go by the language of its installation."""
+    """Text that is compared by its bytes, as on SQLite. Ids are cursors and have to sort in the order
+    of commits; PostgreSQL by itself sorts by the locale of its database."""
 
     impl = sqlalchemy.Text
     cache_ok = True
@@ -25,7 +25,7 @@ class Text(TypeDecorator[str]):
 
 @compiles(Text, "postgresql")
 def _text_postgresql(kind: Text, compiler: TypeCompiler, **options: Any) -> str:
-    # Of a column; a value that is compared with one takes the column's collation.
+    # For columns only: a value that is compared with one takes the column's collation.
     return 'TEXT COLLATE "C"' if "type_expression" in options else "TEXT"
 
 
@@ -85,7 +85,7 @@ class AccountUsage(SQLModel, table=True):
 
 
 class ApiKey(SQLModel, table=True):
-    """What is known of an API key; never the key. `masked` is how it is shown in lists."""
+    """An API key, without the key itself. `masked` is what lists show."""
 
     __tablename__: ClassVar[str] = "api_keys"
     account_id: str = Field(primary_key=True, foreign_key="accounts.id", sa_type=Text)
@@ -93,7 +93,7 @@ class ApiKey(SQLModel, table=True):
     name: str = Field(sa_type=Text)
     masked: str = Field(sa_type=Text)
     created_at: str = Field(sa_type=Text)
-    # None until the key has reached its owner's eyes; such a key may be replaced.
+    # None until the key was shown to its owner; such a key may be replaced.
     shown_at: str | None = Field(default=None, sa_type=Text)
     last_used_at: str | None = Field(default=None, sa_type=Text)
     expires_at: str | None = Field(default=None, sa_type=Text)
@@ -125,7 +125,7 @@ class Resume(SQLModel, table=True):
 
 
 class Document(SQLModel, table=True):
-    """A stored resume whole: the JSON text that the analyzer package made.
+    """A stored resume in full: the JSON text that the analyzer made.
 
     Text on every engine, so that key order survives. Not in `resumes`: SQLite compares keys of
     a clustered row by reading it whole, overflow pages and all.
@@ -138,11 +138,11 @@ class Document(SQLModel, table=True):
 
 
 class Idempotency(SQLModel, table=True):
-    """Which resume an Idempotency-Key made, written in that resume's transaction."""
+    """The resume that an Idempotency-Key created, written in that resume's transaction."""
 
     __tablename__: ClassVar[str] = "idempotency"
     __table_args__: ClassVar[Any] = (
-        # Serves the removal of what is too old, whoever's it is.
+        # For pruning by age, across accounts.
         Index("ix_idempotency_created_at", "created_at"),
         CLUSTERED,
     )
@@ -154,7 +154,7 @@ class Idempotency(SQLModel, table=True):
 
 
 class ImportedFile(SQLModel, table=True):
-    """What became of a claimed file: one row for each claim that reached an outcome.
+    """The outcome of a claimed file: one row for each claim that has one.
 
     `name` is the path below the watched folder, escaped for display, and `root` that folder,
     None where it is not known. `source` is the first 64 KiB of what was read, and None for
@@ -164,7 +164,7 @@ class ImportedFile(SQLModel, table=True):
 
     __tablename__: ClassVar[str] = "imported_files"
     __table_args__: ClassVar[Any] = (
-        # Serves lists of what failed or is held. Done files, nearly all of them, are not in it.
+        # For lists of failed and held files. Done files, nearly all of them, are not in it.
         Index(
             "ix_imported_files_not_done",
             "account_id",
@@ -193,9 +193,9 @@ class ImportedFile(SQLModel, table=True):
 
 
 class ImportedItem(SQLModel, table=True):
-    """What became of each item of a claim. Never freed: recovery and release ask only these.
+    """The outcome of each item of a claim. It outlives its resume: recovery and release rely on it.
 
-    Its key is the fence between importers: a claim's item is imported once, whoever holds it.
+    Its key is the fence between importers: an item of a claim is imported once, whoever has the claim.
     """
 
     __tablename__: ClassVar[str] = "imported_items"
@@ -208,7 +208,7 @@ class ImportedItem(SQLModel, table=True):
 
 
 class ImportedDigest(SQLModel, table=True):
-    """The content of each imported resume that is stored now; goes with the resume.
+    """The digest of each imported resume that is stored; deleted with the resume.
 
     `digest` is the SHA-256 of the JSON value's own bytes, outer white space cut.
     """
@@ -224,9 +224,9 @@ class ImportedDigest(SQLModel, table=True):
 
 
 class ImportRequest(SQLModel, table=True):
-    """What people ask of the importer for one file; gone as soon as it was taken up.
+    """A request to the importer about one file; deleted as soon as it is taken up.
 
-    `root` is the file's, so that importers of other folders pass over it without a look-up.
+    `root` is the file's watched folder, so that importers of other folders skip it without a look-up.
     """
 
     __tablename__: ClassVar[str] = "import_requests"
@@ -239,7 +239,7 @@ class ImportRequest(SQLModel, table=True):
 
 
 class ImporterProcess(SQLModel, table=True):
-    """An importer as it said of itself at `seen_at`. `findings` is JSON (resumes.store.importers)."""
+    """An importer as it described itself at `seen_at`. `findings` is JSON (resumes.store.importers)."""
 
     __tablename__: ClassVar[str] = "importers"
     id: str = Field(primary_key=True, sa_type=Text)
@@ -254,9 +254,9 @@ class ImporterProcess(SQLModel, table=True):
 
 
 class SearchProgress(SQLModel, table=True):
-    """How far the search index of an account is: all that came up to `indexed_us` is in it.
+    """How far an account is indexed for search: all resumes up to the position `indexed_us` are.
 
-    `number` stands for the account inside the index, and `last_seq` is the last entry's.
+    `number` stands for the account inside the index; `last_seq` is the number of its last entry.
     """
 
     __tablename__: ClassVar[str] = "search_progress"
@@ -270,8 +270,8 @@ class SearchProgress(SQLModel, table=True):
 class SearchEntry(SQLModel, table=True):
     """A resume in the search index. `seq` rises with the ids of an account and is never reused.
 
-    `words` are what is searched (resumes.store.search_text); by them the entry can be taken out
-    of the index again, which stores no text.
+    `words` are what is searched (resumes.store.search_text); the entry's trigrams, which the engine
+    has in a table of its own, are made of them again to be taken out.
     """
 
     __tablename__: ClassVar[str] = "search_entries"

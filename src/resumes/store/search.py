@@ -1,39 +1,38 @@
-"""Finding resumes by the words of their title, name and e-mail address.
+"""Search of an account's resumes by the words of their title, name and e-mail address.
 
-Most answers come from the index, which is filled behind the creates (resumes.store.search_index).
-What it does not hold yet is looked through one by one, and being the last in the order of ids it
-simply follows. Both are compared by one rule (resumes.store.search_text), so an answer is the same
-wherever the index ends.
+Most answers come from the index, which is written behind the creates (resumes.store.search_index).
+Resumes that are not indexed yet have the last ids, so they are looked through one by one after that.
+Both are compared by one rule (resumes.store.search_text), so an answer does not depend on how far the
+index reaches.
 """
 
 import contextlib
 import time
-from collections.abc import Callable, Sequence
-from typing import Final, NamedTuple
+from collections.abc import Callable, Generator, Sequence
+from itertools import islice
+from typing import Any, Final, NamedTuple
 
 from sqlalchemy import Connection, bindparam, func, literal, select
 
 from resumes.errors import InvalidArgument
-from resumes.store import search_index
-from resumes.store.identifiers import resume_id
 from resumes.store.schema import resumes
-from resumes.store.search_index import EMAIL, Progress
+from resumes.store.search_index import EMAIL, find_candidates
 from resumes.store.search_text import holds, parse_terms, searched_words
-from resumes.store.statements import Prepared, at_most
+from resumes.store.statements import Prepared, at_most, first_page, iter_pages
 from resumes.store.store import Store
 from resumes.store.stored_resumes import COLUMNS, MAX_LIMIT, Entry, Page, check_cursor
 
-PATIENCE_S: Final = 0.05
+TIMEOUT_S: Final = 0.05
 """How long resumes that are not indexed yet are looked through when nobody says otherwise."""
 
-CHUNK: Final = 200
+PAGE_ROWS: Final = 200
 """Resumes that are looked through at once: no statement reads for long."""
 
 CANDIDATES: Final = 5_000
 """Of what the index gives, so many are compared before the clock is looked at: they are few unless
-many have all the pieces of a term, and not the term."""
+many have all the trigrams of a term, and not the term."""
 
-COUNTED: Final = 100_000
+MAX_UNINDEXED: Final = 100_000
 """So many at most are counted of those that were not looked through."""
 
 
@@ -47,18 +46,9 @@ class Found(NamedTuple):
     unindexed: int
 
 
-NOT_INDEXED = Prepared(
-    select(*COLUMNS, EMAIL)
-    .where(resumes.c.account_id == bindparam("account_id"), resumes.c.id > bindparam("after"))
-    .order_by(resumes.c.id)
-    .limit(at_most("rows"))
-)
-_REST = (
-    select(literal(1).label("one"))
-    .where(resumes.c.account_id == bindparam("account_id"), resumes.c.id > bindparam("after"))
-    .limit(at_most("most"))
-    .subquery()
-)
+_AFTER = (resumes.c.account_id == bindparam("account_id"), resumes.c.id > bindparam("after"))
+NOT_INDEXED = Prepared(first_page(select(*COLUMNS, EMAIL).where(*_AFTER), resumes.c.id))
+_REST = select(literal(1).label("one")).where(*_AFTER).limit(at_most("rows")).subquery()
 COUNT_REST = Prepared(select(func.count()).select_from(_REST))
 
 
@@ -69,109 +59,90 @@ def find_page(
     *,
     cursor: str = "",
     limit: int = MAX_LIMIT,
-    patience_s: float = PATIENCE_S,
-    candidates: int = CANDIDATES,
+    timeout_s: float = TIMEOUT_S,
     monotonic: Callable[[], float] = time.monotonic,
 ) -> Found:
-    """The resumes after the cursor that hold all the words, oldest first, `limit` at most.
+    """Return the resumes after the cursor that hold all the words, oldest first, `limit` at most.
 
     Looked for are the words of a title as a list shows it, of `header.name` and of `header.email`,
     without regard to case and accents: three characters and more anywhere in a word, fewer where
     one begins. Only the first 200 characters and 10 words of `words` count, and the first 500
     characters of each field. The cursor is as in `list_page`, and `limit` is brought into 1 to 100.
 
-    Resumes that are not indexed yet are looked through until `patience_s` are over; then the page
-    ends there, and `unindexed` says how many were left. Of what the index gives, so many
-    `candidates` are compared before the time is looked at. Raises InvalidArgument for blank words
-    and a malformed cursor.
+    Resumes that are not indexed yet are looked through until `timeout_s` is over; then the page
+    ends there, and `unindexed` says how many were left. Raises InvalidArgument for blank words and
+    a malformed cursor.
     """
     terms = parse_terms(words)
     if not terms:
         raise InvalidArgument("Nothing to search for: give a word, or a part of one")
-    search = _Search(account_id, terms, check_cursor(cursor), max(1, min(limit, MAX_LIMIT)))
-    ends_at = monotonic() + patience_s
-
-    def is_late() -> bool:
-        return monotonic() >= ends_at
-
+    after = check_cursor(cursor)
+    limit = max(1, min(limit, MAX_LIMIT))
+    deadline = monotonic() + timeout_s
     with store.read() as connection:
-        progress = search_index.find_progress(connection, account_id)
-        if progress is not None:
-            search.ask_index(connection, progress, candidates, is_late)
-        while not search.is_over and not is_late():
-            search.look_through_some(connection)
-        return Found(search.page(), search.count_rest(connection))
+        scan = _Scan(connection, account_id, terms, after, lambda: monotonic() >= deadline)
+        # Closed at once: a statement that is not at its end holds back the log.
+        with contextlib.closing(scan.iter_found()) as found:
+            entries = list(islice(found, limit + 1))
+        if len(entries) > limit:
+            return Found(Page(entries[:limit], entries[limit - 1].id), 0)
+        return Found(Page(entries, None), scan.count_rest())
 
 
-class _Search:
-    """A page that fills up, one entry more than it has room for, to know whether more follows."""
+class _Scan:
+    """A walk through an account's resumes in the order of ids, as far as there is time."""
 
-    def __init__(self, account_id: str, terms: Sequence[str], after: str, limit: int) -> None:
-        self._account_id = account_id
-        self._terms = terms
-        self._after = after
-        self._limit = limit
-        self._entries: list[Entry] = []
-        self._is_at_end = False
-
-    @property
-    def is_over(self) -> bool:
-        """Whether nothing more is wanted, or nothing more there."""
-        return self._is_at_end or len(self._entries) > self._limit
-
-    def ask_index(
+    def __init__(
         self,
         connection: Connection,
-        progress: Progress,
-        candidates: int,
+        account_id: str,
+        terms: Sequence[str],
+        after: str,
         is_late: Callable[[], bool],
     ) -> None:
-        """Entries of the index are in the page; what was not compared comes after `_after`."""
-        indexed = resume_id(progress.indexed_us, "f" * 8)
-        if self._after >= indexed:
-            return
-        cursor = search_index.begin_candidates(
-            connection, self._account_id, progress, self._terms, self._after
+        self._connection = connection
+        self._account_id = account_id
+        self._terms = terms
+        self._after: str | None = after
+        """Up to which id all were compared; None: all that there are."""
+        self._is_late = is_late
+
+    def iter_found(self) -> Generator[Entry, None, None]:
+        """Yield the resumes that hold the terms, until it is late."""
+        after = self._after or ""
+        indexed, candidates = find_candidates(
+            self._connection, self._account_id, self._terms, after
         )
-        # Closed at once: a statement that is not at its end holds back the log.
-        with contextlib.closing(cursor):
-            for number, (words, *columns) in enumerate(cursor, 1):
-                self._consider(words, columns)
-                if self.is_over:
-                    return
-                if number % candidates == 0 and is_late():
+        with contextlib.closing(candidates):
+            for number, (words, *columns) in enumerate(candidates, 1):
+                if holds(words, self._terms):
+                    yield Entry._make(columns)
+                if number % CANDIDATES == 0 and self._is_late():
                     self._after = columns[0]
                     return
-        self._after = indexed
+        self._after = after = max(after, indexed)
+        if self._is_late():
+            return
+        for page in iter_pages(self._read_page, PAGE_ROWS, after=after):
+            for *columns, email in page:
+                _, title, name, *_ = columns
+                if holds(searched_words(title, name, email), self._terms):
+                    yield Entry._make(columns)
+            self._after = page[-1][0]
+            if self._is_late():
+                return
+        self._after = None
 
-    def look_through_some(self, connection: Connection) -> None:
-        """Some more resumes that are not indexed were compared."""
-        rows = NOT_INDEXED.run(
-            connection, account_id=self._account_id, after=self._after, rows=CHUNK
+    def _read_page(self, after: str) -> Any:
+        return NOT_INDEXED.run(
+            self._connection, account_id=self._account_id, after=after, rows=PAGE_ROWS
         ).fetchall()
-        for *columns, email in rows:
-            _, title, name, *_ = columns
-            self._consider(searched_words(title, name, email), columns)
-        if len(rows) < CHUNK:
-            self._is_at_end = True
-        else:
-            self._after = rows[-1][0]
 
-    def _consider(self, words: str, columns: Sequence[str]) -> None:
-        if holds(words, self._terms):
-            self._entries.append(Entry._make(columns))
-
-    def page(self) -> Page:
-        """What was found, and the cursor if more was."""
-        entries = self._entries[: self._limit]
-        has_more = len(self._entries) > self._limit
-        return Page(entries, entries[-1].id if has_more else None)
-
-    def count_rest(self, connection: Connection) -> int:
-        """How many were not looked through, as `Found` says it."""
-        if self.is_over:
+    def count_rest(self) -> int:
+        """Return how many were not compared, as `Found` says it."""
+        if self._after is None:
             return 0
         (count,) = COUNT_REST.run(
-            connection, account_id=self._account_id, after=self._after, most=COUNTED
+            self._connection, account_id=self._account_id, after=self._after, rows=MAX_UNINDEXED
         ).fetchone()
         return int(count)

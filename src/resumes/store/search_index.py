@@ -1,36 +1,22 @@
-"""The search index: an entry for each resume, and the pieces that its words can be looked up by.
+"""The search index: an entry for each resume, the trigrams that lead to it, and the indexer.
 
-Entries are numbered as ids rise. How pieces are kept is each engine's own (`store/sqlite/pieces`,
-`store/postgresql/pieces`): from an account's entries, in the order of their numbers, those that may
-hold the terms. What is found is compared with the terms once more, so finding too much is right, and
-too little is not.
+Entries are numbered as ids rise. Trigrams are in an FTS5 table on SQLite, and in an array with a GIN
+index on PostgreSQL, which needs no extension. Whoever searches compares what the index gives with the
+terms once more, so the index may give too much, but never too little.
 """
 
 import logging
 import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
-from types import TracebackType
+from hashlib import blake2b
 from typing import Any, Final, NamedTuple, Self
 
-from sqlalchemy import (
-    Connection,
-    bindparam,
-    delete,
-    func,
-    insert,
-    select,
-    update,
-)
-from sqlalchemy.ext.compiler import compiles
-from sqlalchemy.sql.compiler import SQLCompiler
-from sqlalchemy.sql.functions import FunctionElement
+from sqlalchemy import Connection, bindparam, delete, func, insert, select, update
 
 from resumes.errors import ResumesError
 from resumes.store.identifiers import POSITION_DIGITS, resume_id
-from resumes.store.postgresql import pieces as postgresql_pieces
 from resumes.store.schema import (
-    Text,
     account_usage,
     accounts,
     documents,
@@ -38,29 +24,95 @@ from resumes.store.schema import (
     search_entries,
     search_progress,
 )
-from resumes.store.search_text import Pieces, Wanted, pieces_of_terms, searched_words
-from resumes.store.sqlite import pieces as sqlite_pieces
-from resumes.store.statements import Prepared, at_most, looked_up
+from resumes.store.search_text import searched_words, trigrams_of_terms, trigrams_of_words
+from resumes.store.statements import (
+    Prepared,
+    at_most,
+    document_email,
+    driver,
+    first_page,
+    iter_pages,
+    looked_up,
+    run_many,
+)
 from resumes.store.store import Store
 
+Entries = Iterable[tuple[int, str]]
+"""The numbers of entries, and their words."""
 
-class Progress(NamedTuple):
-    """What an account's index holds: entries up to `last_seq`, of all resumes up to `indexed_us`."""
+# Trigrams on SQLite. An entry's row id is the account's number, and below it the entry's own. So an
+# account is one range of rows, FTS5 gives rows with certain trigrams in the order of ids, and a search
+# for common words ends early. Trigrams go in and are looked up as hexadecimal digits: nothing that
+# people type reaches FTS5's query language, and its tokenizer has nothing to decide.
 
-    number: int
-    last_seq: int
-    indexed_us: int
+NUMBER_SHIFT: Final = 40
+"""Bits for the entries of an account; those above tell some eight million accounts apart."""
+
+ADD_SQLITE: Final = "INSERT INTO search_pieces (rowid, pieces) VALUES (?, ?)"
+# The table stores no text: to delete a row, it has to be given what was put in.
+REMOVE_SQLITE: Final = (
+    "INSERT INTO search_pieces (search_pieces, rowid, pieces) VALUES ('delete', ?, ?)"
+)
+# CROSS JOIN: in this order, so that rows come as they are asked for and nothing is sorted.
+CANDIDATES_SQLITE: Final = (
+    "SELECT e.words, r.id, r.title, r.name, r.filename, r.created_at, r.updated_at"
+    " FROM search_pieces"
+    " CROSS JOIN search_entries AS e"
+    " ON e.account_id = ? AND e.seq = search_pieces.rowid - ?"
+    " CROSS JOIN resumes AS r ON r.account_id = e.account_id AND r.id = e.id"
+    " WHERE search_pieces MATCH ? AND search_pieces.rowid BETWEEN ? AND ?"
+    " ORDER BY search_pieces.rowid"
+)
+
+# Trigrams on PostgreSQL. Each is hashed together with the account's number to 64 bits, so that what
+# accounts have in common is not common in the index. Two trigrams may have the same hash.
+
+CANDIDATE_ROWS: Final = 500
+"""Entries that one statement gives: the reader may want no more."""
+
+ADD_POSTGRESQL: Final = "INSERT INTO search_pieces (account_id, seq, pieces) VALUES (%s, %s, %s)"
+REMOVE_POSTGRESQL: Final = "DELETE FROM search_pieces WHERE account_id = %s AND seq = %s"
+# Lookups rather than joins (see `looked_up`), with limits so that they remain such. An entry is the
+# first one from its number on: in that order only the index of numbers gives it without a sort.
+CANDIDATES_POSTGRESQL: Final = (
+    "SELECT p.seq, e.words, r.id, r.title, r.name, r.filename, r.created_at, r.updated_at"
+    " FROM search_pieces p"
+    " JOIN LATERAL (SELECT s.seq, s.id, s.words FROM search_entries s"
+    " WHERE s.account_id = p.account_id AND s.seq >= p.seq ORDER BY s.seq LIMIT 1) e"
+    " ON e.seq = p.seq"
+    " JOIN LATERAL (SELECT o.* FROM resumes o"
+    " WHERE o.account_id = p.account_id AND o.id = e.id LIMIT 1) r ON true"
+    " WHERE p.account_id = %s AND p.seq BETWEEN %s AND %s AND p.pieces @> %s::bigint[]"
+    " ORDER BY p.seq LIMIT %s"
+)
 
 
-class Slice(NamedTuple):
-    """Resumes of an account that come next: ids and words, all that there are between two positions."""
-
-    account_id: str
-    after_us: int
-    up_to_us: int
-    words: Sequence[tuple[str, str]]
+def _fts_rows(number: int, entries: Entries) -> list[list[Any]]:
+    base = number << NUMBER_SHIFT
+    return [[base + seq, " ".join(map(_token, trigrams_of_words(words)))] for seq, words in entries]
 
 
+def _token(trigram: str) -> str:
+    return trigram.encode("utf-8", "surrogatepass").hex()
+
+
+def _array_rows(account_id: str, number: int, entries: Entries) -> list[list[Any]]:
+    return [[account_id, seq, _hashes(number, trigrams_of_words(words))] for seq, words in entries]
+
+
+def _hashes(number: int, trigrams: Iterable[str]) -> str:
+    """Return an account's trigrams as the text of an array."""
+    return f"{{{','.join(sorted(_hash(f'{number} {trigram}') for trigram in trigrams))}}}"
+
+
+def _hash(text: str) -> str:
+    digest = blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest()
+    return str(int.from_bytes(digest, signed=True))
+
+
+# The index
+
+_OF_ACCOUNT = search_entries.c.account_id == bindparam("account_id")
 PROGRESS = Prepared(
     select(
         search_progress.c.number, search_progress.c.last_seq, search_progress.c.indexed_us
@@ -99,50 +151,18 @@ STORED_BETWEEN = Prepared(
     )
 )
 ADD_ENTRY = Prepared(insert(search_entries))
-ENTRY = Prepared(
-    select(search_entries.c.seq, search_entries.c.words).where(
-        search_entries.c.account_id == bindparam("account_id"),
-        search_entries.c.id == bindparam("resume_id"),
-    )
-)
-OLDEST_ENTRIES = Prepared(
-    select(search_entries.c.seq, search_entries.c.words)
-    .where(search_entries.c.account_id == bindparam("account_id"))
-    .order_by(search_entries.c.seq)
-    .limit(at_most("rows"))
-)
+_ENTRIES = select(search_entries.c.seq, search_entries.c.words).where(_OF_ACCOUNT)
+ENTRY = Prepared(_ENTRIES.where(search_entries.c.id == bindparam("resume_id")))
+OLDEST_ENTRIES = Prepared(first_page(_ENTRIES, search_entries.c.seq))
 REMOVE_ENTRY = Prepared(
-    delete(search_entries).where(
-        search_entries.c.account_id == bindparam("account_id"),
-        search_entries.c.seq == bindparam("seq"),
-    )
+    delete(search_entries).where(_OF_ACCOUNT, search_entries.c.seq == bindparam("seq"))
 )
 SEQ_AFTER = Prepared(
     select(search_entries.c.seq)
-    .where(
-        search_entries.c.account_id == bindparam("account_id"),
-        search_entries.c.id > bindparam("after"),
-    )
+    .where(_OF_ACCOUNT, search_entries.c.id > bindparam("after"))
     .order_by(search_entries.c.id)
     .limit(1)
 )
-
-
-class document_email(FunctionElement[str]):
-    """The e-mail address of a document; None where it has none."""
-
-    type = Text()
-    inherit_cache = True
-
-
-@compiles(document_email, "sqlite")
-def _email_sqlite(element: document_email, compiler: SQLCompiler, **options: Any) -> str:
-    return f"json_extract({compiler.process(element.clauses, **options)}, '$.header.email')"
-
-
-@compiles(document_email, "postgresql")
-def _email_postgresql(element: document_email, compiler: SQLCompiler, **options: Any) -> str:
-    return f"({compiler.process(element.clauses, **options)}::json #>> '{{header,email}}')"
 
 
 EMAIL: Final = looked_up(
@@ -151,136 +171,153 @@ EMAIL: Final = looked_up(
 """Of a resume, for statements that select from `resumes`."""
 
 
-def find_progress(connection: Connection, account_id: str) -> Progress | None:
-    """How far the account's index is; None before anything of it was indexed."""
-    row = PROGRESS.run(connection, account_id=account_id).fetchone()
-    return None if row is None else Progress._make(row)
+def find_candidates(
+    connection: Connection, account_id: str, terms: Iterable[str], after: str
+) -> tuple[str, Any]:
+    """Return the id up to which the account is indexed, and its indexed resumes after `after` that may
+    hold the terms: an iterator in the order of ids, which the caller closes.
 
-
-def begin_candidates(
-    connection: Connection, account_id: str, progress: Progress, terms: Iterable[str], after: str
-) -> Any:
-    """The resumes that may hold the terms, in the order of ids; whoever asks closes it.
-
-    Each row is the words and then the columns of a list's entry. Those after the id `after` come,
-    as far as `progress` says.
+    A row is the resume's words and then the columns of a list's entry. The id is empty if nothing of
+    the account is indexed yet.
     """
+    progress = PROGRESS.run(connection, account_id=account_id).fetchone()
+    indexed = "" if progress is None else _last_id(progress[2])
+    if after >= indexed:
+        return indexed, (_ for _ in ())
+    number, last_seq, _ = progress
     row = SEQ_AFTER.run(connection, account_id=account_id, after=after).fetchone()
-    first = progress.last_seq + 1 if row is None else row[0]
-    wanted = Wanted(account_id, progress.number, pieces_of_terms(terms), first, progress.last_seq)
-    return pieces_of(connection).begin(connection, wanted)
+    first = last_seq + 1 if row is None else row[0]
+    trigrams = trigrams_of_terms(terms)
+    if connection.dialect.name == "sqlite":
+        base = number << NUMBER_SHIFT
+        query = " AND ".join(sorted(map(_token, trigrams)))
+        values = [account_id, base, query, base + first, base + last_seq]
+        return indexed, driver(connection).execute(CANDIDATES_SQLITE, values)
+    hashes = _hashes(number, trigrams)
+
+    def read_page(after_seq: int) -> Any:
+        values = [account_id, after_seq + 1, last_seq, hashes, CANDIDATE_ROWS]
+        return driver(connection).execute(CANDIDATES_POSTGRESQL, values).fetchall()
+
+    pages = iter_pages(read_page, CANDIDATE_ROWS, after=first - 1)
+    return indexed, (row for page in pages for _, *row in page)
 
 
-def add_slice(connection: Connection, some: Slice) -> bool:
-    """The slice is in the index, but for what was deleted since it was read.
+def remove(connection: Connection, account_id: str, resume_id: str) -> None:
+    """Take the resume out of the index; part of the transaction that deletes it."""
+    entries = ENTRY.run(connection, account_id=account_id, resume_id=resume_id)
+    _remove(connection, account_id, entries.fetchall())
 
-    False, and nothing is done, if somebody else has indexed it or the account is gone.
+
+def remove_oldest(connection: Connection, account_id: str, count: int) -> None:
+    """Take out so many of the account's entries, oldest first; part of deleting the account."""
+    entries = OLDEST_ENTRIES.run(connection, account_id=account_id, rows=count)
+    _remove(connection, account_id, entries.fetchall())
+
+
+def _remove(connection: Connection, account_id: str, entries: Sequence[tuple[int, str]]) -> None:
+    if not entries:
+        return
+    number, *_ = PROGRESS.run(connection, account_id=account_id).fetchone()
+    if connection.dialect.name == "sqlite":
+        run_many(connection, REMOVE_SQLITE, _fts_rows(number, entries))
+    else:
+        run_many(connection, REMOVE_POSTGRESQL, [[account_id, seq] for seq, _ in entries])
+    rows = ({"account_id": account_id, "seq": seq} for seq, _ in entries)
+    REMOVE_ENTRY.run_many(connection, rows)
+
+
+class _Slice(NamedTuple):
+    """All resumes of an account between two positions, which are to be indexed next."""
+
+    account_id: str
+    after_us: int
+    up_to_us: int
+    words: Sequence[tuple[str, str]]
+    """The id and the words of each."""
+
+
+def _add_slices(connection: Connection, slices: Sequence[_Slice]) -> list[float | None]:
+    return [_add_slice(connection, some) for some in slices]
+
+
+def _add_slice(connection: Connection, some: _Slice) -> float | None:
+    """Index the slice, but for what was deleted since it was read; return the seconds that it took.
+
+    Do nothing and return None if another indexer has added it or the account is gone.
     """
-    LOCK_ACCOUNT.run(connection, account_id=some.account_id).fetchall()
-    if OPEN_ACCOUNT.run(connection, account_id=some.account_id).fetchone() is None:
-        return False
-    progress = find_progress(connection, some.account_id)
-    if some.after_us != (0 if progress is None else progress.indexed_us):
-        return False
-    progress = progress or _begin_progress(connection, some.account_id)
-    last_seq = _add_entries(connection, some, progress)
-    MOVE_PROGRESS.run(
-        connection, account=some.account_id, last_seq=last_seq, indexed_us=some.up_to_us
+    began_s = time.perf_counter()
+    account_id = some.account_id
+    LOCK_ACCOUNT.run(connection, account_id=account_id).fetchall()
+    if OPEN_ACCOUNT.run(connection, account_id=account_id).fetchone() is None:
+        return None
+    progress = PROGRESS.run(connection, account_id=account_id).fetchone()
+    if some.after_us != (0 if progress is None else progress[2]):
+        return None
+    number, last_seq, _ = progress or _begin_progress(connection, account_id)
+    entries = list(enumerate(_still_stored(connection, some), last_seq + 1))
+    rows = (
+        {"account_id": account_id, "seq": seq, "id": resume_id, "words": words}
+        for seq, (resume_id, words) in entries
     )
-    return True
+    ADD_ENTRY.run_many(connection, rows)
+    words = [(seq, words) for seq, (_, words) in entries]
+    if connection.dialect.name == "sqlite":
+        run_many(connection, ADD_SQLITE, _fts_rows(number, words))
+    else:
+        run_many(connection, ADD_POSTGRESQL, _array_rows(account_id, number, words))
+    last_seq += len(entries)
+    MOVE_PROGRESS.run(connection, account=account_id, last_seq=last_seq, indexed_us=some.up_to_us)
+    return time.perf_counter() - began_s
 
 
-def _begin_progress(connection: Connection, account_id: str) -> Progress:
+def _begin_progress(connection: Connection, account_id: str) -> tuple[int, int, int]:
     while True:
         (number,) = NEXT_NUMBER.run(connection).fetchone()
         row = {"account_id": account_id, "number": number, "last_seq": 0, "indexed_us": 0}
         if ADD_PROGRESS.run(connection, **row).rowcount:
-            return Progress(number, 0, 0)
+            return number, 0, 0
 
 
-def _add_entries(connection: Connection, some: Slice, progress: Progress) -> int:
-    """The slice has its entries; the last one's number."""
+def _still_stored(connection: Connection, some: _Slice) -> list[tuple[str, str]]:
     if not some.words:
-        return progress.last_seq
-    rows = STORED_BETWEEN.run(
-        connection, account_id=some.account_id, first=some.words[0][0], last=some.words[-1][0]
-    )
+        return []
+    first, last = some.words[0][0], some.words[-1][0]
+    rows = STORED_BETWEEN.run(connection, account_id=some.account_id, first=first, last=last)
     stored = {resume_id for (resume_id,) in rows.fetchall()}
-    kept = [one for one in some.words if one[0] in stored]
-    numbered = list(enumerate(kept, progress.last_seq + 1))
-    ADD_ENTRY.run_many(
-        connection,
-        (
-            {"account_id": some.account_id, "seq": seq, "id": resume_id, "words": words}
-            for seq, (resume_id, words) in numbered
-        ),
-    )
-    pieces_of(connection).add(
-        connection, some.account_id, progress.number, [(seq, words) for seq, (_, words) in numbered]
-    )
-    return progress.last_seq + len(kept)
+    return [row for row in some.words if row[0] in stored]
 
 
-def remove(connection: Connection, account_id: str, resume_id: str) -> None:
-    """The resume is not in the index; part of the transaction that deletes it."""
-    _remove(
-        connection, account_id, ENTRY.run(connection, account_id=account_id, resume_id=resume_id)
-    )
+def _last_id(position_us: int) -> str:
+    """Return the last id that there may be at a position."""
+    return resume_id(position_us, "f" * 8)
 
 
-def remove_oldest(connection: Connection, account_id: str, count: int) -> None:
-    """So many of the account's entries have gone, oldest first; part of deleting the account."""
-    _remove(
-        connection, account_id, OLDEST_ENTRIES.run(connection, account_id=account_id, rows=count)
-    )
-
-
-def _remove(connection: Connection, account_id: str, entries: Any) -> None:
-    rows: list[tuple[int, str]] = entries.fetchall()
-    progress = find_progress(connection, account_id)
-    if not rows or progress is None:
-        return
-    pieces_of(connection).remove(connection, account_id, progress.number, rows)
-    REMOVE_ENTRY.run_many(connection, ({"account_id": account_id, "seq": seq} for seq, _ in rows))
-
-
-def pieces_of(connection: Connection) -> Pieces:
-    """How this engine keeps pieces."""
-    if connection.dialect.name == "sqlite":
-        return sqlite_pieces
-    return postgresql_pieces
-
+# The indexer
 
 logger = logging.getLogger("resumes.store")
 
-LOOK_S: Final = 0.5
-"""How often it is looked whether somebody has written."""
+INTERVAL_S: Final = 0.5
+"""How often the indexer looks whether somebody has written."""
 
-SLICE: Final = 200
-"""Resumes that are added in one transaction, of however many accounts."""
+SLICE_RESUMES: Final = 200
+"""Resumes that are indexed in one transaction, of however many accounts."""
 
-ACCOUNTS_AT_ONCE: Final = 50
+SLICE_ACCOUNTS: Final = 50
 
-CALM_SHARE: Final = 0.5
-"""The part of the time that adding takes while much is to be added,"""
+IDLE_SHARE: Final = 0.5
+"""The part of the time that indexing takes while much is to be indexed,"""
 
 BUSY_SHARE: Final = 0.04
-"""and while resumes come in faster than they are added, or the process has requests to answer."""
+"""and while resumes come in faster than they are indexed, or the process has requests to answer."""
 
 YIELD_S: Final = 2.0
-"""A pause after somebody else has added the same."""
+"""The pause after another indexer was faster."""
 
-AGAIN_S: Final = 5.0
-"""A pause after a failure."""
+RETRY_S: Final = 5.0
+"""The pause after a failure."""
 
 DEADLINE_S: Final = 2.0
-
-
-class _Behind(NamedTuple):
-    account_id: str
-    last_id_us: int
-    indexed_us: int
-
 
 _INDEXED_US = func.coalesce(search_progress.c.indexed_us, 0)
 BEHIND = Prepared(
@@ -292,119 +329,79 @@ BEHIND = Prepared(
     .limit(at_most("accounts"))
 )
 NEXT = Prepared(
-    select(resumes.c.id, resumes.c.title, resumes.c.name, EMAIL)
-    .where(
-        resumes.c.account_id == bindparam("account_id"),
-        resumes.c.id > bindparam("after"),
-        resumes.c.id <= bindparam("last"),
+    first_page(
+        select(resumes.c.id, resumes.c.title, resumes.c.name, EMAIL).where(
+            resumes.c.account_id == bindparam("account_id"),
+            resumes.c.id > bindparam("after"),
+            resumes.c.id <= bindparam("last"),
+        ),
+        resumes.c.id,
     )
-    .order_by(resumes.c.id)
-    .limit(at_most("rows"))
 )
 
 
-class Gathered(NamedTuple):
-    """What can be added next. `newest_us`: the position of the newest resume of these accounts."""
+def list_behind(store: Store) -> Sequence[tuple[str, int, int]]:
+    """Return accounts that are not fully indexed, 50 at most.
 
-    slices: Sequence[Slice]
-    newest_us: int
-
-    @property
-    def is_full(self) -> bool:
-        """Whether there is probably more."""
-        return sum(len(one.words) for one in self.slices) >= SLICE
-
-
-def gather(store: Store) -> Gathered:
-    """The next resumes that the index lacks, 200 at most, of up to 50 accounts."""
-    slices: list[Slice] = []
-    room = SLICE
+    Of each the id, the position of its newest resume, and the position up to which it is indexed.
+    """
     with store.read() as connection:
-        behind = [
-            _Behind._make(row)
-            for row in BEHIND.run(connection, accounts=ACCOUNTS_AT_ONCE).fetchall()
-        ]
-        for one in behind:
+        rows: Sequence[tuple[str, int, int]] = BEHIND.run(
+            connection, accounts=SLICE_ACCOUNTS
+        ).fetchall()
+    return rows
+
+
+def _read_slices(store: Store, behind: Iterable[tuple[str, int, int]]) -> list[_Slice]:
+    """Return the next resumes of these accounts that the index lacks, 200 at most."""
+    slices: list[_Slice] = []
+    room = SLICE_RESUMES
+    with store.read() as connection:
+        for account_id, newest_us, indexed_us in behind:
+            rows = NEXT.run(
+                connection,
+                account_id=account_id,
+                after=_last_id(indexed_us),
+                # What comes later is read another time: its ids may still be between these.
+                last=_last_id(newest_us),
+                rows=room,
+            ).fetchall()
+            is_all = len(rows) < room
+            up_to_us = newest_us if is_all else int(rows[-1][0][:POSITION_DIGITS], 16)
+            words = [(resume_id, searched_words(*fields)) for resume_id, *fields in rows]
+            slices.append(_Slice(account_id, indexed_us, up_to_us, words))
+            room -= len(rows)
             if room == 0:
                 break
-            slices.append(_read_slice(connection, one, room))
-            room -= len(slices[-1].words)
-    return Gathered(slices, max((one.last_id_us for one in behind), default=0))
+    return slices
 
 
-def _read_slice(connection: Connection, behind: _Behind, most: int) -> Slice:
-    rows = NEXT.run(
-        connection,
-        account_id=behind.account_id,
-        after=resume_id(behind.indexed_us, "f" * 8),
-        # What comes later is read another time: its ids may still be between these.
-        last=resume_id(behind.last_id_us, "f" * 8),
-        rows=most,
-    ).fetchall()
-    is_all = len(rows) < most
-    return Slice(
-        behind.account_id,
-        after_us=behind.indexed_us,
-        up_to_us=behind.last_id_us if is_all else int(rows[-1][0][:POSITION_DIGITS], 16),
-        words=[(row[0], searched_words(*row[1:])) for row in rows],
-    )
+class Indexer:
+    """A thread that indexes resumes behind their creates; it runs while the context is entered.
 
-
-class Added(NamedTuple):
-    """How many slices were added, and how many seconds that took inside the transaction."""
-
-    slices: int
-    took_s: float
-
-
-def _add(connection: Connection, slices: Sequence[Slice]) -> list[Added]:
-    added: list[Added] = []
-    for some in slices:
-        began_s = time.perf_counter()
-        is_added = add_slice(connection, some)
-        added.append(Added(int(is_added), time.perf_counter() - began_s))
-    return added
-
-
-def add_all(store: Store, slices: Sequence[Slice], *, deadline_s: float = DEADLINE_S) -> Added:
-    """All of the slices that nobody else has added are in the index. Raises as `Store.write`."""
-    outcomes = store.write_all(_add, slices, deadline_s=deadline_s)
-    for outcome in outcomes:
-        if isinstance(outcome, BaseException):
-            raise outcome
-    added, took_s = zip(*outcomes, strict=True)
-    return Added(sum(added), sum(took_s))
-
-
-def fill(store: Store, *, deadline_s: float = DEADLINE_S) -> None:
-    """All that was stored is indexed. Raises what `Store.write` raises."""
-    while slices := gather(store).slices:
-        add_all(store, slices, deadline_s=deadline_s)
-
-
-class Filler:
-    """During the block a thread fills the index within a second of each create, or more slowly
-    while creates keep the store busy, or other work the process, which `is_busy` tells. Failures are
-    logged once, and what failed is tried again."""
+    A resume is indexed within a second of its create, or later while creates keep the store busy or,
+    as `is_busy` says, requests keep the process busy. A failure is logged once and retried. A store
+    may have several indexers, in any number of processes.
+    """
 
     def __init__(
         self,
         store: Store,
         *,
-        look_s: float = LOOK_S,
-        again_s: float = AGAIN_S,
+        interval_s: float = INTERVAL_S,
+        retry_s: float = RETRY_S,
         clock: Callable[[], float] = time.perf_counter,
         is_busy: Callable[[], bool] = lambda: False,
     ) -> None:
         self._store = store
         self._is_busy = is_busy
-        self._look_s = look_s
-        self._again_s = again_s
+        self._interval_s = interval_s
+        self._retry_s = retry_s
         self._clock = clock
         self._stopping = threading.Event()
-        self._thread = threading.Thread(target=self._live, name="search-filler", daemon=True)
-        self._calm_version: int | None = None
-        """Of the store when nothing was to be added."""
+        self._thread = threading.Thread(target=self._run, name="search-indexer", daemon=True)
+        self._idle_version: int | None = None
+        """Of the store when all was indexed."""
         self._newest_us = 0
         self._is_failing = False
 
@@ -412,51 +409,52 @@ class Filler:
         self._thread.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._stopping.set()
         self._thread.join()
 
-    def _live(self) -> None:
-        pause_s = self._look_s
+    def _run(self) -> None:
+        pause_s = self._interval_s
         while not self._stopping.wait(pause_s):
             try:
                 pause_s = self.step()
                 self._is_failing = False
             except Exception as error:  # noqa: BLE001  (the thread's edge: nothing here may end it)
-                self._tell(error)
-                pause_s = self._again_s
+                self._log(error)
+                pause_s = self._retry_s
 
     def step(self) -> float:
-        """Some resumes were added, if any are to be; the seconds until the next step is due."""
+        """Index the next resumes, if any; return the seconds until the next step is due.
+
+        Raises what `Store.write` raises.
+        """
         version = self._store.read_version()
-        if version is not None and version == self._calm_version:
-            return self._look_s
+        if version is not None and version == self._idle_version:
+            return self._interval_s
         began_s = self._clock()
-        gathered = gather(self._store)
-        if not gathered.slices:
-            self._calm_version = version
-            return self._look_s
-        read_s = self._clock() - began_s
-        added = add_all(self._store, gathered.slices)
-        return self._pause_s(gathered, added, read_s)
-
-    def _pause_s(self, gathered: Gathered, added: Added, read_s: float) -> float:
-        comes_more = gathered.newest_us > self._newest_us
-        self._newest_us = gathered.newest_us
+        behind = list_behind(self._store)
+        if not behind:
+            self._idle_version = version
+            return self._interval_s
+        slices = _read_slices(self._store, behind)
+        took_s = self._clock() - began_s
+        is_added = False
+        for outcome in self._store.write_all(_add_slices, slices, deadline_s=DEADLINE_S):
+            if isinstance(outcome, BaseException):
+                raise outcome
+            if outcome is not None:
+                is_added, took_s = True, took_s + outcome
+        newest_us = max(newest_us for _, newest_us, _ in behind)
+        more_came, self._newest_us = newest_us > self._newest_us, newest_us
         is_busy = self._is_busy()
-        if added.slices == 0:
+        if not is_added:
             return YIELD_S
-        if not gathered.is_full:
-            return self._look_s
-        share = BUSY_SHARE if comes_more or is_busy else CALM_SHARE
-        return (read_s + added.took_s) * (1 / share - 1)
+        if sum(len(some.words) for some in slices) < SLICE_RESUMES:
+            return self._interval_s
+        share = BUSY_SHARE if more_came or is_busy else IDLE_SHARE
+        return took_s * (1 / share - 1)
 
-    def _tell(self, error: Exception) -> None:
+    def _log(self, error: Exception) -> None:
         if self._is_failing:
             return
         self._is_failing = True

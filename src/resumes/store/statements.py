@@ -1,12 +1,13 @@
 """Statements defined from the tables, run through the driver where speed counts.
 
-SQLAlchemy compiles each statement once for a dialect; running it then costs what the driver
-costs, without the result and type machinery. Values go in and out as the driver has them, so
-this is for statements over text, integers and bytes.
+SQLAlchemy compiles each statement once for a dialect. Running it then costs what the driver costs,
+without SQLAlchemy's results and types: values go in and come out as the driver has them. So this is
+for statements over text, integers and bytes.
 """
 
-from collections.abc import Callable, Collection, Iterable, Mapping
-from typing import Any
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from operator import itemgetter
+from typing import Any, TypeVar
 
 from sqlalchemy import (
     ColumnElement,
@@ -29,6 +30,9 @@ from sqlalchemy.sql.functions import FunctionElement
 
 from resumes.store.schema import Text
 
+K = TypeVar("K")
+R = TypeVar("R")
+
 Insert = Callable[[Table], Any]
 """An engine's own `insert`, which knows ON CONFLICT."""
 
@@ -38,7 +42,7 @@ _INSERTS: dict[str, Insert] = {"sqlite": sqlite.insert, "postgresql": postgresql
 class Prepared:
     """A statement whose parameters are `bindparam`s, given by name when it runs.
 
-    One that begins with an engine's own insert comes as a function of that.
+    A statement that begins with an engine's own insert is given as a function of that insert.
     """
 
     def __init__(self, statement: Executable | Callable[[Insert], Executable]) -> None:
@@ -46,7 +50,7 @@ class Prepared:
         self._compiled: dict[str, tuple[str, tuple[str, ...], dict[str, Any]]] = {}
 
     def bound(self, dialect: Dialect, values: Mapping[str, Any]) -> tuple[str, list[Any]]:
-        """The SQL, and the values of its parameters in order."""
+        """Return the SQL, and the values of its parameters in order."""
         sql, names, constants = self._for(dialect)
         if constants:
             values = {**constants, **values}
@@ -66,13 +70,16 @@ class Prepared:
         return self._compiled[name]
 
     def run(self, connection: Connection, /, **values: Any) -> Any:
-        """The statement is run once; its rows are fetched from what is returned."""
+        """Run the statement; return what its rows are fetched from."""
         raw = driver(connection)
         run = raw.execute if connection.dialect.name == "sqlite" else raw.run
         return run(*self.bound(connection.dialect, values))
 
     def run_each(self, connection: Connection, rows: Iterable[Mapping[str, Any]]) -> list[Any]:
-        """What `run` returns, for each row of values. A server has them all at once."""
+        """Run the statement for each row of values; return what `run` returns for each.
+
+        A server gets all of them in one message.
+        """
         if connection.dialect.name == "sqlite":
             return [self.run(connection, **row) for row in rows]
         bound = [self.bound(connection.dialect, row) for row in rows]
@@ -81,9 +88,9 @@ class Prepared:
     def run_later(
         self, connection: Connection, /, check: Callable[[int], None], **values: Any
     ) -> None:
-        """The statement is run once, together with the next one whose outcome is asked for.
+        """Run the statement, on a server together with the next one whose result is needed.
 
-        `check` is told then how many rows it changed; what it raises is raised there.
+        `check` is called with the number of rows that it changed; what it raises is raised then.
         """
         if connection.dialect.name == "sqlite":
             check(self.run(connection, **values).rowcount)
@@ -92,14 +99,14 @@ class Prepared:
             driver(connection).run_later(sql, [row], check)
 
     def run_many(self, connection: Connection, rows: Iterable[Mapping[str, Any]]) -> None:
-        """The statement is run once for each row of values; nothing is run for none. A server has
-        them with the next statement."""
+        """Run the statement for each row of values, if any; on a server together with the next
+        statement whose result is needed."""
         sql, names, _ = self._for(connection.dialect)
         run_many(connection, sql, [[row[name] for name in names] for row in rows])
 
 
 def run_many(connection: Connection, sql: str, rows: list[list[Any]]) -> None:
-    """A statement of the engine's own is run once for each row; nothing is run for none."""
+    """Run a statement in the engine's own SQL for each row of values, as `Prepared.run_many`."""
     if connection.dialect.name != "sqlite":
         driver(connection).run_later(sql, rows)
     elif len(rows) == 1:
@@ -109,9 +116,9 @@ def run_many(connection: Connection, sql: str, rows: list[list[Any]]) -> None:
 
 
 def at_most(name: str) -> ColumnElement[int]:
-    """The parameter of this name as the LIMIT of a statement.
+    """Return the parameter of this name as the LIMIT of a statement.
 
-    As a sum: SQLite prepares a statement anew whenever the value of a bare LIMIT is bound.
+    As a sum: SQLite prepares a statement again whenever the value of a bare LIMIT is bound.
     """
     limit: ColumnElement[int] = bindparam(name, type_=Integer) + 0
     return limit
@@ -133,8 +140,10 @@ def looked_up(
 
 
 def replacing(table: Table, names: Collection[str] | None = None) -> Prepared:
-    """Inserts a row in place of one with the same primary key. Columns that are not among `names`
-    become NULL; None: all are given."""
+    """Return a statement that inserts a row, or replaces the one with the same primary key.
+
+    Columns that are not among `names` become NULL; None: all columns are given.
+    """
     given = [column.name for column in table.columns] if names is None else names
     keys = [column.name for column in table.primary_key]
 
@@ -146,7 +155,7 @@ def replacing(table: Table, names: Collection[str] | None = None) -> Prepared:
 
 
 def replace_on_conflict(statement: Any, table: Table, keys: Collection[str]) -> Executable:
-    """The insert, which takes the place of a row with the same key."""
+    """Return the insert such that it replaces a row with the same key."""
     replaced = {
         column.name: statement.excluded[column.name]
         for column in table.columns
@@ -157,7 +166,7 @@ def replace_on_conflict(statement: Any, table: Table, keys: Collection[str]) -> 
 
 
 class text_of(FunctionElement[str]):
-    """Bytes in UTF-8 as text, which spares making a string of them only for the driver."""
+    """A parameter of UTF-8 bytes as text, so that no string has to be made for the driver."""
 
     type = Text()
     inherit_cache = True
@@ -177,7 +186,7 @@ def _text_of_postgresql(element: text_of, compiler: SQLCompiler, **options: Any)
 
 
 class rows_as_json(FunctionElement[str]):
-    """All rows as one JSON text, an array of arrays: a driver makes many small values one by one."""
+    """All rows as one JSON text, an array of arrays: cheaper than a Python object for each value."""
 
     type = Text()
     inherit_cache = True
@@ -194,23 +203,59 @@ def _rows_as_json_postgresql(element: rows_as_json, compiler: SQLCompiler, **opt
     return f"COALESCE(json_agg(json_build_array({columns})), '[]')::text"
 
 
+class document_email(FunctionElement[str]):
+    """The e-mail address of a document; None where it has none."""
+
+    type = Text()
+    inherit_cache = True
+
+
+@compiles(document_email, "sqlite")
+def _email_sqlite(element: document_email, compiler: SQLCompiler, **options: Any) -> str:
+    return f"json_extract({compiler.process(element.clauses, **options)}, '$.header.email')"
+
+
+@compiles(document_email, "postgresql")
+def _email_postgresql(element: document_email, compiler: SQLCompiler, **options: Any) -> str:
+    return f"({compiler.process(element.clauses, **options)}::json #>> '{{header,email}}')"
+
+
 def driver(connection: Connection) -> Any:
-    """The driver's own connection below SQLAlchemy's."""
+    """Return the driver's own connection below SQLAlchemy's."""
     return connection.connection.driver_connection
 
 
 def blob(content: bytes) -> bytearray:
-    """The bytes as drivers take them at once: pysqlite looks for an adapter of each `bytes`."""
+    """Return the bytes as drivers take them fastest: pysqlite looks for an adapter of each `bytes`."""
     return bytearray(content)
 
 
 def first_page(statement: Select[Any], *keys: ColumnElement[Any]) -> Select[Any]:
-    """The first of the statement's rows, as many as its parameter `rows` says."""
+    """Return the statement for the first of its rows, at most as many as the parameter `rows` says."""
     return statement.order_by(*keys).limit(at_most("rows"))
 
 
 def next_page(statement: Select[Any], *keys: ColumnElement[Any]) -> Select[Any]:
-    """As many rows after a key. Its parts are parameters that are called after the columns:
-    `after_claim_id`, `after_item`."""
+    """Return the statement for at most `rows` rows after a key, whose parts are parameters named
+    after the columns: `after_claim_id`, `after_item`."""
     after = (bindparam(f"after_{key.name}", type_=key.type) for key in keys)
     return first_page(statement.where(tuple_(*keys) > tuple_(*after)), *keys)
+
+
+def iter_pages(
+    read_page: Callable[[K], Sequence[R]],
+    rows: int,
+    *,
+    after: K,
+    key: Callable[[Any], Any] = itemgetter(0),
+) -> Iterator[Sequence[R]]:
+    """Yield pages of rows in the order of their keys, from the key `after` on; none is empty.
+
+    `read_page` returns at most `rows` rows after a key; a shorter page is the last. `key` returns the
+    key of a row, by default its first column.
+    """
+    while page := read_page(after):
+        yield page
+        if len(page) < rows:
+            return
+        after = key(page[-1])

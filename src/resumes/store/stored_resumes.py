@@ -1,9 +1,9 @@
-"""Reading resumes: the page of a list, one resume, and deleting one.
+"""The resumes of an account: list them, get one, delete one.
 
-A page begins after an id and is one range of the primary key: no offset, no count. Any id that
-a client has seen is a valid cursor, also that of a deleted resume: it is a position, and shows
-nothing (pitfalls R1). Ids rise in commit order, so who goes on with the last id seen misses
-nothing and sees nothing twice.
+A page of a list begins after an id and is one range of the primary key: no offset, no count. Any id
+that a client has seen is a valid cursor, also that of a deleted resume: it is a position, and reveals
+nothing (pitfalls R1). Ids rise in commit order, so a client that goes on after the last id it saw
+misses nothing and sees nothing twice.
 """
 
 from collections.abc import Sequence
@@ -38,7 +38,7 @@ class Entry(NamedTuple):
 
     @property
     def shown_title(self) -> str:
-        """What the resume is called in a list; never empty."""
+        """The title that a list shows; never empty."""
         return list_title(self.title, self.name)
 
 
@@ -53,14 +53,14 @@ class Page(NamedTuple):
 
     @property
     def entries(self) -> list[Entry]:
-        """The resumes by the names of their fields."""
+        """The resumes, with names for their fields."""
         return [Entry._make(row) for row in self.rows]
 
     def as_json(self, *, limit: int) -> dict[str, Any]:
-        """The page as a client gets it (docs/api.md, List)."""
+        """Return the page as a client gets it (docs/api.md, List)."""
         return {
             "resumes": [
-                # Past `Entry`: every list that a client asks for comes through here.
+                # Not through `Entry`: each list that a client asks for comes through here.
                 {
                     "id": resume_id,
                     "title": list_title(title, name),
@@ -108,9 +108,9 @@ ONE = Prepared(
 
 
 def check_cursor(cursor: str) -> str:
-    """The position that a cursor names; an empty one is before the first resume.
+    """Return the cursor if it has the form of an id or is empty, which is before the first resume.
 
-    Raises InvalidArgument for anything that is not the form of an id.
+    Raises InvalidArgument.
     """
     if cursor and not RESUME_ID.fullmatch(cursor):
         raise InvalidArgument("Invalid cursor")
@@ -120,9 +120,9 @@ def check_cursor(cursor: str) -> str:
 def list_page(
     store: Store, account_id: str, *, cursor: str = "", limit: int = DEFAULT_LIMIT
 ) -> Page:
-    """The resumes after the cursor, oldest first, `limit` of them at most.
+    """Return the resumes after the cursor, oldest first, at most `limit`.
 
-    `limit` is brought into 1 to 100. Raises InvalidArgument for a malformed cursor.
+    A `limit` outside of 1 to 100 becomes 1 or 100. Raises InvalidArgument for a malformed cursor.
     """
     limit = max(1, min(limit, MAX_LIMIT))
     after = check_cursor(cursor)
@@ -159,7 +159,7 @@ def list_newest(store: Store, account_id: str, *, limit: int) -> list[Entry]:
 
 
 def get_resume(store: Store, account_id: str, resume_id: str) -> StoredResume:
-    """The stored resume. Raises NotFound, also for another account's id."""
+    """Return the stored resume. Raises NotFound, also for another account's id."""
     _check_id(resume_id)
     with store.read() as connection:
         rows = ONE.run(connection, account_id=account_id, resume_id=resume_id).fetchall()
@@ -180,7 +180,7 @@ def _stored(rows: Sequence[Row]) -> StoredResume:
 
 
 def _check_id(resume_id: str) -> None:
-    """Raises NotFound for what can be no resume's id; engines differ in what they do with it."""
+    """Raise NotFound for what can be no resume's id; engines differ in what they do with it."""
     if not RESUME_ID.fullmatch(resume_id):
         raise NotFound("Resume not found")
 

@@ -20,7 +20,6 @@ from resumes.store import (
     open_store,
     plans,
     search,
-    search_index,
     stored_resumes,
 )
 from resumes.store.accounts import AccountInfo
@@ -42,7 +41,7 @@ from resumes.store.statements import driver
 from resumes.store.transfer.rows import digest_tables
 from tests.support.postgres import Server, free_port, frozen
 from tests.support.resumes import a_resume
-from tests.support.store.builders import fill_store, held_by, made_ids
+from tests.support.store.builders import fill_store, held_by, index_all, made_ids
 from tests.support.store.pooler import PGBOUNCER, pooled
 from tests.support.waiting import wait_until
 
@@ -301,7 +300,7 @@ def test_s18_everything_works_when_each_transaction_has_another_session(pooled: 
         created = sorted(pool.map(create_and_read, range(100)))
         for _ in range(10):
             asyncio.run(read_together())
-        search_index.fill(store)
+        index_all(store)
         for page in (
             search.find_page(store, account.id, "ada").page,
             stored_resumes.list_page(store, account.id, limit=100),

@@ -5,11 +5,11 @@ from collections.abc import Callable, Iterator
 import pytest
 from sqlalchemy import text
 
-from resumes.store import Store, accounts, creation, integrity, open_store, search, search_index
+from resumes.store import Store, accounts, creation, integrity, open_store, search
 from resumes.store.account_archive import export
 from resumes.store.accounts import AccountInfo
 from tests.support.postgres import Server
-from tests.support.store.builders import a_person
+from tests.support.store.builders import a_person, index_all
 
 GROWN = 600
 """Resumes of an account that the statistics do not know."""
@@ -38,7 +38,7 @@ def grown(server: Server, request: pytest.FixtureRequest) -> Iterator[tuple[Stor
         for number, size in enumerate(sizes):
             other = accounts.create_account(store, f"other-{number}", plan="business")
             creation.create(store, other.id, [a_person(f"Other {one}") for one in range(size)])
-        search_index.fill(store)
+        index_all(store)
         for table in TABLES:
             server.execute(f"ALTER TABLE {table} SET (autovacuum_enabled = off)", name)
         server.execute("ANALYZE", name)
@@ -49,7 +49,7 @@ def grown(server: Server, request: pytest.FixtureRequest) -> Iterator[tuple[Stor
 
 
 def _search(store: Store, account: AccountInfo) -> None:
-    found = search.find_page(store, account.id, "common", patience_s=60)
+    found = search.find_page(store, account.id, "common", timeout_s=60)
     assert len(found.page.entries) == 100
 
 
@@ -66,7 +66,7 @@ def _check(store: Store, account: AccountInfo) -> None:
     ("is_indexed", "act"),
     [
         pytest.param(False, _search, id="searching what is not indexed"),
-        pytest.param(False, lambda store, account: search_index.fill(store), id="indexing"),
+        pytest.param(False, lambda store, account: index_all(store), id="indexing"),
         pytest.param(True, _search, id="searching"),
         pytest.param(True, _export, id="exporting"),
         pytest.param(True, _check, id="checking"),
@@ -79,7 +79,7 @@ def test_s24_no_row_of_an_account_that_statistics_lack_is_found_by_walking_the_a
 ) -> None:
     store, account = grown
     if is_indexed:
-        search_index.fill(store)
+        index_all(store)
     before = _rows_read(store)
     act(store, account)
     assert _rows_read(store) - before < 20 * GROWN

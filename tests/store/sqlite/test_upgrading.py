@@ -17,7 +17,6 @@ from resumes.store import (
     open_store,
     schema,
     search,
-    search_index,
 )
 from resumes.store.import_ledger import FileOutcome
 from resumes.store.import_requests import Action
@@ -27,7 +26,7 @@ from resumes.store.sqlite.bootstrap import open_file
 from resumes.store.sqlite.store import sqlite_engine
 from tests.support.resumes import a_claim, a_resume
 from tests.support.store import older_stores
-from tests.support.store.builders import made_ids, path_of
+from tests.support.store.builders import index_all, made_ids, path_of
 
 pytestmark = pytest.mark.sqlite("migrations of a file, and what it is copied to before")
 
@@ -149,7 +148,7 @@ def test_what_later_versions_brought_works_on_the_rows_of_0001(place: str, tmp_p
         for _ in range(2):  # before the index is filled, and after
             page, unindexed = search.find_page(store, older_stores.ACCOUNT, "ada exam")
             assert ([entry.id for entry in page.entries], unindexed) == (made, 0)
-            search_index.fill(store)
+            index_all(store)
 
 
 def test_what_is_made_from_other_rows_may_be_made_anew(url: str, tmp_path: Path) -> None:
@@ -157,7 +156,7 @@ def test_what_is_made_from_other_rows_may_be_made_anew(url: str, tmp_path: Path)
         path = path_of(store)
         account = accounts.create_account(store, "ana", plan="business")
         creation.create(store, account.id, [a_resume()])
-        search_index.fill(store)
+        index_all(store)
     folder = a_folder_with(tmp_path, MAKE_INDEX_ANEW)
     upgrade(path, folder)
     with sqlite_engine(path, transactions=False).connect() as connection:

@@ -26,7 +26,6 @@ from resumes.store import (
     importers,
     integrity,
     plans,
-    search_index,
     stored_resumes,
 )
 from resumes.store.account_archive.export import iter_lines
@@ -43,6 +42,7 @@ from resumes.store.plans import PlanChange
 from resumes.store.postgresql.connection import postgres_engine
 from resumes.store.postgresql.writer import THREADS
 from resumes.store.schema import metadata
+from resumes.store.search_index import Indexer, list_behind
 from resumes.store.sqlite.store import SqliteStore, sqlite_engine
 from resumes.store.transfer.rows import READERS, TableDigest, digest_tables
 from tests.support.resumes import a_claim, a_document, a_resume
@@ -96,17 +96,24 @@ def ids_of(store: Store, account_name: str) -> list[str]:
     return listed_ids(store, accounts.get_account(store, account_name))
 
 
-def indexed_pieces(store: Store) -> list[str]:
-    """The pieces that the search index holds for any resume, as it holds them."""
+def index_all(store: Store) -> None:
+    """Have all that is stored in the search index."""
+    indexer = Indexer(store)
+    while list_behind(store):
+        indexer.step()
+
+
+def indexed_trigrams(store: Store) -> list[str]:
+    """The trigrams that the search index holds for any resume, as it holds them."""
     if store.path is None:
         with store.read() as connection:
-            pieces = text("SELECT DISTINCT unnest(pieces)::text FROM search_pieces")
-            return list(connection.execute(pieces).scalars())
+            trigrams = text("SELECT DISTINCT unnest(pieces)::text FROM search_pieces")
+            return list(connection.execute(trigrams).scalars())
     with sqlite_engine(store.path, transactions=False).connect() as connection:
         connection.exec_driver_sql(
-            "CREATE VIRTUAL TABLE temp.pieces USING fts5vocab('main', 'search_pieces', 'instance')"
+            "CREATE VIRTUAL TABLE temp.trigrams USING fts5vocab('main', 'search_pieces', 'instance')"
         )
-        rows = connection.exec_driver_sql("SELECT DISTINCT term FROM temp.pieces ORDER BY term")
+        rows = connection.exec_driver_sql("SELECT DISTINCT term FROM temp.trigrams ORDER BY term")
         return list(rows.scalars())
 
 
@@ -219,7 +226,7 @@ def fill_store(store: Store, *, resumes: int = 10, names: tuple[str, ...] = NAME
         failed = a_file(store, account, account.id[:12].ljust(24, "b"), FileOutcome.FAILED)
         import_requests.request_files(store, [failed], Action.RETRY)
     importers.announce(store, an_importer())
-    search_index.fill(store)
+    index_all(store)
 
 
 def held_by(store: Store) -> list[TableDigest]:

@@ -146,7 +146,7 @@ def test_the_memory_that_bombs_took_is_given_back(
 def _wait_until_all_is_indexed(scene: Scene) -> None:
     """Who fills the search index reads what was stored, and has a page cache of its own."""
     with scene.store() as store:
-        while search_index.gather(store).slices:
+        while search_index.list_behind(store):
             time.sleep(0.1)
 
 

@@ -32,7 +32,7 @@ from tui.widgets.lines import TitleLine
 
 MAX_PATH_CHARS = 4_000
 THIS = "this resume"
-PATIENCE_S = 30.0
+SEARCH_TIMEOUT_S = 30.0
 """So long resumes are looked through that the index does not have yet."""
 
 
@@ -168,7 +168,7 @@ def _iter_ids(store: Store, account_id: str, export: Export) -> Iterator[tuple[s
 
 def _read_listed(store: Store, account_id: str, text: str, cursor: str) -> Found:
     if text:
-        return search.find_page(store, account_id, text, cursor=cursor, patience_s=PATIENCE_S)
+        return search.find_page(store, account_id, text, cursor=cursor, timeout_s=SEARCH_TIMEOUT_S)
     page = stored_resumes.list_page(
         store, account_id, cursor=cursor, limit=stored_resumes.MAX_LIMIT
     )
