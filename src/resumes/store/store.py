@@ -19,6 +19,7 @@ from resumes.store.write_queue import (
     Apply,
     Lane,
     Proof,
+    Request,
     SoonWriter,
     ThreadMailbox,
     Write,
@@ -85,7 +86,7 @@ class Database(Protocol):
         """Waiting writes are done, connections are closed."""
 
 
-Q = TypeVar("Q")
+Q = TypeVar("Q", bound=Request)
 R = TypeVar("R")
 
 WRITE_DEADLINE_S = 10.0
@@ -287,8 +288,8 @@ class Store:
         self.close()
 
 
-def _batched(apply: Apply, request: Any, deadline: float, proof: Proof | None) -> Write:
-    account_id: str | None = getattr(request, "account_id", None)
+def _batched(apply: Apply, request: Request, deadline: float, proof: Proof | None) -> Write:
+    account_id = request.account_id
     return Write(apply, request, deadline=deadline, account_id=account_id, proof=proof)
 
 

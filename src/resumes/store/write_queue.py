@@ -29,6 +29,15 @@ from resumes.errors import InvalidArgument, OutcomeUnknown, ResumesError, StoreU
 Apply = Callable[[Connection, Sequence[Any]], Sequence[Any]]
 """Applies requests of one kind inside the transaction; one result each, in order."""
 
+
+class Request(Protocol):
+    """A request of a write that is applied with others."""
+
+    @property
+    def account_id(self) -> str:
+        """The account that it concerns."""
+
+
 Change = Callable[[Connection], Any]
 """The request of a rare write: writes, and returns the result. Must be repeatable."""
 
