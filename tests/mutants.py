@@ -45,8 +45,8 @@ well: a mutant may fail as soon as it is imported."""
 TOO_LONG: Final = 36
 """How one ends that was still being tested when its time was over."""
 
-PATIENCE_S: Final = 20
-PATIENCE: Final = 3
+TIMEOUT_CONSTANT_S: Final = 20
+TIMEOUT_MULTIPLIER: Final = 3
 """Tests of a mutant may take so many times what they take without it and so many seconds more:
 time on the clock, which others take as well. One that hangs is over after a minute or two."""
 
@@ -224,8 +224,8 @@ def _settings(area: Area) -> str:
         "pytest_add_cli_args_test_selection": [f"tests/{test}" for test in area.tests],
         "also_copy": [name for name in COPIED if name not in ("src", "tests")],
         # mutmut adds the seconds first.
-        "timeout_multiplier": [f"{PATIENCE}"],
-        "timeout_constant": [f"{PATIENCE_S}"],
+        "timeout_multiplier": [f"{TIMEOUT_MULTIPLIER}"],
+        "timeout_constant": [f"{TIMEOUT_CONSTANT_S}"],
     }
     return "[mutmut]\n" + "".join(
         f"{name} = {values[0]}\n" if len(values) == 1 and name not in _LISTS

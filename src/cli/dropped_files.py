@@ -89,7 +89,7 @@ def _asked(request: "Request") -> str:
 
 
 def _put_problems(items: "Items") -> None:
-    from resumes.store.import_items import MOST_PROBLEMS
+    from resumes.store.import_items import MAX_PROBLEMS
 
     put_table(
         PROBLEM_COLUMNS,
@@ -98,8 +98,8 @@ def _put_problems(items: "Items") -> None:
             for problem in items.problems
         ),
     )
-    if len(items.problems) == MOST_PROBLEMS:
-        say(f"The ledger keeps the first {MOST_PROBLEMS}; the report beside the file may say more.")
+    if len(items.problems) == MAX_PROBLEMS:
+        say(f"The ledger keeps the first {MAX_PROBLEMS}; the report beside the file may say more.")
 
 
 def put_source(source: bytes) -> None:

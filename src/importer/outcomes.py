@@ -16,7 +16,7 @@ from resumes.analyzer import Format, Resume
 from resumes.errors import ErrorCode, InvalidJson, InvalidResume, Issue, NotFound, ResumesError
 from resumes.import_reasons import HINTS, Reason
 from resumes.store.creation import Created, Creation, Duplicate, Outcome
-from resumes.store.import_items import MOST_PROBLEMS, Items, Problem
+from resumes.store.import_items import MAX_PROBLEMS, Items, Problem
 from resumes.store.import_ledger import FileOutcome, FileRow, Item, Verdict
 from resumes.text import counted, escaped
 
@@ -237,7 +237,7 @@ def as_ledger_text(items: tuple[ItemConclusion, ...]) -> str | None:
         duplicate=counts[FileOutcome.DUPLICATE],
         held=counts[FileOutcome.HELD],
         failed=counts[FileOutcome.FAILED],
-        problems=tuple(itertools.islice(problems, MOST_PROBLEMS)),
+        problems=tuple(itertools.islice(problems, MAX_PROBLEMS)),
     )
     return json.dumps(short.as_json())
 

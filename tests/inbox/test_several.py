@@ -8,7 +8,7 @@ import pytest
 from resumes.errors import StoreUnavailable
 from resumes.store import Store, accounts, import_ledger, stored_resumes
 from resumes.store.accounts import AccountInfo
-from resumes.store.import_items import MOST_PROBLEMS
+from resumes.store.import_items import MAX_PROBLEMS
 from resumes.store.import_ledger import FileOutcome
 from tests.support.inbox.builders import (
     FakeMonotonic,
@@ -103,12 +103,12 @@ def test_the_file_comes_to_the_worst_end_and_is_a_duplicate_only_when_all_are(
 def test_the_ledger_tells_of_the_first_that_are_not_done(
     store: Store, root: Path, ana: AccountInfo, an_importer: MakeImporter
 ) -> None:
-    drop(root, "ana/many.ndjson", b"nonsense\n" * (MOST_PROBLEMS + 20))
+    drop(root, "ana/many.ndjson", b"nonsense\n" * (MAX_PROBLEMS + 20))
     an_importer(settle_s=0).round()
     (row,) = import_ledger.list_files(store)
     assert row.items is not None
-    assert row.items.failed == MOST_PROBLEMS + 20
-    assert len(row.items.problems) == MOST_PROBLEMS
+    assert row.items.failed == MAX_PROBLEMS + 20
+    assert len(row.items.problems) == MAX_PROBLEMS
 
 
 def test_a_file_of_one_has_no_items(

@@ -360,7 +360,7 @@ def test_s13_a_marked_store_takes_no_write_of_any_process_and_undoes_what_began(
             with pytest.raises(StoreUnavailable, match=words):
                 accounts.create_account(one, "bob")
             with pytest.raises(StoreUnavailable, match=words):
-                one.write_batched(rename, "x")
+                one.write(rename("x"))
             assert free_maximum(one) == 5
             assert [account.name for account in accounts.list_accounts(one)] == ["ana"]
 

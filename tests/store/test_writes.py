@@ -16,7 +16,7 @@ from resumes.store import Store, creation, idempotency, open_store, plans
 from resumes.store.accounts import AccountInfo
 from resumes.store.locks import FileLock
 from resumes.store.sqlite.driver import dbapi
-from resumes.store.write_queue import LoopWriter, Write, was_committed
+from resumes.store.write_queue import LoopWriter, Write, apply_changes, was_committed
 from tests.support.resumes import a_resume
 from tests.support.store.builders import (
     Busy,
@@ -41,18 +41,16 @@ async def until(condition: Callable[[], Any]) -> None:
             await asyncio.sleep(0.001)
 
 
-def written(store: Store, ways: Sequence[str], apply: Any, requests: Sequence[Any]) -> list[Any]:
-    """What each request came to, written together: by a thread or by an event loop."""
+def together(
+    store: Store, threads: Sequence[Callable[[], Any]], loops: Sequence[Callable[[], Any]]
+) -> list[Any]:
+    """What each call came to, of threads and of coroutines, whose writes waited together."""
 
     async def scenario() -> list[Any]:
         go_on, holder = await asyncio.to_thread(hold_writer, store)
         calls = [
-            asyncio.create_task(
-                asyncio.to_thread(store.write_batched, apply, request)
-                if way == "thread"
-                else store.write_batched_async(apply, request)
-            )
-            for way, request in zip(ways, requests, strict=True)
+            *(asyncio.create_task(asyncio.to_thread(call)) for call in threads),
+            *(asyncio.create_task(call()) for call in loops),
         ]
         await until(lambda: store.write_queue.waiting == len(calls))
         go_on.set()
@@ -62,34 +60,22 @@ def written(store: Store, ways: Sequence[str], apply: Any, requests: Sequence[An
     return asyncio.run(scenario())
 
 
-def changed(store: Store, changes: Sequence[Callable[[Connection], Any]]) -> list[Any]:
-    """What each change of one account came to, written together."""
-
-    async def scenario() -> list[Any]:
-        go_on, holder = await asyncio.to_thread(hold_writer, store)
-        calls = [
-            asyncio.create_task(
-                store.write_async(change, account_id="a")
-                if number % 2
-                else asyncio.to_thread(store.write, change, account_id="a")
-            )
-            for number, change in enumerate(changes)
-        ]
-        await until(lambda: store.write_queue.waiting == len(calls))
-        go_on.set()
-        await asyncio.to_thread(holder.join)
-        return await asyncio.gather(*calls, return_exceptions=True)
-
-    return asyncio.run(scenario())
+def changed(
+    store: Store, changes: Sequence[Callable[[Connection], Any]], *, in_loop: int = 0
+) -> list[Any]:
+    """What each change of one account came to, the last ones written by coroutines."""
+    at = len(changes) - in_loop
+    return together(
+        store,
+        [partial(store.write, change, account_id="a") for change in changes[:at]],
+        [partial(store.write_async, change, account_id="a") for change in changes[at:]],
+    )
 
 
 @pytest.mark.parametrize("way", ["thread", "loop"])
 def test_s7_one_bad_row_does_not_fail_the_rest_of_its_batch(store: Store, way: str) -> None:
-    def rename_of(connection: Connection, requests: Sequence[Of]) -> list[str]:
-        return rename(connection, ["x" if one.number else "bad" for one in requests])
-
-    requests = [Of("a", number) for number in (1, 0, 2)]  # of one account, so in one transaction
-    first, bad, last = written(store, [way] * 3, rename_of, requests)
+    changes = [rename("x"), rename("bad"), rename("x")]  # of one account, so in one transaction
+    first, bad, last = changed(store, changes, in_loop=3 if way == "loop" else 0)
     assert (first, last) == ("X", "X")
     assert isinstance(bad, StoreUnavailable)
     assert free_maximum(store) == 7
@@ -98,25 +84,30 @@ def test_s7_one_bad_row_does_not_fail_the_rest_of_its_batch(store: Store, way: s
 def test_writes_of_an_account_that_wait_together_are_committed_together(store: Store) -> None:
     seen = Seen()
     requests = [Of("a", number) for number in range(20)]
-    assert written(store, ["thread"] * 3 + ["loop"] * 17, seen, requests) == requests
+    threads = [partial(store.write_batched, seen, request) for request in requests[:3]]
+    loops = [partial(store.write_batched_async, seen, request) for request in requests[3:]]
+    assert together(store, threads, loops) == requests
     assert seen.sizes == [20]
 
 
-def add_plan(connection: Connection, names: Sequence[str]) -> list[str]:
-    """A write that no other one waits for, whatever the machine is doing."""
-    for name in names:
+def add_plan(name: str) -> Callable[[Connection], str]:
+    """A change that no other one waits for, whatever the machine is doing."""
+
+    def change(connection: Connection) -> str:
         connection.execute(
             text("INSERT INTO plans (name, api_listing) VALUES (:name, false)"), {"name": name}
         )
-    return [name.upper() for name in names]
+        return name.upper()
+
+    return change
 
 
 def test_writes_of_threads_and_loops_meet(store: Store) -> None:
     names = [f"{kind}{number}" for kind in "tl" for number in range(40)]
 
     async def scenario() -> list[Any]:
-        threads = [asyncio.to_thread(store.write_batched, add_plan, name) for name in names[:40]]
-        loops = [store.write_batched_async(add_plan, name) for name in names[40:]]
+        threads = [asyncio.to_thread(store.write, add_plan(name)) for name in names[:40]]
+        loops = [store.write_async(add_plan(name)) for name in names[40:]]
         async with asyncio.timeout(45):
             return await asyncio.gather(*threads, *loops)
 
@@ -125,17 +116,17 @@ def test_writes_of_threads_and_loops_meet(store: Store) -> None:
 
 
 def test_s7_writer_threads_outlive_unexpected_errors(store: Store) -> None:
-    def broken(_: Connection, requests: Sequence[type[BaseException]]) -> list[str]:
-        raise requests[0]
+    def broken(error: type[BaseException], _: Connection) -> str:
+        raise error
 
     with pytest.raises(ZeroDivisionError):
-        store.write_batched(broken, ZeroDivisionError)
+        store.write(partial(broken, ZeroDivisionError))
     if store.path is not None:
         with pytest.raises(OutcomeUnknown):
-            store.write_batched(broken, SystemExit)  # which ends other threads
+            store.write(partial(broken, SystemExit))  # which ends other threads
     with pytest.raises(AssertionError, match="one result for each"):
-        store.write_batched(lambda connection, requests: [], "x")
-    assert store.write_batched(rename, "next") == "NEXT"
+        store.write_batched(lambda connection, requests: [], Of("a"))
+    assert store.write(rename("next")) == "NEXT"
     assert store.write_queue.is_alive
 
 
@@ -149,7 +140,7 @@ def test_a_refusal_takes_nothing_of_its_batch_along(store: Store) -> None:
         return request
 
     changes = [partial(change_of, name) for name in ("pro", "free", "pro")]
-    first, refused, last = changed(store, changes)
+    first, refused, last = changed(store, changes, in_loop=1)
     assert (first, last) == ("pro", "pro")
     assert isinstance(refused, NotFound)
     assert free_maximum(store) == 5
@@ -166,18 +157,18 @@ def test_s3_a_write_that_is_overdue_before_its_turn_is_not_done(store: Store, wa
     async def scenario() -> None:
         go_on, holder = await asyncio.to_thread(hold_writer, store)
         late = (
-            store.write_batched_async(seen, "late", deadline_s=0.02)
+            store.write_batched_async(seen, Of("late"), deadline_s=0.02)
             if way == "loop"
-            else asyncio.to_thread(store.write_batched, seen, "late", deadline_s=0.02)
+            else asyncio.to_thread(store.write_batched, seen, Of("late"), deadline_s=0.02)
         )
         with pytest.raises(StoreUnavailable, match="busy"):
             await late
         go_on.set()
         await asyncio.to_thread(holder.join)
-        assert await store.write_batched_async(seen, "next", deadline_s=60) == "next"
+        assert await store.write_batched_async(seen, Of("next"), deadline_s=60) == Of("next")
 
     asyncio.run(scenario())
-    assert seen.batches == [["next"]]
+    assert seen.batches == [[Of("next")]]
 
 
 def test_a_commit_that_takes_too_long_is_unknown_to_a_loop(
@@ -188,12 +179,12 @@ def test_a_commit_that_takes_too_long_is_unknown_to_a_loop(
 
     async def scenario() -> None:
         with pytest.raises(OutcomeUnknown):
-            await store.write_batched_async(rename, "x", deadline_s=0.1)
+            await store.write_async(rename("x"), deadline_s=0.1)
         go_on.set()
 
     with at_commit(lambda: go_on.wait(60)):
         asyncio.run(scenario())
-        assert store.write_batched(rename, "next") == "NEXT"
+        assert store.write(rename("next")) == "NEXT"
 
 
 def test_a_cancelled_waiter_that_was_not_taken_writes_nothing_and_hurts_no_other(
@@ -212,11 +203,11 @@ def test_a_cancelled_waiter_that_was_not_taken_writes_nothing_and_hurts_no_other
         await asyncio.to_thread(holder.join)
 
     asyncio.run(scenario())
-    assert store.write_batched(rename, "next") == "NEXT"
+    assert store.write(rename("next")) == "NEXT"
     assert listed_ids(store, ana) == []
     for _ in range(3):
         asyncio.run(leave())  # its event loop ends with it
-    assert store.write_batched(rename, "alive") == "ALIVE"
+    assert store.write(rename("alive")) == "ALIVE"
 
 
 def test_s7_a_waiter_that_is_gone_does_not_keep_the_others_from_their_answers(
@@ -226,7 +217,7 @@ def test_s7_a_waiter_that_is_gone_does_not_keep_the_others_from_their_answers(
         loop = asyncio.get_running_loop()
         writer = LoopWriter(store.write_queue, loop)
         waiters: list[asyncio.Future[Any]] = [loop.create_future() for _ in range(3)]
-        writes = [Write(rename, "x", deadline=0) for _ in waiters]
+        writes = [Write(apply_changes, rename("x"), deadline=0) for _ in waiters]
         for write, waiter in zip(writes, waiters, strict=True):
             write.waiter, write.loop_writer = waiter, writer
             write.outcome = "first"
@@ -273,7 +264,8 @@ def test_the_first_that_can_tell_says_whether_a_batch_was_committed(store: Store
         return True if request == result == 2 else None
 
     writes = [
-        Write(rename, number, deadline=0, proof=proof if number else None) for number in range(4)
+        Write(apply_changes, number, deadline=0, proof=proof if number else None)
+        for number in range(4)
     ]
     with store.read() as connection:
         assert was_committed(connection, writes, [0, 1, 2, 3]) is True
@@ -290,10 +282,10 @@ def test_the_loop_applies_what_waits_together_and_the_thread_commits_it(store: S
 
     async def scenario() -> list[Any]:
         return await asyncio.gather(
-            *(store.write_batched_async(seen, number) for number in range(20))
+            *(store.write_batched_async(seen, Of(str(number))) for number in range(20))
         )
 
-    assert asyncio.run(scenario()) == list(range(20))
+    assert asyncio.run(scenario()) == [Of(str(number)) for number in range(20)]
     assert seen.sizes == [20]
     assert seen.threads == [threading.main_thread().name]
 
@@ -303,9 +295,12 @@ def test_what_comes_while_a_batch_is_committed_makes_the_next(store: Store) -> N
     seen, go_on = Seen(), threading.Event()
 
     async def scenario() -> None:
-        first = asyncio.create_task(store.write_batched_async(seen, 0))
+        first = asyncio.create_task(store.write_batched_async(seen, Of("first")))
         await until(lambda: seen.sizes)
-        more = [asyncio.create_task(store.write_batched_async(seen, number)) for number in range(5)]
+        more = [
+            asyncio.create_task(store.write_batched_async(seen, Of(str(number))))
+            for number in range(5)
+        ]
         await until(lambda: store.write_queue.waiting == 5)
         go_on.set()
         await asyncio.gather(first, *more)
@@ -323,13 +318,13 @@ def test_where_another_process_has_the_lock_the_thread_waits_for_it(store: Store
     assert other.acquire(timeout_s=1)
 
     async def scenario() -> Any:
-        task = asyncio.create_task(store.write_batched_async(seen, "late"))
+        task = asyncio.create_task(store.write_batched_async(seen, Of("late")))
         await asyncio.sleep(0.1)
         assert seen.sizes == []
         other.release()
         return await task
 
-    assert asyncio.run(scenario()) == "late"
+    assert asyncio.run(scenario()) == Of("late")
     assert seen.threads == ["store-writer"]
     other.close()
 
@@ -341,15 +336,15 @@ def test_s9_nothing_is_written_while_writes_are_paused_and_all_of_it_afterwards(
 
     async def scenario() -> list[Any]:
         with store.write_queue.paused():
-            loop = asyncio.create_task(store.write_batched_async(seen, "loop"))
-            thread = asyncio.create_task(asyncio.to_thread(store.write_batched, seen, "thread"))
+            loop = asyncio.create_task(store.write_batched_async(seen, Of("loop")))
+            thread = asyncio.create_task(asyncio.to_thread(store.write_batched, seen, Of("thread")))
             await until(lambda: store.write_queue.waiting == 2)
             await asyncio.sleep(0.1)
             assert seen.sizes == []
         async with asyncio.timeout(30):
             return list(await asyncio.gather(loop, thread))
 
-    assert asyncio.run(scenario()) == ["loop", "thread"]
+    assert asyncio.run(scenario()) == [Of("loop"), Of("thread")]
 
 
 @pytest.mark.parametrize("ways", [["loop", "thread"], ["loop"], ["thread"]], ids="-".join)
@@ -362,9 +357,9 @@ def test_what_waits_when_the_store_closes_is_written_and_nothing_after_it(
         go_on, holder = await asyncio.to_thread(hold_writer, store)
         calls = [
             asyncio.create_task(
-                asyncio.to_thread(store.write_batched, rename, way)
+                asyncio.to_thread(store.write, rename(way))
                 if way == "thread"
-                else store.write_batched_async(rename, way)
+                else store.write_async(rename(way))
             )
             for way in ways
         ]
@@ -376,12 +371,12 @@ def test_what_waits_when_the_store_closes_is_written_and_nothing_after_it(
         await closing
         await asyncio.to_thread(holder.join)
         with pytest.raises(StoreUnavailable):
-            await store.write_batched_async(rename, "too late")
+            await store.write_async(rename("too late"))
         return answers
 
     assert asyncio.run(scenario()) == [way.upper() for way in ways]
     with pytest.raises(StoreUnavailable, match="closed"):
-        store.write_batched(rename, "too late")
+        store.write(rename("too late"))
 
 
 # Event loops wait for nobody
@@ -429,7 +424,7 @@ def test_a_loop_goes_on_while_somebody_writes_without_the_file_lock(store: Store
 
     async def scenario() -> Any:
         ticking = asyncio.create_task(tick())
-        writing = asyncio.create_task(store.write_batched_async(rename, "x"))
+        writing = asyncio.create_task(store.write_async(rename("x")))
         await asyncio.sleep(1)
         go_on()
         answer = await writing

@@ -1,4 +1,4 @@
-"""Where a store is: a file, or a database that a server keeps."""
+"""Addresses of stores: of a file, or of a database on a PostgreSQL server."""
 
 import os
 import re
@@ -19,8 +19,8 @@ _BAD_PERCENT: Final = re.compile("%(?![0-9A-Fa-f]{2})|%00")
 
 @dataclass(frozen=True, slots=True)
 class SqliteAddress:
-    """A file: its absolute path, links followed, so that all who use it share one set of locks and
-    are told on which file system it lies."""
+    """A file: its absolute path with links resolved, so that all who use it share one set of locks
+    and the file system is known."""
 
     path: Path
 
@@ -29,20 +29,19 @@ class SqliteAddress:
 class PostgresAddress:
     """A database of a PostgreSQL server, or of one that speaks its protocol.
 
-    `url` is what libpq takes: several hosts, a password and options may stand in it. `label` is
-    the same without what is nobody's business.
+    `url` is in libpq's form: it may hold several hosts, a password and options.
     """
 
     url: str
 
     @property
     def label(self) -> str:
-        """Servers and name alone."""
+        """Return the address without user, password and options, to show and to log."""
         return f"postgresql://{_split(self.url).place}"
 
     @property
     def without_secrets(self) -> str:
-        """What a person would type: all but the secrets, which can be given in other ways."""
+        """Return the address as a person would type it, without secrets, which libpq can get elsewhere."""
         credentials, place, query = _split(self.url)
         user = credentials.partition(":")[0]
         options = [one for one in query.split("&") if one and not _SECRET.search(_name(one))]
@@ -61,7 +60,7 @@ Address = SqliteAddress | PostgresAddress
 
 
 def parse_address(url: str) -> Address:
-    """The address that a URL names; a `+driver` suffix does not matter.
+    """Return the address that a URL names; a `+driver` suffix is ignored.
 
     Raises InvalidArgument for anything else, and repeats no password.
     """
@@ -70,7 +69,7 @@ def parse_address(url: str) -> Address:
     if separator and engine == "sqlite" and rest.startswith("/") and len(rest) > 1:
         if "\0" in rest:
             raise InvalidArgument(f"Invalid database {rest[1:]!a}: no path holds a NUL byte")
-        # By os.path: Path.resolve fails for links that lead to one another, and none is opened here.
+        # Not Path.resolve, which fails for a loop of links; no file is opened here.
         return SqliteAddress(Path(os.path.realpath(rest[1:])))
     if separator and engine in POSTGRES:
         return _postgres_address(f"postgresql://{rest}")
@@ -78,7 +77,7 @@ def parse_address(url: str) -> Address:
 
 
 def find_without_secrets(url: str) -> str | None:
-    """An address as a person would type it, without its secrets; None for what is no address."""
+    """Return an address as a person would type it, without secrets; None for an invalid one."""
     try:
         address = parse_address(url)
     except InvalidArgument:
@@ -87,7 +86,7 @@ def find_without_secrets(url: str) -> str | None:
 
 
 def _harmless(url: str) -> str:
-    """What may be repeated of something that is no address, which can hold a password all the same."""
+    """Return what may be shown of an invalid address, which can hold a password all the same."""
     if "@" not in url and "=" not in url:
         return url[:80]
     scheme, separator, _ = url.partition("://")
@@ -101,7 +100,7 @@ class _Parts(NamedTuple):
 
 
 def _split(url: str) -> _Parts:
-    """As libpq takes it apart: whatever stands before the first @, unless a / comes before it."""
+    """Split as libpq does: credentials are what precedes the first @, unless a / comes before it."""
     rest = url.partition("://")[2]
     credentials, at, after = rest.partition("@")
     if not at or "/" in credentials:
@@ -116,13 +115,13 @@ def _name(option: str) -> str:
 
 def _postgres_address(url: str) -> PostgresAddress:
     _, place, query = _split(url)
-    # Whatever libpq took apart in another way it would name in its complaint: half a password.
+    # What libpq splits in another way, its error message would name: half a password.
     if "@" in place or "@" in query or "#" in place or _BAD_PERCENT.search(url):
         raise InvalidArgument(
             'Invalid database "postgresql://…": in a name or password write %40 for @, %2F for /, '
             "%3F for ?, %23 for # and %25 for %"
         )
-    if _SURROGATE.search(url):  # what Python makes of a byte of a variable that is not UTF-8
+    if _SURROGATE.search(url):  # how Python decodes a byte of a variable that is not UTF-8
         raise InvalidArgument(
             'Invalid database "postgresql://…": it is not UTF-8. Write such a byte as %FF'
         )

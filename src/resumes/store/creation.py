@@ -28,12 +28,7 @@ from sqlalchemy import (
 
 from resumes.analyzer import Resume as ParsedResume
 from resumes.clock import timestamp
-from resumes.errors import (
-    IdempotencyMismatch,
-    NotFound,
-    QuotaReached,
-    ResumesError,
-)
+from resumes.errors import IdempotencyMismatch, NotFound, QuotaReached, ResumesError
 from resumes.store import identifiers, import_ledger
 from resumes.store.idempotency import ADD_KEY, FIND_KEY, kept_since
 from resumes.store.import_ledger import Claim, FileOutcome, Verdict
@@ -50,65 +45,6 @@ from resumes.store.statements import Prepared, blob, text_of
 from resumes.store.store import WRITE_DEADLINE_S, Store
 from resumes.store.write_queue import LostRace
 
-WIDTH = 64
-_NAMES = tuple(f"v{number}" for number in range(WIDTH))
-
-
-def _any_of(column: ColumnElement[Any]) -> ColumnElement[bool]:
-    return column.in_([bindparam(name) for name in _NAMES])
-
-
-ITEMS_OF_CLAIMS = Prepared(
-    select(
-        imported_items.c.claim_id,
-        imported_items.c.item,
-        imported_items.c.outcome,
-        imported_items.c.resume_id,
-    ).where(
-        imported_items.c.account_id == bindparam("account_id"),
-        _any_of(imported_items.c.claim_id),
-    )
-)
-RESUMES_OF_DIGESTS = Prepared(
-    select(imported_digests.c.digest, imported_digests.c.resume_id).where(
-        imported_digests.c.account_id == bindparam("account_id"),
-        _any_of(imported_digests.c.digest),
-    )
-)
-
-
-def find_items(
-    connection: Connection, account_id: str, claim_ids: Iterable[str]
-) -> dict[str, dict[int, tuple[str, str]]]:
-    """By claim, the items that reached their end, by number: outcome and resume id."""
-    found: dict[str, dict[int, tuple[str, str]]] = {}
-    for values in _chunks(claim_ids):
-        rows = ITEMS_OF_CLAIMS.run(connection, account_id=account_id, **values).fetchall()
-        for claim_id, item, outcome, resume_id in rows:
-            found.setdefault(claim_id, {})[item] = (outcome, resume_id)
-    return found
-
-
-def find_digests(
-    connection: Connection, account_id: str, digests: Iterable[bytes]
-) -> dict[bytes, str]:
-    """By digest, the ids of the stored resumes that were imported from these contents."""
-    found: dict[bytes, str] = {}
-    for values in _chunks(map(blob, digests)):
-        rows: Sequence[tuple[bytes, str]] = RESUMES_OF_DIGESTS.run(
-            connection, account_id=account_id, **values
-        ).fetchall()
-        found.update(rows)
-    return found
-
-
-def _chunks(values: Iterable[Any]) -> Iterator[dict[str, Any]]:
-    """The values, 64 at a time, as parameters; the last one is repeated to fill up."""
-    rest = iter(values)
-    while chunk := list(islice(rest, WIDTH)):
-        chunk += [chunk[-1]] * (WIDTH - len(chunk))
-        yield dict(zip(_NAMES, chunk, strict=True))
-
 
 @dataclass(frozen=True, slots=True)
 class IdempotencyKey:
@@ -119,7 +55,7 @@ class IdempotencyKey:
 
 
 class NewResume(NamedTuple):
-    """A parsed resume on its way in.
+    """A parsed resume to store.
 
     `digest` is the SHA-256 of its JSON value's own bytes: with one, content that is stored
     already is a duplicate. `item` is its number in the claimed file.
@@ -147,19 +83,19 @@ class Duplicate:
 
     @property
     def message(self) -> str:
-        """What people are told."""
+        """Return the message for people."""
         return f"The same content is stored as {self.id}"
 
 
 Outcome = Created | Duplicate | QuotaReached | IdempotencyMismatch
-"""What became of a resume. The two errors are values here: the rest of its batch went on."""
+"""What became of a resume. The two errors are values here: they do not stop the rest of its batch."""
 
 
 class Creation(NamedTuple):
     """Resumes for one account, from one caller.
 
     With a `claim`, items and the file's own outcome go to the ledger. `failed` is the worst
-    verdict on items that never got here, for the file's outcome.
+    verdict on items that could not be read, for the file's outcome.
     """
 
     account_id: str
@@ -178,9 +114,9 @@ def create(
     failed: Verdict | None = None,
     deadline_s: float = WRITE_DEADLINE_S,
 ) -> list[Outcome]:
-    """One outcome for each resume, in order; what is Created is stored for good.
+    """Store resumes, and return an outcome for each, in order; what is Created is committed.
 
-    A batch that does not fit the quota takes what fits, first come first served. Raises
+    If they do not all fit the quota, the first ones are stored. Raises
     NotFound for an account that does not exist, and what `Store.write` raises.
     """
     request = Creation(account_id, resumes, store.clock(), claim, failed)
@@ -219,13 +155,7 @@ def create_files(
     return known
 
 
-def _positions(creations: Sequence[Creation]) -> dict[str, list[int]]:
-    """Where the creations of each account stand among them."""
-    by_account: dict[str, list[int]] = {}
-    for position, creation in enumerate(creations):
-        by_account.setdefault(creation.account_id, []).append(position)
-    return by_account
-
+# Inside the transaction
 
 LOCK_ACCOUNT = Prepared(
     select(account_usage.c.resume_count, account_usage.c.last_id_us, plans.c.max_resumes)
@@ -245,8 +175,8 @@ _ALLOWED_NOW = (
     .where(accounts.c.id == bindparam("account"), accounts.c.closed_at.is_(None))
     .scalar_subquery()
 )
-# The condition is the quota's guarantee, whatever was read before: who waited for the row was told
-# of the account and its plan as they were before the wait (pitfalls S20).
+# The condition is the quota's guarantee, whatever was read before: after waiting for the row, a
+# transaction still sees the account and its plan as they were before (pitfalls S20).
 TAKE_PLACES = Prepared(
     update(account_usage)
     .where(
@@ -295,8 +225,10 @@ def was_stored(connection: Connection, creation: Creation, result: Any) -> bool 
 def apply_creations(
     connection: Connection, creations: Sequence[Creation]
 ) -> list[list[Outcome] | ResumesError]:
-    """All creations of a batch, account by account, inside a transaction."""
-    by_account = _positions(creations)
+    """Apply all creations of a batch, account by account, inside its transaction."""
+    by_account: dict[str, list[int]] = {}
+    for position, creation in enumerate(creations):
+        by_account.setdefault(creation.account_id, []).append(position)
     results: list[Any] = [None] * len(creations)
     for account_id in sorted(by_account):  # one order of locks for everyone
         positions = by_account[account_id]
@@ -310,7 +242,7 @@ def apply_creations(
 
 @dataclass(slots=True)
 class _Rows:
-    """What one account's share of a batch will insert."""
+    """Rows to insert for one account's share of a batch."""
 
     resumes: list[dict[str, Any]] = field(default_factory=list)
     documents: list[dict[str, Any]] = field(default_factory=list)
@@ -367,8 +299,70 @@ def _check_places(changed: int) -> None:
         raise LostRace
 
 
+# What was done before
+
+WIDTH = 64
+_NAMES = tuple(f"v{number}" for number in range(WIDTH))
+
+
+def _any_of(column: ColumnElement[Any]) -> ColumnElement[bool]:
+    return column.in_([bindparam(name) for name in _NAMES])
+
+
+ITEMS_OF_CLAIMS = Prepared(
+    select(
+        imported_items.c.claim_id,
+        imported_items.c.item,
+        imported_items.c.outcome,
+        imported_items.c.resume_id,
+    ).where(
+        imported_items.c.account_id == bindparam("account_id"),
+        _any_of(imported_items.c.claim_id),
+    )
+)
+RESUMES_OF_DIGESTS = Prepared(
+    select(imported_digests.c.digest, imported_digests.c.resume_id).where(
+        imported_digests.c.account_id == bindparam("account_id"),
+        _any_of(imported_digests.c.digest),
+    )
+)
+
+
+def find_items(
+    connection: Connection, account_id: str, claim_ids: Iterable[str]
+) -> dict[str, dict[int, tuple[str, str]]]:
+    """Return the items of the claims that were imported: outcome and resume id, by claim and number."""
+    found: dict[str, dict[int, tuple[str, str]]] = {}
+    for values in _chunks(claim_ids):
+        rows = ITEMS_OF_CLAIMS.run(connection, account_id=account_id, **values).fetchall()
+        for claim_id, item, outcome, resume_id in rows:
+            found.setdefault(claim_id, {})[item] = (outcome, resume_id)
+    return found
+
+
+def find_digests(
+    connection: Connection, account_id: str, digests: Iterable[bytes]
+) -> dict[bytes, str]:
+    """Return the ids of the stored resumes that were imported from these contents, by digest."""
+    found: dict[bytes, str] = {}
+    for values in _chunks(map(blob, digests)):
+        rows: Sequence[tuple[bytes, str]] = RESUMES_OF_DIGESTS.run(
+            connection, account_id=account_id, **values
+        ).fetchall()
+        found.update(rows)
+    return found
+
+
+def _chunks(values: Iterable[Any]) -> Iterator[dict[str, Any]]:
+    """Yield the values, 64 at a time, as parameters; the last one is repeated to fill up."""
+    rest = iter(values)
+    while chunk := list(islice(rest, WIDTH)):
+        chunk += [chunk[-1]] * (WIDTH - len(chunk))
+        yield dict(zip(_NAMES, chunk, strict=True))
+
+
 class _Earlier:
-    """What was done before, for one account's share of a batch."""
+    """What was done before of one account's share of a batch."""
 
     def __init__(
         self, connection: Connection, account_id: str, creations: Sequence[Creation]
@@ -384,7 +378,7 @@ class _Earlier:
         self._keys = _find_keys(connection, account_id, creations)
 
     def items_of(self, claim: Claim | None) -> dict[int, Outcome]:
-        """The outcomes that items of this claim had before: a claim is imported once."""
+        """Return the outcomes that items of this claim had before: a claim is imported once."""
         if claim is None:
             return {}
         return {
@@ -395,7 +389,7 @@ class _Earlier:
         }
 
     def find(self, new: NewResume, rows: _Rows, now_us: int) -> Outcome | None:
-        """What an earlier call, or an earlier resume of this batch, makes of this one."""
+        """Return the outcome by an earlier call, or an earlier resume of this batch, if any."""
         if new.idempotency is not None:
             replay = self._find_replay(new.idempotency, rows, now_us)
             if replay is not None:
@@ -420,7 +414,7 @@ class _Earlier:
 def _find_keys(
     connection: Connection, account_id: str, creations: Sequence[Creation]
 ) -> dict[tuple[str, int], tuple[bytes, str] | None]:
-    """What is stored of each Idempotency-Key, by the moment at which it came."""
+    """Return what is stored of each Idempotency-Key, by key and the time of its request."""
     used = [
         (new.idempotency.key, one.now_us)
         for one in creations

@@ -1,4 +1,4 @@
-"""How ids are made: random, never reused, safe in a path, a URL and a terminal."""
+"""Ids of resumes, accounts and keys: random, never reused, safe in a path, a URL and a terminal."""
 
 import re
 import secrets
@@ -8,12 +8,11 @@ RESUME_ID = re.compile(r"[0-9a-f]{24}")
 """The form of a resume id, and so of a cursor (docs/api.md, List)."""
 
 POSITION_DIGITS = 16
-"""The first digits of a resume's or a claim's id, which are its time."""
-
+"""How many first digits of a resume's or a claim's id are its time."""
 
 LATEST_US = 2**57
-"""An id of a later time, after the year 6500, comes from no clock. In the columns that keep such
-times it leaves room for ids without end."""
+"""The latest time in an id, after the year 6500: a later one comes from no clock. It leaves room in
+the columns of such times for any number of further ids."""
 
 ACCOUNT_ID = re.compile(r"[0-9a-f]{16}")
 """The form of an account's id."""
@@ -23,25 +22,25 @@ KEY_ID = re.compile(r"key_[0-9a-f]{12}")
 
 
 def resume_id(position_us: int, tail: str | None = None) -> str:
-    """The id at a position of its account: 16 hex digits of microseconds, then 8 random.
+    """Return the id at a position of its account: 16 hex digits of microseconds, then 8 random.
 
     Compared as bytes, ids of one account are in the order of their positions. `tail` is the
-    random end where the caller has drawn many at once (`tails`).
+    random end, of a caller that has drawn many at once (`tails`).
     """
     return f"{position_us:0{POSITION_DIGITS}x}{tail or secrets.token_hex(4)}"
 
 
 def tails(count: int) -> Iterator[str]:
-    """Random ends of ids, drawn together: each draw is a call into the system."""
+    """Return random ends of ids, drawn together: each draw is a system call."""
     drawn = secrets.token_hex(4 * count)
     return (drawn[start : start + 8] for start in range(0, 8 * count, 8))
 
 
 def account_id() -> str:
-    """A new account id: 16 random hex digits. Not reused when a name is (pitfalls S14)."""
+    """Return a new account id: 16 random hex digits. Not reused when a name is (pitfalls S14)."""
     return secrets.token_hex(8)
 
 
 def key_id() -> str:
-    """A new API key id: `key_` and 12 random hex digits. Public, unlike the key."""
+    """Return a new API key id: `key_` and 12 random hex digits. Public, unlike the key."""
     return f"key_{secrets.token_hex(6)}"

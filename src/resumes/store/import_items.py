@@ -1,121 +1,66 @@
-"""What became of the resumes in a file of several, in short: counts, and the first problems.
+"""Summary of the resumes in an imported file that held several: counts, and the first problems.
 
-The ledger keeps it as JSON text beside the file's own outcome. It is for people to read; what
+The ledger has it as JSON text beside the file's own outcome. It is for people to read; what
 recovery asks is the ledger's items, one row for each.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Annotated, Any, ClassVar, Final
 
-import orjson
+from pydantic import ConfigDict, Field, TypeAdapter
+from pydantic.alias_generators import to_camel
 
-MOST_PROBLEMS = 50
-"""How many problems are kept of one file."""
+MAX_PROBLEMS = 50
+"""How many problems of a file are stored."""
+
+Count = Annotated[int, Field(ge=0, lt=2**63)]
+STRICT: Final = ConfigDict(strict=True, alias_generator=to_camel, defer_build=True)
 
 
 @dataclass(frozen=True, slots=True)
 class Problem:
     """A resume of the file that is not done: its number in the file, and `place`, where for people.
 
-    `outcome` is held, failed or duplicate; `path` and `byte_offset` are None where not known.
+    `path` and `byte_offset` are None where not known.
     """
 
-    item: int
+    __pydantic_config__: ClassVar = STRICT
+    item: Count
     place: str
-    outcome: str
+    outcome: Annotated[str, Field(pattern="^(held|failed|duplicate)$")]
     reason: str | None = None
     message: str | None = None
     path: str | None = None
-    byte_offset: int | None = None
+    byte_offset: Count | None = None
 
     def as_json(self) -> dict[str, Any]:
-        """The problem as the ledger keeps it."""
-        return {
-            "item": self.item,
-            "place": self.place,
-            "outcome": self.outcome,
-            "reason": self.reason,
-            "message": self.message,
-            "path": self.path,
-            "byteOffset": self.byte_offset,
-        }
+        """Return the problem as the ledger stores it."""
+        fields: dict[str, Any] = PROBLEM.dump_python(self, mode="json", by_alias=True)
+        return fields
 
 
 @dataclass(frozen=True, slots=True)
 class Items:
-    """How many resumes a file held and what became of them, with at most 50 problems, in order."""
+    """How many resumes a file held, the number of each outcome, and at most 50 problems, in order."""
 
-    total: int
-    done: int
-    duplicate: int
-    held: int
-    failed: int
+    __pydantic_config__: ClassVar = STRICT
+    total: Count
+    done: Count
+    duplicate: Count
+    held: Count
+    failed: Count
     problems: tuple[Problem, ...] = ()
 
     def as_json(self) -> dict[str, Any]:
-        """The counts and problems as the ledger keeps them."""
-        return {
-            "total": self.total,
-            "done": self.done,
-            "duplicate": self.duplicate,
-            "held": self.held,
-            "failed": self.failed,
-            "problems": [problem.as_json() for problem in self.problems[:MOST_PROBLEMS]],
-        }
+        """Return the counts and problems as the ledger stores them."""
+        fields: dict[str, Any] = ITEMS.dump_python(self, mode="json", by_alias=True)
+        return fields | {"problems": fields["problems"][:MAX_PROBLEMS]}
+
+
+PROBLEM: Final = TypeAdapter(Problem)
+ITEMS: Final = TypeAdapter(Items)
 
 
 def parse_items(text: str) -> Items:
-    """What `as_json` wrote, read back from its text. Raises ValueError for anything else."""
-    fields = orjson.loads(text)
-    problems = _taken(fields, "problems", lambda value: type(value) is list)
-    return Items(
-        total=_taken(fields, "total", _is_count),
-        done=_taken(fields, "done", _is_count),
-        duplicate=_taken(fields, "duplicate", _is_count),
-        held=_taken(fields, "held", _is_count),
-        failed=_taken(fields, "failed", _is_count),
-        problems=tuple(map(_problem, problems)),
-    )
-
-
-def _problem(fields: Any) -> Problem:
-    return Problem(
-        item=_taken(fields, "item", _is_count),
-        place=_taken(fields, "place", _is_text),
-        outcome=_taken(fields, "outcome", _is_not_done),
-        reason=_taken(fields, "reason", _is_text_or_none),
-        message=_taken(fields, "message", _is_text_or_none),
-        path=_taken(fields, "path", _is_text_or_none),
-        byte_offset=_taken(fields, "byteOffset", _is_count_or_none),
-    )
-
-
-NOT_DONE: Final = ("held", "failed", "duplicate")
-"""What a problem's outcome can be."""
-
-
-def _taken(fields: Any, name: str, is_right: Callable[[Any], bool]) -> Any:
-    if type(fields) is not dict or not is_right(value := fields.get(name)):
-        raise ValueError(f"no such {name}")
-    return value
-
-
-def _is_count(value: Any) -> bool:
-    return type(value) is int and 0 <= value < 2**63
-
-
-def _is_count_or_none(value: Any) -> bool:
-    return value is None or _is_count(value)
-
-
-def _is_text(value: Any) -> bool:
-    return type(value) is str
-
-
-def _is_text_or_none(value: Any) -> bool:
-    return value is None or _is_text(value)
-
-
-def _is_not_done(value: Any) -> bool:
-    return value in NOT_DONE
+    """Return what `as_json` wrote, from its JSON text. Raises ValueError for anything else."""
+    return ITEMS.validate_json(text)

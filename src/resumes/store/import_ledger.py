@@ -155,14 +155,11 @@ def file_values(account_id: str, claim: Claim, verdict: Verdict, *, now: str) ->
 
 def add_files(connection: Connection, rows: Sequence[Mapping[str, object]]) -> None:
     """Add the rows of `file_values`, in place of earlier ones of the same claims."""
-    done = [row for row in rows if _is_simply_done(row)]
+    done = [row for row in rows if row["outcome"] == "done" and row["items"] is None]
     ADD_DONE_FILE.run_many(connection, done)
     if len(done) < len(rows):
-        ADD_FILE.run_many(connection, [row for row in rows if not _is_simply_done(row)])
-
-
-def _is_simply_done(row: Mapping[str, object]) -> bool:
-    return row["outcome"] == "done" and row["items"] is None
+        rest = [row for row in rows if row["outcome"] != "done" or row["items"] is not None]
+        ADD_FILE.run_many(connection, rest)
 
 
 def record(

@@ -16,10 +16,18 @@ from resumes.clock import Clock
 from resumes.errors import ResumesError
 from resumes.store.schema import plans, store_facts
 from resumes.store.statements import Prepared
-from resumes.store.write_queue import Apply, LoopWriter, Proof, Write, WriteQueue, apply_changes
+from resumes.store.write_queue import (
+    Apply,
+    LoopWriter,
+    Proof,
+    Request,
+    Write,
+    WriteQueue,
+    apply_changes,
+)
 
 Row = tuple[Any, ...]
-Q = TypeVar("Q")
+Q = TypeVar("Q", bound=Request)
 R = TypeVar("R")
 
 WRITE_DEADLINE_S = 10.0
@@ -249,8 +257,8 @@ class Store(ABC):
         self.close()
 
 
-def _batched(apply: Apply, request: Any, deadline: float, proof: Proof | None) -> Write:
-    account_id: str | None = getattr(request, "account_id", None)
+def _batched(apply: Apply, request: Request, deadline: float, proof: Proof | None) -> Write:
+    account_id = request.account_id
     return Write(apply, request, deadline=deadline, account_id=account_id, proof=proof)
 
 

@@ -21,7 +21,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
 from itertools import groupby
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from sqlalchemy import Connection
 
@@ -31,6 +31,15 @@ logger = logging.getLogger("resumes.store")
 
 Apply = Callable[[Connection, Sequence[Any]], Sequence[Any]]
 """Applies requests of one kind inside the transaction; one result each, in order."""
+
+
+class Request(Protocol):
+    """A request of a write that is applied with others."""
+
+    @property
+    def account_id(self) -> str:
+        """The account that it concerns."""
+
 
 Change = Callable[[Connection], Any]
 """The request of a rare write: writes, and returns the result. Must be repeatable."""

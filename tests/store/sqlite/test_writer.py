@@ -118,23 +118,23 @@ def test_what_nobody_expects_is_logged_whole(
         raise ZeroDivisionError
 
     with at_commit(fail), pytest.raises(OutcomeUnknown):
-        store.write_batched(rename, "x")
+        store.write(rename("x"))
     assert [record.exc_info is not None for record in caplog.records] == [True, True]
-    assert store.write_batched(rename, "x") == "X"
+    assert store.write(rename("x")) == "X"
 
 
 STOPPED_IN_A_WRITE = """
     import signal, sys, threading
     from resumes.store import open_store
 
-    def stop(connection, requests):
+    def stop(connection):
         print("inside", flush=True)
         # To this thread: sent to the process, another may take it while this one goes on.
         signal.pthread_kill(threading.get_ident(), signal.SIGSTOP)
-        return requests
+        return "done"
 
     with open_store(sys.argv[1]) as store:
-        print(store.write_batched(stop, "done"), flush=True)
+        print(store.write(stop), flush=True)
 """
 
 
@@ -168,7 +168,7 @@ def fail(*_: object) -> None:
 
 def test_a_failed_commit_that_cannot_be_rolled_back_either_is_unknown(store: Store) -> None:
     with at_commit(fail), at_commit(fail, "rollback"), pytest.raises(OutcomeUnknown):
-        store.write_batched(rename, "x")
+        store.write(rename("x"))
 
 
 def test_after_a_commit_in_doubt_a_read_only_disk_is_known_to_store_nothing(
@@ -182,7 +182,7 @@ def test_after_a_commit_in_doubt_a_read_only_disk_is_known_to_store_nothing(
         return really_open(path, flags, *more, **named)
 
     with at_commit(fail), pytest.raises(OutcomeUnknown):
-        store.write_batched(rename, "x")
+        store.write(rename("x"))
     with monkeypatch.context() as patched:
         patched.setattr(os, "open", open_read_only)
         with pytest.raises(StoreUnavailable, match="read-only; nothing was done"):
@@ -203,7 +203,7 @@ def test_what_waits_is_taken_although_the_lock_failed_once(
         really(*arguments)
 
     monkeypatch.setattr(fcntl, "flock", fail_once)
-    assert store.write_batched(rename, "x") == "X"
+    assert store.write(rename("x")) == "X"
     assert next(failures, None) is None
 
 
@@ -217,8 +217,8 @@ def test_what_was_applied_and_not_handed_over_is_rolled_back_and_unknown(
         with monkeypatch.context() as patched:
             patched.setattr(writer, "_Begun", fail)
             with pytest.raises(OutcomeUnknown):
-                await store.write_batched_async(rename, "lost")
+                await store.write_async(rename("lost"))
 
     asyncio.run(scenario())
     assert free_maximum(store) == before
-    assert store.write_batched(rename, "next") == "NEXT"
+    assert store.write(rename("next")) == "NEXT"

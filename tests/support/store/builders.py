@@ -323,13 +323,16 @@ def lose_table(store: Store, name: str) -> None:
     execute(store, f"ALTER TABLE {name} RENAME TO elsewhere")
 
 
-def rename(connection: Connection, requests: Sequence[str]) -> list[str]:
-    """A write whose requests `bad` fail on data, as a constraint would."""
-    for request in requests:
-        if request == "bad":
+def rename(name: str) -> Callable[[Connection], str]:
+    """A change that fails on data for `bad`, as a constraint would."""
+
+    def change(connection: Connection) -> str:
+        if name == "bad":
             connection.execute(text("INSERT INTO plans (name) VALUES ('free')"))
         connection.execute(text("UPDATE plans SET max_resumes = max_resumes + 1"))
-    return [request.upper() for request in requests]
+        return name.upper()
+
+    return change
 
 
 def hold_writer(store: Store) -> tuple[threading.Event, threading.Thread]:
@@ -337,12 +340,13 @@ def hold_writer(store: Store) -> tuple[threading.Event, threading.Thread]:
     writers = 1 if store.path else THREADS
     entered, go_on = threading.Barrier(writers + 1), threading.Event()
 
-    def wait(_: Connection, requests: Sequence[str]) -> list[None]:
+    def wait(_: Connection, requests: Sequence[Of]) -> list[None]:
         entered.wait(60)
         go_on.wait(60)
         return [None] * len(requests)
 
-    thread = threading.Thread(target=lambda: store.write_all(wait, ["hold"] * writers))
+    requests = [Of(f"hold {number}") for number in range(writers)]
+    thread = threading.Thread(target=lambda: store.write_all(wait, requests))
     thread.start()
     entered.wait(60)
     return go_on, thread

@@ -10,9 +10,10 @@ from sqlalchemy import Connection
 from resumes.errors import StoreUnavailable
 from resumes.store.statements import Prepared
 from resumes.store.store import Row, Size, Store
+from resumes.store.write_queue import Request
 from tests.support.terminal.driving import LIMIT_S
 
-Q = TypeVar("Q")
+Q = TypeVar("Q", bound=Request)
 R = TypeVar("R")
 
 AWAY: Final = "The store is not there"

@@ -31,6 +31,30 @@ from resumes.store.write_queue import not_text
 
 logger = logging.getLogger("resumes.store")
 
+APPLICATION_ID = 0x52534D45
+"""The mark in the file's header ("RSME") of a database that is ours."""
+
+CHECKPOINT_BYTES = 4 * 1024 * 1024
+"""A log that has grown to this size is copied into the store."""
+
+CHECKPOINT_INTERVAL_S = 0.5
+"""How often at most: the log's file keeps its size, so size alone would ask for it every time."""
+
+MIN_FREE_BYTES = 64 * 1024
+"""With less free space, a store cannot even be opened: its log and index need some."""
+
+TRUNCATE_BYTES = 32 * 1024 * 1024
+"""A log that has grown to this size is truncated as well."""
+
+TRUNCATE_INTERVAL_S = 1.0
+"""How often at most."""
+
+BUSY_TIMEOUT_MS = 2_000
+"""How long SQLite itself waits for a writer that does not use the file lock (a shell, a backup)."""
+
+CACHE_BYTES = 16_000 * 1024
+"""The page cache of a connection at most."""
+
 LOGS: Final = ("-wal", "-shm")
 """The suffixes of a database's log and the log's index. They belong to the file: a log that is left
 alone would be taken for that of the next file of its name."""
@@ -203,31 +227,6 @@ class Identity:
 def _id_of(name: str) -> FileId:
     found = os.stat(name)  # noqa: PTH116  (as in Identity)
     return found.st_dev, found.st_ino
-
-
-APPLICATION_ID = 0x52534D45
-"""The mark in the file's header ("RSME") of a database that is ours."""
-
-CHECKPOINT_BYTES = 4 * 1024 * 1024
-"""A log that has grown to this size is copied into the store."""
-
-CHECKPOINT_INTERVAL_S = 0.5
-"""How often at most: the log's file keeps its size, so size alone would ask for it every time."""
-
-MIN_FREE_BYTES = 64 * 1024
-"""With less free space, a store cannot even be opened: its log and index need some."""
-
-TRUNCATE_BYTES = 32 * 1024 * 1024
-"""A log that has grown to this size is truncated as well."""
-
-TRUNCATE_INTERVAL_S = 1.0
-"""How often at most."""
-
-BUSY_TIMEOUT_MS = 2_000
-"""How long SQLite itself waits for a writer that does not use the file lock (a shell, a backup)."""
-
-CACHE_BYTES = 16_000 * 1024
-"""The page cache of a connection at most."""
 
 
 class SqliteStore(Store):

@@ -8,7 +8,7 @@ from textual.content import Content
 from resumes.errors import Issue
 from resumes.health.store_checks import in_bytes
 from resumes.import_reasons import find_hint, plain_words
-from resumes.store.import_items import MOST_PROBLEMS, Items, Problem
+from resumes.store.import_items import MAX_PROBLEMS, Items, Problem
 from resumes.store.import_ledger import FileOutcome, FileRow
 from resumes.store.import_requests import Action
 from tui.screens.imports.reading import MOST_ITEMS, FileRead
@@ -104,8 +104,8 @@ def _several(items: Items | None) -> Iterator[Paragraph]:
     yield _fact("Resumes", counts_text(items))
     for problem in items.problems:
         yield Paragraph(safe(_problem_text(problem)), mark="  ! ")
-    if len(items.problems) == MOST_PROBLEMS:
-        text = f"These are the first {MOST_PROBLEMS}; the report beside the file may name more."
+    if len(items.problems) == MAX_PROBLEMS:
+        text = f"These are the first {MAX_PROBLEMS}; the report beside the file may name more."
         yield Paragraph(safe(text, "dim"))
 
 
