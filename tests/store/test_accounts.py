@@ -198,16 +198,11 @@ def test_a_deletion_that_was_cut_off_is_seen_and_finished_and_is_no_damage(
 
 
 def test_a_counter_that_is_wrong_is_found(store: Store, an_account: MakeAccount) -> None:
-    dan, ana, cy = (an_account(name) for name in ("dan", "ana", "cy"))
+    _, ana, _ = (an_account(name) for name in ("dan", "ana", "cy"))
     add_resumes(store, ana, 2)
     assert accounts.list_wrong(store) == []
     damage(store, "UPDATE account_usage SET resume_count = 9 WHERE account_id <> :id", id=ana.id)
     assert accounts.list_wrong(store) == [ResumeCounter("cy", 9, 0), ResumeCounter("dan", 9, 0)]
-    with store.read() as connection:
-        assert accounts.find_counter(connection, ana.id) == ResumeCounter("ana", 2, 2)
-        assert accounts.find_counter(connection, dan.id) == ResumeCounter("dan", 9, 0)
-        assert accounts.find_counter(connection, "f" * 16) is None
-    assert cy.resume_count == 0
 
 
 def test_keys_that_no_longer_count_are_keys_but_not_active(

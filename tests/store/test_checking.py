@@ -219,3 +219,20 @@ def test_what_only_a_file_lets_pass_is_told_of_once(
     damage(store, statement, id=used.id)
     defect, _, count = the_one(store)
     assert (defect, count) == flaw
+
+
+@pytest.mark.sqlite("PostgreSQL looks at what it takes")
+def test_an_id_that_cannot_be_read_hides_nothing_of_other_accounts(
+    store: Store, used: AccountInfo
+) -> None:
+    damage(
+        store,
+        f"UPDATE resumes SET id = CAST(x'f6' AS TEXT) WHERE account_id = :id AND id {NEWEST}",
+        "UPDATE account_usage SET resume_count = 9 WHERE account_id <> :id",
+        "UPDATE documents SET document = '{}' WHERE account_id <> :id",
+        id=used.id,
+    )
+    found = {(flaw.defect, flaw.account) for flaw in find_flaws(store)}
+    assert found >= {
+        (Defect.DAMAGED_TEXT, None), (Defect.COUNTER, "bo"), (Defect.BAD_DOCUMENT, "bo"),
+    }  # fmt: skip

@@ -381,32 +381,29 @@ class ResumeCounter:
     resume_count: int
     rows: int
 
-    @property
-    def is_right(self) -> bool:
-        """Return whether both are equal; if not, it is a defect."""
-        return self.resume_count == self.rows
-
 
 _ROWS: Final = func.count(resumes.c.id)
-_COUNTERS: Final = (
-    select(accounts.c.name, account_usage.c.resume_count, _ROWS)
+WRONG_COUNTERS: Final = (
+    select(
+        accounts.c.name.label("account"),
+        account_usage.c.resume_count,
+        _ROWS.label("rows"),
+        accounts.c.id.label("account_id"),
+        func.abs(account_usage.c.resume_count - _ROWS).label("count"),
+    )
     .join(account_usage, account_usage.c.account_id == accounts.c.id)
     .outerjoin(resumes, resumes.c.account_id == accounts.c.id)
     .group_by(accounts.c.id, accounts.c.name, account_usage.c.resume_count)
+    .having(account_usage.c.resume_count != _ROWS)
+    .order_by(accounts.c.name)
 )
 
 
 def list_wrong(store: Store) -> list[ResumeCounter]:
-    """Return the counters that are wrong, by account name; an empty list proves every quota exact."""
-    wrong = _COUNTERS.having(account_usage.c.resume_count != _ROWS).order_by(accounts.c.name)
+    """Return the counters that are wrong, by the name of the account; none: each quota is exact."""
     with store.read() as connection:
-        return [ResumeCounter(*row) for row in connection.execute(wrong)]
-
-
-def find_counter(connection: Connection, account_id: str) -> ResumeCounter | None:
-    """Return the account's counter; None if there is no such account, or it has none."""
-    row = connection.execute(_COUNTERS.where(accounts.c.id == account_id)).first()
-    return None if row is None else ResumeCounter(*row)
+        rows = connection.execute(WRONG_COUNTERS).all()
+    return [ResumeCounter(row.account, row.resume_count, row.rows) for row in rows]
 
 
 # Keys and files
