@@ -73,3 +73,12 @@ def number_words(*, is_whole: bool, least: float | None = None, most: float | No
     if least is None:
         return number if most is None else f"{number} of at most {most}"
     return f"{number} of {least} or more" if most is None else f"{number} from {least} to {most}"
+
+
+def in_bytes(count: int) -> str:
+    """Return `512 B`, `1.5 KiB`, `12 MiB`, `1,024 GiB`: the largest unit of which there is one."""
+    for power, unit in ((3, "GiB"), (2, "MiB"), (1, "KiB")):
+        amount = count / 1_024**power
+        if amount >= 1:
+            return f"{amount:.1f} {unit}" if amount < 10 else f"{amount:,.0f} {unit}"
+    return f"{count} B"

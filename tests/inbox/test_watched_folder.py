@@ -6,7 +6,7 @@ import pytest
 
 from resumes import watched_folder
 from resumes.errors import InvalidArgument
-from resumes.filesystems import MOUNTINFO, find_kind, find_mount, is_mount_point, iter_mounts
+from resumes.filesystems import MOUNTINFO, find_kind, is_mount_point
 from resumes.watched_folder import Owner
 from resumes.watched_names import EXTENSIONS, find_extension, is_hidden, is_outcome, is_passed_over
 from tests.support.resumes import a_mount, mountinfo
@@ -167,18 +167,14 @@ def test_the_mount_that_a_path_lies_on_decides(path: str, lines: list[str], kind
 
 
 def test_lines_that_are_none_are_passed_over() -> None:
-    text = mountinfo("", "nonsense", "1 2 - nfs", "9 27 0:1 / /srv rw")
-    (mount,) = iter_mounts(text)
-    assert mount.point == "/"
-    assert find_mount("/srv", []) is None
-    assert find_kind(Path("/srv"), "", platform="linux") is None
+    lines = ("", "nonsense", "1 2 - nfs", "9 27 0:1 / /srv rw")
+    assert kind_of("/srv", *lines) == "ext4"
+    assert find_kind(Path("/srv"), "nonsense", platform="linux") is None
 
 
-def test_mounts_that_name_each_other_come_to_an_end() -> None:
-    lines = "\n".join(
-        ["27 27 0:1 / / rw - ext4 x rw", a_mount("/", "nfs4", id=28), a_mount("/", "xfs", id=28)]
-    )
-    assert find_mount("/srv", list(iter_mounts(lines))) is not None
+def test_the_root_may_be_listed_after_what_was_moved_below_it() -> None:
+    lines = [a_mount("/run", "tmpfs", id=20, parent=27), "27 1 0:2 / / rw - ext4 x rw"]
+    assert [kind_of(path, *lines) for path in ("/run/x", "/srv")] == ["tmpfs", "ext4"]
 
 
 def test_links_are_followed_to_where_the_path_lies(tmp_path: Path) -> None:

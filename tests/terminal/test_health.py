@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from textual.pilot import Pilot
 
-from resumes.health.metrics import Gauges
+from resumes.health.metrics import Metrics
 from resumes.settings import Settings
 from resumes.store import api_keys, importers
 from resumes.store.import_ledger import FileOutcome
@@ -223,7 +223,7 @@ async def test_while_the_store_is_away_the_last_findings_stay(store: Store, home
 # The figures in as many columns as there is room for.
 
 
-GAUGES = Gauges(
+GAUGES = Metrics(
     size=Size(3 * 2**30, 5 * 2**20),
     free_bytes=40 * 2**30,
     accounts=12,
@@ -258,5 +258,7 @@ def test_wider_terminals_need_fewer_lines(width_cells: int, lines: int) -> None:
         (replace(GAUGES, oldest_request_s=None), ("Requests", "none waits")),
     ],
 )
-def test_nothing_left_is_told_from_nothing_known(gauges: Gauges, expected: tuple[str, str]) -> None:
+def test_nothing_left_is_told_from_nothing_known(
+    gauges: Metrics, expected: tuple[str, str]
+) -> None:
     assert expected in gauge_texts(gauges)

@@ -7,7 +7,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
-from resumes.health.findings import Finding, notice
+from resumes.health.findings import Finding, warning
 from resumes.rendering import Renderer, RenderingFailed, compose
 from resumes.rendering.fonts import HAN, JAPANESE, Script, find_scripts, font_folders, version
 from resumes.store import accounts, stored_resumes
@@ -40,7 +40,7 @@ def iter_font_findings(names: Iterable[str], home: Path) -> Iterator[Finding]:
     try:
         missing = _find_missing(samples, tuple(folders), version(folders)) if samples else []
     except RenderingFailed as error:
-        yield notice(
+        yield warning(
             SUBJECT,
             f"no PDF can be drawn: {str(error).partition(chr(10))[0]}",
             "Reinstall the service; its package typst draws PDFs",
@@ -52,7 +52,7 @@ def iter_font_findings(names: Iterable[str], home: Path) -> Iterator[Finding]:
     *others, last = sorted(script.name for script in missing)
     named = f"{', '.join(others)} and {last}" if others else last
     packages = " and ".join(sorted({script.package for script in missing}))
-    yield notice(
+    yield warning(
         SUBJECT,
         f"some resumes are in {named}, and no font has that: PDFs of them show boxes",
         f"Install {packages}, or put a font into {home / 'fonts'}",
