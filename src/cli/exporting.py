@@ -20,7 +20,7 @@ from cli.steps import counting
 from cli.text import safe_text
 from resumes.analyzer.schema import LAYOUTS
 from resumes.errors import InvalidArgument
-from resumes.export_formats import Kind
+from resumes.export import ExportFormat
 from resumes.rendering.page import Paper
 from resumes.text import counted
 
@@ -46,8 +46,8 @@ if TYPE_CHECKING:
 @click.option(
     "--format",
     "kind",
-    type=click.Choice([kind.value for kind in Kind]),
-    default=Kind.ANALYZER.value,
+    type=click.Choice([kind.value for kind in ExportFormat]),
+    default=ExportFormat.ANALYZER.value,
     show_default=True,
     help="What to write them as.",
 )
@@ -86,7 +86,7 @@ def export(
     """
     if is_all == bool(resume_ids):
         raise click.UsageError("Name the resumes to export, or use --all")
-    is_pdf = kind == Kind.PDF.value
+    is_pdf = kind == ExportFormat.PDF.value
     if not is_pdf and (layout or paper or anonymous):
         raise click.UsageError("--layout, --paper and --anonymous are for --format pdf")
     if is_pdf and folder is None:
@@ -107,7 +107,9 @@ def export(
     with (
         sigterm_as_interrupt(),
         session.store() as store,
-        export.Exporter(Kind(kind), settings.format, home=settings.home, choice=choice) as exporter,
+        export.Exporter(
+            ExportFormat(kind), settings.format, home=settings.home, choice=choice
+        ) as exporter,
     ):
         chosen = choose_account(store, account)
         resumes = (
@@ -183,7 +185,7 @@ def _write(folder: Path, view: "Exported") -> bool:
     from resumes import export
 
     try:
-        return export.write(folder, view).is_replacing
+        return export.write(folder, view)
     except OSError as error:
         raise InvalidArgument(f"Cannot write to {folder}: {error.strerror}") from error
 

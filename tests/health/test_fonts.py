@@ -91,7 +91,7 @@ def test_where_nothing_can_be_drawn_it_says_so(
 def test_the_newest_resumes_are_looked_at_and_no_more(
     store: Store, account: AccountInfo, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(fonts, "NEWEST", 2)
+    monkeypatch.setattr(fonts, "MAX_RESUMES", 2)
     put(store, account, "First", "Second", "Third")
 
     assert [name.split()[0] for name in read_names(store)] == ["Third", "Second"]

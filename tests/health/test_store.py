@@ -201,11 +201,11 @@ def test_counters_that_lie_are_found(
 
 def facts(**changes: Any) -> ServerFacts:
     sound = {
-        "version": "18.4",
+        "server_version": "18.4",
         **dict.fromkeys(("synchronous_commit", "fsync", "full_page_writes"), "on"),
-        "connections": "100",
-        "reserved_for_superusers": "3",
-        "reserved": "0",
+        "max_connections": "100",
+        "superuser_reserved_connections": "3",
+        "reserved_connections": "0",
     }
     return ServerFacts(**sound | changes)
 
@@ -252,8 +252,8 @@ def test_the_doctor_looks_at_the_server_in_place_of_sqlite(settings: Settings) -
             installation = opening(settings.model_copy(update={"database": url}))
             found = list(checks.iter_findings(installation))
 
-    assert (facts.version or "").startswith("18.")
-    assert (facts.fsync, facts.max_connections, facts.is_standby) == ("off", 25, False)
+    assert (facts.server_version or "").startswith("18.")
+    assert (facts.fsync, facts.free_connections, facts.is_standby) == ("off", 25, False)
     # The servers of tests do not last, and are small.
     assert [one.about for one in found if one.severity is Severity.WARNING] == [
         "fsync",

@@ -9,7 +9,7 @@ from contextlib import suppress
 from datetime import datetime
 from itertools import islice
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final
 
 from resumes import watched_folder
 from resumes.clock import timestamp
@@ -81,8 +81,8 @@ def iter_inbox_findings(
         yield _check_unknown_folder(installation, name, accounts)
     if not closed and not unknown:
         yield Finding("inbox", f"{inbox}, {counted(len(folders) + 1, 'folder')}, all writable")
-    for ignored in find_ignored_files(inbox)[:MAX_NAMED]:
-        yield _check_ignored(inbox, ignored)
+    for folder, files in islice(find_ignored_files(inbox).items(), MAX_NAMED):
+        yield _check_ignored(inbox / folder, files)
 
 
 def _check_unknown_folder(installation: Installation, name: str, accounts: Set[str]) -> Finding:
@@ -105,38 +105,21 @@ WRITING_S: Final = 3_600
 """Seconds that a file may have a temporary name, as while it is written."""
 
 
-class IgnoredFiles(NamedTuple):
-    """How many files of a folder are ignored. `folder` is its name, empty for the inbox itself.
-
-    `examples` are the first by name, each with the reason.
-    """
-
-    folder: str
-    files: int
-    examples: list[tuple[str, str]]
-
-
 def find_ignored_files(
-    inbox: Path,
-    *,
-    now_s: Callable[[], float] = time.time,
-    max_names: int = MAX_NAMES,
-    max_examples: int = MAX_EXAMPLES,
-) -> list[IgnoredFiles]:
-    """Return the folders of the inbox that have files which importers ignore, by name.
+    inbox: Path, *, now_s: Callable[[], float] = time.time, max_names: int = MAX_NAMES
+) -> dict[str, list[tuple[str, str]]]:
+    """Return the files that importers ignore, by folder: their names below it, each with the reason.
 
-    Hidden files are meant to be ignored and do not count, and what cannot be listed is left out. At
-    most `max_names` are looked at, since this runs again and again while somebody watches.
+    The folder is empty for the inbox itself. All is sorted by name. Hidden files are meant to be
+    ignored and are left out, as is what cannot be listed. At most `max_names` are looked at, since
+    this runs again and again while somebody watches.
     """
     ignored: dict[str, list[tuple[str, str]]] = defaultdict(list)
     for folder, name, entry in islice(_iter_entries(inbox, max_names), max_names):
         reason = _find_reason(entry, is_in_account=bool(folder), now_s=now_s)
         if reason is not None:
             ignored[folder].append((name, reason))
-    return [
-        IgnoredFiles(folder, len(files), sorted(files)[:max_examples])
-        for folder, files in sorted(ignored.items())
-    ]
+    return {folder: sorted(files) for folder, files in sorted(ignored.items())}
 
 
 def _iter_entries(inbox: Path, max_names: int) -> Iterator[tuple[str, str, os.DirEntry[str]]]:
@@ -144,24 +127,18 @@ def _iter_entries(inbox: Path, max_names: int) -> Iterator[tuple[str, str, os.Di
     waiting = [("", "", str(inbox))]
     while waiting:
         folder, below, path = waiting.pop()
-        for entry in _list(path, max_names):
+        entries: list[os.DirEntry[str]] = []
+        with suppress(OSError), os.scandir(path) as scanned:
+            entries = list(islice(scanned, max_names))
+        for entry in entries:
             name = f"{below}{entry.name}"
             if not folder and is_outcome(name):
                 continue
-            if (
-                not entry.is_dir(follow_symlinks=False)
-                or is_passed_over(entry.name)
-                or find_extension(entry.name) is not None
-            ):
-                yield folder, name, entry
-            else:
+            is_looked_into = not is_passed_over(entry.name) and find_extension(entry.name) is None
+            if is_looked_into and entry.is_dir(follow_symlinks=False):
                 waiting.append((folder or name, f"{name}/" if folder else "", entry.path))
-
-
-def _list(path: str, max_names: int) -> list[os.DirEntry[str]]:
-    with suppress(OSError), os.scandir(path) as entries:
-        return list(islice(entries, max_names))
-    return []
+            else:
+                yield folder, name, entry
 
 
 def _find_reason(
@@ -184,17 +161,17 @@ def _find_reason(
     return None if is_in_account else "in no account's folder"
 
 
-def _check_ignored(inbox: Path, ignored: IgnoredFiles) -> Finding:
-    named = ", ".join(f'"{escaped(name)}" ({reason})' for name, reason in ignored.examples)
-    more = ignored.files - len(ignored.examples)
+def _check_ignored(folder: Path, files: Sequence[tuple[str, str]]) -> Finding:
+    named = [f'"{escaped(name)}" ({reason})' for name, reason in files[:MAX_EXAMPLES]]
+    if len(files) > MAX_EXAMPLES:
+        named.append(f"and {len(files) - MAX_EXAMPLES:,} more")
     endings = ", ".join(ending for ending in EXTENSIONS if ending.count(".") == 1)
     return warning(
         "inbox",
-        f"no importer takes {counted(ignored.files, 'file')} in {inbox / ignored.folder}: {named}"
-        + (f", and {more:,} more" if more else ""),
-        f"Remove, rename or move what should be taken: files of account folders, no links, that "
+        f"no importer takes {counted(len(files), 'file')} in {folder}: {', '.join(named)}",
+        "Remove, rename or move what should be taken: files of account folders, no links, that "
         f"end in {endings}",
-        about=f"ignored in {ignored.folder}",
+        about=f"ignored in {folder}",
     )
 
 

@@ -202,49 +202,44 @@ CONNECTIONS_OF_A_WORKER: Final = 7
 CONNECTIONS_OF_OTHERS: Final = 20
 """For an importer with its helpers, a terminal UI, and a command now and then."""
 
-# Other servers speak PostgreSQL's protocol too, and return null for what they do not know.
-FACTS: Final = text(
-    "SELECT current_setting('server_version', true), current_setting('synchronous_commit', true),"
-    " current_setting('fsync', true), current_setting('full_page_writes', true),"
-    " current_setting('max_connections', true),"
-    " current_setting('superuser_reserved_connections', true),"
-    " current_setting('reserved_connections', true),"
-    " pg_is_in_recovery()"
-)
-
 
 class ServerFacts(NamedTuple):
-    """Settings of a server; None for what it does not know."""
+    """Settings of a server, by their names there; None for what it does not know."""
 
-    version: str | None
+    server_version: str | None
     synchronous_commit: str | None
     fsync: str | None
     full_page_writes: str | None
-    connections: str | None
-    """How many it accepts in all, the reserved ones among them."""
-
-    reserved_for_superusers: str | None = None
-    reserved: str | None = None
+    max_connections: str | None
+    superuser_reserved_connections: str | None = None
+    reserved_connections: str | None = None
     is_standby: bool = False
 
     @property
-    def max_connections(self) -> int | None:
-        """Return how many connections it accepts from us."""
-        if self.connections is None:
+    def free_connections(self) -> int | None:
+        """Return how many connections it accepts that are not reserved."""
+        if self.max_connections is None:
             return None
-        reserved = int(self.reserved_for_superusers or 0) + int(self.reserved or 0)
-        return int(self.connections) - reserved
+        reserved = int(self.superuser_reserved_connections or 0) + int(
+            self.reserved_connections or 0
+        )
+        return int(self.max_connections) - reserved
+
+
+# Other servers speak PostgreSQL's protocol too; `true` has them return null for what they lack.
+_SETTINGS: Final = [f"current_setting('{name}', true)" for name in ServerFacts._fields[:-1]]
+_FACTS: Final = text(f"SELECT {', '.join(_SETTINGS)}, pg_is_in_recovery()")
 
 
 def read_server_facts(store: Store) -> ServerFacts:
     """Return the settings of the store's server. Raises StoreError."""
     with store.read() as connection:
-        return ServerFacts(*connection.execute(FACTS).one())
+        return ServerFacts(*connection.execute(_FACTS).one())
 
 
 def iter_server_findings(facts: ServerFacts, *, workers: int) -> Iterator[Finding]:
     """Check the settings of a server. `workers` are API processes on this machine."""
-    yield Finding("server", f"version {facts.version or 'unknown'}")
+    yield Finding("server", f"version {facts.server_version or 'unknown'}")
     if facts.is_standby:
         yield Finding(
             "server",
@@ -260,10 +255,10 @@ def iter_server_findings(facts: ServerFacts, *, workers: int) -> Iterator[Findin
         if getattr(facts, name) == "off":
             yield warning("server", f"{name} is off: {loss}", f"Set {name} to on", about=name)
     needed = workers * CONNECTIONS_OF_A_WORKER + CONNECTIONS_OF_OTHERS
-    if facts.max_connections is not None and facts.max_connections < needed:
+    if facts.free_connections is not None and facts.free_connections < needed:
         yield warning(
             "server",
-            f"takes {facts.max_connections} connections, and this machine alone may want {needed}",
+            f"takes {facts.free_connections} connections, and this machine alone may want {needed}",
             f"Set max_connections to {needed + 20} or more for each machine that uses it, start "
             "fewer workers, or put a pooler between",
             about="max_connections",

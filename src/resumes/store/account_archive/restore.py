@@ -8,7 +8,6 @@ another, and whoever was cut off begins anew.
 
 import hashlib
 import os
-import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, BinaryIO, Final, NoReturn
@@ -27,6 +26,7 @@ from resumes.errors import (
     ResumesError,
     StoreUnavailable,
 )
+from resumes.filesystems import free_bytes
 from resumes.store import identifiers
 from resumes.store.account_archive import file_format
 from resumes.store.account_archive.file_format import (
@@ -95,10 +95,10 @@ def _check_room_for(store: Store, needed_bytes: int) -> None:
     if store.path is None:
         return
     needed_bytes += LEAST_BYTES
-    free_bytes = shutil.disk_usage(store.path.parent).free
-    if free_bytes < needed_bytes:
+    free = free_bytes(store.path.parent)
+    if free < needed_bytes:
         raise StoreUnavailable(
-            f"{store.path.parent} has {free_bytes / 1e6:,.1f} MB of free space, and about "
+            f"{store.path.parent} has {free / 1e6:,.1f} MB of free space, and about "
             f"{needed_bytes / 1e6:,.1f} MB are needed. Make room, then import the file again"
         )
 

@@ -4,7 +4,6 @@ import contextlib
 import logging
 import os
 import shlex
-import shutil
 import stat
 import threading
 import time
@@ -19,7 +18,7 @@ import sqlalchemy
 from sqlalchemy import Connection, Engine, NullPool
 
 from resumes.errors import ResumesError, StoreIncompatible, StoreUnavailable
-from resumes.filesystems import is_mount_point
+from resumes.filesystems import free_bytes, is_mount_point
 from resumes.output_files import SIDE_FILES
 from resumes.store.locks import FileLock
 from resumes.store.sqlite.driver import dbapi
@@ -487,6 +486,6 @@ def _damaged(path: Path, why: str) -> StoreIncompatible:
 
 def _has_no_room(path: Path) -> bool:
     try:
-        return shutil.disk_usage(path.parent).free < LEAST_ROOM_BYTES
+        return free_bytes(path.parent) < LEAST_ROOM_BYTES
     except OSError:
         return False
