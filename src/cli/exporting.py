@@ -19,13 +19,11 @@ from cli.signals import sigterm_as_interrupt
 from cli.steps import counting
 from cli.text import safe_text
 from resumes.analyzer.schema import LAYOUTS
-from resumes.errors import InvalidArgument
 from resumes.export import ExportFormat
 from resumes.rendering.page import Paper
 from resumes.text import counted
 
 if TYPE_CHECKING:
-    from resumes.export import Exported
     from resumes.store import Store
     from resumes.store.accounts import AccountInfo
     from resumes.store.stored_resumes import StoredResume
@@ -135,7 +133,7 @@ def export(
                 if view.missing is not None:
                     boxes.note(resume.entry.id, view.missing)
                 if folder is not None:
-                    replaced += _write(folder, view)
+                    replaced += export.write(folder, view)
                 elif view.content is None:
                     put_bytes(view.body)
                 else:
@@ -178,16 +176,6 @@ class _Boxes:
                     f"has it into {folder}."
                 )
             )
-
-
-def _write(folder: Path, view: "Exported") -> bool:
-    """Whether its file is in the place of an earlier one. Raises InvalidArgument."""
-    from resumes import export
-
-    try:
-        return export.write(folder, view)
-    except OSError as error:
-        raise InvalidArgument(f"Cannot write to {folder}: {error.strerror}") from error
 
 
 def _iter_named(

@@ -17,7 +17,7 @@ from resumes.analyzer import (
     sections_left_out,
     to_jsonresume,
 )
-from resumes.errors import NotFound
+from resumes.errors import InvalidArgument, NotFound
 from resumes.output_files import drafted
 from resumes.rendering import DEFAULT_CHOICE, Choice, Renderer
 from resumes.rendering.fonts import font_folders
@@ -142,11 +142,14 @@ def write(folder: Path, exported: Exported) -> bool:
     """Write the resume to a file of its own in the folder. Return whether anything had its name.
 
     The file is there whole or not at all, and what had its name is gone, unopened: an earlier
-    export, a link, a pipe. Raises OSError.
+    export, a link, a pipe. Raises InvalidArgument if it cannot be written.
     """
-    folder.mkdir(parents=True, exist_ok=True)
     path = folder / exported.name
-    # What can be exported again need not be on the disk before the next one is.
-    with drafted(path, Path.replace, mode=0o666) as file:
-        file.write(exported.body)
-        return os.path.lexists(path)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        # What can be exported again need not be on the disk before the next one is.
+        with drafted(path, Path.replace, mode=0o666) as file:
+            file.write(exported.body)
+            return os.path.lexists(path)
+    except OSError as error:
+        raise InvalidArgument(f"Cannot write to {folder}: {error.strerror}") from error

@@ -74,13 +74,14 @@ def number_words(
 ) -> str:
     """Return `a whole number from 0 to 65535`, `a number of 1 or more`. None is no limit."""
     number = "a whole number" if is_whole else "a number"
-    if minimum is None:
-        return number if maximum is None else f"{number} of at most {maximum}"
-    return (
-        f"{number} of {minimum} or more"
-        if maximum is None
-        else f"{number} from {minimum} to {maximum}"
-    )
+    match minimum, maximum:
+        case None, None:
+            return number
+        case None, _:
+            return f"{number} of at most {maximum}"
+        case _, None:
+            return f"{number} of {minimum} or more"
+    return f"{number} from {minimum} to {maximum}"
 
 
 def in_bytes(count: int) -> str:

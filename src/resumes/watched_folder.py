@@ -70,26 +70,27 @@ def find_owner(root: Path) -> Owner | None:
     Raises OSError, with the mark's path, if it cannot be read.
     """
     try:
-        content = _read(root)
+        with (
+            _opened(root / OWN, _FOLDER_FLAGS) as folder,
+            _opened(MARK, _READ_FLAGS, dir_fd=folder) as mark,
+        ):
+            content = os.read(mark, MAX_MARK_BYTES)
     except FileNotFoundError:
         return None
     except OSError as error:
         raise OSError(error.errno, error.strerror, str(root / OWN / MARK)) from error
     with contextlib.suppress(ValueError, KeyError, TypeError, RecursionError):
         # Anybody who may write there may have edited it.
-        mark = json.loads(content)
-        return Owner(str(mark["store"]), str(mark["address"]))
+        owner = json.loads(content)
+        return Owner(str(owner["store"]), str(owner["address"]))
     return None
 
 
-def _read(root: Path) -> bytes:
-    folder = os.open(root / OWN, _FOLDER_FLAGS)
+@contextlib.contextmanager
+def _opened(path: Path | str, flags: int, *, dir_fd: int | None = None) -> Iterator[int]:
+    descriptor = os.open(path, flags, 0o600, dir_fd=dir_fd)
     try:
-        descriptor = os.open(MARK, _READ_FLAGS, dir_fd=folder)
-    finally:
-        os.close(folder)
-    try:
-        return os.read(descriptor, MAX_MARK_BYTES)
+        yield descriptor
     finally:
         os.close(descriptor)
 
@@ -136,8 +137,7 @@ def _write(root: Path, owner: Owner) -> None:
         (root / OWN).mkdir()
     content = json.dumps({"store": owner.store_id, "address": owner.address}) + "\n"
     temporary = f"{MARK}.{secrets.token_hex(4)}"
-    folder = os.open(root / OWN, _FOLDER_FLAGS)
-    try:
+    with _opened(root / OWN, _FOLDER_FLAGS) as folder:
         descriptor = os.open(temporary, _WRITE_FLAGS, 0o666, dir_fd=folder)
         try:
             with os.fdopen(descriptor, "w", encoding="utf-8") as file:
@@ -146,19 +146,14 @@ def _write(root: Path, owner: Owner) -> None:
         except OSError:
             os.unlink(temporary, dir_fd=folder)
             raise
-    finally:
-        os.close(folder)
 
 
 def note_watched(home: Path, root: Path) -> None:
     """Add the folder to those that are watched from this home. Raises OSError."""
     if root in list_watched(home):
         return
-    descriptor = os.open(home / WATCHED, _APPEND_FLAGS, 0o600)
-    try:
+    with _opened(home / WATCHED, _APPEND_FLAGS) as descriptor:
         os.write(descriptor, f"{json.dumps(str(root))}\n".encode("ascii"))
-    finally:
-        os.close(descriptor)
 
 
 def list_watched(home: Path) -> list[Path]:

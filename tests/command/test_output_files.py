@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from resumes.analyzer import DEFAULT_FORMAT, parse, public_view
-from resumes.errors import Conflict
+from resumes.errors import Conflict, InvalidArgument
 from resumes.export import SUFFIXES, Exported, Exporter, ExportFormat, iter_resumes, write
 from resumes.output_files import OutputFile, check_free, place
 from resumes.store import accounts, creation, stored_resumes
@@ -118,7 +118,7 @@ def test_the_names_that_the_service_made_are_kept() -> None:
 
 
 def test_a_file_that_cannot_be_written_whole_is_not_there(tmp_path: Path) -> None:
-    with a_full_disk(16), pytest.raises(OSError, match="too large"):
+    with a_full_disk(16), pytest.raises(InvalidArgument, match=r"Cannot write to .*too large"):
         write(tmp_path / "out", EXPORTED)
     assert list((tmp_path / "out").iterdir()) == []
 

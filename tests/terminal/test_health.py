@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from textual.pilot import Pilot
 
-from resumes.health.metrics import Metrics
+from resumes.health.metrics import InstallationMetrics
 from resumes.settings import Settings
 from resumes.store import api_keys, importers
 from resumes.store.import_ledger import FileOutcome
@@ -226,7 +226,7 @@ async def test_while_the_store_is_away_the_last_findings_stay(store: Store, home
 # The figures in as many columns as there is room for.
 
 
-GAUGES = Metrics(
+GAUGES = InstallationMetrics(
     size=Size(3 * 2**30, 5 * 2**20),
     free_bytes=40 * 2**30,
     accounts=12,
@@ -262,6 +262,6 @@ def test_wider_terminals_need_fewer_lines(width_cells: int, lines: int) -> None:
     ],
 )
 def test_nothing_left_is_told_from_nothing_known(
-    gauges: Metrics, expected: tuple[str, str]
+    gauges: InstallationMetrics, expected: tuple[str, str]
 ) -> None:
     assert expected in gauge_texts(gauges)

@@ -45,7 +45,7 @@ class QueryCache:
 
 
 @dataclass(frozen=True, slots=True)
-class Metrics:
+class InstallationMetrics:
     """What an installation holds. `files` has every outcome.
 
     `free_bytes` is the room on the store's disk; None if that is unknown, as on a database server.
@@ -64,7 +64,7 @@ class Metrics:
     oldest_request_s: float | None
 
 
-def read_metrics(store: Store, cache: QueryCache) -> Metrics:
+def read_metrics(store: Store, cache: QueryCache) -> InstallationMetrics:
     """Return the figures now, those of files as old as `cache` has them. Raises StoreError."""
     known = accounts.list_accounts(store)
     seen = importers.list_importers(store)
@@ -72,7 +72,7 @@ def read_metrics(store: Store, cache: QueryCache) -> Metrics:
         free = None if store.path is None else free_bytes(store.path.parent)
     except OSError:
         free = None
-    return Metrics(
+    return InstallationMetrics(
         size=store.database.measure(),
         free_bytes=free,
         accounts=len(known),

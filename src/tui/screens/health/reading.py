@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from resumes.health.checks import iter_findings
 from resumes.health.findings import Finding, installation_of
-from resumes.health.metrics import Metrics, QueryCache, read_metrics
+from resumes.health.metrics import InstallationMetrics, QueryCache, read_metrics
 from resumes.settings import Settings
 from resumes.store.store import Store
 from tui.screens.health.signs import SEVERITY
@@ -16,7 +16,7 @@ class Health:
     """The findings, the worst first, and the figures above them."""
 
     findings: Sequence[Finding]
-    metrics: Metrics
+    metrics: InstallationMetrics
 
 
 def read_health(store: Store, *, settings: Settings, program: str, cache: QueryCache) -> Health:

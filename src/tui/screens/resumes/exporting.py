@@ -179,6 +179,6 @@ def _read_listed(store: Store, account_id: str, text: str, cursor: str) -> Found
 def _write(folder: Path, exported: Exported, written: int) -> None:
     try:
         write_exported(folder, exported)
-    except OSError as error:
+    except InvalidArgument as error:
         before = f". {counted(written, 'resume')} had been written before" if written else ""
-        raise InvalidArgument(f"Cannot write to {folder}: {error.strerror}{before}") from error
+        raise InvalidArgument(f"{error.message}{before}") from error
