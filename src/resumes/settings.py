@@ -246,9 +246,10 @@ def load_settings(**flags: Any) -> Settings:
     try:
         file = Settings(**given).home / CONFIG_NAME
         values = _load_file(file)
-        # Over what the file says, the environment's values are read by pydantic-settings.
-        values = {name: value for name, value in values.items() if _find_variable(name) is None}
-        return Settings(**values | given)
+        _check_names(values, file)
+        # pydantic-settings reads the environment, and has it come after what it is given.
+        from_file = {name: value for name, value in values.items() if not _find_variable(name)}
+        return Settings(**from_file | given)
     except ValidationError as error:
         first = error.errors()[0]
         name = str(first["loc"][0])
@@ -275,46 +276,42 @@ def _refuse_unknown_variables() -> None:
 
 
 def _load_file(path: Path) -> dict[str, Any]:
-    """Return the file's values by the names of settings; none if there is no file."""
+    """Return the file's values; none if there is no file."""
     try:
-        values = tomllib.loads(_read_file(path).decode())
+        return tomllib.loads(_read_file(path).decode())
     except FileNotFoundError:
-        if path.is_symlink():
-            why = "the link leads nowhere. Make its target, or remove it"
-            raise InvalidArgument(f"Cannot read the configuration {path}: {why}") from None
-        return {}
+        if not path.is_symlink():
+            return {}
+        why = "the link leads nowhere. Make its target, or remove it"
+        raise InvalidArgument(f"Cannot read the configuration {path}: {why}") from None
     except OSError as error:
         if error.errno == errno.ENAMETOOLONG:
-            raise InvalidArgument(
-                f'Invalid home "{_shown(path.parent)}": {error.strerror}. Use a shorter one'
-            ) from None
+            why = f'Invalid home "{_shown(path.parent)}": {error.strerror}. Use a shorter one'
+            raise InvalidArgument(why) from None
         raise InvalidArgument(f"Cannot read the configuration {path}: {error.strerror}") from None
-    except (ValueError, RecursionError) as error:
-        why = _describe_syntax_error(error)
-        raise InvalidArgument(f"Invalid configuration {path}: {why}") from None
+    except UnicodeDecodeError as error:
+        why = f"byte {error.start} is not UTF-8. Save it as UTF-8"
+    except tomllib.TOMLDecodeError as error:
+        why = str(error)[:200]
+    except ValueError:
+        why = "a number has too many digits"
+    except RecursionError:
+        why = "it is nested too deep"
+    raise InvalidArgument(f"Invalid configuration {path}: {why}")
+
+
+def _check_names(values: Mapping[str, Any], file: Path) -> None:
+    """Raise InvalidArgument if the file sets what is no setting, or the home that it lies in."""
     for name in values:
         if name not in Settings.model_fields:
             raise InvalidArgument(
-                f'Unknown setting "{_shown(name)}" in {path}. README lists all settings'
+                f'Unknown setting "{_shown(name)}" in {file}. README lists all settings'
             )
     if "home" in values:
         raise InvalidArgument(
-            f'Invalid home "{_shown(values["home"])}" in {path}: the home is where this file lies. '
+            f'Invalid home "{_shown(values["home"])}" in {file}: the home is where this file lies. '
             f"Use --home or {ENV_PREFIX}HOME, and remove the line"
         )
-    return values
-
-
-def _describe_syntax_error(error: ValueError | RecursionError) -> str:
-    match error:
-        case UnicodeDecodeError():
-            return f"byte {error.start} is not UTF-8. Save it as UTF-8"
-        case tomllib.TOMLDecodeError():
-            return str(error)[:200]
-        case ValueError():
-            return "a number has too many digits"
-        case _:
-            return "it is nested too deep"
 
 
 def _read_file(path: Path) -> bytes:
