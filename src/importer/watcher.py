@@ -27,7 +27,7 @@ from importer.files import escaped
 from importer.notices import Notices
 from resumes.filesystems import SHARED, find_kind
 from resumes.store.importers import ImporterFinding, State
-from resumes.watched_names import is_outcome, is_passed_over
+from resumes.watched_names import is_hidden_or_temporary, is_outcome
 
 logger = logging.getLogger("resumes.importer")
 
@@ -332,7 +332,7 @@ class Listener:
             parts = path.relative_to(attempt.root).parts
             if not parts:
                 names.add("")
-            elif not is_outcome(parts[0]) and not is_passed_over(path.name):
+            elif not is_outcome(parts[0]) and not is_hidden_or_temporary(path.name):
                 names.add(parts[0] if is_folder or len(parts) > 1 else "")
         self._changes.mark(*names, is_all=attempt.is_outdated)
 

@@ -45,7 +45,7 @@ def is_hidden(name: str) -> bool:
     return name.startswith(".") or name in SYSTEM_FOLDERS
 
 
-def is_passed_over(name: str) -> bool:
+def is_hidden_or_temporary(name: str) -> bool:
     """Return whether a file or folder of this name is hidden, temporary, or some system's own."""
     return is_hidden(name) or is_temporary(name)
 

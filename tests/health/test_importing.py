@@ -95,7 +95,7 @@ def test_files_that_nobody_takes_are_named_for_each_folder(
     assert notices[0].about != notices[1].about
 
 
-def test_each_file_that_is_passed_over_has_its_reason(inbox: Path, tmp_path: Path) -> None:
+def test_each_file_that_is_ignored_has_its_reason(inbox: Path, tmp_path: Path) -> None:
     now_s = 1_800_000_000.0
     for folder in ("ana/deep", "zoe/old", "ana/x.json", "_failed", ".work", "@eaDir", "../away"):
         (inbox / folder).mkdir(parents=True)

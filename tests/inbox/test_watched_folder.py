@@ -8,7 +8,13 @@ from resumes import watched_folder
 from resumes.errors import InvalidArgument
 from resumes.filesystems import MOUNTINFO, find_kind, is_mount_point
 from resumes.watched_folder import Owner
-from resumes.watched_names import EXTENSIONS, find_extension, is_hidden, is_outcome, is_passed_over
+from resumes.watched_names import (
+    EXTENSIONS,
+    find_extension,
+    is_hidden,
+    is_hidden_or_temporary,
+    is_outcome,
+)
 from tests.support.resumes import a_mount, mountinfo
 
 MINE = Owner("a" * 16, "sqlite:////srv/resumes.db")
@@ -121,7 +127,7 @@ def test_hidden_temporary_and_outcome_names_are_recognised() -> None:
     temporary = ["cv.json.PART", "cv.json~"]
     names = [*hidden, *temporary, "cv.json"]
     assert [name for name in names if is_hidden(name)] == hidden
-    assert [name for name in names if is_passed_over(name)] == hidden + temporary
+    assert [name for name in names if is_hidden_or_temporary(name)] == hidden + temporary
     outcomes = ["_done", ".work", ".importer"]
     assert [name for name in [*outcomes, "ana"] if is_outcome(name)] == outcomes
 

@@ -26,8 +26,8 @@ from resumes.watched_names import (
     OWN,
     find_extension,
     is_hidden,
+    is_hidden_or_temporary,
     is_outcome,
-    is_passed_over,
     is_temporary,
 )
 
@@ -134,7 +134,9 @@ def _iter_entries(inbox: Path, max_names: int) -> Iterator[tuple[str, str, os.Di
             name = f"{below}{entry.name}"
             if not folder and is_outcome(name):
                 continue
-            is_looked_into = not is_passed_over(entry.name) and find_extension(entry.name) is None
+            is_looked_into = (
+                not is_hidden_or_temporary(entry.name) and find_extension(entry.name) is None
+            )
             if is_looked_into and entry.is_dir(follow_symlinks=False):
                 waiting.append((folder or name, f"{name}/" if folder else "", entry.path))
             else:
