@@ -27,8 +27,6 @@ READY_WITHIN_S = 30.0
 END_WITHIN_S = 15.0
 LOOK_EVERY_S = 0.2
 
-Clock = Callable[[], float]
-
 
 class Child:
     """A `resumes` command in a process of its own, restarted with back-off when it dies.
@@ -43,7 +41,7 @@ class Child:
         arguments: Sequence[str],
         *,
         environment: Mapping[str, str] | None = None,
-        clock: Clock = time.monotonic,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.name = name
         self.arguments = list(arguments)

@@ -9,13 +9,13 @@ from cli.exits import ExitCode
 from cli.output import put, put_json, say
 from cli.session import Session, pass_session
 from cli.text import safe_text
-from resumes.health.findings import Finding, State, as_json
+from resumes.health.findings import Finding, Severity, as_json
 from resumes.text import counted
 
 MARKS = {
-    State.WELL: ("well ", "green"),
-    State.NOTICE: ("note ", "yellow"),
-    State.WRONG: ("WRONG", "red"),
+    Severity.OK: ("well ", "green"),
+    Severity.WARNING: ("note ", "yellow"),
+    Severity.ERROR: ("WRONG", "red"),
 }
 
 
@@ -35,7 +35,7 @@ def doctor(session: Session, context: click.Context) -> None:
         findings.append(finding)
         if not session.as_json:
             _put(finding)
-    is_wrong = any(finding.state is State.WRONG for finding in findings)
+    is_wrong = any(finding.severity is Severity.ERROR for finding in findings)
     if session.as_json:
         put_json({"ok": not is_wrong, "findings": [as_json(finding) for finding in findings]})
     else:
@@ -44,15 +44,15 @@ def doctor(session: Session, context: click.Context) -> None:
 
 
 def _put(finding: Finding) -> None:
-    mark, colour = MARKS[finding.state]
+    mark, colour = MARKS[finding.severity]
     put(f"{click.style(mark, fg=colour)}  {finding.subject:<8}  {safe_text(finding.text)}")
     if finding.remedy is not None:
         put(f"{' ' * 17}{safe_text(finding.remedy)}")
 
 
 def _summary(findings: Sequence[Finding]) -> str:
-    wrong = sum(finding.state is State.WRONG for finding in findings)
-    notices = sum(finding.state is State.NOTICE for finding in findings)
+    wrong = sum(finding.severity is Severity.ERROR for finding in findings)
+    notices = sum(finding.severity is Severity.WARNING for finding in findings)
     if wrong:
         return f"{counted(wrong, 'thing')} to put right."
     return f"All is well; {counted(notices, 'thing')} to look at." if notices else "All is well."

@@ -19,13 +19,11 @@ from cli.signals import sigterm_as_interrupt
 from cli.steps import counting
 from cli.text import safe_text
 from resumes.analyzer.schema import LAYOUTS
-from resumes.errors import InvalidArgument
-from resumes.export_formats import Kind
+from resumes.export import ExportFormat
 from resumes.rendering.page import Paper
 from resumes.text import counted
 
 if TYPE_CHECKING:
-    from resumes.export import Exported
     from resumes.store import Store
     from resumes.store.accounts import AccountInfo
     from resumes.store.stored_resumes import StoredResume
@@ -46,8 +44,8 @@ if TYPE_CHECKING:
 @click.option(
     "--format",
     "kind",
-    type=click.Choice([kind.value for kind in Kind]),
-    default=Kind.ANALYZER.value,
+    type=click.Choice([kind.value for kind in ExportFormat]),
+    default=ExportFormat.ANALYZER.value,
     show_default=True,
     help="What to write them as.",
 )
@@ -86,7 +84,7 @@ def export(
     """
     if is_all == bool(resume_ids):
         raise click.UsageError("Name the resumes to export, or use --all")
-    is_pdf = kind == Kind.PDF.value
+    is_pdf = kind == ExportFormat.PDF.value
     if not is_pdf and (layout or paper or anonymous):
         raise click.UsageError("--layout, --paper and --anonymous are for --format pdf")
     if is_pdf and folder is None:
@@ -107,7 +105,9 @@ def export(
     with (
         sigterm_as_interrupt(),
         session.store() as store,
-        export.Exporter(Kind(kind), settings.format, home=settings.home, choice=choice) as exporter,
+        export.Exporter(
+            ExportFormat(kind), settings.format, home=settings.home, choice=choice
+        ) as exporter,
     ):
         chosen = choose_account(store, account)
         resumes = (
@@ -133,7 +133,7 @@ def export(
                 if view.missing is not None:
                     boxes.note(resume.entry.id, view.missing)
                 if folder is not None:
-                    replaced += _write(folder, view)
+                    replaced += export.write(folder, view)
                 elif view.content is None:
                     put_bytes(view.body)
                 else:
@@ -176,16 +176,6 @@ class _Boxes:
                     f"has it into {folder}."
                 )
             )
-
-
-def _write(folder: Path, view: "Exported") -> bool:
-    """Whether its file is in the place of an earlier one. Raises InvalidArgument."""
-    from resumes import export
-
-    try:
-        return export.write(folder, view).is_replacing
-    except OSError as error:
-        raise InvalidArgument(f"Cannot write to {folder}: {error.strerror}") from error
 
 
 def _iter_named(

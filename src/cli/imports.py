@@ -16,7 +16,7 @@ from cli.dropped_files import (
     request_as_json,
 )
 from cli.output import put_json, say
-from cli.reasons import Reason
+from cli.reasons import ReasonType
 from cli.requesting import release, retry
 from cli.session import Session, pass_session
 from resumes.errors import InvalidArgument, NotFound
@@ -38,7 +38,9 @@ def imports() -> None:
 @imports.command("list")
 @account_option("Only its files.")
 @click.option("--outcome", type=click.Choice(OUTCOMES), help="Only files that ended so.")
-@click.option("--reason", metavar="REASON", type=Reason(), help="Only files that this kept out.")
+@click.option(
+    "--reason", metavar="REASON", type=ReasonType(), help="Only files that this kept out."
+)
 @click.option(
     "--limit",
     metavar="N",

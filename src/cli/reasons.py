@@ -8,7 +8,7 @@ from click.shell_completion import CompletionItem
 from resumes import import_reasons
 
 
-class Reason(click.ParamType[str]):
+class ReasonType(click.ParamType[str]):
     """A reason that reports and the ledger give."""
 
     name = "reason"

@@ -10,7 +10,7 @@ from cli.candidates import account_option, held_ids, retriable_ids
 from cli.commands import command
 from cli.exits import ExitCode
 from cli.output import put_json, say
-from cli.reasons import Reason
+from cli.reasons import ReasonType
 from cli.session import Session, pass_session
 from cli.text import safe_text
 from cli.waiting import tell_outcomes, wait_for
@@ -53,7 +53,7 @@ WAIT = click.option(
 @command()
 @click.argument("claim_ids", metavar="[ID]...", nargs=-1, shell_complete=retriable_ids)
 @ACCOUNT
-@click.option("--reason", metavar="REASON", type=Reason(), help="All that failed for it.")
+@click.option("--reason", metavar="REASON", type=ReasonType(), help="All that failed for it.")
 @click.option("--all", "is_all", is_flag=True, help="All that failed.")
 @WAIT
 @click.pass_context

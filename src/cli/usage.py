@@ -83,7 +83,7 @@ def _usable(kind: object) -> str | None:
         from resumes.text import number_words
 
         is_whole = isinstance(kind, click.IntRange)
-        return number_words(is_whole=is_whole, least=kind.min, most=kind.max)
+        return number_words(is_whole=is_whole, minimum=kind.min, maximum=kind.max)
     if kind is click.INT:
         return "a whole number"
     return None

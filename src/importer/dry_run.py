@@ -29,7 +29,7 @@ from resumes.store import Store, accounts, import_ledger
 from resumes.store.accounts import AccountInfo
 from resumes.store.creation import Duplicate
 from resumes.store.import_ledger import FileOutcome
-from resumes.watched_names import EXTENSIONS, is_passed_over
+from resumes.watched_names import EXTENSIONS, is_hidden_or_temporary
 
 ENDINGS = ", ".join(ending for ending in EXTENSIONS if ending.count(".") == 1)
 """What names of files to import end in; `.gz` stands for all compressed ones but `.zip`."""
@@ -69,7 +69,7 @@ class Ignored(NamedTuple):
 def find_why(path: str) -> Why | None:
     """Return why its name or kind keeps the path from being imported; None if they do not."""
     name = os.path.basename(path)  # noqa: PTH119  (text, as names are)
-    if is_passed_over(name):
+    if is_hidden_or_temporary(name):
         return Why.HIDDEN
     if find_extension(name) is None:
         return Why.ENDING

@@ -15,7 +15,7 @@ from typing import NamedTuple
 from importer.files import Known, Signature, escaped, find_extension, signature_of
 from importer.notices import Remark
 from resumes.store.accounts import AccountInfo
-from resumes.watched_names import is_outcome, is_passed_over
+from resumes.watched_names import is_hidden_or_temporary, is_outcome
 
 
 class Seen(NamedTuple):
@@ -62,14 +62,14 @@ def _is_folder(entry: os.DirEntry[str]) -> bool:
     name = entry.name
     return (
         entry.is_dir(follow_symlinks=False)
-        and not is_passed_over(name)
+        and not is_hidden_or_temporary(name)
         and find_extension(name) is None
     )
 
 
 def _see(entry: os.DirEntry[str], name: str) -> Seen | None:
     """Return what the entry is; None when it vanished between two looks."""
-    is_candidate = find_extension(entry.name) is not None and not is_passed_over(entry.name)
+    is_candidate = find_extension(entry.name) is not None and not is_hidden_or_temporary(entry.name)
     if not is_candidate or not entry.is_file(follow_symlinks=False):
         return Seen(entry.path, name, None)
     try:

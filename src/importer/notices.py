@@ -8,7 +8,7 @@ from importer.claims import Claim
 from importer.files import escaped
 from importer.outcomes import Conclusion
 from resumes.store.import_ledger import FileOutcome
-from resumes.store.importers import Finding, State
+from resumes.store.importers import ImporterFinding, State
 
 
 class FileReport(NamedTuple):
@@ -88,7 +88,7 @@ class Notices:
         self.tell = tell
         """Tell a sentence, whenever it comes."""
         self._told: set[str] = set()
-        self._findings: dict[str, Finding] = {}
+        self._findings: dict[str, ImporterFinding] = {}
 
     def __call__(self, key: str, sentence: str) -> None:
         """Tell the sentence, unless the key's was told and is not over."""
@@ -104,7 +104,7 @@ class Notices:
 
     def find(self, key: str, state: State, sentence: str) -> None:
         """Tell and keep a finding, unless it is known."""
-        finding = Finding(key, state, sentence)
+        finding = ImporterFinding(key, state, sentence)
         if self._findings.get(key) != finding:
             self._findings[key] = finding
             self.tell(sentence)
@@ -115,7 +115,7 @@ class Notices:
         if finding is not None:
             self.tell(f"Over: {finding.sentence}")
 
-    def findings(self) -> tuple[Finding, ...]:
+    def findings(self) -> tuple[ImporterFinding, ...]:
         """Return what is not ok, the worst first."""
         order = list(State)
         return tuple(sorted(self._findings.values(), key=lambda one: -order.index(one.state)))

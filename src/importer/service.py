@@ -75,7 +75,7 @@ def watch(
     root = check_root(root)
     take_root(store, root, options)
     files.ignore_breaks()
-    process_memory.collect_seldom()
+    process_memory.tune_gc()
     notices = Notices(on_notice)
     if options.dry_run:
         return rehearse(

@@ -26,8 +26,8 @@ from watchfiles._rust_notify import RustNotify
 from importer.files import escaped
 from importer.notices import Notices
 from resumes.filesystems import SHARED, find_kind
-from resumes.store.importers import Finding, State
-from resumes.watched_names import is_outcome, is_passed_over
+from resumes.store.importers import ImporterFinding, State
+from resumes.watched_names import is_hidden_or_temporary, is_outcome
 
 logger = logging.getLogger("resumes.importer")
 
@@ -157,7 +157,7 @@ def get_identity(folder: str) -> Identity:
     return found.st_dev, found.st_ino
 
 
-def explain(error: BaseException) -> Finding:
+def explain(error: BaseException) -> ImporterFinding:
     """Return what a listener's error means; the same for each error of a kind."""
     number, text = getattr(error, "errno", None), str(error)
     # Some errors of the system come from watchfiles as text alone.
@@ -168,7 +168,7 @@ def explain(error: BaseException) -> Finding:
     else:
         is_name = "Unable to decode path" in text
         why = "over a file name that is not UTF-8" if is_name else f"({type(error).__name__})"
-        return Finding(
+        return ImporterFinding(
             "watcher",
             State.DEGRADED,
             f"The system's watcher ended {why} and is made anew; meanwhile new files are found by "
@@ -177,7 +177,7 @@ def explain(error: BaseException) -> Finding:
     value = ""
     with contextlib.suppress(OSError):
         value = f", now {Path('/proc/sys', *limit.split('.')).read_text().strip()}"
-    return Finding(
+    return ImporterFinding(
         "watcher",
         State.POLLING,
         f"The system makes no more watchers (limit {limit}{value}), so new files are found by "
@@ -223,7 +223,7 @@ class Listener:
         self._earliest_s = -math.inf
         self._renewal_s = math.inf
         self._failures = 0
-        self.failure: Finding | None = None
+        self.failure: ImporterFinding | None = None
         """Why the last attempt failed, until another has proven itself."""
         self.polled: Mapping[str, str] = {}
         """The folders that are left to scans, each with the reason."""
@@ -332,7 +332,7 @@ class Listener:
             parts = path.relative_to(attempt.root).parts
             if not parts:
                 names.add("")
-            elif not is_outcome(parts[0]) and not is_passed_over(path.name):
+            elif not is_outcome(parts[0]) and not is_hidden_or_temporary(path.name):
                 names.add(parts[0] if is_folder or len(parts) > 1 else "")
         self._changes.mark(*names, is_all=attempt.is_outdated)
 

@@ -151,7 +151,7 @@ def main() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     files.ignore_breaks()
-    process_memory.collect_seldom()
+    process_memory.tune_gc()
     tasks = Connection(os.dup(0), writable=False)
     answers = Connection(os.dup(1), readable=False)
     # Whatever prints must not get between the answers.

@@ -1,7 +1,7 @@
 """Time as the store keeps it.
 
-Instants are UTC text of fixed width, `2026-01-31T09:00:00.000Z` (docs/api.md, List): they
-read well in any tool and compare as text. Only resume ids count microseconds.
+Instants are UTC text of fixed width, `2026-01-31T09:00:00.000Z` (docs/api.md, List): any tool can
+read them, and they compare as text. Only resume ids count microseconds.
 """
 
 import time
@@ -14,12 +14,12 @@ Clock = Callable[[], int]
 
 
 def system_clock() -> int:
-    """The system's clock, in microseconds since 1970-01-01 UTC."""
+    """Return the system's time, in microseconds since 1970-01-01 UTC."""
     return time.time_ns() // 1_000
 
 
 def timestamp(now_us: int) -> str:
-    """The instant as fixed-width UTC text, cut to milliseconds."""
+    """Return the instant as fixed-width UTC text, cut to milliseconds."""
     seconds, micros = divmod(now_us, 1_000_000)
     return f"{_second(seconds)}.{micros // 1_000:03d}Z"
 
@@ -31,10 +31,10 @@ def _second(seconds: int) -> str:
 
 
 def later(now_us: int, by: timedelta) -> str:
-    """The instant `by` after now, as `timestamp` writes it."""
+    """Return the instant `by` after now, as `timestamp` writes it."""
     return timestamp(now_us + by // timedelta(microseconds=1))
 
 
 def minute(instant: str) -> str:
-    """What `timestamp` wrote, as people read it: UTC, cut to the minute, `2026-01-31 09:00`."""
+    """Return a timestamp as people read it: UTC, cut to the minute, `2026-01-31 09:00`."""
     return f"{instant[:10]} {instant[11:16]}"

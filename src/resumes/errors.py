@@ -1,16 +1,15 @@
-"""Every error that a person or a program can be told, by code.
+"""Every error that is shown to a person or a program, by code.
 
     ResumesError
-        InvalidInput            something given to us is wrong
-            InvalidJson         not JSON, or JSON that no store keeps faithfully
+        InvalidInput            the input is wrong
+            InvalidJson         not JSON, or JSON that a store cannot keep as it is
             InvalidResume       JSON, but not a resume; carries all issues
             CoverLetter         a cover letter, which cannot be created
             TooLarge            over the size limit
             InvalidArgument     a limit, cursor, name, flag or setting
-        InvalidKey              no API key, or one that does not count
-        Refused                 understood, and not allowed
-            QuotaReached        the plan's number of resumes is reached
-            BusinessPlanRequired
+        InvalidKey              no valid API key
+        QuotaReached            the plan's number of resumes is reached
+        BusinessPlanRequired    the plan does not include listing and reading over the API
         NotFound
         Conflict                it exists already, or is still in use
             IdempotencyMismatch the same Idempotency-Key with another body
@@ -30,7 +29,7 @@ from typing import ClassVar
 
 
 class ErrorCode(StrEnum):
-    """The stable names of what can go wrong. They are written to reports and the ledger."""
+    """Stable names of what can go wrong, as in reports and the ledger."""
 
     INVALID_JSON = "invalid_json"
     INVALID_RESUME = "invalid_resume"
@@ -53,7 +52,7 @@ class Issue:
     """One problem or warning, and where in the document it is.
 
     `path` is dotted, with list positions in brackets (`sections.skills.items[2].tags`); empty
-    means the document as a whole. `message` is a whole sentence fragment that names the field.
+    means the document as a whole. `message` names the field.
     """
 
     path: str
@@ -61,7 +60,7 @@ class Issue:
 
 
 class ResumesError(Exception):
-    """The base of all errors that are meant to be shown. `message` says what, which and what to do."""
+    """Base of all errors that are shown. `message` says what is wrong, with which value, and what to do."""
 
     code: ClassVar[ErrorCode]
 
@@ -71,13 +70,13 @@ class ResumesError(Exception):
 
 
 class InvalidInput(ResumesError):
-    """Something given to us is wrong, and stays wrong however often it is tried."""
+    """The input is wrong, and remains so however often it is tried."""
 
 
 class InvalidJson(InvalidInput):
-    """The bytes are not JSON that can be kept faithfully.
+    """The bytes are not JSON, or JSON that a store cannot keep as it is.
 
-    `offset` is the byte at which reading failed, counted from 0; None where it is not known.
+    `offset` is the byte at which parsing failed, counted from 0; None if it is not known.
     """
 
     code = ErrorCode.INVALID_JSON
@@ -131,11 +130,7 @@ class InvalidKey(ResumesError):
         super().__init__("Invalid API key")
 
 
-class Refused(ResumesError):
-    """Understood and well formed, and not allowed as things stand."""
-
-
-class QuotaReached(Refused):
+class QuotaReached(ResumesError):
     """The account holds as many resumes as its plan allows."""
 
     code = ErrorCode.QUOTA_REACHED
@@ -146,8 +141,8 @@ class QuotaReached(Refused):
         self.max_resumes = max_resumes
 
 
-class BusinessPlanRequired(Refused):
-    """Listing and reading over the API need a plan that includes them."""
+class BusinessPlanRequired(ResumesError):
+    """The plan does not include listing and reading over the API."""
 
     code = ErrorCode.BUSINESS_PLAN_REQUIRED
 
@@ -156,7 +151,7 @@ class BusinessPlanRequired(Refused):
 
 
 class NotFound(ResumesError):
-    """No such thing, or none that the asking account may know of."""
+    """There is no such thing, or none that the account may know of."""
 
     code = ErrorCode.NOT_FOUND
 
@@ -177,7 +172,7 @@ class IdempotencyMismatch(Conflict):
 
 
 class StoreError(ResumesError):
-    """The store, not the request, is why it did not work."""
+    """The store failed, not the request."""
 
 
 class StoreUnavailable(StoreError):
@@ -187,7 +182,7 @@ class StoreUnavailable(StoreError):
 
 
 class OutcomeUnknown(StoreError):
-    """The commit failed in a way that leaves open whether it took effect."""
+    """The commit failed, and it is not known whether it took effect."""
 
     code = ErrorCode.OUTCOME_UNKNOWN
 
@@ -196,6 +191,6 @@ class OutcomeUnknown(StoreError):
 
 
 class StoreIncompatible(StoreError):
-    """Not a store of ours, damaged, or made by a newer version of this program."""
+    """Not one of our stores, or damaged, or made by a newer version."""
 
     code = ErrorCode.STORE_INCOMPATIBLE

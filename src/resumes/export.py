@@ -1,12 +1,13 @@
-"""Resumes as they leave the store: what people are given, and the files that hold it."""
+"""Resumes as they are exported: the formats, and the files that hold them."""
 
 import contextlib
 import json
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from enum import StrEnum
 from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 from resumes.analyzer import (
     DEFAULT_FORMAT,
@@ -16,8 +17,7 @@ from resumes.analyzer import (
     sections_left_out,
     to_jsonresume,
 )
-from resumes.errors import NotFound
-from resumes.export_formats import Kind
+from resumes.errors import InvalidArgument, NotFound
 from resumes.output_files import drafted
 from resumes.rendering import DEFAULT_CHOICE, Choice, Renderer
 from resumes.rendering.fonts import font_folders
@@ -27,19 +27,39 @@ from resumes.store.store import Store
 from resumes.store.stored_resumes import StoredResume
 
 
+class ExportFormat(StrEnum):
+    """The format that an exported resume is in."""
+
+    ANALYZER = "analyzer"
+    """Can be created again as it is."""
+
+    JSON_RESUME = "jsonresume"
+    """Does not hold everything."""
+
+    PDF = "pdf"
+    """For people."""
+
+
+SUFFIXES = {
+    ExportFormat.ANALYZER: ".json",
+    ExportFormat.JSON_RESUME: ".jsonresume.json",
+    ExportFormat.PDF: ".pdf",
+}
+"""What the files' names end in; they differ, so that one folder may hold all of a resume's exports."""
+
+
 @dataclass(frozen=True, slots=True)
 class Exported:
-    """A resume as it is exported. `left_out` names the sections that the kind has no place for."""
+    """A resume as it is exported. `left_out` names the sections that the format has no place for."""
 
-    kind: Kind
     name: str
-    """What its file is called, in any folder its own."""
+    """The name of its file, which no other resume's has."""
 
     content: Mapping[str, Any] | None
-    """As JSON; None for what is none."""
+    """As JSON; None for a PDF."""
 
     body: bytes
-    """What its file holds."""
+    """The content of its file."""
 
     left_out: tuple[str, ...] = ()
     missing: str | None = None
@@ -47,15 +67,20 @@ class Exported:
 
 
 class Exporter:
-    """Exports resumes as one kind. PDFs are drawn in a process that the end of the block ends."""
+    """Exports resumes in one format. The process that draws PDFs ends with the block."""
 
     def __init__(
-        self, kind: Kind, accepted: Format, *, home: Path, choice: Choice = DEFAULT_CHOICE
+        self,
+        export_format: ExportFormat,
+        accepted: Format,
+        *,
+        home: Path,
+        choice: Choice = DEFAULT_CHOICE,
     ) -> None:
-        self.kind = kind
+        self._format = export_format
         self._accepted = accepted
         self._choice = choice
-        self._renderer = Renderer(font_folders(home)) if kind is Kind.PDF else None
+        self._renderer = Renderer(font_folders(home)) if export_format is ExportFormat.PDF else None
 
     def __enter__(self) -> Self:
         return self
@@ -65,32 +90,43 @@ class Exporter:
             self._renderer.close()
 
     def export(self, resume: StoredResume) -> Exported:
-        """Return the resume as this kind shows it: what is hidden is left out.
+        """Return the resume in this format, without what is hidden.
 
         Raises TooLong and RenderingFailed for a PDF.
         """
+        entry = resume.entry
         if self._renderer is not None:
             rendered = self._renderer.render_resume(resume, self._choice, self._accepted)
-            shown = pdf_name(resume.entry.filename, resume.entry.id, self._choice)
-            name = _file_name(shown, resume.entry.id, self.kind)
-            return Exported(self.kind, name, None, rendered.pdf, missing=rendered.missing)
+            name = self._file_name(pdf_name(entry.filename, entry.id, self._choice), entry.id)
+            return Exported(name, None, rendered.pdf, missing=rendered.missing)
         view = public_view(resume.document, self._accepted)
-        is_whole = self.kind is Kind.ANALYZER
-        content = view if is_whole else to_jsonresume(view)
-        left_out = () if is_whole else tuple(sections_left_out(view))
-        name = _file_name(resume.entry.filename, resume.entry.id, self.kind)
-        return Exported(self.kind, name, content, _as_json(content), left_out)
+        name = self._file_name(entry.filename, entry.id)
+        if self._format is ExportFormat.ANALYZER:
+            return Exported(name, view, _as_json(view))
+        content = to_jsonresume(view)
+        return Exported(name, content, _as_json(content), tuple(sections_left_out(view)))
+
+    def _file_name(self, shown: str, resume_id: str) -> str:
+        """Return `AdaLovelaceResume-<id>.json`, a file name and no path, whatever the store holds."""
+        return f"{_stem(shown)}-{_stem(resume_id)}{SUFFIXES[self._format]}"
+
+
+def _stem(text: str) -> str:
+    """Return what a file name may hold of the text; all of it if this program made it."""
+    return filename(text.removesuffix(".pdf"), None).removesuffix(".pdf")
 
 
 def _as_json(content: Mapping[str, Any]) -> bytes:
     text = json.dumps(content, ensure_ascii=False, indent=2)
-    if len(text.encode()) >= DEFAULT_FORMAT.max_bytes:  # a resume that came in should come in again
+    if (
+        len(text.encode()) >= DEFAULT_FORMAT.max_bytes
+    ):  # what was imported should be importable again
         text = json.dumps(content, ensure_ascii=False, separators=(",", ":"))
     return f"{text}\n".encode()
 
 
 def iter_resumes(store: Store, account_id: str) -> Iterator[StoredResume]:
-    """Every resume of the account, oldest first; one that is deleted meanwhile is left out."""
+    """Yield every resume of the account, oldest first, but for those deleted meanwhile."""
     cursor: str | None = ""
     while cursor is not None:
         page = stored_resumes.list_page(
@@ -102,33 +138,18 @@ def iter_resumes(store: Store, account_id: str) -> Iterator[StoredResume]:
         cursor = page.cursor
 
 
-def _file_name(shown: str, resume_id: str, kind: Kind) -> str:
-    """Return `AdaLovelaceResume-<id>.json`, a file name and no path, whatever the store holds."""
-    return f"{_stem(shown)}-{_stem(resume_id)}{kind.suffix}"
+def write(folder: Path, exported: Exported) -> bool:
+    """Write the resume to a file of its own in the folder. Return whether anything had its name.
 
-
-def _stem(text: str) -> str:
-    """What a file name may be made of, of the text; all of it where the service made it."""
-    return filename(text.removesuffix(".pdf"), None).removesuffix(".pdf")
-
-
-class Written(NamedTuple):
-    """The file of a resume, and whether it took the place of something of its name."""
-
-    path: Path
-    is_replacing: bool
-
-
-def write(folder: Path, exported: Exported) -> Written:
-    """Write the resume to a file of its own in the folder; an earlier export of it is replaced.
-
-    The file is there whole or not at all, and whatever else had its name is gone, unopened: a
-    link, a pipe. Raises OSError.
+    The file is there whole or not at all, and what had its name is gone, unopened: an earlier
+    export, a link, a pipe. Raises InvalidArgument if it cannot be written.
     """
-    folder.mkdir(parents=True, exist_ok=True)
     path = folder / exported.name
-    # What can be exported again need not be on the disk before the next one is.
-    with drafted(path, Path.replace, mode=0o666) as file:
-        file.write(exported.body)
-        is_replacing = os.path.lexists(path)
-    return Written(path, is_replacing)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        # What can be exported again need not be on the disk before the next one is.
+        with drafted(path, Path.replace, mode=0o666) as file:
+            file.write(exported.body)
+            return os.path.lexists(path)
+    except OSError as error:
+        raise InvalidArgument(f"Cannot write to {folder}: {error.strerror}") from error

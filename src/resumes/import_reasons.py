@@ -1,8 +1,4 @@
-"""Why a file is not simply done: the reasons, in plain words, and what its owner can do.
-
-One table of words and one of hints, for reports, terminals and command lines alike. Tests walk
-every reason.
-"""
+"""Why a file is not simply done: the reasons, in plain words, and what its owner can do."""
 
 from collections.abc import Mapping
 from enum import StrEnum
@@ -48,7 +44,7 @@ HINTS: Mapping[Reason, str] = {
         "The byte offset says where reading failed."
     ),
     Reason.INVALID_RESUME: (
-        "Mend the fields that the issues name, then move the file back into the inbox."
+        "Fix the fields that the issues name, then move the file back into the inbox."
     ),
     Reason.COVER_LETTER: "Only resumes are imported. Keep cover letters out of the inbox.",
     Reason.INVALID_ARCHIVE: (
@@ -77,19 +73,19 @@ HINTS: Mapping[Reason, str] = {
     ),
     Reason.INTERNAL_ERROR: (
         "This is a fault of the importer. Look for the id in its log, report it, and move the "
-        "file back into the inbox when it is mended."
+        "file back into the inbox when it is fixed."
     ),
 }
 
 
 def plain_words(reason: str) -> str:
-    """The reason as people say it; a reason that is not known here, as it is."""
+    """Return the reason as people say it; one that is not known here, as it is."""
     known = _find(reason)
     return reason if known is None else WORDS[known]
 
 
 def find_hint(reason: str) -> str | None:
-    """What the file's owner can do; None for a reason that is not known here."""
+    """Return what the file's owner can do; None for a reason that is not known here."""
     known = _find(reason)
     return None if known is None else HINTS[known]
 

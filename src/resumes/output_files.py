@@ -15,14 +15,14 @@ from typing import BinaryIO, Final
 from resumes.errors import Conflict, InvalidArgument
 
 JOURNALS: Final = ("-journal", "-wal", "-shm")
-"""What SQLite adds to the name of a database. A file of such a name is a part of the database to it:
-it plays the file back, or removes it (pitfalls S22)."""
+"""What SQLite appends to the name of a database. It takes a file of such a name for a part of the
+database, and plays it back or removes it (pitfalls S22)."""
 
 SIDE_FILES: Final = (*JOURNALS, ".writer", ".lock")
-"""These, and what a store adds for its locks."""
+"""These, and what a store appends for its locks."""
 
 HOME_FILES: Final = ("config.toml", "first-key", "demo-key", "watched-folders")
-"""What a home reads as its own, whatever wrote it: a backup as `config.toml` stops all of it."""
+"""What a home reads as its own: a backup of the name `config.toml` would stop all commands."""
 
 _Signature = tuple[int, int, int, int]
 
@@ -51,7 +51,7 @@ def check_free(path: Path, remedy: str = "name another file") -> None:
 def flush(path: Path) -> None:
     """Wait until the file, or a folder's list of names, is on the disk.
 
-    Not for a database that is open: closing a second descriptor would drop its locks (pitfalls S1).
+    Not for an open database: closing a second descriptor would drop its locks (pitfalls S1).
     """
     descriptor = os.open(path, os.O_RDONLY)
     try:
@@ -61,7 +61,7 @@ def flush(path: Path) -> None:
 
 
 def place(new: Path, path: Path) -> None:
-    """Give the file a name that is free, for good. Raises Conflict for one that is not."""
+    """Give the file a free name, durably. Raises Conflict if the name is not free."""
     flush(new)
     try:
         os.link(new, path)
@@ -76,7 +76,7 @@ def place(new: Path, path: Path) -> None:
 
 
 def replace(new: Path, path: Path) -> None:
-    """Give the file the name for good, in the place of what had it before."""
+    """Give the file the name, durably, in place of what had it before."""
     flush(new)
     new.replace(path)
     flush(path.parent)
@@ -86,10 +86,10 @@ def replace(new: Path, path: Path) -> None:
 def drafted(
     path: Path, finish: Callable[[Path, Path], object], *, mode: int = 0o600
 ) -> Iterator[BinaryIO]:
-    """Open a new file beside the path, to be written in the block; `finish` then gives it the path.
+    """Open a new file beside the path for the block, after which `finish` gives it the path.
 
-    Only its owner may read it unless `mode`, narrowed by the umask, says otherwise. If the block or
-    `finish` fails, nothing of it is left. Raises OSError.
+    Only its owner may read it, unless `mode`, restricted by the umask, says otherwise. If the block
+    or `finish` fails, it is removed. Raises OSError.
     """
     draft = path.with_name(f".{secrets.token_hex(8)}.part")
     try:
@@ -104,10 +104,10 @@ def drafted(
 class OutputFile:
     """A file that a command was told to write: a new one, or a pipe, a device or a terminal.
 
-    Anything else of the name stays as it is and is a Conflict, whose message ends with `remedy`;
-    only a regular file is replaced, if `may_replace` returns True for its content.
+    Anything else of the name raises Conflict, with `remedy` at the end, but for a regular file for
+    whose content `may_replace` returns True: that is replaced.
 
-    Make it before a store is open: the file might be the store's own, and closing that would drop
+    Make it before a store is opened: the file might be the store's own, and closing it would drop
     the store's locks (pitfalls S1).
     """
 
@@ -133,7 +133,7 @@ class OutputFile:
 
     @contextlib.contextmanager
     def open(self) -> Iterator[BinaryIO]:
-        """Open the file for the block. A new one gets its name once the block has ended well.
+        """Open the file for the block. A new one gets its name when the block ends without an error.
 
         Raises InvalidArgument if it cannot be written, and Conflict if the name was taken or the
         file to be replaced was changed meanwhile.
@@ -159,7 +159,7 @@ class OutputFile:
                 yield file
                 file.flush()
             except BaseException:
-                file.raw.close()  # else what is left would be waited for, perhaps for ever
+                file.raw.close()  # flushing what is left might block for ever
                 raise
 
     @contextlib.contextmanager
@@ -179,12 +179,11 @@ def _is_stream(path: Path) -> bool:
 
 
 def _find_signature(path: Path) -> _Signature | None:
-    """Return what a regular file is known by until it is changed; None where there is none."""
+    """Return what identifies a regular file until it is changed; None if there is none."""
     try:
-        status = path.lstat()
+        found = path.lstat()
     except FileNotFoundError:
         return None
-    is_regular = stat.S_ISREG(status.st_mode)
-    return (
-        (status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns) if is_regular else None
-    )
+    if not stat.S_ISREG(found.st_mode):
+        return None
+    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns

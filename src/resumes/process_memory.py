@@ -1,38 +1,37 @@
-"""How a process that takes in resumes uses memory."""
+"""How long-running processes tune Python's garbage collector and the C library's allocator."""
 
 import ctypes
 import gc
 
-YOUNG = 50_000
-"""Objects made and kept until the youngest are looked through."""
+GC_THRESHOLD = 50_000
+"""New objects after which the youngest generation is collected."""
 
-LARGE_BYTES = 128 * 1024
-"""What is larger is had from the system alone, and given back when it is free."""
+MALLOC_THRESHOLD_BYTES = 128 * 1024
+"""A block of at least this size is allocated with mmap, and returned to the system when it is freed."""
 
 M_TRIM_THRESHOLD, M_MMAP_THRESHOLD, M_ARENA_MAX = -1, -3, -8
-"""What glibc's mallopt calls its parameters."""
+"""Parameters of glibc's mallopt."""
 
 
-def collect_seldom() -> None:
-    """To be called once, by a process that takes in resumes, when all is loaded.
+def tune_gc() -> None:
+    """Make the collector run less often. Call it once, when all modules are loaded.
 
-    A resume is a tree without cycles, freed by counting references alone; at the usual pace the
-    collector looks through half-read ones again and again, and through every module beside them.
+    A resume is a tree without cycles, which reference counting alone frees; by default the
+    collector traverses half-read ones again and again, and every module with them.
     """
     gc.freeze()
-    gc.set_threshold(YOUNG, *gc.get_threshold()[1:])
+    gc.set_threshold(GC_THRESHOLD, *gc.get_threshold()[1:])
 
 
-def keep_little() -> None:
-    """To be called once, by a process that anyone may send large bodies to, before the first.
+def limit_malloc() -> None:
+    """Have freed memory returned to the system. Call it once, before the first large request body.
 
-    What is free is given back to the system.
-
-    glibc takes a large body that was freed as a reason to keep such sizes, in a heap for each
-    thread, so a minute of them would be held for good. Other C libraries do as they do.
+    When a large block is freed, glibc raises its threshold and keeps such blocks, in a heap for each
+    thread, so a minute of large bodies would hold their memory for good. Other C libraries are left
+    as they are.
     """
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
     if mallopt is not None:
         mallopt(M_ARENA_MAX, 1)
-        mallopt(M_MMAP_THRESHOLD, LARGE_BYTES)
-        mallopt(M_TRIM_THRESHOLD, LARGE_BYTES)
+        mallopt(M_MMAP_THRESHOLD, MALLOC_THRESHOLD_BYTES)
+        mallopt(M_TRIM_THRESHOLD, MALLOC_THRESHOLD_BYTES)

@@ -1,7 +1,7 @@
-"""Settings: one frozen object, built once by the command line and passed down.
+"""Settings: one frozen object, made once by the command line and passed down.
 
-Precedence, everywhere the same: flag, environment (`RESUMES_…`), `config.toml` in the home,
-default. The file is flat TOML with the names below, but for the table of keys.
+A flag comes before the environment (`RESUMES_…`), that before `config.toml` in the home, and that
+before the default. The file is flat TOML with the names below, but for the table of keys.
 """
 
 import errno
@@ -9,7 +9,7 @@ import json
 import os
 import stat
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from enum import EnumType, StrEnum
 from pathlib import Path
 from typing import Annotated, Any, get_args, get_origin
@@ -24,13 +24,7 @@ from pydantic import (
     ValidationInfo,
     field_validator,
 )
-from pydantic_settings import (
-    BaseSettings,
-    InitSettingsSource,
-    NoDecode,
-    PydanticBaseSettingsSource,
-    SettingsConfigDict,
-)
+from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from resumes.analyzer import Format
 from resumes.errors import InvalidArgument
@@ -40,11 +34,10 @@ CONFIG_NAME = "config.toml"
 ENV_PREFIX = "RESUMES_"
 MAX_CONFIG_BYTES = 32 * 1024
 MAX_SHOWN_CHARS = 80
-"""Of a value or name that a message repeats."""
+"""How much of a value or name a message repeats."""
 
 NO_SETTINGS = ("debug", "import_")
-"""What the environment may hold of ours that is no setting: a switch for us, and what a command
-after an import is told."""
+"""Beginnings of our variables that are no settings: for debugging, and for the command `on_import`."""
 
 
 class LogFormat(StrEnum):
@@ -74,7 +67,7 @@ def _without_nul(value: str) -> str:
     return value
 
 
-Text = Annotated[str, AfterValidator(_without_nul)]
+_Text = Annotated[str, AfterValidator(_without_nul)]
 
 
 def _harmless(name: str) -> str:
@@ -84,7 +77,7 @@ def _harmless(name: str) -> str:
     return name
 
 
-SectionTypes = frozenset[
+_SectionTypes = frozenset[
     Annotated[
         str,
         StringConstraints(strip_whitespace=True, min_length=1, max_length=100),
@@ -92,12 +85,12 @@ SectionTypes = frozenset[
     ]
 ]
 
-Rate = Annotated[int, Field(ge=0, le=1_000_000), BeforeValidator(_zero_if_unlimited)]
+_Rate = Annotated[int, Field(ge=0, le=1_000_000), BeforeValidator(_zero_if_unlimited)]
 """A number of requests; 0 is any number."""
 
 
 class Settings(BaseSettings):
-    """What can be set, for all commands. A sentence under each says what it does."""
+    """All settings of all commands. A sentence below each says what it does."""
 
     model_config = SettingsConfigDict(
         env_prefix=ENV_PREFIX, env_ignore_empty=True, frozen=True, extra="forbid"
@@ -106,29 +99,29 @@ class Settings(BaseSettings):
     home: Path = Field(default_factory=lambda: Path(platformdirs.user_data_path("resumes")))
     """The folder that holds the store, the inbox and the configuration file."""
 
-    database: Text | None = Field(default=None, repr=False)
+    database: _Text | None = Field(default=None, repr=False)
     """The store's address: `sqlite:///PATH`, by default `resumes.db` in the home, or
     `postgresql://USER@HOST/NAME`. It may hold a password, so it is repeated nowhere."""
 
-    host: Text = "127.0.0.1"
+    host: _Text = "127.0.0.1"
     """The address that the API listens on. Beyond loopback, put TLS in front of it."""
 
     port: Annotated[int, Field(ge=0, le=65535)] = 8000
     """The port that the API listens on; 0 takes a free one."""
 
     workers: Annotated[int, Field(ge=1, le=64)] = 1
-    """API processes. Reads scale with them; writes to a file take turns."""
+    """API processes. Reads scale with them; SQLite has one writer at a time."""
 
     rate_limit: bool | None = None
     """Whether requests are limited per key. By default only when listening beyond loopback."""
 
-    rate_per_minute: Rate = 60
+    rate_per_minute: _Rate = 60
     """Requests of a key a minute, unless its plan says otherwise; 0 or `unlimited`: any number."""
 
-    rate_per_hour: Rate = 1_000
+    rate_per_hour: _Rate = 1_000
     """Requests of a key an hour, likewise."""
 
-    rate_per_day: Rate = 10_000
+    rate_per_day: _Rate = 10_000
     """Requests of a key a day, likewise."""
 
     max_body_bytes: Annotated[int, Field(ge=1_024, le=64 * 1024 * 1024)] = 2 * 1024 * 1024
@@ -163,7 +156,7 @@ class Settings(BaseSettings):
     max_file_bytes: Annotated[int, Field(ge=1_024, le=1024 * 1024 * 1024)] = 64 * 1024 * 1024
     """The largest file of several resumes, inflated, in bytes."""
 
-    extra_section_types: Annotated[SectionTypes, Field(max_length=100), NoDecode] = frozenset()
+    extra_section_types: Annotated[_SectionTypes, Field(max_length=100), NoDecode] = frozenset()
     """Further section types to admit, as they are; in the environment separated by commas."""
 
     settle_s: Annotated[float, Field(ge=0, le=3_600)] = 5.0
@@ -178,7 +171,7 @@ class Settings(BaseSettings):
     done_keep_days: Annotated[int | None, Field(ge=0, le=36_500)] = None
     """Days after which done files are removed; 0 keeps today's. By default they stay for good."""
 
-    on_import: Text | None = None
+    on_import: _Text | None = None
     """A shell command to run after each batch of files. By default, and if empty, there is none."""
 
     theme: Theme = Theme.DARK
@@ -218,36 +211,22 @@ class Settings(BaseSettings):
 
     @property
     def database_url(self) -> str:
-        """The store's address."""
+        """Return the store's address."""
         return self.database or f"sqlite:///{self.home.absolute() / 'resumes.db'}"
 
     @property
     def inbox(self) -> Path:
-        """The folder that `up` and `demo` watch."""
+        """Return the folder that `up` and `demo` watch."""
         return self.home / "inbox"
 
     @property
     def format(self) -> Format:
-        """What the analyzer package needs to know of these settings."""
+        """Return what the analyzer has to know of these settings."""
         return Format(extra_section_types=self.extra_section_types, max_bytes=self.max_body_bytes)
-
-    @classmethod
-    def settings_customise_sources(
-        cls,
-        settings_cls: type[BaseSettings],
-        init_settings: PydanticBaseSettingsSource,
-        env_settings: PydanticBaseSettingsSource,
-        dotenv_settings: PydanticBaseSettingsSource,
-        file_secret_settings: PydanticBaseSettingsSource,
-    ) -> tuple[PydanticBaseSettingsSource, ...]:
-        """Flags, then the environment, then the file."""
-        assert isinstance(init_settings, InitSettingsSource)
-        file_values = init_settings.init_kwargs.pop("_file_values", {})
-        return (init_settings, env_settings, InitSettingsSource(settings_cls, file_values))
 
 
 def _flat(table: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
-    """`resumes.delete` for both of TOML's readings of it: with quotes a key, without a table."""
+    """Yield `resumes.delete` both for the key `"resumes.delete"` and for a table `resumes`."""
     for name, value in table.items():
         if isinstance(value, Mapping):
             yield from _flat(value, f"{prefix}{name}.")
@@ -256,82 +235,94 @@ def _flat(table: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any
 
 
 def load_settings(**flags: Any) -> Settings:
-    """The settings in force. A flag that is None was not given.
+    """Return the settings in force. A flag that is None was not given.
 
     Raises InvalidArgument for a file that cannot be read and for a value that cannot be used,
     saying where it comes from as far as that is known.
     """
     given = {name: value for name, value in flags.items() if value is not None}
-    _refuse_unknown(os.environ)
+    _refuse_unknown_variables()
+    file = None
     try:
-        home = Settings(**given).home
+        file = Settings(**given).home / CONFIG_NAME
+        values = _load_file(file)
+        _check_names(values, file)
+        # pydantic-settings reads the environment, and has it come after what it is given.
+        from_file = {name: value for name, value in values.items() if not _find_variable(name)}
+        return Settings(**from_file | given)
     except ValidationError as error:
-        raise _invalid(error, given) from None
-    file = home / CONFIG_NAME
-    file_values = _load_file(file)
-    if "home" in file_values:
-        raise InvalidArgument(
-            f'Invalid home "{_shown(file_values["home"])}" in {file}: the home is where this file '
-            f"lies. Use --home or {ENV_PREFIX}HOME, and remove the line"
-        )
-    try:
-        return Settings(**given, _file_values=file_values)  # type: ignore[call-arg]  # read by the sources, no field
-    except ValidationError as error:
-        raise _invalid(error, given, file=file) from None
+        first = error.errors()[0]
+        name = str(first["loc"][0])
+        origin = None if name in given else _find_variable(name) or file
+        value = "…" if name == "database" else _shown(first["input"])
+        is_our_sentence = first["type"] == "value_error"
+        remedy = first["msg"].removeprefix("Value error, ") if is_our_sentence else _usable(name)
+        where = "" if origin is None else f" in {origin}"
+        raise InvalidArgument(f'Invalid {name} "{value}"{where}: {remedy}') from None
 
 
-def _refuse_unknown(environment: Mapping[str, str]) -> None:
-    """Raises InvalidArgument for what looks like a setting and is none: left out silently, a limit
-    or a path would not hold."""
-    for name in environment:
+def _refuse_unknown_variables() -> None:
+    """Raise InvalidArgument for what looks like a setting and is none.
+
+    If it was ignored, a limit or a path would silently not hold.
+    """
+    for name in os.environ:
         setting = name.removeprefix(ENV_PREFIX).lower()
-        if (
-            name.startswith(ENV_PREFIX)
-            and setting not in Settings.model_fields
-            and not setting.startswith(NO_SETTINGS)
-        ):
+        is_known = setting in Settings.model_fields or setting.startswith(NO_SETTINGS)
+        if name.startswith(ENV_PREFIX) and not is_known:
             raise InvalidArgument(
                 f"Unknown setting {_shown(name)} in the environment. README lists all settings"
             )
 
 
 def _load_file(path: Path) -> dict[str, Any]:
+    """Return the file's values; none if there is no file."""
     try:
         return tomllib.loads(_read_file(path).decode())
     except FileNotFoundError:
-        if path.is_symlink():
-            raise InvalidArgument(
-                f"Cannot read the configuration {path}: the link leads nowhere. Make its target, or "
-                "remove it"
-            ) from None
-        return {}
+        if not path.is_symlink():
+            return {}
+        why = "the link leads nowhere. Make its target, or remove it"
+        raise InvalidArgument(f"Cannot read the configuration {path}: {why}") from None
     except OSError as error:
         if error.errno == errno.ENAMETOOLONG:
-            raise InvalidArgument(
-                f'Invalid home "{_shown(path.parent)}": {error.strerror}. Use a shorter one'
-            ) from None
+            why = f'Invalid home "{_shown(path.parent)}": {error.strerror}. Use a shorter one'
+            raise InvalidArgument(why) from None
         raise InvalidArgument(f"Cannot read the configuration {path}: {error.strerror}") from None
     except UnicodeDecodeError as error:
-        raise InvalidArgument(
-            f"Invalid configuration {path}: byte {error.start} is not UTF-8. Save it as UTF-8"
-        ) from None
+        why = f"byte {error.start} is not UTF-8. Save it as UTF-8"
     except tomllib.TOMLDecodeError as error:
-        raise InvalidArgument(f"Invalid configuration {path}: {str(error)[:200]}") from None
+        why = str(error)[:200]
     except ValueError:
-        raise InvalidArgument(
-            f"Invalid configuration {path}: a number has too many digits"
-        ) from None
+        why = "a number has too many digits"
     except RecursionError:
-        raise InvalidArgument(f"Invalid configuration {path}: it is nested too deep") from None
+        why = "it is nested too deep"
+    raise InvalidArgument(f"Invalid configuration {path}: {why}")
+
+
+def _check_names(values: Mapping[str, Any], file: Path) -> None:
+    """Raise InvalidArgument if the file sets what is no setting, or the home that it lies in."""
+    for name in values:
+        if name not in Settings.model_fields:
+            raise InvalidArgument(
+                f'Unknown setting "{_shown(name)}" in {file}. README lists all settings'
+            )
+    if "home" in values:
+        raise InvalidArgument(
+            f'Invalid home "{_shown(values["home"])}" in {file}: the home is where this file lies. '
+            f"Use --home or {ENV_PREFIX}HOME, and remove the line"
+        )
 
 
 def _read_file(path: Path) -> bytes:
-    """Return all bytes of a regular file, without waiting for a writer as of a FIFO."""
+    """Return all bytes of a regular file, without waiting for the writer of a FIFO."""
     content: bytes | None = None
     if stat.S_ISREG(path.stat().st_mode):
         with os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
             content = file.read(MAX_CONFIG_BYTES + 1)
-    if content is None:  # what /proc calls a regular file may be none either
+    if (
+        content is None
+    ):  # a non-blocking read of what /proc calls a regular file may return None too
         raise InvalidArgument(
             f"Cannot read the configuration {path}: not a regular file. Replace it by one, or "
             "remove it"
@@ -343,25 +334,8 @@ def _read_file(path: Path) -> bytes:
     return content
 
 
-def _invalid(
-    error: ValidationError, flags: Mapping[str, Any], *, file: Path | None = None
-) -> InvalidArgument:
-    first = error.errors()[0]
-    name = str(first["loc"][0])
-    origin = None if name in flags else _find_variable(name) or file
-    where = "" if origin is None else f" in {origin}"
-    if first["type"] == "extra_forbidden":
-        return InvalidArgument(
-            f'Unknown setting "{_shown(name)}"{where}. README lists all settings'
-        )
-    value = "…" if name == "database" else _shown(first["input"])
-    is_our_word = first["type"] == "value_error"
-    way_on = first["msg"].removeprefix("Value error, ") if is_our_word else _usable(name)
-    return InvalidArgument(f'Invalid {name} "{value}"{where}: {way_on}')
-
-
 def _shown(value: object) -> str:
-    """As much of a value as a message repeats."""
+    """Return as much of a value as a message repeats."""
     try:
         return str(value)[:MAX_SHOWN_CHARS]
     except (ValueError, RecursionError):  # a number of too many digits, lists in lists
@@ -369,19 +343,25 @@ def _shown(value: object) -> str:
 
 
 def _find_variable(name: str) -> str | None:
-    """The variable of the environment that a setting comes from, if it comes from one."""
-    wanted = f"{ENV_PREFIX}{name}".upper()
-    return next((one for one, value in os.environ.items() if value and one.upper() == wanted), None)
+    """Return the variable of the environment that the setting comes from, if it comes from one."""
+    for variable, value in os.environ.items():
+        if value and variable.upper() == f"{ENV_PREFIX}{name}".upper():
+            return variable
+    return None
 
 
 def _usable(name: str) -> str:
-    """What the setting can be."""
+    """Return what the setting can be, as a sentence that tells what to use."""
     field, kinds = Settings.model_fields[name], _kinds(name)
     if bool in kinds:
         return "use true or false"
     if int in kinds or float in kinds:
+        minimum, maximum = (
+            next((getattr(limit, bound) for limit in field.metadata if hasattr(limit, bound)), None)
+            for bound in ("ge", "le")
+        )
         unlimited = " or `unlimited`" if name.startswith("rate_per_") else ""
-        return f"use {_range_words(field.metadata, is_whole=int in kinds)}{unlimited}"
+        return f"use {number_words(is_whole=int in kinds, minimum=minimum, maximum=maximum)}{unlimited}"
     if isinstance(field.annotation, EnumType):
         return f"use one of {', '.join(map(str, field.annotation.__members__.values()))}"
     if frozenset in kinds:
@@ -390,16 +370,6 @@ def _usable(name: str) -> str:
 
 
 def _kinds(name: str) -> tuple[Any, ...]:
-    """The type of a setting, and what that is made of."""
+    """Return the type of a setting, and what that is made of."""
     kind = Settings.model_fields[name].annotation
     return (kind, get_origin(kind), *get_args(kind))
-
-
-def _range_words(limits: Iterable[object], *, is_whole: bool) -> str:
-    bounds = {
-        bound: getattr(limit, bound)
-        for limit in limits
-        for bound in ("ge", "le")
-        if hasattr(limit, bound)
-    }
-    return number_words(is_whole=is_whole, least=bounds.get("ge"), most=bounds.get("le"))

@@ -1,20 +1,22 @@
 r"""Text that strangers wrote: which characters are harmless, and how the others are written.
 
-A resume, a file's name and a key's name end in terminals, logs, reports and messages. There a
+A resume, a file's name and a key's name end up in terminals, logs, reports and messages. There a
 control character drives the terminal, a direction control makes text look like other text, an
 invisible one makes two names look the same, and a surrogate cannot be written at all. What is
-harmless is said here once; a surface chooses only what it shows in place of the rest.
+harmless is defined here alone; a surface chooses only what it shows in place of the rest.
+
+And numbers in words: counts, ranges and sizes.
 """
 
 import unicodedata
 from collections.abc import Callable
 
 JOINERS = "\u200c\u200d"
-"""Invisible, and part of how Hindi, Persian and many emoji are written."""
+"""Invisible characters that are part of how Hindi, Persian and many emoji are written."""
 
 
 def is_harmless(text: str) -> bool:
-    """Whether every character of the text draws itself and does nothing else.
+    """Return whether every character of the text draws itself and does nothing else.
 
     Letters of all scripts, marks, digits, symbols, blanks and the two joiners are harmless.
     Controls (line ends and tabs too), soft hyphens, zero-width and direction marks, tags,
@@ -29,16 +31,16 @@ def _is_harmless(char: str) -> bool:
 
 
 def replaced(text: str, by: Callable[[str], str]) -> str:
-    """The text with `by(char)` in place of each character that is not harmless."""
+    """Return the text with `by(char)` in place of each character that is not harmless."""
     if text.isprintable():
         return text
     return "".join(char if _is_harmless(char) else by(char) for char in text)
 
 
 def escaped(text: str) -> str:
-    r"""The text with what is not harmless written as in source code: `\n`, `\x1b`, `\u202e`.
+    r"""Return the text with what is not harmless written as in source code: `\n`, `\x1b`, `\u202e`.
 
-    Backslashes stay as they are: it is for people to read, and not to be read back.
+    Backslashes stay as they are: it is for people to read, not to be parsed.
     """
     return replaced(text, _escape)
 
@@ -48,9 +50,9 @@ def _escape(char: str) -> str:
 
 
 def escaped_json(text: str) -> str:
-    r"""JSON text with what is not harmless written as `\uXXXX`: the same JSON.
+    r"""Return the JSON text with what is not harmless written as `\uXXXX`: the same JSON.
 
-    Line ends stay: in JSON they stand between values only.
+    Line ends stay: in JSON they are only between values.
     """
     return replaced(text, _escape_in_json)
 
@@ -63,13 +65,29 @@ def _escape_in_json(char: str) -> str:
 
 
 def counted(count: int, noun: str) -> str:
-    """`1 resume`, `2 resumes`, `1,000 resumes`."""
+    """Return `1 resume`, `2 resumes`, `1,000 resumes`."""
     return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
 
 
-def number_words(*, is_whole: bool, least: float | None = None, most: float | None = None) -> str:
-    """`a whole number from 0 to 65535`, `a number of 1 or more`. None is no limit."""
+def number_words(
+    *, is_whole: bool, minimum: float | None = None, maximum: float | None = None
+) -> str:
+    """Return `a whole number from 0 to 65535`, `a number of 1 or more`. None is no limit."""
     number = "a whole number" if is_whole else "a number"
-    if least is None:
-        return number if most is None else f"{number} of at most {most}"
-    return f"{number} of {least} or more" if most is None else f"{number} from {least} to {most}"
+    match minimum, maximum:
+        case None, None:
+            return number
+        case None, _:
+            return f"{number} of at most {maximum}"
+        case _, None:
+            return f"{number} of {minimum} or more"
+    return f"{number} from {minimum} to {maximum}"
+
+
+def in_bytes(count: int) -> str:
+    """Return `512 B`, `1.5 KiB`, `12 MiB`, `1,024 GiB`: the largest unit of which there is one."""
+    for power, unit in ((3, "GiB"), (2, "MiB"), (1, "KiB")):
+        amount = count / 1_024**power
+        if amount >= 1:
+            return f"{amount:.1f} {unit}" if amount < 10 else f"{amount:,.0f} {unit}"
+    return f"{count} B"

@@ -2,9 +2,11 @@
 
     ROOT/.importer/store    {"store": "<the store's id>", "address": "<its address, for people>"}
 
-The first importer on a folder writes this, and the importers of other stores refuse the folder. One
-that was given the wrong folder or store would import files into the wrong accounts, and could say
-nothing of those that wait there for accounts that it has never had (docs/decisions/0013).
+The first importer of a folder writes this, and the importers of other stores refuse the folder. An
+importer with the wrong folder or store would import files into the wrong accounts, and would not
+report those that wait there for accounts that its store has never had (docs/decisions/0013).
+
+    HOME/watched-folders    the folders that are watched from a home, a JSON string on each line
 """
 
 import contextlib
@@ -30,11 +32,11 @@ MAX_MARK_BYTES: Final = 4_096
 MAX_NAMED: Final = 3
 WATCHED: Final = "watched-folders"
 UNKNOWN_ACCOUNTS: Final = "unknown accounts"
-"""The key of an importer's finding on the files that wait for accounts that the store does not know."""
+"""The key of an importer's finding on files that wait for accounts unknown to the store."""
 
 HELD: Final = "_held"
 HELD_NAME: Final = re.compile(r"([0-9a-f]{24})-([0-9a-f]{16})-.+", re.DOTALL)
-"""How files are named that wait for a place: a claim's id, an account's id, their own name."""
+"""Names of files that are held: a claim's id, an account's id, their own name."""
 
 UNKNOWN_REMEDY: Final = (
     "Restore a backup that has it, or move the files into the folder of the account that is to have "
@@ -50,50 +52,51 @@ _APPEND_FLAGS: Final = (
 
 
 class Owner(NamedTuple):
-    """The store that a folder belongs to. `address` is where it was when it last said so."""
+    """The store that a folder belongs to. `address` is where it was when this was written."""
 
     store_id: str
     address: str
 
 
 def owner_of(store: Store) -> Owner:
-    """Return what the folders of this store say. Raises StoreError."""
+    """Return the store as an owner of folders. Raises StoreError."""
     with store.read() as connection:
         return Owner(read_marks(connection).store_id, store.label)
 
 
 def find_owner(root: Path) -> Owner | None:
-    """Return what the folder says; None where it says nothing that can be understood.
+    """Return the folder's owner; None if it names none that can be parsed.
 
-    Raises OSError, with the mark's path, where it cannot be read.
+    Raises OSError, with the mark's path, if it cannot be read.
     """
     try:
-        content = _read(root)
+        with (
+            _opened(root / OWN, _FOLDER_FLAGS) as folder,
+            _opened(MARK, _READ_FLAGS, dir_fd=folder) as mark,
+        ):
+            content = os.read(mark, MAX_MARK_BYTES)
     except FileNotFoundError:
         return None
     except OSError as error:
         raise OSError(error.errno, error.strerror, str(root / OWN / MARK)) from error
     with contextlib.suppress(ValueError, KeyError, TypeError, RecursionError):
         # Anybody who may write there may have edited it.
-        mark = json.loads(content)
-        return Owner(str(mark["store"]), str(mark["address"]))
+        owner = json.loads(content)
+        return Owner(str(owner["store"]), str(owner["address"]))
     return None
 
 
-def _read(root: Path) -> bytes:
-    folder = os.open(root / OWN, _FOLDER_FLAGS)
+@contextlib.contextmanager
+def _opened(path: Path | str, flags: int, *, dir_fd: int | None = None) -> Iterator[int]:
+    descriptor = os.open(path, flags, 0o600, dir_fd=dir_fd)
     try:
-        descriptor = os.open(MARK, _READ_FLAGS, dir_fd=folder)
-    finally:
-        os.close(folder)
-    try:
-        return os.read(descriptor, MAX_MARK_BYTES)
+        yield descriptor
     finally:
         os.close(descriptor)
 
 
 def find_other(root: Path, owner: Owner) -> Owner | None:
-    """Return the other store that the folder belongs to; None if it is this one's, or nobody's yet.
+    """Return the folder's owner if it is another one; None if it is this one or nobody yet.
 
     Raises OSError.
     """
@@ -109,7 +112,7 @@ def check_owner(root: Path, owner: Owner) -> None:
 
 
 def set_owner(root: Path, owner: Owner, *, adopts: bool = False) -> None:
-    """Have the folder say that it is the store's, with `adopts` also the folder of another one.
+    """Make the store the folder's owner; with `adopts`, also of a folder of another store.
 
     Raises InvalidArgument, with what to do, for the folder of another store; OSError.
     """
@@ -120,9 +123,9 @@ def set_owner(root: Path, owner: Owner, *, adopts: bool = False) -> None:
 
 
 def replace_owner(root: Path, replaced_id: str, owner: Owner) -> None:
-    """Have the folder of a store that was replaced say that it is now the owner's.
+    """Make the store the owner of a folder of the replaced one. Raises OSError.
 
-    Any other folder stays as it is. Raises OSError.
+    Any other folder stays as it is.
     """
     found = find_owner(root)
     if found is not None and found.store_id == replaced_id:
@@ -134,8 +137,7 @@ def _write(root: Path, owner: Owner) -> None:
         (root / OWN).mkdir()
     content = json.dumps({"store": owner.store_id, "address": owner.address}) + "\n"
     temporary = f"{MARK}.{secrets.token_hex(4)}"
-    folder = os.open(root / OWN, _FOLDER_FLAGS)
-    try:
+    with _opened(root / OWN, _FOLDER_FLAGS) as folder:
         descriptor = os.open(temporary, _WRITE_FLAGS, 0o666, dir_fd=folder)
         try:
             with os.fdopen(descriptor, "w", encoding="utf-8") as file:
@@ -144,23 +146,18 @@ def _write(root: Path, owner: Owner) -> None:
         except OSError:
             os.unlink(temporary, dir_fd=folder)
             raise
-    finally:
-        os.close(folder)
 
 
 def note_watched(home: Path, root: Path) -> None:
-    """Have the home remember that the folder is watched. Raises OSError."""
+    """Add the folder to those that are watched from this home. Raises OSError."""
     if root in list_watched(home):
         return
-    descriptor = os.open(home / WATCHED, _APPEND_FLAGS, 0o600)
-    try:
+    with _opened(home / WATCHED, _APPEND_FLAGS) as descriptor:
         os.write(descriptor, f"{json.dumps(str(root))}\n".encode("ascii"))
-    finally:
-        os.close(descriptor)
 
 
 def list_watched(home: Path) -> list[Path]:
-    """Return the folders that the home remembers, the first one first."""
+    """Return the folders that are or were watched from this home, in the order of the first time."""
     roots: dict[Path, None] = {}
     with contextlib.suppress(OSError):
         with os.fdopen(os.open(home / WATCHED, _READ_FLAGS), "rb") as file:
@@ -173,12 +170,12 @@ def list_watched(home: Path) -> list[Path]:
 
 
 def describe_other(root: Path, other: Owner) -> str:
-    """Say that the folder belongs to another store."""
+    """Return a sentence that the folder belongs to another store."""
     return f"{escaped(str(root))} belongs to another store, known as {escaped(other.address)}"
 
 
 def remedy_for_other(root: Path) -> str:
-    """Say what to do about a folder that belongs to another store."""
+    """Return what to do about a folder that belongs to another store."""
     return (
         "Name that store with --home or --database, or restore its backup; or take the folder over: "
         f"`resumes watch {shlex.quote(escaped(str(root)))} --adopt --once`"
@@ -218,7 +215,7 @@ def _names(path: Path) -> list[str]:
 def describe_unknown(
     waiting: Mapping[tuple[str, str], int], unknown: Collection[str]
 ) -> str | None:
-    """Say which of the files wait for accounts that the store does not know; None where none do."""
+    """Return a sentence on the files that wait for unknown accounts; None if there are none."""
     counts: Counter[str] = Counter()
     for (folder, account_id), files in waiting.items():
         if account_id in unknown:

@@ -6,11 +6,11 @@ on, and creates too, by themselves, once there is room again.
 """
 
 import logging
-import os
 import time
 from collections.abc import Callable
 from pathlib import Path
 
+from resumes.filesystems import free_bytes
 from server.request import HttpError
 
 logger = logging.getLogger("resumes.server")
@@ -18,12 +18,6 @@ logger = logging.getLogger("resumes.server")
 LOOK_EVERY_S = 1.0
 RETRY_WHEN_THERE_IS_ROOM = (b"retry-after", b"10")
 LOW = "The server is low on disk space; nothing was stored, try again later"
-
-
-def free_bytes(folder: Path) -> int:
-    """What may still be written to the folder's disk. Raises OSError."""
-    found = os.statvfs(folder)
-    return found.f_bavail * found.f_frsize
 
 
 class Room:

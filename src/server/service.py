@@ -283,8 +283,8 @@ def _worker_app(
 def _tune() -> None:
     """The process does nothing but serve from now on, and all that it needs is loaded."""
     sys.setswitchinterval(SWITCH_INTERVAL_S)
-    process_memory.keep_little()
-    process_memory.collect_seldom()
+    process_memory.limit_malloc()
+    process_memory.tune_gc()
 
 
 def _end_with_parent() -> None:

@@ -1,18 +1,15 @@
 """Short messages that need no answer. Never a secret: they can be read long after."""
 
-from typing import Literal
-
 from textual.app import App
+from textual.notifications import SeverityLevel
 from textual.widget import Widget
 
 from tui.text import safe_text
 
 SHOWN_S = 4.0
 
-Severity = Literal["information", "warning", "error"]
 
-
-def tell(teller: Widget | App[int], message: str, severity: Severity = "information") -> None:
+def tell(teller: Widget | App[int], message: str, severity: SeverityLevel = "information") -> None:
     """The message is on the screen for a few seconds, in place of the one before."""
     teller.app.clear_notifications()
     teller.notify(safe_text(message), severity=severity, markup=False, timeout=SHOWN_S)

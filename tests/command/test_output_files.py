@@ -10,9 +10,8 @@ from pathlib import Path
 import pytest
 
 from resumes.analyzer import DEFAULT_FORMAT, parse, public_view
-from resumes.errors import Conflict
-from resumes.export import Exported, Exporter, iter_resumes, write
-from resumes.export_formats import Kind
+from resumes.errors import Conflict, InvalidArgument
+from resumes.export import SUFFIXES, Exported, Exporter, ExportFormat, iter_resumes, write
 from resumes.output_files import OutputFile, check_free, place
 from resumes.store import accounts, creation, stored_resumes
 from resumes.store.creation import Created, NewResume
@@ -32,7 +31,7 @@ def a_stored_resume(**top_level: object) -> StoredResume:
     return StoredResume(an_entry(), parse(a_document("Ada", **top_level)).document.decode())
 
 
-def export(resume: StoredResume, kind: Kind = Kind.ANALYZER) -> Exported:
+def export(resume: StoredResume, kind: ExportFormat = ExportFormat.ANALYZER) -> Exported:
     with Exporter(kind, DEFAULT_FORMAT, home=Path("/nowhere")) as exporter:
         return exporter.export(resume)
 
@@ -49,7 +48,7 @@ def test_as_the_analyzer_wrote_it_it_can_be_created_again() -> None:
 
 def test_json_resume_names_what_it_has_no_place_for() -> None:
     books = {"books": {"column": 0, "items": [{"title": "A book"}]}}
-    exported = export(a_stored_resume(sections=books), Kind.JSON_RESUME)
+    exported = export(a_stored_resume(sections=books), ExportFormat.JSON_RESUME)
     assert json.loads(exported.body)["basics"]["name"] == "Ada"
     assert exported.left_out == ("books",)
 
@@ -72,14 +71,13 @@ def test_each_kind_has_a_file_of_its_own_and_again_replaces_it(tmp_path: Path) -
     folder = tmp_path / "new" / "folder"
     replaced = []
     for _ in range(2):
-        for kind in Kind:
+        for kind in ExportFormat:
             exported = export(a_stored_resume(), kind)
-            written = write(folder, exported)
-            assert written.path.name == f"AdaResume-{'0' * 24}{kind.suffix}"
-            assert written.path.read_bytes() == exported.body
-            replaced.append(written.is_replacing)
-    assert len(list(folder.iterdir())) == len(Kind)
-    assert replaced == [False] * len(Kind) + [True] * len(Kind)
+            replaced.append(write(folder, exported))
+            assert exported.name == f"AdaResume-{'0' * 24}{SUFFIXES[kind]}"
+            assert (folder / exported.name).read_bytes() == exported.body
+    assert len(list(folder.iterdir())) == len(ExportFormat)
+    assert replaced == [False] * len(ExportFormat) + [True] * len(ExportFormat)
 
 
 def test_what_had_its_name_is_replaced_unopened(tmp_path: Path) -> None:
@@ -87,11 +85,10 @@ def test_what_had_its_name_is_replaced_unopened(tmp_path: Path) -> None:
     victim.write_text("mine")
     (tmp_path / EXPORTED.name).symlink_to(victim)
 
-    written = write(tmp_path, EXPORTED)
+    assert write(tmp_path, EXPORTED)
 
     assert victim.read_text() == "mine"
-    assert not written.path.is_symlink()
-    assert written.is_replacing
+    assert not (tmp_path / EXPORTED.name).is_symlink()
 
 
 @pytest.mark.parametrize("resume_id", ["0" * 24, "../../x", "/x", ".."])
@@ -105,9 +102,11 @@ def test_whatever_the_store_holds_an_export_stays_in_its_folder(
         root = tmp_path / str(number)
         folder = root / "one" / "two" / "three"
         stored = StoredResume(an_entry(filename, resume_id), a_stored_resume().document)
-        written = write(folder, export(stored))
-        assert list(folder.iterdir()) == [written.path]
-        made = {written.path, folder, folder.parent, folder.parent.parent}
+        exported = export(stored)
+        write(folder, exported)
+        path = folder / exported.name
+        assert list(folder.iterdir()) == [path]
+        made = {path, folder, folder.parent, folder.parent.parent}
         assert set(root.rglob("*")) == made
 
 
@@ -119,7 +118,7 @@ def test_the_names_that_the_service_made_are_kept() -> None:
 
 
 def test_a_file_that_cannot_be_written_whole_is_not_there(tmp_path: Path) -> None:
-    with a_full_disk(16), pytest.raises(OSError, match="too large"):
+    with a_full_disk(16), pytest.raises(InvalidArgument, match=r"Cannot write to .*too large"):
         write(tmp_path / "out", EXPORTED)
     assert list((tmp_path / "out").iterdir()) == []
 

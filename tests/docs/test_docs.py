@@ -20,7 +20,6 @@ from importer.outcomes import TREATMENTS
 from resumes import analyzer, errors
 from resumes.analyzer.schema import LAYOUTS
 from resumes.errors import ErrorCode, Issue, ResumesError
-from resumes.health.findings import State as FindingState
 from resumes.import_reasons import HINTS, Reason
 from resumes.settings import Settings
 from resumes.store.import_ledger import FileOutcome
@@ -294,8 +293,7 @@ def test_the_words_of_closed_sets_and_of_commands_are_there(words: list[Word], r
     closed = {
         *(outcome.value for outcome in FileOutcome),
         *(state.value for state in State if state is not State.OK),
-        FindingState.NOTICE.value,
-        *("retry", "release", "rotate", "revoke"),
+        *("notice", "retry", "release", "rotate", "revoke"),
     }
     assert closed <= {word.word for word in words}
     for command in ("retry", "release", "rotate", "revoke"):

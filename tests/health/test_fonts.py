@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from resumes.health import fonts
-from resumes.health.findings import Installation, State
+from resumes.health.findings import Installation, Severity
 from resumes.health.fonts import read_names
 from resumes.rendering import fonts as drawing_fonts
 from resumes.rendering.fonts import Script, find_scripts, font_remedy
@@ -34,7 +34,10 @@ def test_the_package_has_fonts_for_these(
 
     [finding] = find(installation, "fonts")
 
-    assert (finding.state, finding.text) == (State.WELL, "there are fonts for the newest resumes")
+    assert (finding.severity, finding.text) == (
+        Severity.OK,
+        "there are fonts for the newest resumes",
+    )
 
 
 def test_scripts_without_a_font_are_named_with_the_packages_to_install(
@@ -44,7 +47,7 @@ def test_scripts_without_a_font_are_named_with_the_packages_to_install(
 
     [finding] = find(installation, "fonts")
 
-    assert finding.state is State.NOTICE
+    assert finding.severity is Severity.WARNING
     assert finding.text == (
         "some resumes are in Japanese, Korean and Thai, and no font has that: PDFs of them show "
         "boxes"
@@ -67,7 +70,7 @@ def test_a_font_in_the_home_will_do(
     [after] = find(installation, "fonts")
 
     assert "in Chinese/Japanese, and no font has that" in before.text
-    assert after.state is State.WELL
+    assert after.severity is Severity.OK
 
 
 def test_where_nothing_can_be_drawn_it_says_so(
@@ -81,14 +84,14 @@ def test_where_nothing_can_be_drawn_it_says_so(
 
     [finding] = find(installation, "fonts")
 
-    assert finding.state is State.NOTICE
+    assert finding.severity is Severity.WARNING
     assert finding.text == "no PDF can be drawn: The process that draws PDFs ended"
 
 
 def test_the_newest_resumes_are_looked_at_and_no_more(
     store: Store, account: AccountInfo, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(fonts, "NEWEST", 2)
+    monkeypatch.setattr(fonts, "MAX_RESUMES", 2)
     put(store, account, "First", "Second", "Third")
 
     assert [name.split()[0] for name in read_names(store)] == ["Third", "Second"]

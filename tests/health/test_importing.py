@@ -5,9 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from resumes.health.findings import Finding, Installation, State
-from resumes.health.import_checks import UNDER_WAY_S, PassedOver, find_passed_over
-from resumes.health.store_checks import remedy_for
+from resumes.health.findings import Finding, Installation, Severity, remedy_for
+from resumes.health.import_checks import WRITING_S, find_ignored_files
 from resumes.store import Store, import_requests, importers
 from resumes.store.accounts import AccountInfo
 from resumes.store.import_ledger import FileOutcome
@@ -28,7 +27,7 @@ def test_folders_of_accounts_and_of_the_importer_are_well(
 
     [finding] = find(installation, "inbox")
 
-    assert (finding.state, finding.text) == (State.WELL, f"{inbox}, 4 folders, all writable")
+    assert (finding.severity, finding.text) == (Severity.OK, f"{inbox}, 4 folders, all writable")
 
 
 @pytest.mark.parametrize(
@@ -84,11 +83,11 @@ def test_files_that_nobody_takes_are_named_for_each_folder(
 
     well, *notices = find(installation, "inbox")
 
-    assert well.state is State.WELL
-    assert [(one.state, one.text) for one in notices] == [
-        (State.NOTICE, f'no importer takes 1 file in {inbox}: "x\\x1b.txt" (its ending)'),
+    assert well.severity is Severity.OK
+    assert [(one.severity, one.text) for one in notices] == [
+        (Severity.WARNING, f'no importer takes 1 file in {inbox}: "x\\x1b.txt" (its ending)'),
         (
-            State.NOTICE,
+            Severity.WARNING,
             f'no importer takes 4 files in {inbox}/acme: "a.pdf" (its ending), '
             '"b.txt" (its ending), "c" (its ending), and 1 more',
         ),
@@ -96,7 +95,7 @@ def test_files_that_nobody_takes_are_named_for_each_folder(
     assert notices[0].about != notices[1].about
 
 
-def test_each_file_that_is_passed_over_has_its_reason(inbox: Path, tmp_path: Path) -> None:
+def test_each_file_that_is_ignored_has_its_reason(inbox: Path, tmp_path: Path) -> None:
     now_s = 1_800_000_000.0
     for folder in ("ana/deep", "zoe/old", "ana/x.json", "_failed", ".work", "@eaDir", "../away"):
         (inbox / folder).mkdir(parents=True)
@@ -110,19 +109,18 @@ def test_each_file_that_is_passed_over_has_its_reason(inbox: Path, tmp_path: Pat
     (inbox / "ana/l.json").symlink_to("/etc/hosts")
     (inbox / "ana/away").symlink_to(tmp_path / "away")
     os.mkfifo(inbox / "ana/f.json")
-    for name, age_s in (("new", UNDER_WAY_S), ("old", UNDER_WAY_S + 1)):
+    for name, age_s in (("new", WRITING_S), ("old", WRITING_S + 1)):
         path = inbox / "zoe" / f"{name}.json.part"
         path.touch()
         os.utime(path, (now_s, now_s - age_s))
 
-    found = find_passed_over(inbox, now_s=lambda: now_s, examples=9)
+    found = find_ignored_files(inbox, now_s=lambda: now_s)
 
     ending = "its ending"
-    assert found == [
-        PassedOver("", 1, [("a.json", "in no account's folder")]),
-        PassedOver(
+    assert list(found.items()) == [
+        ("", [("a.json", "in no account's folder")]),
+        (
             "ana",
-            5,
             [
                 ("a.pdf", ending),
                 ("away", "a link"),
@@ -131,9 +129,8 @@ def test_each_file_that_is_passed_over_has_its_reason(inbox: Path, tmp_path: Pat
                 ("x.json", "no file"),
             ],
         ),
-        PassedOver(
+        (
             "zoe",
-            5,
             [
                 ("2.txt", ending),
                 ("old.json.part", "a temporary name"),
@@ -141,7 +138,7 @@ def test_each_file_that_is_passed_over_has_its_reason(inbox: Path, tmp_path: Pat
             ],
         ),
     ]
-    assert sum(one.files for one in find_passed_over(inbox, most_names=2)) <= 2
+    assert sum(len(files) for files in find_ignored_files(inbox, max_names=2).values()) <= 2
 
 
 # Files and requests
@@ -152,7 +149,7 @@ def test_failed_and_held_files_want_a_look(
 ) -> None:
     importers.announce(store, an_importer(root=str(inbox.resolve())))
     a_file(store, account, "1" * 24, FileOutcome.DUPLICATE, reason="duplicate")
-    assert [one.state for one in find(installation, "files")] == [State.WELL]
+    assert [one.severity for one in find(installation, "files")] == [Severity.OK]
     a_file(store, account, "2" * 24)
     a_file(store, account, "3" * 24, FileOutcome.HELD, reason="quota_reached")
     a_file(store, account, "4" * 24, FileOutcome.HELD, reason="account_closed")
@@ -160,25 +157,25 @@ def test_failed_and_held_files_want_a_look(
     findings = find(installation, "files")
 
     listing = "resumes imports list --outcome"
-    assert [(one.state, one.text, one.command) for one in findings] == [
-        (State.NOTICE, "1 file failed and waits to be mended", f"{listing} failed"),
-        (State.NOTICE, "2 files are held until the plan has room", f"{listing} held"),
+    assert [(one.severity, one.text, one.command) for one in findings] == [
+        (Severity.WARNING, "1 file failed and waits to be mended", f"{listing} failed"),
+        (Severity.WARNING, "2 files are held until the plan has room", f"{listing} held"),
     ]
 
 
 def test_requests_that_wait_for_long_are_told(
     installation: Installation, store: Store, account: AccountInfo, clock: SteppingClock
 ) -> None:
-    assert [one.state for one in find(installation, "requests")] == [State.WELL]
+    assert [one.severity for one in find(installation, "requests")] == [Severity.OK]
     import_requests.request_files(store, [a_file(store, account, "1" * 24)], Action.RETRY)
     clock.advance(30)
-    assert [one.state for one in find(installation, "requests")] == [State.WELL]
+    assert [one.severity for one in find(installation, "requests")] == [Severity.OK]
     clock.advance(270)
     import_requests.request_files(store, [a_file(store, account, "2" * 24)], Action.RETRY)
 
     [finding] = find(installation, "requests")
 
-    assert (finding.state, finding.text) == (State.NOTICE, "the oldest waits for 5 minutes")
+    assert (finding.severity, finding.text) == (Severity.WARNING, "the oldest waits for 5 minutes")
 
 
 # Importers
@@ -187,8 +184,8 @@ def test_requests_that_wait_for_long_are_told(
 def test_none_is_fine_while_nothing_waits_for_one(installation: Installation) -> None:
     [finding] = find(installation, "importer")
 
-    assert (finding.state, finding.text) == (
-        State.WELL,
+    assert (finding.severity, finding.text) == (
+        Severity.OK,
         "none is running; `resumes up` starts one",
     )
 
@@ -212,7 +209,7 @@ def test_one_that_lives_says_how_it_is(
     said: str,
     remedy: str | None,
 ) -> None:
-    findings = tuple(importers.Finding("x", state, sentence) for sentence in sentences)
+    findings = tuple(importers.ImporterFinding("x", state, sentence) for sentence in sentences)
     importers.announce(store, an_importer(state=state, findings=findings, waiting=waiting))
 
     assert find(installation, "importer") == [
@@ -233,7 +230,7 @@ def test_one_of_the_home_that_has_gone_silent_is_wrong_unless_another_one_watche
 
     [finding] = find(installation, "importer")
 
-    assert finding.state is State.WRONG
+    assert finding.severity is Severity.ERROR
     assert finding.text == (
         f"process 4711 on host, which watched {inbox}, has said nothing for 5 minutes"
     )
@@ -252,7 +249,7 @@ def test_one_of_another_folder_that_has_gone_silent_is_told_without_a_command(
 
     [finding] = find(installation, "importer")
 
-    assert finding.state is State.NOTICE
+    assert finding.severity is Severity.WARNING
     assert "watched /srv/original/inbox, has said nothing for 5 minutes" in finding.text
     assert "is forgotten after 24 hours" in (finding.remedy or "")
     assert finding.command is None
@@ -280,13 +277,13 @@ def test_files_that_wait_while_no_importer_runs_are_told(
     }
     for one in missing:
         if one.command is not None:
-            assert (one.state, one.remedy) == (State.WRONG, "Start one: resumes up")
+            assert (one.severity, one.remedy) == (Severity.ERROR, "Start one: resumes up")
         else:
-            assert one.state is State.NOTICE
+            assert one.severity is Severity.WARNING
             assert "tart the one of /srv/moved again, or `resumes up`" in (one.remedy or "")
     a_file(store, account, "5" * 24, FileOutcome.HELD, reason="quota_reached", root=root)
     assert find(installation, "importer")[-1].command == "resumes up"
     importers.announce(store, an_importer(root=root))
-    assert {one.about for one in find(installation, "importer") if one.state is State.NOTICE} == {
-        f"files of /srv/moved {asked}"
-    }
+    assert {
+        one.about for one in find(installation, "importer") if one.severity is Severity.WARNING
+    } == {f"files of /srv/moved {asked}"}

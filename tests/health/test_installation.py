@@ -8,13 +8,22 @@ import pytest
 from cli.session import Session
 from resumes.durations import span
 from resumes.health import checks
-from resumes.health.findings import Finding, Installation, State, as_json, installation_of
-from resumes.health.store_checks import find_owner, in_bytes, remedy_for
+from resumes.health.findings import (
+    Finding,
+    Installation,
+    Severity,
+    as_json,
+    find_owner,
+    installation_of,
+    remedy_for,
+)
+from resumes.health.store_checks import check_sqlite
 from resumes.settings import Settings, load_settings
 from resumes.store import Store, accounts, api_keys, plans
 from resumes.store.accounts import AccountInfo
 from resumes.store.creation import create
 from resumes.store.plans import PlanChange
+from resumes.text import in_bytes
 from tests.health.conftest import MY_NAME, command_line, find
 from tests.support.clocks import SteppingClock
 from tests.support.resumes import a_mount, a_resume, mountinfo
@@ -23,7 +32,7 @@ from tests.support.resumes import a_mount, a_resume, mountinfo
 def test_everything_is_looked_at_and_an_empty_store_is_well(installation: Installation) -> None:
     found = list(checks.iter_findings(installation))
 
-    assert [one for one in found if one.state is not State.WELL] == []
+    assert [one for one in found if one.severity is not Severity.OK] == []
     assert [one.subject for one in found] == [
         "settings", "home", "disk", "SQLite", "store", "size", "counters", "quota", "keys",
         "inbox", "files", "requests", "importer", "fonts",
@@ -32,12 +41,16 @@ def test_everything_is_looked_at_and_an_empty_store_is_well(installation: Instal
 
 def test_programs_are_told_what_is_well_what_wants_a_look_and_what_is_wrong() -> None:
     well = Finding("home", "/srv/home")
-    look = Finding("files", "3 files failed", "See why", is_notice=True)
+    look = Finding("files", "3 files failed", "See why", is_warning=True)
     wrong = Finding("disk", "full", "Make room")
 
     assert as_json(well) == {"subject": "home", "ok": True, "text": "/srv/home", "remedy": None}
     assert [as_json(one)["ok"] for one in (well, look, wrong)] == [True, True, False]
-    assert [one.state for one in (well, look, wrong)] == [State.WELL, State.NOTICE, State.WRONG]
+    assert [one.severity for one in (well, look, wrong)] == [
+        Severity.OK,
+        Severity.WARNING,
+        Severity.ERROR,
+    ]
 
 
 # Settings, home, disk, SQLite
@@ -49,7 +62,7 @@ def test_bad_settings_are_a_finding(installation: Installation, tmp_path: Path) 
 
     [finding] = checks.iter_findings(bad)
 
-    assert (finding.subject, finding.state) == ("settings", State.WRONG)
+    assert (finding.subject, finding.severity) == ("settings", Severity.ERROR)
 
 
 def test_a_home_must_be_there_and_ours_alone(installation: Installation, tmp_path: Path) -> None:
@@ -59,7 +72,7 @@ def test_a_home_must_be_there_and_ours_alone(installation: Installation, tmp_pat
     home.mkdir(mode=0o755)
     assert checks.check_home(installation, home).command == f"chmod o-rwx '{home}'"
     home.chmod(0o700)
-    assert checks.check_home(installation, home).state is State.WELL
+    assert checks.check_home(installation, home).severity is Severity.OK
 
 
 def test_a_home_that_may_not_be_seen_is_a_finding(
@@ -80,7 +93,7 @@ def test_a_home_that_may_not_be_seen_is_a_finding(
 def test_a_full_disk_is_told(
     installation: Installation, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert checks.check_disk(tmp_path / "not" / "there").state is State.WELL
+    assert checks.check_disk(tmp_path / "not" / "there").severity is Severity.OK
     usage = shutil.disk_usage(tmp_path)._replace(free=400 * 2**20)
     monkeypatch.setattr(shutil, "disk_usage", lambda path: usage)
 
@@ -96,16 +109,16 @@ def test_an_old_sqlite_is_told(installation: Installation, monkeypatch: pytest.M
 
     [finding] = find(installation, "SQLite")
 
-    assert finding.state is State.WRONG
+    assert finding.severity is Severity.ERROR
     assert "pysqlite3" in (finding.remedy or "")
 
 
 def test_a_file_that_a_host_shares_wants_a_look(tmp_path: Path) -> None:
     mounts = mountinfo(a_mount(str(tmp_path), "9p"))
 
-    finding = checks.check_sqlite(tmp_path / "resumes.db", mountinfo=mounts)
+    finding = check_sqlite(tmp_path / "resumes.db", mountinfo=mounts)
 
-    assert finding.state is State.NOTICE
+    assert finding.severity is Severity.WARNING
     assert "lies on 9p, a folder that a host shares" in finding.text
 
 
@@ -124,7 +137,7 @@ def test_full_accounts_are_led_to_the_smallest_plan_with_room(
 
     full, over = find(installation, "quota")
 
-    assert full.state is State.NOTICE
+    assert full.severity is Severity.WARNING
     assert full.text.startswith("full holds 1 of the 1 resumes of its plan tiny")
     assert full.command == "resumes accounts set-plan full middle"
     assert over.command in {
@@ -160,12 +173,12 @@ def test_a_key_that_was_never_shown_is_told_until_it_is_revoked(
     new = api_keys.create_key(store, account.name)
     clock.advance(600)
     [being_shown] = find(installation, "keys")
-    assert (being_shown.state, being_shown.text) == (State.WELL, "2 keys in use or ready to be")
+    assert (being_shown.severity, being_shown.text) == (Severity.OK, "2 keys in use or ready to be")
     clock.advance(1)
 
     [finding] = find(installation, "keys")
 
-    assert finding.state is State.NOTICE
+    assert finding.severity is Severity.WARNING
     assert finding.text == f"{new.id} of acme was never shown, so nobody can use it"
     assert finding.command == f"resumes keys revoke {new.id}"
     api_keys.revoke_key(store, new.id)

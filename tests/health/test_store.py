@@ -12,18 +12,17 @@ from sqlalchemy import text, update
 
 from resumes.errors import StoreUnavailable
 from resumes.health import checks
-from resumes.health.findings import Installation, State, installation_of
+from resumes.health.findings import Installation, Severity, installation_of
 from resumes.health.import_checks import iter_importer_findings
-from resumes.health.metrics import Kept, SlowAnswers, read_gauges
+from resumes.health.metrics import QueryCache, read_metrics
 from resumes.health.store_checks import (
     CONNECTIONS_OF_A_WORKER,
     LARGE_LOG_BYTES,
     ServerFacts,
     check_size,
-    find_strays,
-    in_bytes,
+    find_old_files_in_use,
     iter_server_findings,
-    read_facts,
+    read_server_facts,
 )
 from resumes.settings import Settings
 from resumes.store import Store, accounts, import_requests, importers, open_store
@@ -35,6 +34,7 @@ from resumes.store.postgresql.writer import THREADS
 from resumes.store.schema import account_usage
 from resumes.store.store import Size
 from resumes.store.transfer.marks import Move, depart, reopen, set_marks
+from resumes.text import in_bytes
 from tests.health.conftest import MY_NAME, command_line, find, opening, write
 from tests.support import postgres
 from tests.support.clocks import SteppingClock
@@ -49,7 +49,7 @@ def test_a_store_that_breaks_off_is_a_finding(installation: Installation, store:
 
     *_, last = checks.iter_findings(installation)
 
-    assert (last.subject, last.state) == ("store", State.WRONG)
+    assert (last.subject, last.severity) == ("store", Severity.ERROR)
     assert "cannot be used now" in last.text
 
 
@@ -61,11 +61,11 @@ def test_a_store_that_was_copied_elsewhere_is_wrong_until_it_is_reopened(
 
     [closed] = find(installation, "store")
 
-    assert closed.state is State.WRONG
+    assert closed.severity is Severity.ERROR
     assert "is being moved to postgresql://db/resumes, or was, and takes no writes" in closed.text
     assert (closed.remedy or "").endswith("`resumes --home moved db reopen`")
     reopen(store)
-    assert [one.state for one in find(installation, "store")] == [State.WELL]
+    assert [one.severity for one in find(installation, "store")] == [Severity.OK]
 
 
 def test_a_store_that_is_being_filled_is_wrong(installation: Installation, store: Store) -> None:
@@ -73,7 +73,7 @@ def test_a_store_that_is_being_filled_is_wrong(installation: Installation, store
 
     [finding] = find(installation, "store")
 
-    assert finding.state is State.WRONG
+    assert finding.severity is Severity.ERROR
     assert "is still being filled from sqlite:////srv/old.db" in finding.text
 
 
@@ -119,7 +119,7 @@ def test_a_store_that_is_open_and_has_another_name_is_wrong(
     path, other = settings.home / "resumes.db", settings.home / "other.db"
     os.link(path, other)
     *_, finding = checks.iter_findings(installation)
-    assert (finding.subject, finding.state) == ("store", State.WRONG)
+    assert (finding.subject, finding.severity) == ("store", Severity.ERROR)
     assert finding.text.startswith(f"The database {path} has another name, {other}: ")
     assert (finding.remedy or "").startswith("Stop those that use the other one and remove it")
     other.unlink()
@@ -154,21 +154,17 @@ def test_who_has_a_file_open_that_is_not_the_store_any_more_is_named(
 
     found = [one for one in checks.iter_findings(opening(settings)) if one.subject == "store"]
 
-    assert found[0].state is State.WRONG
+    assert found[0].severity is Severity.ERROR
     assert f"{path} was {what} while process {os.getpid()}" in found[0].text
     assert path.exists() is (what == "replaced")  # the doctor makes none
 
 
-def test_who_uses_the_store_or_another_one_or_is_gone_is_no_stray(
-    store: Store, tmp_path: Path
-) -> None:
+def test_who_uses_the_store_or_another_one_has_no_old_file(store: Store, tmp_path: Path) -> None:
     path, other = tmp_path / "resumes.db", tmp_path / "other.db"
     other.touch()
 
-    assert find_strays(path) is None
-    assert find_strays(other, [os.getpid()]) is None
-    path.unlink()
-    assert find_strays(path, [2**22 + 1]) is None
+    assert find_old_files_in_use(path) is None
+    assert find_old_files_in_use(other) is None
 
 
 def test_a_log_that_is_not_cut_is_told(installation: Installation, store: Store) -> None:
@@ -179,11 +175,11 @@ def test_a_log_that_is_not_cut_is_told(installation: Installation, store: Store)
     assert (
         measured.text == f"{in_bytes(size.data_bytes)}, and {in_bytes(size.log_bytes or 0)} of log"
     )
-    assert check_size(Size(2**40, LARGE_LOG_BYTES - 1)).state is State.WELL
+    assert check_size(Size(2**40, LARGE_LOG_BYTES - 1)).severity is Severity.OK
 
     finding = check_size(Size(2**20, LARGE_LOG_BYTES))
 
-    assert (finding.state, finding.text) == (State.NOTICE, "1.0 MiB, and 256 MiB of log")
+    assert (finding.severity, finding.text) == (Severity.WARNING, "1.0 MiB, and 256 MiB of log")
 
 
 def test_counters_that_lie_are_found(
@@ -201,11 +197,11 @@ def test_counters_that_lie_are_found(
 
 def facts(**changes: Any) -> ServerFacts:
     sound = {
-        "version": "18.4",
+        "server_version": "18.4",
         **dict.fromkeys(("synchronous_commit", "fsync", "full_page_writes"), "on"),
-        "connections": "100",
-        "reserved_for_superusers": "3",
-        "reserved": "0",
+        "max_connections": "100",
+        "superuser_reserved_connections": "3",
+        "reserved_connections": "0",
     }
     return ServerFacts(**sound | changes)
 
@@ -235,8 +231,8 @@ def test_a_server_that_may_forget_or_has_no_room_is_told(
 
     assert [one.text.startswith(text) for one, text in zip(found, texts, strict=True)]
     assert (remedy or "") in (found[-1].remedy or "")
-    wrong = State.WRONG if said.is_standby else State.NOTICE
-    assert found[-1].state is (State.WELL if remedy is None else wrong)
+    wrong = Severity.ERROR if said.is_standby else Severity.WARNING
+    assert found[-1].severity is (Severity.OK if remedy is None else wrong)
 
 
 def test_a_worker_has_as_many_connections_as_it_is_counted_for() -> None:
@@ -248,19 +244,19 @@ def test_the_doctor_looks_at_the_server_in_place_of_sqlite(settings: Settings) -
     with postgres.running("18", settings={"max_connections": "28"}) as server:
         url = server.url(server.make_database())
         with open_store(url) as store:
-            facts = read_facts(store)
+            facts = read_server_facts(store)
             installation = opening(settings.model_copy(update={"database": url}))
             found = list(checks.iter_findings(installation))
 
-    assert (facts.version or "").startswith("18.")
-    assert (facts.fsync, facts.room, facts.is_standby) == ("off", 25, False)
+    assert (facts.server_version or "").startswith("18.")
+    assert (facts.fsync, facts.free_connections, facts.is_standby) == ("off", 25, False)
     # The servers of tests do not last, and are small.
-    assert [one.about for one in found if one.state is State.NOTICE] == [
+    assert [one.about for one in found if one.severity is Severity.WARNING] == [
         "fsync",
         "full_page_writes",
         "max_connections",
     ]
-    assert [one for one in found if one.state is State.WRONG] == []
+    assert [one for one in found if one.severity is Severity.ERROR] == []
     assert "SQLite" not in {one.subject for one in found}
     assert [one for one in found if one.subject == "size" and "log" in one.text] == []
 
@@ -270,7 +266,7 @@ def test_a_server_that_is_not_there_has_a_remedy(settings: Settings) -> None:
 
     *_, last = checks.iter_findings(opening(settings.model_copy(update={"database": url})))
 
-    assert (last.subject, last.state) == ("store", State.WRONG)
+    assert (last.subject, last.severity) == ("store", Severity.ERROR)
     assert "postgresql://127.0.0.1:1/resumes cannot be used now" in last.text
     assert "Connection refused" in last.text
     assert "secret" not in f"{last}"
@@ -289,17 +285,17 @@ def test_an_importer_of_another_machine_is_not_started_here(
         [elsewhere] = iter_importer_findings(installation, store, host="other")
         [here] = iter_importer_findings(installation, store, host="host")
 
-    assert (elsewhere.state, elsewhere.command) == (State.NOTICE, None)
+    assert (elsewhere.severity, elsewhere.command) == (Severity.WARNING, None)
     assert here.command == "resumes up"
 
 
 # Figures, and answers that cost much
 
 
-def test_the_gauges_count_everything_once(
+def test_the_metrics_count_everything_once(
     store: Store, account: AccountInfo, clock: SteppingClock
 ) -> None:
-    empty = read_gauges(store, SlowAnswers())
+    empty = read_metrics(store, QueryCache())
     zoe = accounts.create_account(store, "zoe")
     create(store, account.id, [a_resume()])
     create(store, zoe.id, [a_resume(), a_resume(name="Grace")])
@@ -310,15 +306,15 @@ def test_the_gauges_count_everything_once(
     importers.announce(store, an_importer("3" * 24, waiting=4))  # stands by
     importers.announce(store, an_importer("4" * 24, root="/srv/other", waiting=None))
 
-    gauges = read_gauges(store, SlowAnswers())
+    metrics = read_metrics(store, QueryCache())
 
     assert (empty.accounts, empty.resumes, empty.live_importers) == (1, 0, 0)
     assert (set(empty.files.values()), empty.oldest_request_s) == ({0}, None)
     assert empty.size.data_bytes > 0
     assert empty.free_bytes
-    assert (gauges.accounts, gauges.resumes) == (2, 3)
-    assert (gauges.live_importers, gauges.waiting_files) == (3, 4)
-    assert (gauges.files[FileOutcome.FAILED], gauges.oldest_request_s) == (1, 300)
+    assert (metrics.accounts, metrics.resumes) == (2, 3)
+    assert (metrics.live_importers, metrics.waiting_files) == (3, 4)
+    assert (metrics.files[FileOutcome.FAILED], metrics.oldest_request_s) == (1, 300)
 
 
 def test_a_disk_that_cannot_be_looked_at_is_no_failure(
@@ -329,7 +325,7 @@ def test_a_disk_that_cannot_be_looked_at_is_no_failure(
 
     monkeypatch.setattr(shutil, "disk_usage", refuse)
 
-    assert read_gauges(store, SlowAnswers()).free_bytes is None
+    assert read_metrics(store, QueryCache()).free_bytes is None
 
 
 def test_an_answer_counts_for_fifty_times_as_long_as_it_took(store: Store) -> None:
@@ -343,34 +339,34 @@ def test_an_answer_counts_for_fifty_times_as_long_as_it_took(store: Store) -> No
             raise StoreUnavailable("busy")
         return answer
 
-    kept = Kept(ask, lambda: now_s)
+    cache = QueryCache(lambda: now_s)
 
-    assert kept.get(store) == 1
+    assert cache.get(ask, store) == 1
     now_s += 49.9
-    assert kept.get(store) == 1
+    assert cache.get(ask, store) == 1
     now_s += 0.2
     with pytest.raises(StoreUnavailable):
-        kept.get(store)
-    assert kept.get(store) == 2
-    kept.forget()
-    assert kept.get(store) == 3
+        cache.get(ask, store)
+    assert cache.get(ask, store) == 2
+    cache.clear()
+    assert cache.get(ask, store) == 3
 
 
-def test_what_takes_long_is_asked_again_when_it_is_forgotten(
+def test_slow_queries_run_again_after_the_cache_is_cleared(
     installation: Installation, store: Store, account: AccountInfo
 ) -> None:
     times = iter(float(second) for second in range(1_000))
-    slow = SlowAnswers(lambda: next(times))
-    list(checks.iter_findings(installation, slow))
+    cache = QueryCache(lambda: next(times))
+    list(checks.iter_findings(installation, cache))
     write(store, update(account_usage).values(resume_count=7))
     a_file(store, account)
 
-    def states() -> dict[str, State]:
-        return {one.subject: one.state for one in checks.iter_findings(installation, slow)}
+    def states() -> dict[str, Severity]:
+        return {one.subject: one.severity for one in checks.iter_findings(installation, cache)}
 
     kept = states()
-    slow.forget()
+    cache.clear()
     anew = states()
 
-    assert (kept["counters"], kept["files"]) == (State.WELL, State.WELL)
-    assert (anew["counters"], anew["files"]) == (State.WRONG, State.NOTICE)
+    assert (kept["counters"], kept["files"]) == (Severity.OK, Severity.OK)
+    assert (anew["counters"], anew["files"]) == (Severity.ERROR, Severity.WARNING)

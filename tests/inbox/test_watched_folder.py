@@ -6,9 +6,15 @@ import pytest
 
 from resumes import watched_folder
 from resumes.errors import InvalidArgument
-from resumes.filesystems import MOUNTINFO, find_kind, find_mount, is_mount_point, iter_mounts
+from resumes.filesystems import MOUNTINFO, find_kind, is_mount_point
 from resumes.watched_folder import Owner
-from resumes.watched_names import EXTENSIONS, find_extension, is_hidden, is_outcome, is_passed_over
+from resumes.watched_names import (
+    EXTENSIONS,
+    find_extension,
+    is_hidden,
+    is_hidden_or_temporary,
+    is_outcome,
+)
 from tests.support.resumes import a_mount, mountinfo
 
 MINE = Owner("a" * 16, "sqlite:////srv/resumes.db")
@@ -121,7 +127,7 @@ def test_hidden_temporary_and_outcome_names_are_recognised() -> None:
     temporary = ["cv.json.PART", "cv.json~"]
     names = [*hidden, *temporary, "cv.json"]
     assert [name for name in names if is_hidden(name)] == hidden
-    assert [name for name in names if is_passed_over(name)] == hidden + temporary
+    assert [name for name in names if is_hidden_or_temporary(name)] == hidden + temporary
     outcomes = ["_done", ".work", ".importer"]
     assert [name for name in [*outcomes, "ana"] if is_outcome(name)] == outcomes
 
@@ -167,18 +173,14 @@ def test_the_mount_that_a_path_lies_on_decides(path: str, lines: list[str], kind
 
 
 def test_lines_that_are_none_are_passed_over() -> None:
-    text = mountinfo("", "nonsense", "1 2 - nfs", "9 27 0:1 / /srv rw")
-    (mount,) = iter_mounts(text)
-    assert mount.point == "/"
-    assert find_mount("/srv", []) is None
-    assert find_kind(Path("/srv"), "", platform="linux") is None
+    lines = ("", "nonsense", "1 2 - nfs", "9 27 0:1 / /srv rw")
+    assert kind_of("/srv", *lines) == "ext4"
+    assert find_kind(Path("/srv"), "nonsense", platform="linux") is None
 
 
-def test_mounts_that_name_each_other_come_to_an_end() -> None:
-    lines = "\n".join(
-        ["27 27 0:1 / / rw - ext4 x rw", a_mount("/", "nfs4", id=28), a_mount("/", "xfs", id=28)]
-    )
-    assert find_mount("/srv", list(iter_mounts(lines))) is not None
+def test_the_root_may_be_listed_after_what_was_moved_below_it() -> None:
+    lines = [a_mount("/run", "tmpfs", id=20, parent=27), "27 1 0:2 / / rw - ext4 x rw"]
+    assert [kind_of(path, *lines) for path in ("/run/x", "/srv")] == ["tmpfs", "ext4"]
 
 
 def test_links_are_followed_to_where_the_path_lies(tmp_path: Path) -> None:

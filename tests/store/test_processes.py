@@ -83,7 +83,7 @@ def test_behind_a_slow_reader_lines_are_dropped_and_nobody_waits(
 
     for _ in range(30):
         writer.put(b"another\n")
-    writer.close(within_s=0.01)
+    writer.close(timeout_s=0.01)
 
     assert writer.dropped_count == 20
     reader = threading.Thread(target=read_to_the_end, args=[pipe[0]])
@@ -152,12 +152,12 @@ class Knot:
 
 @pytest.mark.usefixtures("own_collector")
 def test_what_refers_to_itself_is_freed_seldom_but_is_freed() -> None:
-    process_memory.collect_seldom()
+    process_memory.tune_gc()
     before = Knot.freed
     knots = [Knot() for _ in range(2_000)]
     del knots
     assert Knot.freed == before
-    kept = [[] for _ in range(process_memory.YOUNG + 1)]  # type: ignore[var-annotated]
+    kept = [[] for _ in range(process_memory.GC_THRESHOLD + 1)]  # type: ignore[var-annotated]
     assert Knot.freed == before + 2_000
     assert kept
 
@@ -176,7 +176,7 @@ def use():
         small = [[text] for text in range(50_000)]
         del bodies, small
 
-process_memory.keep_little()
+process_memory.limit_malloc()
 use()
 before = held_kb()
 threads = [threading.Thread(target=use) for _ in range(4)]

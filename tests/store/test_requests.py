@@ -9,7 +9,7 @@ from resumes.store import Store, creation, import_ledger, import_requests, impor
 from resumes.store.accounts import AccountInfo
 from resumes.store.import_ledger import FileOutcome, Verdict
 from resumes.store.import_requests import Action
-from resumes.store.importers import Finding, SeenImporter, State, count_waiting
+from resumes.store.importers import ImporterFinding, SeenImporter, State, count_waiting
 from tests.store.conftest import SteppingClock
 from tests.support.resumes import a_claim, a_resume
 from tests.support.store.builders import NOW, MakeAccount, a_file, an_importer
@@ -182,7 +182,7 @@ def alive(store: Store) -> list[str]:
 
 
 def test_an_importer_is_listed_once_as_it_said_last(store: Store, clock: SteppingClock) -> None:
-    findings = (Finding("events", State.POLLING, "The folder tells of no changes."),)
+    findings = (ImporterFinding("events", State.POLLING, "The folder tells of no changes."),)
     importer = an_importer(state=State.POLLING, findings=findings)
     importers.announce(store, importer)
     (seen,) = importers.list_importers(store)

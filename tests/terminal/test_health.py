@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 from textual.pilot import Pilot
 
-from resumes.health.metrics import Gauges
+from resumes.health.metrics import InstallationMetrics
 from resumes.settings import Settings
 from resumes.store import api_keys, importers
 from resumes.store.import_ledger import FileOutcome
-from resumes.store.importers import Finding, State
+from resumes.store.importers import ImporterFinding, State
 from resumes.store.store import Size, Store
 from tests.support.terminal.builders import HOSTILE, a_file, an_importer, stored_many
 from tests.support.terminal.driving import (
@@ -132,7 +132,8 @@ async def test_enter_shows_the_finding_in_full_and_escape_closes_it(
 ) -> None:
     sentence = "The folder is closed. " * 60
     announced = an_importer(
-        state=State.DEGRADED, findings=(Finding("closed", State.DEGRADED, f"{sentence}The end."),)
+        state=State.DEGRADED,
+        findings=(ImporterFinding("closed", State.DEGRADED, f"{sentence}The end."),),
     )
     importers.announce(store, announced)
     async with health(store, home) as pilot:
@@ -154,7 +155,9 @@ async def test_hostile_names_draw_nothing_but_text(
     name = "".join(filter(str.isprintable, HOSTILE))
     api_keys.create_key(store, "ana", name=name)
     hostile = an_importer(
-        root=HOSTILE, state=State.DEGRADED, findings=(Finding("a", State.DEGRADED, HOSTILE),)
+        root=HOSTILE,
+        state=State.DEGRADED,
+        findings=(ImporterFinding("a", State.DEGRADED, HOSTILE),),
     )
     importers.announce(store, hostile)
     async with health(store, home, size=size) as pilot:
@@ -223,7 +226,7 @@ async def test_while_the_store_is_away_the_last_findings_stay(store: Store, home
 # The figures in as many columns as there is room for.
 
 
-GAUGES = Gauges(
+GAUGES = InstallationMetrics(
     size=Size(3 * 2**30, 5 * 2**20),
     free_bytes=40 * 2**30,
     accounts=12,
@@ -258,5 +261,7 @@ def test_wider_terminals_need_fewer_lines(width_cells: int, lines: int) -> None:
         (replace(GAUGES, oldest_request_s=None), ("Requests", "none waits")),
     ],
 )
-def test_nothing_left_is_told_from_nothing_known(gauges: Gauges, expected: tuple[str, str]) -> None:
+def test_nothing_left_is_told_from_nothing_known(
+    gauges: InstallationMetrics, expected: tuple[str, str]
+) -> None:
     assert expected in gauge_texts(gauges)

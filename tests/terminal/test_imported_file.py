@@ -67,7 +67,7 @@ async def test_the_source_stands_beside_the_reason_at_the_fault(
             pilot.app,
             "ana/cv-1.json · ✗ failed",
             "must be a string",
-            "Mend the fields",
+            "Fix the fields",
             '3 ▶   "title": 5',
             "line 3, column 3",
         )
@@ -172,11 +172,11 @@ async def test_a_file_that_is_gone_says_so_and_stays_readable(store: Store) -> N
     async with running(store, screen="imports", refresh_s=SOON_S) as pilot:
         await shows(pilot.app, "not a valid resume")
         await presses(pilot, "enter")
-        await shows(pilot.app, "Mend the fields")
+        await shows(pilot.app, "Fix the fields")
 
         accounts.delete_account(store, "ana")
 
-        await shows(pilot.app, "! File not found", "Mend the fields")
+        await shows(pilot.app, "! File not found", "Fix the fields")
 
 
 async def test_read_only_takes_the_keys_away(store: Store) -> None:
@@ -184,7 +184,7 @@ async def test_read_only_takes_the_keys_away(store: Store) -> None:
     async with running(store, screen="imports", refresh_s=SOON_S, read_only=True) as pilot:
         await shows(pilot.app, "not a valid resume")
         await presses(pilot, "enter")
-        await shows(pilot.app, "Mend the fields")
+        await shows(pilot.app, "Fix the fields")
         await presses(pilot, "t")
         await shows(pilot.app, "Read-only: start without --read-only")
     assert import_requests.list_requests(store) == []
@@ -243,7 +243,7 @@ async def test_a_file_that_takes_long_to_read_appears_all_the_same(store: Store)
             await until(reading.begun.is_set)
             await asyncio.sleep(3 * SOON_S)  # it is time to read it again, again and again
 
-        await shows(pilot.app, "Mend the fields")
+        await shows(pilot.app, "Fix the fields")
 
 
 # What it became.

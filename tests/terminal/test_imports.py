@@ -14,7 +14,7 @@ from textual.pilot import Pilot
 from resumes.settings import Settings
 from resumes.store import import_requests, importers, open_store
 from resumes.store.import_ledger import FileOutcome
-from resumes.store.importers import Finding, State
+from resumes.store.importers import ImporterFinding, State
 from resumes.store.store import Store
 from tests.support.clocks import SteppingClock
 from tests.support.store.builders import an_importer
@@ -329,7 +329,7 @@ async def test_who_watches_is_said_and_what_waits(store: Store) -> None:
 async def test_what_people_should_know_of_an_importer_stands_below_it(
     store: Store, state: State, sign: str
 ) -> None:
-    finding = Finding("root", state, "The folder is on a share.")
+    finding = ImporterFinding("root", state, "The folder is on a share.")
     importers.announce(store, an_importer(state=state, findings=(finding,)))
     async with running(store, screen="imports") as pilot:
         await shows(pilot.app, f"{sign} watching {ROOT}", f"  {state}: The folder is on a share.")

@@ -105,9 +105,11 @@ def test_nouns_are_counted_and_ranges_said_in_words() -> None:
     assert [counted(number, "file") for number in (0, 1, 1_000)] == [
         "0 files", "1 file", "1,000 files",
     ]  # fmt: skip
-    assert number_words(is_whole=True, least=0, most=65_535) == "a whole number from 0 to 65535"
-    assert number_words(is_whole=False, least=0.5) == "a number of 0.5 or more"
-    assert number_words(is_whole=True, most=3) == "a whole number of at most 3"
+    assert (
+        number_words(is_whole=True, minimum=0, maximum=65_535) == "a whole number from 0 to 65535"
+    )
+    assert number_words(is_whole=False, minimum=0.5) == "a number of 0.5 or more"
+    assert number_words(is_whole=True, maximum=3) == "a whole number of at most 3"
     assert number_words(is_whole=False) == "a number"
 
 

@@ -24,7 +24,7 @@ from importer.unpack.text import (
     file_too_large,
     invalid_archive,
 )
-from resumes.watched_names import is_passed_over
+from resumes.watched_names import is_hidden_or_temporary
 
 CHUNK_BYTES = 64 * 1024
 """What is inflated at a time."""
@@ -142,7 +142,7 @@ def _find_member(info: ZipInfo) -> Member | None:
     name = info.orig_filename
     extension = find_extension(name)
     folders = [folder for folder in _SEPARATOR.split(name) if folder.strip(".")]
-    if extension is None or any(map(is_passed_over, folders)):
+    if extension is None or any(map(is_hidden_or_temporary, folders)):
         return None
     shown = escaped(name)[:MAX_NAME_CHARS]
     return Member(info, shown, extension, _find_refusal(info, name, extension))

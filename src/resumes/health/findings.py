@@ -1,7 +1,10 @@
-"""What a check found."""
+"""What a check finds, whom a path belongs to, and how an installation's commands are typed."""
 
+import os
+import pwd
 import re
 import shlex
+import stat
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
@@ -16,55 +19,55 @@ if TYPE_CHECKING:  # a command that only names another one should not wait for t
     from resumes.store.store import Store
 
 MAX_NAMED = 10
-"""Things that a finding names one by one; it counts the others."""
+"""Things that findings name one by one; the others are counted."""
 
 
-class State(StrEnum):
-    """How a finding is meant, from best to worst."""
+class Severity(StrEnum):
+    """How bad a finding is, from best to worst."""
 
-    WELL = "well"
-    NOTICE = "notice"
+    OK = "ok"
+    WARNING = "warning"
     """Everything works, and somebody has something to do."""
 
-    WRONG = "wrong"
+    ERROR = "error"
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What a check found. `remedy` None: all is well.
+    """What a check found. `remedy` is None if all is well.
 
-    `command` is the line of the remedy that can be typed as it is; None when the remedy is no
-    such line. `is_notice` means that nothing is broken all the same. `about` tells it from the
-    others of its subject, at the next look too: an account, a folder, the id of a key.
+    `command` is the line of the remedy that can be typed as it is, or None. `is_warning` means that
+    nothing is broken in spite of the remedy. `about` distinguishes the findings of a subject, from
+    one check to the next: an account, a folder, the id of a key.
     """
 
     subject: str
     text: str
     remedy: str | None = None
     command: str | None = None
-    is_notice: bool = False
+    is_warning: bool = False
     about: str = ""
 
     @property
-    def state(self) -> State:
-        """Whether this is well, worth a thought, or wrong."""
+    def severity(self) -> Severity:
+        """Return how bad it is."""
         if self.remedy is None:
-            return State.WELL
-        return State.NOTICE if self.is_notice else State.WRONG
+            return Severity.OK
+        return Severity.WARNING if self.is_warning else Severity.ERROR
 
 
-def notice(
+def warning(
     subject: str, text: str, remedy: str, command: str | None = None, *, about: str = ""
 ) -> Finding:
-    """A finding that somebody should act upon, while nothing is broken."""
-    return Finding(subject, text, remedy, command, is_notice=True, about=about)
+    """Return a finding that somebody should act upon, while nothing is broken."""
+    return Finding(subject, text, remedy, command, is_warning=True, about=about)
 
 
 def as_json(finding: Finding) -> dict[str, Any]:
-    """The finding as `--json` prints it. `remedy` null: all is well; `ok` is false only if broken."""
+    """Return the finding as `--json` prints it. `ok` is false only if something is broken."""
     return {
         "subject": finding.subject,
-        "ok": finding.state is not State.WRONG,
+        "ok": finding.severity is not Severity.ERROR,
         "text": finding.text,
         "remedy": finding.remedy,
     }
@@ -76,10 +79,10 @@ _COMMAND = re.compile(r"`resumes (?!-)([^`]+)`")
 
 @dataclass(frozen=True, slots=True)
 class Installation:
-    """How to come by an installation's settings and store, and how its commands are typed.
+    """How to get an installation's settings and store, and how its commands are typed.
 
-    `settings` and `store` raise the ResumesErrors of those who load and open them. `store` may
-    be a store that stays open after its block. `command_line` quotes words for a shell.
+    `settings` and `store` raise the ResumesErrors of loading and opening them. `store` may return a
+    store that stays open after its block. `command_line` quotes words for a shell.
     """
 
     settings: "Callable[[], Settings]"
@@ -87,19 +90,19 @@ class Installation:
     command_line: Callable[..., str]
 
     def start_line(self) -> str:
-        """The command that starts an importer on the home's inbox."""
+        """Return the command that starts an importer on the home's inbox."""
         return self.command_line("up")
 
     def watches(self, root: str | None) -> bool:
-        """Whether the folder is the home's inbox, which None stands for too.
+        """Return whether the folder is the home's inbox, which None stands for too.
 
-        No command is named for another one: whose it is cannot be known from here, and whoever
-        watched it would import its files into this store.
+        No command is named for another folder: it may be another store's, and whoever watched it
+        would import its files into this one.
         """
         return root in (None, escaped(str(Path(self.settings().inbox).resolve())))
 
     def how_to_watch(self, root: str | None) -> str:
-        """How to come by an importer for files of the folder, as the end of a sentence."""
+        """Return how to start an importer for files of the folder, as the end of a sentence."""
         if self.watches(root):
             return f"`{self.start_line()}` starts one"
         return (
@@ -108,15 +111,53 @@ class Installation:
         )
 
     def typeable(self, text: str) -> str:
-        """The text with this installation's flags in the commands that it names."""
+        """Return the text with this installation's flags in the commands that it names."""
         program = self.command_line().rstrip()
         return _COMMAND.sub(lambda found: f"`{program} {found[1]}`", text)
 
 
 def installation_of(store: "Store", settings: "Settings", program: str) -> Installation:
-    """The installation of a store that is open. `program` is how commands begin, quoted."""
+    """Return the installation of an open store. `program` is how commands begin, quoted."""
 
     def command_line(*words: str) -> str:
         return f"{program} {shlex.join(words)}"
 
     return Installation(lambda: settings, lambda: nullcontext(store), command_line)
+
+
+def find_owner(path: Path) -> str | None:
+    """Return the name of the user who owns the file, or the number if there is no name.
+
+    None if the file cannot be seen.
+    """
+    try:
+        return _user_name(path.stat().st_uid)
+    except OSError:
+        return None
+
+
+def remedy_for(path: Path, user_id: int | None = None) -> str:
+    """Return how this user, or `user_id`, can be given access to the file or folder.
+
+    A user who does not own it is more likely the wrong user than the owner is; only a folder may
+    have been made by somebody else for this user.
+    """
+    user_id = os.getuid() if user_id is None else user_id
+    try:
+        found = path.stat()
+    except OSError:
+        return f"Give user {_user_name(user_id)} the right to look into its folder"
+    if found.st_uid != user_id and user_id != 0:
+        remedy = f"Run this as its owner, {_user_name(found.st_uid)}"
+        is_folder = stat.S_ISDIR(found.st_mode)
+        return f"{remedy}, or chown it to {_user_name(user_id)}" if is_folder else remedy
+    if ~found.st_mode & (stat.S_IRUSR | stat.S_IWUSR):
+        return shlex.join(["chmod", "u+rwX", str(path)])
+    return "See why its file system takes no writes: mount says how it is mounted"
+
+
+def _user_name(user_id: int) -> str:
+    try:
+        return pwd.getpwuid(user_id).pw_name
+    except KeyError:
+        return str(user_id)

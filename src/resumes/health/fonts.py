@@ -1,5 +1,6 @@
-"""Whether there are fonts for the scripts that resumes are written in."""
+"""Checks that there are fonts for the scripts of resumes."""
 
+import contextlib
 import heapq
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
@@ -7,7 +8,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
-from resumes.health.findings import Finding, notice
+from resumes.health.findings import Finding, warning
 from resumes.rendering import Renderer, RenderingFailed, compose
 from resumes.rendering.fonts import HAN, JAPANESE, Script, find_scripts, font_folders, version
 from resumes.store import accounts, stored_resumes
@@ -16,31 +17,32 @@ from resumes.store.store import Store
 SUBJECT: Final = "fonts"
 
 MAX_ACCOUNTS: Final = 50
-NEWEST: Final = 20
-"""So many resumes of each of the largest accounts are looked at: what those are called, no more."""
+MAX_RESUMES: Final = 20
+"""The names of the newest resumes of the largest accounts are looked at, this many of each."""
 
-SAMPLE_CHARS: Final = 20
+MAX_SAMPLE_CHARS: Final = 20
 
 
 def read_names(store: Store) -> Sequence[str]:
-    """Return what the newest resumes are called, those of the largest accounts."""
-    known = [one for one in accounts.list_accounts(store) if one.resume_count]
-    largest = heapq.nlargest(MAX_ACCOUNTS, known, key=lambda one: one.resume_count)
+    """Return names and titles of the newest resumes in the largest accounts."""
+    known = accounts.list_accounts(store)
+    largest = heapq.nlargest(MAX_ACCOUNTS, known, key=lambda account: account.resume_count)
     return [
         f"{entry.name or ''} {entry.title or ''}"
         for account in largest
-        for entry in stored_resumes.list_newest(store, account.id, limit=NEWEST)
+        if account.resume_count
+        for entry in stored_resumes.list_newest(store, account.id, limit=MAX_RESUMES)
     ]
 
 
 def iter_font_findings(names: Iterable[str], home: Path) -> Iterator[Finding]:
-    """Whether the scripts that these resumes are in can be drawn."""
+    """Check that PDFs can show the scripts of these names."""
     samples = _samples(names)
-    folders = font_folders(home)
+    folders = tuple(font_folders(home))
     try:
-        missing = _find_missing(samples, tuple(folders), version(folders)) if samples else []
+        missing = _find_missing(samples, folders, version(folders)) if samples else []
     except RenderingFailed as error:
-        yield notice(
+        yield warning(
             SUBJECT,
             f"no PDF can be drawn: {str(error).partition(chr(10))[0]}",
             "Reinstall the service; its package typst draws PDFs",
@@ -52,7 +54,7 @@ def iter_font_findings(names: Iterable[str], home: Path) -> Iterator[Finding]:
     *others, last = sorted(script.name for script in missing)
     named = f"{', '.join(others)} and {last}" if others else last
     packages = " and ".join(sorted({script.package for script in missing}))
-    yield notice(
+    yield warning(
         SUBJECT,
         f"some resumes are in {named}, and no font has that: PDFs of them show boxes",
         f"Install {packages}, or put a font into {home / 'fonts'}",
@@ -60,7 +62,7 @@ def iter_font_findings(names: Iterable[str], home: Path) -> Iterator[Finding]:
 
 
 def _samples(names: Iterable[str]) -> tuple[tuple[Script, str], ...]:
-    """The commonest letters of each script."""
+    """Return the most common letters of each script."""
     whole: dict[Script, Counter[str]] = defaultdict(Counter)
     for name in names:
         for script, letters in find_scripts(name).items():
@@ -68,7 +70,7 @@ def _samples(names: Iterable[str]) -> tuple[tuple[Script, str], ...]:
     if JAPANESE in whole and HAN in whole:
         whole[HAN] += whole.pop(JAPANESE)
     return tuple(
-        (script, "".join(char for char, _ in letters.most_common(SAMPLE_CHARS)))
+        (script, "".join(char for char, _ in letters.most_common(MAX_SAMPLE_CHARS)))
         for script, letters in sorted(whole.items())
     )
 
@@ -77,17 +79,14 @@ def _samples(names: Iterable[str]) -> tuple[tuple[Script, str], ...]:
 def _find_missing(
     samples: tuple[tuple[Script, str], ...], folders: tuple[Path, ...], fonts: bytes
 ) -> list[Script]:
-    """Return the scripts whose samples no font has, asking the process that draws PDFs.
+    """Return the scripts whose samples no font has, by drawing them. Raises RenderingFailed.
 
-    `fonts` changes when fonts come or go: the answer is known until then. Raises RenderingFailed.
+    `fonts` changes when fonts are installed or removed: the answer is cached until then.
     """
-    renderer = Renderer(folders)
-    try:
-        return [script for script, sample in samples if _lacks(renderer, sample)]
-    finally:
-        renderer.close()
-
-
-def _lacks(renderer: Renderer, sample: str) -> bool:
-    page = compose({"header": {"name": sample}, "sections": {}}, "")
-    return renderer.render(page).missing is not None
+    with contextlib.closing(Renderer(folders)) as renderer:
+        return [
+            script
+            for script, sample in samples
+            if renderer.render(compose({"header": {"name": sample}, "sections": {}}, "")).missing
+            is not None
+        ]

@@ -1,74 +1,57 @@
-"""How much there is of everything: the figures above the findings."""
+"""The figures of an installation, and a cache for the queries that are slow in large stores."""
 
-import shutil
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Generic, TypeVar
+from typing import Any, TypeVar
 
-from resumes.health.fonts import read_names
+from resumes.filesystems import free_bytes
 from resumes.health.import_checks import count_by_outcome, oldest_request_age_s
 from resumes.store import accounts, import_ledger, importers
-from resumes.store.accounts import ResumeCounter
-from resumes.store.import_ledger import FileCount, FileOutcome
+from resumes.store.import_ledger import FileOutcome
 from resumes.store.store import Size, Store
 
 T = TypeVar("T")
 
-KEEP_TIMES = 50
-"""So many times as long as asking took, an answer counts: at most one part in 50 goes into asking."""
+CACHE_TIMES = 50
+"""An answer is kept this many times as long as its query took: at most 2 % of the time is spent on it."""
 
 
-class Kept(Generic[T]):
-    """The answer to one question of a store. Threads may share it; at worst two of them ask."""
+class QueryCache:
+    """Keeps the answers of queries that take time in proportion to what a store holds.
 
-    def __init__(self, ask: Callable[[Store], T], monotonic: Callable[[], float]) -> None:
-        self._ask = ask
-        self._monotonic = monotonic
-        self._last: tuple[T, float] | None = None
-        """The answer, and until when it counts."""
-
-    def get(self, store: Store) -> T:
-        """The answer, not older than `KEEP_TIMES` says. Raises what asking raises."""
-        last = self._last
-        begin = self._monotonic()
-        if last is not None and begin < last[1]:
-            return last[0]
-        answer = self._ask(store)
-        end = self._monotonic()
-        self._last = (answer, end + KEEP_TIMES * (end - begin))
-        return answer
-
-    def forget(self) -> None:
-        """The next answer is a new one."""
-        self._last = None
-
-
-class SlowAnswers:
-    """What takes time in proportion to what the store holds."""
+    Threads may share it; at worst two of them run the same query.
+    """
 
     def __init__(self, monotonic: Callable[[], float] = time.monotonic) -> None:
-        self.wrong_counters: Kept[Sequence[ResumeCounter]] = Kept(accounts.list_wrong, monotonic)
-        self.file_tallies: Kept[Sequence[FileCount]] = Kept(import_ledger.count_files, monotonic)
-        self.names: Kept[Sequence[str]] = Kept(read_names, monotonic)
+        self._monotonic = monotonic
+        self._answers: dict[Callable[[Store], Any], tuple[Any, float]] = {}
+        """By query: the answer, and until when it is kept."""
 
-    def forget(self) -> None:
-        """Everything is asked again when it is wanted next."""
-        self.wrong_counters.forget()
-        self.file_tallies.forget()
-        self.names.forget()
+    def get(self, query: Callable[[Store], T], store: Store) -> T:
+        """Return the answer, not older than `CACHE_TIMES` says. Raises what the query raises."""
+        begin_s = self._monotonic()
+        answer, until_s = self._answers.get(query, (None, begin_s))
+        if begin_s >= until_s:
+            answer = query(store)
+            end_s = self._monotonic()
+            self._answers[query] = (answer, end_s + CACHE_TIMES * (end_s - begin_s))
+        found: T = answer
+        return found
+
+    def clear(self) -> None:
+        """Forget all answers."""
+        self._answers.clear()
 
 
 @dataclass(frozen=True, slots=True)
-class Gauges:
+class InstallationMetrics:
     """What an installation holds. `files` has every outcome.
 
-    `free_bytes` is the room on the store's disk; None where that cannot be looked at, as on a
-    database server.
+    `free_bytes` is the room on the store's disk; None if that is unknown, as on a database server.
     `live_importers` were heard of within the last minute; `waiting_files` is how many files wait
-    in their inboxes. `oldest_request_s` is how long something asked of an importer waits at
-    most; None when nothing was asked.
+    in their inboxes. `oldest_request_s` is how long the oldest request to an importer has been
+    waiting; None if there is none.
     """
 
     size: Size
@@ -81,24 +64,21 @@ class Gauges:
     oldest_request_s: float | None
 
 
-def read_gauges(store: Store, slow: SlowAnswers) -> Gauges:
-    """The figures now; those of files as old as `slow` keeps them. Raises StoreError."""
+def read_metrics(store: Store, cache: QueryCache) -> InstallationMetrics:
+    """Return the figures now, those of files as old as `cache` has them. Raises StoreError."""
     known = accounts.list_accounts(store)
     seen = importers.list_importers(store)
-    return Gauges(
+    try:
+        free = None if store.path is None else free_bytes(store.path.parent)
+    except OSError:
+        free = None
+    return InstallationMetrics(
         size=store.measure(),
-        free_bytes=None if store.path is None else _free_bytes(store.path.parent),
+        free_bytes=free,
         accounts=len(known),
         resumes=sum(account.resume_count for account in known),
-        files=count_by_outcome(slow.file_tallies.get(store)),
+        files=count_by_outcome(cache.get(import_ledger.count_files, store)),
         live_importers=sum(one.is_live for one in seen),
         waiting_files=importers.count_waiting(seen),
         oldest_request_s=oldest_request_age_s(store),
     )
-
-
-def _free_bytes(folder: Path) -> int | None:
-    try:
-        return shutil.disk_usage(folder).free
-    except OSError:
-        return None

@@ -30,7 +30,7 @@ class State(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class ImporterFinding:
     """A problem of an importer. `key` tells it from its other findings."""
 
     key: str
@@ -50,7 +50,7 @@ class Importer:
     pid: int
     root: str
     state: State
-    findings: tuple[Finding, ...]
+    findings: tuple[ImporterFinding, ...]
     waiting: int | None
     started_at: str
 
@@ -140,7 +140,8 @@ def count_waiting(seen: Iterable[SeenImporter]) -> int:
     return sum(by_root.values())
 
 
-def _parse_findings(text: str) -> tuple[Finding, ...]:
+def _parse_findings(text: str) -> tuple[ImporterFinding, ...]:
     return tuple(
-        Finding(one["key"], State(one["state"]), one["sentence"]) for one in json.loads(text)
+        ImporterFinding(one["key"], State(one["state"]), one["sentence"])
+        for one in json.loads(text)
     )

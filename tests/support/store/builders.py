@@ -35,7 +35,7 @@ from resumes.store.addresses import SqliteAddress, parse_address
 from resumes.store.creation import Created, NewResume
 from resumes.store.import_ledger import FileOutcome, FileRow, Verdict
 from resumes.store.import_requests import Action
-from resumes.store.importers import Finding, Importer, State
+from resumes.store.importers import Importer, ImporterFinding, State
 from resumes.store.integrity import Defect, Flaw
 from resumes.store.locks import FileLock
 from resumes.store.plans import PlanChange
@@ -141,7 +141,7 @@ def an_importer(
     *,
     root: str = "/srv/inbox",
     state: State = State.OK,
-    findings: tuple[Finding, ...] = (),
+    findings: tuple[ImporterFinding, ...] = (),
     waiting: int | None = 3,
 ) -> Importer:
     """What an importer says of itself."""

@@ -15,7 +15,7 @@ from resumes.store.accounts import AccountInfo
 from resumes.store.creation import Created, NewResume
 from resumes.store.import_items import Items
 from resumes.store.import_ledger import Claim, FileOutcome, FileRow, Verdict
-from resumes.store.importers import Finding, Importer, State
+from resumes.store.importers import Importer, ImporterFinding, State
 from resumes.store.store import Store
 
 HOSTILE = "a[/b]c [@click=app.quit]x[/] \x1b]52;c;AAAA\x07\x9b2J\x1b[?1049l\u202ened\u2066\ufeff"
@@ -124,7 +124,7 @@ def an_importer(
     root: str = ROOT,
     waiting: int | None = 0,
     state: State = State.OK,
-    findings: tuple[Finding, ...] = (),
+    findings: tuple[ImporterFinding, ...] = (),
 ) -> Importer:
     """An importer on the folder, which says so now."""
     return Importer(

@@ -6,7 +6,6 @@ under its own name. An import that was cut off is removed by the next one.
 """
 
 import os
-import shutil
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -23,6 +22,7 @@ from resumes.errors import (
     ResumesError,
     StoreUnavailable,
 )
+from resumes.filesystems import free_bytes
 from resumes.store import identifiers
 from resumes.store.account_archive.file_format import Header, Kind, Reader, Row
 from resumes.store.accounts import (
@@ -135,10 +135,10 @@ def _require_room(store: Store, needed_bytes: int) -> None:
     if store.path is None:
         return
     needed_bytes += MIN_ROOM_BYTES
-    free_bytes = shutil.disk_usage(store.path.parent).free
-    if free_bytes < needed_bytes:
+    free = free_bytes(store.path.parent)
+    if free < needed_bytes:
         raise StoreUnavailable(
-            f"{store.path.parent} has {free_bytes / 1e6:,.1f} MB of free space, and about "
+            f"{store.path.parent} has {free / 1e6:,.1f} MB of free space, and about "
             f"{needed_bytes / 1e6:,.1f} MB are needed. Make room, then import the file again"
         )
 

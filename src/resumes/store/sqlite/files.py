@@ -17,6 +17,7 @@ from typing import Final, NamedTuple
 from sqlalchemy import Connection
 
 from resumes.errors import Conflict, ResumesError, StoreIncompatible, StoreUnavailable
+from resumes.filesystems import free_bytes
 from resumes.output_files import flush
 from resumes.store import migrations
 from resumes.store.locks import FileLock
@@ -107,10 +108,10 @@ def check_room(folder: Path, needed_bytes: int) -> None:
             f"A file may have {max_bytes / 1e6:,.1f} MB here (`ulimit -f`), and "
             f"{needed_bytes / 1e6:,.1f} MB are needed. Raise the limit"
         )
-    free_bytes = shutil.disk_usage(folder).free
-    if free_bytes < needed_bytes:
+    free = free_bytes(folder)
+    if free < needed_bytes:
         raise StoreUnavailable(
-            f"{folder} has {free_bytes / 1e6:,.0f} MB of free space, and {needed_bytes / 1e6:,.0f} MB "
+            f"{folder} has {free / 1e6:,.0f} MB of free space, and {needed_bytes / 1e6:,.0f} MB "
             "are needed. Make room, or name another folder"
         )
 

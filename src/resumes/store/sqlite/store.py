@@ -4,7 +4,6 @@ import contextlib
 import logging
 import os
 import shlex
-import shutil
 import stat
 import threading
 import time
@@ -20,7 +19,7 @@ from sqlalchemy import Connection, Engine, NullPool
 
 from resumes.clock import Clock
 from resumes.errors import ResumesError, StoreIncompatible, StoreUnavailable
-from resumes.filesystems import is_mount_point
+from resumes.filesystems import free_bytes, is_mount_point
 from resumes.output_files import SIDE_FILES
 from resumes.store.locks import FileLock
 from resumes.store.sqlite.driver import dbapi
@@ -476,6 +475,6 @@ def _damaged(path: Path, why: str) -> StoreIncompatible:
 
 def _has_no_room(path: Path) -> bool:
     try:
-        return shutil.disk_usage(path.parent).free < MIN_FREE_BYTES
+        return free_bytes(path.parent) < MIN_FREE_BYTES
     except OSError:
         return False

@@ -28,7 +28,7 @@ class FindingDialog(ModalScreen[None]):
         self._finding = finding
 
     def compose(self) -> ComposeResult:
-        sign = SIGNS[self._finding.state]
+        sign = SIGNS[self._finding.severity]
         with Vertical(classes="dialog tall"):
             yield TitleLine(safe(f"{self._finding.subject}: {sign.word}", "bold"))
             yield TextPane(list(iter_paragraphs(self._finding)))

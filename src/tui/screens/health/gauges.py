@@ -7,11 +7,10 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 from resumes.durations import span
-from resumes.health.metrics import Gauges
-from resumes.health.store_checks import in_bytes
+from resumes.health.metrics import InstallationMetrics
 from resumes.store.import_ledger import FileOutcome
 from resumes.store.store import Size
-from resumes.text import counted
+from resumes.text import counted, in_bytes
 from tui.text import NONE, joined, safe
 from tui.widgets.columns import MARGIN_CELLS
 from tui.widgets.strips import cells_strip
@@ -21,7 +20,7 @@ GAUGE_CELLS = 39
 """Two beside each other fit into 80 cells."""
 
 
-def gauge_texts(gauges: Gauges) -> list[tuple[str, str]]:
+def gauge_texts(gauges: InstallationMetrics) -> list[tuple[str, str]]:
     """Each gauge: what it is called, and how it stands."""
     files, age_s = gauges.files, gauges.oldest_request_s
     free = NONE if gauges.free_bytes is None else f"{in_bytes(gauges.free_bytes)} free"
@@ -39,7 +38,7 @@ def gauge_texts(gauges: Gauges) -> list[tuple[str, str]]:
     ]
 
 
-def gauge_lines(gauges: Gauges, width_cells: int) -> list[Content]:
+def gauge_lines(gauges: InstallationMetrics, width_cells: int) -> list[Content]:
     """The gauges in as few lines as the width allows, and in even ones."""
     cells = [_gauge(label, value) for label, value in gauge_texts(gauges)]
     lines = ceil(len(cells) / max(1, width_cells // GAUGE_CELLS))
@@ -61,10 +60,10 @@ class GaugeLines(Widget):
 
     def __init__(self) -> None:
         super().__init__()
-        self._gauges: Gauges | None = None
+        self._gauges: InstallationMetrics | None = None
         self._lines: list[Content] = []
 
-    def show(self, gauges: Gauges) -> None:
+    def show(self, gauges: InstallationMetrics) -> None:
         """The lines say how things stand."""
         self._gauges = gauges
         self._arrange()

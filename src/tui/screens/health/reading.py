@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from resumes.health.checks import iter_findings
 from resumes.health.findings import Finding, installation_of
-from resumes.health.metrics import Gauges, SlowAnswers, read_gauges
+from resumes.health.metrics import InstallationMetrics, QueryCache, read_metrics
 from resumes.settings import Settings
 from resumes.store.store import Store
 from tui.screens.health.signs import SEVERITY
@@ -16,12 +16,12 @@ class Health:
     """The findings, the worst first, and the figures above them."""
 
     findings: Sequence[Finding]
-    gauges: Gauges
+    metrics: InstallationMetrics
 
 
-def read_health(store: Store, *, settings: Settings, program: str, slow: SlowAnswers) -> Health:
+def read_health(store: Store, *, settings: Settings, program: str, cache: QueryCache) -> Health:
     """How things stand now. Raises StoreError when the store is away, whatever else is found."""
-    gauges = read_gauges(store, slow)
-    found = iter_findings(installation_of(store, settings, program), slow)
+    metrics = read_metrics(store, cache)
+    found = iter_findings(installation_of(store, settings, program), cache)
     # Sorting is stable: within a state the order in which one check builds on the other stays.
-    return Health(sorted(found, key=lambda finding: SEVERITY[finding.state]), gauges)
+    return Health(sorted(found, key=lambda finding: SEVERITY[finding.severity]), metrics)

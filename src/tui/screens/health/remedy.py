@@ -16,12 +16,12 @@ def remedy_line(finding: Finding) -> Content:
     """What to do, or that there is nothing to do."""
     if finding.remedy is None:
         return safe(NOTHING_TO_DO, "dim")
-    return joined([safe("→ ", SIGNS[finding.state].style), safe(finding.remedy, "bold")])
+    return joined([safe("→ ", SIGNS[finding.severity].style), safe(finding.remedy, "bold")])
 
 
 def finding_line(finding: Finding) -> Content:
     """What was found, under its sign."""
-    sign = SIGNS[finding.state]
+    sign = SIGNS[finding.severity]
     subject = safe(f"{sign.mark} {finding.subject}", sign.style)
     return joined([subject, safe(finding.text)], by="  ")
 

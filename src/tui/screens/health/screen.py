@@ -9,7 +9,7 @@ from textual.content import Content
 from textual.widget import Widget
 
 from resumes.health.findings import Finding
-from resumes.health.metrics import SlowAnswers
+from resumes.health.metrics import QueryCache
 from resumes.store.store import Store
 from tui import clipboard
 from tui.actions import Place, bindings
@@ -42,7 +42,7 @@ class HealthScreen(ListScreen[Finding]):
 
     def __init__(self, session: Session) -> None:
         super().__init__(session)
-        self._slow = SlowAnswers()
+        self._cache = QueryCache()
         self._gauges = GaugeLines()
         self._remedy = RemedyPane()
 
@@ -58,13 +58,13 @@ class HealthScreen(ListScreen[Finding]):
         return f"{row.subject} {row.about}"
 
     def reading(self, cursor: str) -> Callable[[Store], PageRead[Finding]]:
-        session, slow = self.session, self._slow
+        session, cache = self.session, self._cache
 
         def read(store: Store) -> PageRead[Finding]:
             health = read_health(
-                store, settings=session.settings, program=session.program, slow=slow
+                store, settings=session.settings, program=session.program, cache=cache
             )
-            return PageRead(health.findings, about=health.gauges)
+            return PageRead(health.findings, about=health.metrics)
 
         return read
 
@@ -89,7 +89,7 @@ class HealthScreen(ListScreen[Finding]):
 
     def action_reload(self) -> None:
         """Everything is being looked at again, what takes long too."""
-        self._slow.forget()
+        self._cache.clear()
         super().action_reload()
 
     def action_copy_command(self) -> None:

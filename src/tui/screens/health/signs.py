@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from textual.content import Content
 
-from resumes.health.findings import Finding, State
+from resumes.health.findings import Finding, Severity
 from tui.text import joined, safe
 
 
@@ -18,9 +18,9 @@ class Sign(NamedTuple):
 
 
 SIGNS = {
-    State.WRONG: Sign("✗", "wrong", "bold $text-error"),
-    State.NOTICE: Sign("!", "to look at", "bold $text-warning"),
-    State.WELL: Sign("✓", "well", "$text-success"),
+    Severity.ERROR: Sign("✗", "wrong", "bold $text-error"),
+    Severity.WARNING: Sign("!", "to look at", "bold $text-warning"),
+    Severity.OK: Sign("✓", "well", "$text-success"),
 }
 """By state, the worst first."""
 
@@ -29,13 +29,13 @@ SEVERITY = {state: number for number, state in enumerate(SIGNS)}
 
 def mark_cell(finding: Finding) -> Content:
     """The mark alone, for a column of one cell."""
-    sign = SIGNS[finding.state]
+    sign = SIGNS[finding.severity]
     return safe(sign.mark, sign.style)
 
 
 def tally(findings: Sequence[Finding]) -> Content:
     """`✗ 1 wrong · ! 2 to look at · ✓ 10 well`, without what there is none of."""
-    counts = {state: sum(finding.state is state for finding in findings) for state in SIGNS}
+    counts = {state: sum(finding.severity is state for finding in findings) for state in SIGNS}
     parts = [
         safe(f"{sign.mark} {counts[state]} {sign.word}", sign.style)
         for state, sign in SIGNS.items()

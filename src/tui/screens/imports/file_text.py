@@ -6,11 +6,11 @@ from typing import Final
 from textual.content import Content
 
 from resumes.errors import Issue
-from resumes.health.store_checks import in_bytes
 from resumes.import_reasons import find_hint, plain_words
 from resumes.store.import_items import MAX_PROBLEMS, Items, Problem
 from resumes.store.import_ledger import FileOutcome, FileRow
 from resumes.store.import_requests import Action
+from resumes.text import in_bytes
 from tui.screens.imports.reading import MOST_ITEMS, FileRead
 from tui.screens.imports.rows import ASKED, outcome_content
 from tui.text import joined, safe

@@ -6,12 +6,12 @@ from typing import Final
 
 from textual.content import Content
 
-from resumes.health.store_checks import in_bytes
 from resumes.import_reasons import plain_words
 from resumes.store import accounts, import_ledger, import_requests
 from resumes.store.import_ledger import ORDER, FileOutcome, FileRow, Place
 from resumes.store.import_requests import Action, Request
 from resumes.store.store import Store
+from resumes.text import in_bytes
 from tui.screens.list_screen import PageRead
 from tui.text import joined, safe
 from tui.times import minute

@@ -13,9 +13,8 @@ from textual.screen import ModalScreen
 
 from resumes.analyzer import Format
 from resumes.errors import InvalidArgument, NotFound
-from resumes.export import Exported, Exporter
+from resumes.export import Exported, Exporter, ExportFormat
 from resumes.export import write as write_exported
-from resumes.export_formats import Kind
 from resumes.rendering import RenderingFailed, TooLong
 from resumes.rendering.fonts import font_remedy
 from resumes.store import accounts, search, stored_resumes
@@ -41,7 +40,7 @@ class Wish:
     """What to export, as what, and where to. `is_all`: all that are listed."""
 
     folder: str
-    kind: Kind
+    kind: ExportFormat
     is_all: bool
 
 
@@ -61,7 +60,9 @@ class ExportDialog(ModalScreen[Wish | None]):
                 yield TitleLine(safe("What?"))
                 yield Choices([THIS, self._listed], THIS, id="what")
             yield TitleLine(safe("As what? pdf is to be read; only analyzer keeps everything."))
-            yield Choices([kind.value for kind in Kind], Kind.ANALYZER.value, id="kind")
+            yield Choices(
+                [kind.value for kind in ExportFormat], ExportFormat.ANALYZER.value, id="kind"
+            )
             yield TitleLine(safe("Into which folder? It is made if it is not there."))
             yield SafeInput(max_length=MAX_PATH_CHARS)
             with Horizontal(classes="buttons"):
@@ -82,7 +83,7 @@ class ExportDialog(ModalScreen[Wish | None]):
             tell(self, "Name a folder to write to.", "warning")
             return
         what = self.query_one("#what", Choices).chosen if self._listed is not None else THIS
-        kind = Kind(self.query_one("#kind", Choices).chosen)
+        kind = ExportFormat(self.query_one("#kind", Choices).chosen)
         self.dismiss(Wish(self.query_one(SafeInput).value, kind, what != THIS))
 
     @on(TextButton.Pressed, "#cancel")
@@ -178,6 +179,6 @@ def _read_listed(store: Store, account_id: str, text: str, cursor: str) -> Found
 def _write(folder: Path, exported: Exported, written: int) -> None:
     try:
         write_exported(folder, exported)
-    except OSError as error:
+    except InvalidArgument as error:
         before = f". {counted(written, 'resume')} had been written before" if written else ""
-        raise InvalidArgument(f"Cannot write to {folder}: {error.strerror}{before}") from error
+        raise InvalidArgument(f"{error.message}{before}") from error

@@ -7,6 +7,7 @@ from io import BytesIO
 from pathlib import Path
 
 from textual.app import App
+from textual.notifications import SeverityLevel
 from textual.screen import Screen
 
 from resumes.rendering import RenderingFailed, TooLong
@@ -19,7 +20,7 @@ from tui.notices import Failure
 from tui.pdf_files import DrawnPdf, Viewer, describe, find_viewer, start_viewer, watch_viewer
 from tui.session import Session
 from tui.store_client import StoreClient
-from tui.toasts import Severity, tell
+from tui.toasts import tell
 from tui.web.child import is_behind_a_page
 
 
@@ -31,7 +32,7 @@ class Outcome:
     """
 
     sentence: str
-    severity: Severity = "information"
+    severity: SeverityLevel = "information"
     download: DrawnPdf | None = None
     viewer: Viewer | None = None
     where: str = ""
@@ -106,7 +107,7 @@ def _open(
         if pdf.missing is not None:
             remedy = font_remedy(pdf.missing, session.settings.home)
             boxes = f' No font has "{pdf.missing}", so boxes stand there: {remedy}.'
-        severity: Severity = "warning" if boxes else "information"
+        severity: SeverityLevel = "warning" if boxes else "information"
         if is_behind_a_page():
             return Outcome(f"Sent {pdf.name} to the browser.{boxes}", severity, pdf)
         try:
