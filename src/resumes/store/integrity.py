@@ -47,7 +47,7 @@ from resumes.store.schema import (
     search_entries,
 )
 from resumes.store.sqlite.files import find_foreign_code
-from resumes.store.statements import driver, iter_pages, looked_up, next_page
+from resumes.store.statements import driver, looked_up, next_page
 from resumes.store.store import Store
 
 TOLD: Final = 20
@@ -413,20 +413,23 @@ def iter_flaws(store: Store, account_id: str, name: str) -> Iterator[Flaw]:
 
 def _iter_bad(store: Store, account_id: str, contents: Contents) -> Iterator[str]:
     """The keys of what cannot be read, in order."""
-
-    def read_page(after: str) -> Sequence[Any]:
-        values = {"account_id": account_id, contents.after: after, "rows": ROWS_AT_ONCE}
+    after = ""
+    while True:
         with store.read() as connection:
-            return connection.execute(contents.question.statement, values).all()
-
-    for page in iter_pages(read_page, ROWS_AT_ONCE, after=""):
+            page = connection.execute(
+                contents.question.statement,
+                {"account_id": account_id, contents.after: after, "rows": ROWS_AT_ONCE},
+            ).all()
         for key, content in page:
             if not contents.is_readable(content):
                 yield key
+        if len(page) < ROWS_AT_ONCE:
+            return
+        after = page[-1][0]
 
 
 ACCOUNTS: Final = next_page(
-    select(accounts.c.name, accounts.c.id, accounts.c.closed_at), accounts.c.name
+    select(accounts.c.id, accounts.c.name, accounts.c.closed_at), accounts.c.name
 )
 ACCOUNTS_AT_ONCE: Final = 200
 
@@ -441,16 +444,17 @@ LAST_IDS: Final = select(
 
 def iter_accounts(store: Store, *, at_once: int = ACCOUNTS_AT_ONCE) -> Iterator[Checked]:
     """Each account by name, looked at when it is asked for; one that goes meanwhile is left out."""
-
-    def read_page(after: str) -> Sequence[Any]:
+    after = ""
+    while True:
         with store.read() as connection:
-            return connection.execute(ACCOUNTS, {"after_name": after, "rows": at_once}).all()
-
-    for page in iter_pages(read_page, at_once, after=""):
-        for name, account_id, closed_at in page:
+            some = connection.execute(ACCOUNTS, {"after_name": after, "rows": at_once}).all()
+        for account_id, name, closed_at in some:
             checked = _check(store, account_id, name, is_open=closed_at is None)
             if checked is not None:
                 yield checked
+            after = name
+        if len(some) < at_once:
+            return
 
 
 def _check(store: Store, account_id: str, name: str, *, is_open: bool) -> Checked | None:
