@@ -16,12 +16,14 @@ from resumes.store.schema import plans, store_facts
 from resumes.store.statements import Prepared
 from resumes.store.write_queue import (
     BUSY,
+    PENDING,
     Apply,
     Lane,
     Proof,
     Request,
     SoonWriter,
     ThreadMailbox,
+    ThreadWaiter,
     Write,
     apply_changes,
 )
@@ -250,20 +252,19 @@ class Store:
         return result
 
     def _write_all(self, writes: Sequence[Write]) -> list[Any]:
+        waiter = ThreadWaiter(len(writes))
         for write in writes:
-            write.mailbox, write.waiter = self._threads, threading.Event()
+            write.mailbox, write.waiter = self._threads, waiter
             self.lane.offer(write)
         self.lane.ask()
-        return [self._outcome(write) for write in writes]
-
-    def _outcome(self, write: Write) -> Any:
-        done: threading.Event = write.waiter
-        if not done.wait(max(0.0, write.deadline - time.monotonic()) + DELIVERY_S):
-            if self.lane.withdraw(write):
-                return StoreUnavailable(BUSY)
-            if not done.wait(COMMIT_GRACE_S):
-                return OutcomeUnknown()
-        return write.outcome
+        ends_at = max((write.deadline for write in writes), default=0.0)
+        if not waiter.wait(max(0.0, ends_at - time.monotonic()) + DELIVERY_S):
+            for write in writes:
+                if self.lane.withdraw(write):
+                    write.outcome = StoreUnavailable(BUSY)
+                    waiter.count_down()
+            waiter.wait(COMMIT_GRACE_S)
+        return [OutcomeUnknown() if one.outcome is PENDING else one.outcome for one in writes]
 
     def _soon_writer(self, loop: asyncio.AbstractEventLoop) -> SoonWriter:
         writer = self._soon_writers.get(loop)

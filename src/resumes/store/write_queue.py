@@ -17,6 +17,7 @@ import asyncio
 import logging
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from itertools import groupby
@@ -108,14 +109,34 @@ class Write:
         self.outcome: Any = PENDING
 
 
+class ThreadWaiter:
+    """Where a thread waits for all of its writes at once, so that it is woken once."""
+
+    def __init__(self, writes: int) -> None:
+        self._left = writes
+        self._changed = threading.Condition()
+
+    def count_down(self, writes: int = 1) -> None:
+        """Note that so many writes are done."""
+        with self._changed:
+            self._left -= writes
+            if self._left <= 0:
+                self._changed.notify_all()
+
+    def wait(self, timeout_s: float) -> bool:
+        """Wait until all writes are done; return False if they are not within the timeout."""
+        with self._changed:
+            return self._changed.wait_for(lambda: self._left <= 0, timeout_s)
+
+
 class ThreadMailbox:
-    """Wakes threads that wait on a `threading.Event`."""
+    """Wakes threads that wait on a `ThreadWaiter`."""
 
     def deliver(self, writes: Sequence[Write]) -> None:
-        """Each waiting thread goes on."""
-        for write in writes:
-            waiter: threading.Event = write.waiter
-            waiter.set()
+        """Let each thread go on whose writes are all done."""
+        waiters: Counter[ThreadWaiter] = Counter(write.waiter for write in writes)
+        for waiter, count in waiters.items():
+            waiter.count_down(count)
 
 
 class Listener(Protocol):
