@@ -34,11 +34,6 @@ from resumes.store.schema import (
     api_keys,
     deleted_accounts,
     documents,
-    idempotency,
-    import_requests,
-    imported_digests,
-    imported_files,
-    imported_items,
     key_directory,
     plans,
     resumes,
@@ -54,8 +49,8 @@ ARRIVING = "~import"
 SLICE_RESUMES = 500
 """Resumes deleted in one transaction when an account is deleted, so that others can write."""
 
-SLICE_LEDGER_ROWS = 5_000
-"""Rows of the ledger deleted in one transaction."""
+SLICE_ROWS = 5_000
+"""Rows of each of the account's other tables deleted in one transaction."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -255,9 +250,6 @@ def lock_open_account(connection: Connection, name: str) -> str:
 
 # Deleting
 
-LEDGER = (import_requests, imported_digests, imported_items, imported_files, idempotency)
-"""Tables that may have more rows of an account than it has resumes."""
-
 NOTE_DELETED = Prepared(
     lambda insert: (
         insert(deleted_accounts).values(id=bindparam("account_id")).on_conflict_do_nothing()
@@ -308,8 +300,9 @@ def delete_by_id(
         deleted += slice_deleted
         if not goes_on(deleted):
             return deleted
-    for table in LEDGER:
-        while write(_delete_rows, table):
+    for table in ACCOUNT_TABLES:
+        # The counter's row is the lock, and has to be there as long as the account.
+        while table is not account_usage and write(_delete_rows, table):
             pass
     write(_delete_rest)
     return deleted
@@ -357,7 +350,7 @@ def _delete_slice(connection: Connection, account_id: str) -> int:
 def _delete_rows(connection: Connection, account_id: str, table: Table) -> int:
     lock_account(connection, account_id)
     keys = tuple(table.primary_key.columns)
-    some = select(*keys).where(table.c.account_id == account_id).limit(SLICE_LEDGER_ROWS)
+    some = select(*keys).where(table.c.account_id == account_id).limit(SLICE_ROWS)
     return connection.execute(
         delete(table).where(table.c.account_id == account_id, tuple_(*keys).in_(some))
     ).rowcount

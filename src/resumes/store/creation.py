@@ -328,7 +328,7 @@ RESUMES_OF_DIGESTS = Prepared(
 )
 
 
-def find_items(
+def _find_items(
     connection: Connection, account_id: str, claim_ids: Iterable[str]
 ) -> dict[str, dict[int, tuple[str, str]]]:
     """Return the items of the claims that were imported: outcome and resume id, by claim and number."""
@@ -340,7 +340,7 @@ def find_items(
     return found
 
 
-def find_digests(
+def _find_digests(
     connection: Connection, account_id: str, digests: Iterable[bytes]
 ) -> dict[bytes, str]:
     """Return the ids of the stored resumes that were imported from these contents, by digest."""
@@ -367,10 +367,10 @@ class _Earlier:
     def __init__(
         self, connection: Connection, account_id: str, creations: Sequence[Creation]
     ) -> None:
-        self._items = find_items(
+        self._items = _find_items(
             connection, account_id, (one.claim.claim_id for one in creations if one.claim)
         )
-        self._digests = find_digests(
+        self._digests = _find_digests(
             connection,
             account_id,
             (new.digest for one in creations for new in one.resumes if new.digest),

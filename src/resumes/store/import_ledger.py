@@ -120,16 +120,9 @@ ADD_ITEM = Prepared(insert(imported_items))
 ADD_DIGEST = Prepared(insert(imported_digests))
 ADD_FILE = replacing(imported_files)
 # The driver takes long over each None, and of a file that is done most columns are.
-DONE_COLUMNS = [
-    "account_id",
-    "claim_id",
-    "name",
-    "outcome",
-    "size_bytes",
-    "claimed_at",
-    "finished_at",
-    "root",
-]
+DONE_COLUMNS = (
+    "account_id", "claim_id", "name", "outcome", "size_bytes", "claimed_at", "finished_at", "root",
+)  # fmt: skip
 ADD_DONE_FILE = replacing(imported_files, DONE_COLUMNS)
 
 

@@ -144,7 +144,7 @@ def request_files(store: Store, files: Sequence[FileRow], action: Action) -> Non
     To retry a held file is to release it. Raises Conflict for a file that it does not fit.
     """
     now = timestamp(store.clock())
-    wanted = [(file.account_id, file.claim_id, fitting(file, action)) for file in files]
+    wanted = [(file.account_id, file.claim_id, _fitting(file, action)) for file in files]
 
     def change(connection: Connection) -> None:
         for account_id, claim_id, fitting_action in wanted:
@@ -157,7 +157,7 @@ def request_files(store: Store, files: Sequence[FileRow], action: Action) -> Non
     store.write(change)
 
 
-def fitting(file: FileRow, action: Action) -> Action:
+def _fitting(file: FileRow, action: Action) -> Action:
     """Return the action as it is meant for this file. Raises Conflict when it does not fit."""
     if file.outcome is FileOutcome.HELD:
         return Action.RELEASE

@@ -84,7 +84,7 @@ class Write:
 
     `account_id` is the account that it concerns; None for several, or none. With `ignores_closed` it
     is done whatever the marks of a copy say (`resumes.store.closed`). Whoever submits it sets the
-    waiter: a thread's event, or a future of the event loop that `loop_writer` writes for.
+    waiter: a `ThreadWaiter`, or a future of the event loop that `loop_writer` writes for.
     """
 
     __slots__ = (
@@ -118,6 +118,26 @@ class Write:
         self.waiter: Any = None
         self.loop_writer: LoopWriter | None = None
         self.outcome: Any = PENDING
+
+
+class ThreadWaiter:
+    """Where a thread waits for all of its writes at once, so that it is woken once."""
+
+    def __init__(self, writes: int) -> None:
+        self._left = writes
+        self._changed = threading.Condition()
+
+    def count_down(self, writes: int = 1) -> None:
+        """Note that so many writes are done."""
+        with self._changed:
+            self._left -= writes
+            if self._left <= 0:
+                self._changed.notify_all()
+
+    def wait(self, timeout_s: float) -> bool:
+        """Wait until all writes are done; return False if they are not within the timeout."""
+        with self._changed:
+            return self._changed.wait_for(lambda: self._left <= 0, timeout_s)
 
 
 class WriteQueue(ABC):
@@ -176,19 +196,19 @@ class WriteQueue(ABC):
     def write_all(self, writes: Sequence[Write]) -> list[Any]:
         """Submit the writes and return their outcomes, an error for each that failed. Blocks this
         thread."""
+        waiter = ThreadWaiter(len(writes))
         for write in writes:
-            write.waiter = threading.Event()
+            write.waiter = waiter
             self.submit(write)
         self.wake()
-        return [self._wait(write) for write in writes]
-
-    def _wait(self, write: Write) -> Any:
-        if not write.waiter.wait(max(0.0, write.deadline - time.monotonic()) + EXPIRY_GRACE_S):
-            if self.withdraw(write):
-                return StoreUnavailable(BUSY)
-            if not write.waiter.wait(COMMIT_GRACE_S):
-                return OutcomeUnknown()
-        return write.outcome
+        ends_at = max((write.deadline for write in writes), default=0.0)
+        if not waiter.wait(max(0.0, ends_at - time.monotonic()) + EXPIRY_GRACE_S):
+            for write in writes:
+                if self.withdraw(write):
+                    write.outcome = StoreUnavailable(BUSY)
+                    waiter.count_down()
+            waiter.wait(COMMIT_GRACE_S)
+        return [OutcomeUnknown() if one.outcome is PENDING else one.outcome for one in writes]
 
     def close(self) -> None:
         """Write what waits and end the threads. Safe to call twice."""
@@ -297,14 +317,17 @@ class LoopWriter:
 def deliver(writes: Iterable[Write]) -> None:
     """Wake whoever waits for these writes; one without an outcome has an unknown one. Never raise or
     block."""
+    by_thread: dict[ThreadWaiter, int] = {}
     by_loop: dict[LoopWriter, list[Write]] = {}
     for write in writes:
         if write.outcome is PENDING:
             write.outcome = OutcomeUnknown()
         if write.loop_writer is None:
-            write.waiter.set()
+            by_thread[write.waiter] = by_thread.get(write.waiter, 0) + 1
         else:
             by_loop.setdefault(write.loop_writer, []).append(write)
+    for waiter, count in by_thread.items():
+        waiter.count_down(count)
     for loop_writer, finished in by_loop.items():
         loop_writer.deliver(finished)
 
