@@ -1,4 +1,4 @@
-"""`db check`: whether all that a store holds fits together, after a defect, a bad disk or a hand.
+"""`db check`: whether all that a store holds fits together, after a bug, a bad disk or an edit by hand.
 
 Each question is one statement about all accounts, so that its answer holds while others write. What
 documents and histories say is read account by account.
@@ -13,7 +13,6 @@ from typing import Any, Final, NamedTuple
 
 from sqlalchemy import (
     Column,
-    ColumnElement,
     Connection,
     FromClause,
     LargeBinary,
@@ -211,18 +210,20 @@ class Question(NamedTuple):
             yield Flaw(self.defect, row["count"], what, remedy, row["account"])
 
 
-def _count(
-    rows: FromClause, owner: ColumnElement[str], first: ColumnElement[str], *conditions: Any
-) -> Select[Any]:
-    """Count the rows by account, of accounts that there are."""
+def _count(key: Column[str], *conditions: Any, rows: FromClause | None = None) -> Select[Any]:
+    """Count the rows of the key's table by account. `rows` is the table joined with another one."""
     return (
         select(
             accounts.c.name.label("account"),
             accounts.c.id.label("account_id"),
             func.count().label("count"),
-            func.min(first).label("first"),
+            func.min(key).label("first"),
         )
-        .select_from(rows.join(accounts, accounts.c.id == owner))
+        .select_from(
+            (key.table if rows is None else rows).join(
+                accounts, accounts.c.id == key.table.c.account_id
+            )
+        )
         .where(*conditions)
         .group_by(accounts.c.name, accounts.c.id)
         .order_by(accounts.c.name)
@@ -235,7 +236,7 @@ def _strays(defect: Defect, column: Column[str], what: str, *conditions: Any) ->
     lacks = looked_up(resumes.c.id, resumes, table.c.account_id, column).is_(None)
     return Question(
         defect,
-        _count(table, table.c.account_id, column, lacks, *conditions),
+        _count(column, lacks, *conditions),
         what,
         f"{STOPPED}DELETE FROM {table} WHERE account_id = '{{account_id}}' AND {column.name} "
         "NOT IN (SELECT id FROM resumes WHERE account_id = '{account_id}')",
@@ -259,7 +260,7 @@ def _outcomes(table: Table, known: Sequence[FileOutcome]) -> Question:
     words = ", ".join(f"'{outcome}'" for outcome in known)
     return Question(
         Defect.BAD_OUTCOME,
-        _count(table, table.c.account_id, table.c.claim_id, table.c.outcome.not_in(known)),
+        _count(table.c.claim_id, table.c.outcome.not_in(known)),
         f"Rows of {table.name} have an outcome that there is not: lists that they are in fail",
         STOPPED + f"DELETE FROM {table.name} WHERE account_id = '{{account_id}}' "
         f"AND outcome NOT IN ({words})",
@@ -299,10 +300,9 @@ QUESTIONS: Final = (
     Question(
         Defect.STRAY_KEY_HASH,
         _count(
-            key_directory.outerjoin(api_keys, _IS_SAME_KEY & _IS_ACTIVE),
-            key_directory.c.account_id,
             key_directory.c.key_id,
             api_keys.c.id.is_(None),
+            rows=key_directory.outerjoin(api_keys, _IS_SAME_KEY & _IS_ACTIVE),
         ),
         "The key directory has keys that are revoked or not there; they do not count",
         STOPPED + "DELETE FROM key_directory WHERE account_id = '{account_id}' AND key_id NOT IN "
@@ -311,12 +311,9 @@ QUESTIONS: Final = (
     Question(
         Defect.NO_KEY_HASH,
         _count(
-            api_keys.outerjoin(key_directory, _IS_SAME_KEY),
-            api_keys.c.account_id,
             api_keys.c.id,
-            key_directory.c.key_id.is_(None),
-            _IS_ACTIVE,
-            _IS_OPEN,
+            key_directory.c.key_id.is_(None) & _IS_ACTIVE & _IS_OPEN,
+            rows=api_keys.outerjoin(key_directory, _IS_SAME_KEY),
         ),
         "Keys are listed as active and are not in the key directory; they do not count",
         "Make new ones: `resumes keys create {account}`",
@@ -324,8 +321,6 @@ QUESTIONS: Final = (
     Question(
         Defect.NO_DOCUMENT,
         _count(
-            resumes,
-            resumes.c.account_id,
             resumes.c.id,
             looked_up(documents.c.id, documents, resumes.c.account_id, resumes.c.id).is_(None),
         ),
