@@ -20,6 +20,7 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import KW_ONLY, dataclass
 from itertools import groupby
 from typing import Any, Final, Protocol
 
@@ -79,6 +80,7 @@ class LostRace(Exception):
     """What was read has changed since: the transaction is rolled back and tried again."""
 
 
+@dataclass(slots=True, eq=False)
 class Write:
     """A request in the queue. `deadline` is on the monotonic clock.
 
@@ -87,37 +89,16 @@ class Write:
     waiter: a `ThreadWaiter`, or a future of the event loop that `loop_writer` writes for.
     """
 
-    __slots__ = (
-        "account_id",
-        "apply",
-        "deadline",
-        "ignores_closed",
-        "loop_writer",
-        "outcome",
-        "proof",
-        "request",
-        "waiter",
-    )
-
-    def __init__(
-        self,
-        apply: Apply,
-        request: Any,
-        *,
-        deadline: float,
-        account_id: str | None = None,
-        proof: Proof | None = None,
-        ignores_closed: bool = False,
-    ) -> None:
-        self.apply = apply
-        self.request = request
-        self.deadline = deadline
-        self.account_id = account_id
-        self.proof = proof
-        self.ignores_closed = ignores_closed
-        self.waiter: Any = None
-        self.loop_writer: LoopWriter | None = None
-        self.outcome: Any = PENDING
+    apply: Apply
+    request: Any
+    _: KW_ONLY
+    deadline: float
+    account_id: str | None = None
+    proof: Proof | None = None
+    ignores_closed: bool = False
+    waiter: Any = None
+    loop_writer: "LoopWriter | None" = None
+    outcome: Any = PENDING
 
 
 class ThreadWaiter:
