@@ -66,6 +66,8 @@ def check_stored(document: bytes) -> Names:
     document that the service cannot have stored.
     """
     stored = read_long_json(document)
+    # Also of fields that the service sets, which are taken out before the others are checked.
+    _check_faithful(document, stored)
     sections = take_out(stored).get("sections") if type(stored) is dict else None
     present = frozenset(sections if type(sections) is dict else ())
     _check(document, stored, Format(extra_section_types=present))
