@@ -7,7 +7,7 @@ recovery asks is the ledger's items, one row for each.
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Final
 
-from pydantic import ConfigDict, Field, TypeAdapter
+from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
 from pydantic.alias_generators import to_camel
 
 MAX_PROBLEMS = 50
@@ -63,4 +63,7 @@ ITEMS: Final = TypeAdapter(Items)
 
 def parse_items(text: str) -> Items:
     """Return what `as_json` wrote, from its JSON text. Raises ValueError for anything else."""
-    return ITEMS.validate_json(text)
+    try:
+        return ITEMS.validate_json(text)
+    except ValidationError:
+        raise ValueError("it is no summary of a file's resumes") from None
