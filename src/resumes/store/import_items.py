@@ -65,5 +65,7 @@ def parse_items(text: str) -> Items:
     """Return what `as_json` wrote, from its JSON text. Raises ValueError for anything else."""
     try:
         return ITEMS.validate_json(text)
-    except ValidationError:
-        raise ValueError("it is no summary of a file's resumes") from None
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        where = ".".join(map(str, first["loc"]))
+        raise ValueError(f"{where}: {first['msg']}") from None
