@@ -112,7 +112,7 @@ _CONVERTER_AT_IMPORT: Final = (
 
 AREAS: Final[Mapping[str, Area]] = {
     "cursor": Area(
-        ("resumes/store/stored_resumes.py", "resumes/store/identifiers.py", "server/list_route.py"),
+        ("resumes/store/stored_resumes.py", "resumes/store/identifiers.py", "server/routes.py"),
         (
             "store/test_listing.py",
             "store/test_keys.py",

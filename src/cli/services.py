@@ -50,7 +50,7 @@ def _make_account(store: "Store", name: str) -> "AccountInfo":
 def check_address(settings: "Settings") -> None:
     """The API can listen where the settings say, at present. Raises what a server that cannot would:
     asked before anything is made, so that what was made is not left without a word about it."""
-    from server.listener import listen
+    from server.service import listen
 
     listen(settings).close()
 

@@ -28,16 +28,14 @@ from server import api
 from server.api import Api, Operation
 from server.auth import Authenticator
 from server.connections import Connections
-from server.counters import Counters
-from server.create_route import CreateRoute
 from server.docs_page import description_files
 from server.idempotency import pruning
 from server.instruments import Instruments, Respond
-from server.list_route import ListRoute
+from server.metrics import Counters
 from server.pdf_route import PdfRoute
 from server.rate_limits import RateLimits
 from server.request import ClientGone, HttpError, Request, error_body
-from server.resume_route import ResumeRoute
+from server.routes import CreateRoute, ListRoute, ResumeRoute
 
 logger = logging.getLogger("resumes.server")
 

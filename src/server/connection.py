@@ -16,10 +16,9 @@ from uvicorn import Config
 from uvicorn.server import ServerState
 
 from server.app import App
-from server.heads import Refused, check_head, check_part, check_size
-from server.outgoing import Outgoing
-from server.patience import STOP_S, Patience, Reading, Verdict
+from server.connections import STOP_S, Outgoing, Patience, Reading, Verdict
 from server.request import STATUS_LINES, UNAVAILABLE, Request, find_request_id, refusal
+from server.request_checks import Refused, check_head, check_part, check_size
 
 BETWEEN, HEAD, BODY, OVER = Reading
 

@@ -6,11 +6,100 @@ One timer looks at all of them in turn: a timer for each request would cost more
 import asyncio
 import resource
 from collections import deque
-from collections.abc import Sequence
-from typing import Protocol
+from collections.abc import Callable, Sequence
+from enum import Enum, auto
+from typing import Any, Protocol
 
 from resumes.settings import Settings
-from server.outgoing import Outgoing
+
+
+class Outgoing(asyncio.Transport):
+    """A connection's transport, which writes once in a turn of the event loop.
+
+    The loop would send each part at once. Together, and behind the other work of the turn, they
+    cost one system call, and a busy client is woken once for the answers of a turn. `schedule_flush` is
+    given what has something to send, to flush it at the end of the turn.
+    """
+
+    def __init__(self, transport: Any, schedule_flush: "Callable[[Outgoing], None]") -> None:
+        super().__init__()
+        self._transport = transport
+        self._schedule_flush = schedule_flush
+        self._waiting: list[bytes] = []
+        self.waiting_bytes = 0
+        """What was written in this turn."""
+        self._is_closing = False
+        self._is_left_open = False
+        self._written_bytes = 0
+
+    def write(self, data: Any) -> None:
+        """Send the data, after what was written before, when this turn's work is done."""
+        if not self._waiting:
+            self._schedule_flush(self)
+        self._waiting.append(data)
+        self.waiting_bytes += len(data)
+
+    def flush(self) -> None:
+        """Send what waits."""
+        waiting = self._waiting
+        data = waiting[0] if len(waiting) == 1 else b"".join(waiting)
+        waiting.clear()
+        self.waiting_bytes = 0
+        if not self._transport.is_closing():  # else the client has gone meanwhile
+            self._written_bytes += len(data)
+            self._transport.write(data)
+            if self._is_closing:
+                self._close()
+
+    def pause_reading(self) -> None:
+        """Take nothing more from the client for now."""
+        if not self._transport.is_closing():
+            self._transport.pause_reading()
+
+    def resume_reading(self) -> None:
+        """Read on."""
+        if not self._transport.is_closing():
+            self._transport.resume_reading()
+
+    def close(self) -> None:
+        """Close the connection behind what was written."""
+        self._is_closing = True
+        if not self._waiting:
+            self._close()
+
+    def linger(self) -> None:
+        """Let `close` mean from now on to send nothing more: what still comes is received.
+
+        To close with something unread would reset the connection, and the client lose the answer
+        that it has not read yet. Whoever calls this aborts the connection after a while.
+        """
+        self._is_left_open = True
+
+    def _close(self) -> None:
+        if not self._is_left_open or not self._transport.can_write_eof():
+            self._transport.close()
+        elif not self._transport.is_closing():
+            self._transport.write_eof()
+
+    def abort(self) -> None:
+        """End the connection at once; what was not sent is lost."""
+        self._is_closing = True
+        self._transport.abort()
+
+    def is_closing(self) -> bool:
+        """Whether nothing more can be written."""
+        return self._is_closing or bool(self._transport.is_closing())
+
+    @property
+    def unsent_bytes(self) -> int:
+        """Return what was written and the system has not taken yet, as the client reads too slowly."""
+        return int(self._transport.get_write_buffer_size())
+
+    @property
+    def sent_bytes(self) -> int:
+        """Return what the system has taken since the connection was made."""
+        return self._written_bytes - self.unsent_bytes
+
 
 RESERVED_FILES = 128
 """Open files that are not for connections: the store's, the listener, those of the loop."""
@@ -147,3 +236,123 @@ def _raise_limit(soft: int, higher: int) -> int:
     except (OSError, ValueError):  # a system may allow less than it says
         return soft
     return higher
+
+
+BODY_BYTES_PER_S = 40 * 1024
+"""The speed that a body must have on the whole, behind a start that is free: 2 MiB take 60 s at
+most, which a telephone manages."""
+
+READ_BYTES_PER_S = 4 * 1024
+"""The speed at which an answer must be read, so long as some of it waits: it costs us memory."""
+
+LINGER_S = 2.0
+"""How long a client has to read why its request was refused."""
+
+STOP_S = 2.0
+"""How long a request that has come in part is waited for when the service stops."""
+
+
+class Reading(Enum):
+    """What a connection is in the middle of receiving."""
+
+    BETWEEN = auto()
+    """Nothing: the next request has not begun."""
+
+    HEAD = auto()
+    BODY = auto()
+
+    OVER = auto()
+    """Nothing that matters: no other request will be read."""
+
+
+class Verdict(Enum):
+    """What becomes of a connection."""
+
+    STAYS = auto()
+    CLOSED = auto()
+    """Nothing was asked."""
+
+    LATE = auto()
+    """A request has come in part, and taken too long."""
+
+    STOPPED = auto()
+    """A request has come in part, and there is no more time for it, as the service stops."""
+
+    CUT = auto()
+    """There was time enough to read the last answer."""
+
+
+class Patience:
+    """What the one connection was granted, by the clock of the event loop, in seconds."""
+
+    __slots__ = (
+        "_client_s",
+        "_idle_s",
+        "_is_new",
+        "_progress_s",
+        "_reads",
+        "_seen_bytes",
+        "_since_s",
+        "_stop_s",
+    )
+
+    def __init__(self, now_s: float, client_s: float, idle_s: float) -> None:
+        self._client_s = client_s
+        self._idle_s = idle_s
+        self._is_new = True
+        self._since_s = now_s
+        self._progress_s = now_s
+        self._seen_bytes = 0
+        self._reads = (now_s, 0)
+        self._stop_s: float | None = None
+
+    @property
+    def is_stopping(self) -> bool:
+        """Whether the service stops."""
+        return self._stop_s is not None
+
+    def stop(self, now_s: float) -> None:
+        """Leave little time to what has come in part, as the service stops."""
+        self._stop_s = now_s
+
+    def begin(self, now_s: float) -> None:
+        """Count from now on: something else is being received, or nothing."""
+        self._is_new = False
+        self._since_s = self._progress_s = now_s
+        self._seen_bytes = 0
+
+    def judge(self, now_s: float, reading: Reading, body_bytes: int) -> Verdict:
+        """Return what becomes of a connection that is in the middle of this, and answers nothing."""
+        waited_s = now_s - self._since_s
+        if reading is Reading.OVER:
+            return Verdict.CUT if self.is_stopping or waited_s >= LINGER_S else Verdict.STAYS
+        if reading is Reading.BETWEEN:
+            limit_s = self._client_s if self._is_new else self._idle_s
+            return Verdict.CLOSED if waited_s >= limit_s else Verdict.STAYS
+        # A timer may be early by the millisecond that the loop counts in.
+        if self._stop_s is not None and now_s - self._stop_s > STOP_S - 0.01:
+            return Verdict.STOPPED
+        is_late = (
+            waited_s >= self._client_s
+            if reading is Reading.HEAD
+            else self._is_body_late(now_s, body_bytes)
+        )
+        return Verdict.LATE if is_late else Verdict.STAYS
+
+    def _is_body_late(self, now_s: float, body_bytes: int) -> bool:
+        if body_bytes != self._seen_bytes:
+            self._progress_s = now_s
+            self._seen_bytes = body_bytes
+        elif now_s - self._progress_s >= self._client_s:
+            return True
+        return now_s - self._since_s >= self._client_s + body_bytes / BODY_BYTES_PER_S
+
+    def is_stuck(self, now_s: float, outgoing: Outgoing) -> bool:
+        """Tell whether the client has read next to nothing for too long, though there is something."""
+        began_s, before_bytes = self._reads
+        sent_bytes = outgoing.sent_bytes
+        enough_bytes = READ_BYTES_PER_S * self._client_s
+        if not outgoing.unsent_bytes or sent_bytes - before_bytes >= enough_bytes:
+            self._reads = (now_s, sent_bytes)
+            return False
+        return now_s - began_s >= self._client_s

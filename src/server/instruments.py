@@ -10,12 +10,10 @@ from resumes.log_writer import LogWriter
 from resumes.settings import Settings
 from resumes.store import Store
 from server.access_log import AccessLog, has_access_log
-from server.counters import Counters
 from server.exposition import Exposition, StoreFigures
-from server.health import Health
-from server.metrics import PLACES, Metrics
+from server.health import Health, Room
+from server.metrics import PLACES, Counters, Metrics
 from server.request import Request
-from server.room import Room
 
 Respond = Callable[[Request], Coroutine[Any, Any, None]]
 

@@ -28,7 +28,7 @@ from resumes.store import Store, stored_resumes
 from resumes.store.api_keys import KeyHolder
 from resumes.store.stored_resumes import StoredResume
 from server.request import RETRY_AFTER, ClientGone, Headers, HttpError, Request
-from server.resume_route import check_plan
+from server.routes import check_plan
 
 logger = logging.getLogger("resumes.server")
 

@@ -1,6 +1,8 @@
 """Running the API: its processes, a clean start and a clean end."""
 
+import asyncio
 import contextlib
+import errno
 import functools
 import ipaddress
 import logging
@@ -13,24 +15,71 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import uvicorn
+import uvloop
 from uvicorn.config import STARTUP_FAILURE
 
 from resumes import process_memory
-from resumes.errors import InvalidArgument, ResumesError
+from resumes.errors import ErrorCode, InvalidArgument, ResumesError, StoreError
 from resumes.log_writer import LogWriter
 from resumes.settings import Settings
 from resumes.store import Store, open_store
 from resumes.store.search_index import Indexer
 from server.app import App
 from server.connection import Connection
-from server.counters import Counters, SharedCounters, shared_counters
-from server.listener import BACKLOG, base_url, listen
-from server.metrics import PLACES
+from server.connections import Connections
+from server.metrics import PLACES, Counters, SharedCounters, shared_counters
 from server.rate_limits import is_rate_limited
 from server.workers import ApiServer, Workers
+
+BACKLOG = 2048
+"""Connections that may wait to be accepted."""
+
+
+class CannotListen(StoreError):
+    """The address cannot be had. As with a store that cannot be, a later start may work."""
+
+    code = ErrorCode.STORE_UNAVAILABLE
+
+
+def listen(settings: Settings) -> socket.socket:
+    """A listening socket on the host and port of the settings. Raises CannotListen."""
+    host, port = settings.host, settings.port
+    try:
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+    except (OSError, UnicodeError) as error:
+        raise CannotListen(f'Cannot resolve the host "{host}": {error}') from None
+    family, kind, protocol, _, address = found[0]
+    listener = socket.socket(family, kind, protocol)
+    # A restart need not wait for the connections of the process before it to fade out.
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind(address)
+        listener.listen(BACKLOG)
+    except OSError as error:
+        listener.close()
+        raise CannotListen(_refusal(error, host, port)) from None
+    return listener
+
+
+def _refusal(error: OSError, host: str, port: int) -> str:
+    match error:
+        case OSError(errno=errno.EADDRINUSE):
+            return f"Port {port} on {host} is in use; choose another with --port"
+        case PermissionError():
+            return f"Port {port} on {host} needs more rights; choose one above 1023 with --port"
+        case _:
+            return f"Cannot listen on {host}, port {port}: {error.strerror}"
+
+
+def base_url(listener: socket.socket, *, has_tls: bool) -> str:
+    """The address that a client on this machine uses."""
+    host, port = listener.getsockname()[:2]
+    shown = f"[{host}]" if ":" in host else host
+    return f"{'https' if has_tls else 'http'}://{shown}:{port}"
+
 
 logger = logging.getLogger("resumes.server")
 
@@ -162,7 +211,7 @@ def _config(
         app,  # type: ignore[arg-type]  # our connections know it, and it is no ASGI application
         factory=not isinstance(app, App),
         workers=settings.workers,
-        loop="server.event_loop:Loop",
+        loop="server.service:Loop",
         http=Connection,
         ws="none",
         lifespan="off",
@@ -293,3 +342,71 @@ def _end_with_parent() -> None:
     assert parent is not None
     parent.join()
     os.kill(os.getpid(), signal.SIGTERM)
+
+
+GOODBYE_S = 5.0
+"""How long a client may take to agree that a TLS connection ends."""
+
+
+class Handshake(asyncio.Protocol):
+    """A connection that was accepted, until it has TLS.
+
+    uvloop's own TLS servers tell nobody of a connection before its handshake is complete, so any
+    number could be open that never complete theirs (pitfalls R6).
+    """
+
+    def __init__(
+        self, loop: asyncio.AbstractEventLoop, protocol: Connection, context: ssl.SSLContext
+    ) -> None:
+        self._loop = loop
+        self._protocol = protocol
+        """What gets the connection once it has TLS; counted from now on."""
+        self._context = context
+        self._all: Connections = protocol.all
+        self._task: asyncio.Task[None] | None = None
+
+    def connection_made(self, transport: Any) -> None:
+        """Begin the handshake; beyond the limit, only with as many as can be told so."""
+        is_full = self._all.is_full
+        # A transport has begun to read before anything else can be done with it, so the connection
+        # is taken from it. Without a file left for that, the connection is closed.
+        with contextlib.suppress(OSError):
+            if not (is_full and self._all.is_overrun):
+                connection = transport.get_extra_info("socket").dup()
+                self._all.add(self._protocol, is_refused=is_full)
+                self._task = self._loop.create_task(self._secure(connection))
+        transport.abort()
+
+    async def _secure(self, connection: Any) -> None:
+        try:
+            # An error is the client's: it left, broke the protocol or took too long.
+            with contextlib.suppress(OSError):
+                await self._loop.connect_accepted_socket(
+                    lambda: self._protocol,
+                    connection,
+                    ssl=self._context,
+                    ssl_handshake_timeout=self._all.client_timeout_s,
+                    ssl_shutdown_timeout=GOODBYE_S,
+                )
+        finally:
+            if not self._protocol.is_connected:
+                self._all.discard(self._protocol)
+
+
+class Loop(uvloop.Loop):
+    """uvloop's, but connections over TLS count, and have a deadline, from their beginning."""
+
+    async def create_server(  # type: ignore[override]  # uvicorn calls it in one way
+        self,
+        protocol_factory: Callable[[], Any],
+        *arguments: Any,
+        ssl: ssl.SSLContext | None = None,
+        **named: Any,
+    ) -> Any:
+        """Create a server as uvloop does. With `ssl`, the protocols must be the API's."""
+        if ssl is None:
+            return await super().create_server(protocol_factory, *arguments, **named)
+        context = ssl
+        return await super().create_server(
+            lambda: Handshake(self, protocol_factory(), context), *arguments, **named
+        )

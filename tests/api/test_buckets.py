@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from server.buckets import BOOT_ID, WORDS, Buckets, find_boot
+from server.rate_limits import BOOT_ID, WORDS, Buckets, find_boot
 
 NOW_NS = 1_000_000
 
 A_HOLDER = """
 import sys, time
 from pathlib import Path
-from server.buckets import Buckets
+from server.rate_limits import Buckets
 
 table = Buckets(Path(sys.argv[1]), slots=16, boot=7)
 table.lock()

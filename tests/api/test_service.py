@@ -20,7 +20,7 @@ from resumes.errors import ErrorCode, InvalidArgument, StoreIncompatible, StoreU
 from resumes.settings import Settings
 from resumes.store import accounts, open_store, search, search_index, stored_resumes
 from server import service
-from server.listener import CannotListen
+from server.service import CannotListen
 from tests.support.api.builders import RESUMES, a_body, a_resume, error_of
 from tests.support.api.refused import JSON, a_request
 from tests.support.api.serving import (

@@ -14,7 +14,7 @@ from resumes.errors import InvalidArgument
 from resumes.store import Store, accounts, creation, open_store, search, stored_resumes
 from resumes.store.creation import Created, NewResume
 from resumes.store.stored_resumes import Page
-from server.list_route import parse_query
+from server.routes import parse_query
 from tests.fuzz.bounds import bounded
 
 COUNT: Final = 7
