@@ -231,7 +231,7 @@ def run_ticking(report: Path, words: list[str]) -> None:
     """The command, with a ticker in its event loop that notes when and how late it was."""
     import tui.app
     from cli.main import main as command_line
-    from tui import service
+    from tui import run
 
     class Ticking(tui.app.ResumesApp):
         CSS_PATH = str(Path(tui.app.__file__).with_name("app.tcss"))
@@ -239,7 +239,7 @@ def run_ticking(report: Path, words: list[str]) -> None:
         def on_mount(self) -> None:
             self._ticker = asyncio.create_task(tick(report))
 
-    vars(service)["ResumesApp"] = Ticking
+    vars(run)["ResumesApp"] = Ticking
     sys.argv = words
     command_line()
 

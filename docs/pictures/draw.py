@@ -33,7 +33,7 @@ from resumes.settings import load_settings
 from resumes.store import Store, accounts, api_keys, open_store, plans
 from resumes.store.plans import PlanChange
 from tui.app import ResumesApp
-from tui.modes import MODES
+from tui.keys import MODES
 from tui.opening import prepare
 from tui.session import Session
 

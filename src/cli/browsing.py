@@ -26,8 +26,8 @@ def serve_pages(
     or StoreUnavailable before the address is printed.
     """
     from tui.opening import prepare
-    from tui.service import check_screen
-    from tui.web import service
+    from tui.run import check_screen
+    from tui.web import server
 
     check_screen(screen)
     settings = session.settings()
@@ -40,7 +40,7 @@ def serve_pages(
     words += [f"--theme={theme}"] if theme is not None else []
     command = _command(session, words)
     with _lent(store_environment(session.database)):
-        service.run(
+        server.run(
             command,
             port,
             max_connections=settings.max_connections,

@@ -60,7 +60,7 @@ def tui(
             theme=theme,
         )
         return
-    from tui import service
+    from tui import run
 
     with contextlib.ExitStack() as stack:
 
@@ -82,5 +82,5 @@ def tui(
                 program=session.command_line(),
             )
 
-        code = service.run(open_session, screen=first, read_only=read_only)
+        code = run.run(open_session, screen=first, read_only=read_only)
     context.exit(code)

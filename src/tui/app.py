@@ -13,23 +13,178 @@ from textual.binding import BindingType
 from textual.message import Message
 
 from resumes.errors import ResumesError
-from tui.actions import Place, bindings
-from tui.ending import crash_report
-from tui.explaining import why_nothing
-from tui.key_order import KeyOrder
-from tui.keymap import shown_key
+from tui.key_queue import KeyOrder
+from tui.keys import MODES, ModeAsked, Place, bindings, shown_key, why_nothing
 from tui.looks import BREAKPOINTS, DARK, LEGIBLE, change_theme, is_colourless, theme_of
-from tui.messages import ModeAsked
-from tui.modes import MODES
-from tui.palette import ActionsProvider
-from tui.store_client import STORE_THREADS, Reply
-from tui.text import safe
-from tui.toasts import tell, tell_once
-from tui.widgets.key_line import KeyLine
-from tui.widgets.lines import ModeLine, TitleLine
+from tui.shutdown import crash_report
+from tui.store_calls import STORE_THREADS, Reply
+from tui.text import safe, tell, tell_once
+from tui.widgets.bars import KeyLine, ModeLine, TitleLine
 
 if TYPE_CHECKING:
     from tui.session import Session
+import threading
+from collections.abc import Iterator
+from contextlib import AbstractContextManager
+from typing import NamedTuple
+
+from textual.command import CommandInput, DiscoveryHit, Hit, Hits, Provider
+from textual.content import Content
+from textual.dom import DOMNode
+from textual.fuzzy import Matcher
+
+from tui.keys import Action, find_action
+
+WAIT_S = 2.0
+"""How long a write that is under way is waited for."""
+
+WAKE_S = 0.05
+WAKES = 20
+
+
+class _Pause:
+    """Pauses writes in a thread, which lets them go on once nobody waits for that any more."""
+
+    def __init__(self, paused: AbstractContextManager[None]) -> None:
+        self._paused = paused
+        self._guard = threading.Lock()
+        self._has_begun = self._is_given_up = False
+
+    def begin(self) -> None:
+        self._paused.__enter__()
+        with self._guard:
+            self._has_begun = True
+            if self._is_given_up:
+                self.end()
+
+    def end(self) -> None:
+        self._paused.__exit__(None, None, None)
+
+    def stop_waiting(self) -> bool:
+        """Return True if writes are paused; otherwise they will not stay so."""
+        with self._guard:
+            self._is_given_up = not self._has_begun
+            return self._has_begun
+
+
+async def suspend(app: App[int], session: "Session") -> None:
+    """Stop the process while nothing is written; return once it goes on."""
+    pause = _Pause(session.store.write_queue.paused())
+    try:
+        await asyncio.wait([asyncio.create_task(asyncio.to_thread(pause.begin))], timeout=WAIT_S)
+    except asyncio.CancelledError:
+        if pause.stop_waiting():
+            pause.end()
+        raise
+    if not pause.stop_waiting():
+        tell(app, "Something is being written. Try again in a moment.", "warning")
+        return
+    try:
+        app.action_suspend_process()
+    finally:
+        pause.end()
+        session.deletions.put_off()
+        # The kernel may give the signal to continue to any thread, and its handler, which takes
+        # the terminal back, runs in this one: but not while this one sleeps waiting for events.
+        app.set_interval(WAKE_S, _wake, repeat=WAKES)
+
+
+def _wake() -> None:
+    """Python looks for signals as soon as there is anything to run, be it nothing."""
+
+
+MOST_TYPED: Final = 60
+"""Characters. No sentence is longer by much, and matching takes its time for each."""
+
+TYPEABLE: Final = "[ -~]*"
+"""The sentences are ASCII; nothing else need be let in, pasted control characters least."""
+
+MOVES: Final = (Place.LIST, Place.TEXT)
+"""Where keys move by a line or a page, which nobody would look for by name."""
+
+EXACT: Final = 1_000.0
+"""A score above all that matching gives: the name of a screen, typed in full."""
+
+
+class Offer(NamedTuple):
+    """An action that works here, where Textual finds its method, and the key that does it."""
+
+    action: Action
+    owner: DOMNode
+    key: str
+
+    @property
+    def text(self) -> str:
+        """What it is called in the palette."""
+        return f"{self.action.sentence.rstrip('.')}  ({self.key})"
+
+    @property
+    def mode(self) -> str:
+        """The name of the screen that it leads to; empty for most."""
+        return next(
+            (mode.name for mode in MODES if self.action.id == f"everywhere.{mode.name}"), ""
+        )
+
+
+class ActionsProvider(Provider):
+    """The actions that work on the screen that is shown, and no others."""
+
+    async def startup(self) -> None:
+        for line in self.app.screen.query(CommandInput):
+            line.restrict = TYPEABLE
+            line.max_length = MOST_TYPED
+
+    async def discover(self) -> Hits:
+        for offer in self._offers():
+            yield DiscoveryHit(safe(offer.text), partial(self._run, offer.action), offer.text)
+
+    async def search(self, query: str) -> Hits:
+        if len(query) > MOST_TYPED:
+            return
+        matcher = self.matcher(query)
+        for offer in self._offers():
+            names = f"{offer.action.label} {offer.action.name}"
+            score = max(matcher.match(offer.text), matcher.match(names))
+            if query.strip().lower() == offer.mode:
+                score = EXACT
+            if score:
+                shown = highlighted(offer.text, matcher)
+                yield Hit(score, shown, partial(self._run, offer.action), offer.text)
+
+    def _offers(self) -> Iterator[Offer]:
+        told = set()
+        for node, binding, is_enabled, _ in self.screen.active_bindings.values():
+            action = find_action(binding.id or "")
+            if action is None or not is_enabled or action.id in told or not is_offered(action):
+                continue
+            told.add(action.id)
+            # A key of the user's own comes without the display that the table has for it.
+            key = binding.key_display or self.app.get_key_display(binding)
+            yield Offer(action, node, key)
+
+    async def _run(self, action: Action) -> None:
+        """The action runs, if it still works here: the screen may have changed meanwhile."""
+        for offer in self._offers():
+            if offer.action == action:
+                await self.app.run_action(action.action, offer.owner)
+                return
+
+
+def is_offered(action: Action) -> bool:
+    """Whether somebody may look for the action by its sentence."""
+    return action.id == "list.open" or (
+        action.place not in MOVES and action.method not in ("command_palette", "back")
+    )
+
+
+def highlighted(text: str, matcher: Matcher) -> Content:
+    """The text with what was typed marked. Textual's own marking reads brackets as markup."""
+    content = safe(text)
+    _, offsets = matcher.fuzzy_search.match(matcher.query, text)
+    for offset in offsets:
+        content = content.stylize(matcher.match_style, offset, offset + 1)
+    return content
+
 
 MOST_STEPS_BACK: Final = 50
 
@@ -115,7 +270,7 @@ class ResumesApp(App[int]):
     @on(Opened)
     def start(self, opened: Opened) -> None:
         """The first screen is shown."""
-        from tui.carrying_out import DeletionRounds
+        from tui.pending_deletions import DeletionRounds
 
         # Looking through all that is loaded by now would hold up keys for a tenth of a second.
         gc.freeze()
@@ -157,13 +312,13 @@ class ResumesApp(App[int]):
 
     def action_help(self) -> None:
         """All keys are shown."""
-        from tui.screens.help import HelpScreen
+        from tui.screens.dialogs import HelpScreen
 
         self.push_screen(HelpScreen(self.screen, self._keys))
 
     async def action_back(self) -> None:
         """A layer of this screen is gone, or the screen of before is shown; q is how to leave."""
-        from tui.screens.list_screen import ListScreen
+        from tui.screens.base import ListScreen
 
         if isinstance(self.screen, ListScreen) and self.screen.peel():
             return
@@ -183,7 +338,6 @@ class ResumesApp(App[int]):
 
     async def action_suspend(self) -> None:
         """The shell has the terminal until the program is continued."""
-        from tui.suspending import suspend
 
         if self._session is not None:
             await suspend(self, self._session)

@@ -10,8 +10,8 @@ from textual.app import App
 from textual.screen import Screen
 
 from resumes.text import is_harmless
-from tui.toasts import tell
-from tui.web.child import is_behind_a_page
+from tui.text import tell
+from tui.web.driver import is_behind_a_page
 
 
 class Way(Enum):

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from tui.actions import ACTIONS, Action, Place
+from tui.keys import ACTIONS, Action, Place
 
 HEAD: Final = """\
 # Keys of the terminal UI
@@ -15,7 +15,7 @@ usual ones, and `:` finds what can be done by its name: `:keys` goes to the scre
 layer away (a filter, a dialog, a screen) and never quits. A key that does nothing says why. What changes
 something has a command that does the same, and with `--read-only` no key.
 
-`make keys` writes this page from the table in `src/tui/actions.py`.
+`make keys` writes this page from the table in `src/tui/keys.py`.
 
 ## Keys of your own
 

@@ -6,7 +6,7 @@ from resumes.errors import NotFound
 from resumes.settings import CONFIG_NAME, ENV_PREFIX, Settings
 from resumes.store import accounts, stored_resumes
 from resumes.store.store import Store
-from tui.keymap import check_keymap
+from tui.keys import check_keymap
 from tui.session import Session
 
 

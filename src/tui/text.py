@@ -10,10 +10,15 @@ data passes `safe_text`, and reaches widgets only as `Content`, in which nothing
 import re
 import unicodedata
 from collections.abc import Iterable
+from datetime import datetime
 from typing import Final, NewType
 
+from textual.app import App
 from textual.content import Content
+from textual.notifications import SeverityLevel
+from textual.widget import Widget
 
+from resumes import clock
 from resumes.text import replaced
 
 SafeText = NewType("SafeText", str)
@@ -60,3 +65,72 @@ def safe(text: str, style: str = "") -> Content:
 def joined(parts: Iterable[Content], by: str = "") -> Content:
     """The parts in one line, with `by` between them."""
     return safe(by).join(parts)
+
+
+def minute(timestamp: str | None) -> str:
+    """`2026-01-31 09:00` for the store's timestamp; a dash for none."""
+    return NONE if timestamp is None else clock.minute(timestamp)
+
+
+def day(timestamp: str | None) -> str:
+    """`2026-01-31` for the store's timestamp; a dash for none."""
+    return NONE if timestamp is None else timestamp[:10]
+
+
+SHOWN_S = 4.0
+
+
+def tell(teller: Widget | App[int], message: str, severity: SeverityLevel = "information") -> None:
+    """The message is on the screen for a few seconds, in place of the one before."""
+    teller.app.clear_notifications()
+    teller.notify(safe_text(message), severity=severity, markup=False, timeout=SHOWN_S)
+
+
+def tell_once(teller: Widget | App[int], message: str) -> None:
+    """As `tell`, but a message that is on the screen stays as it is."""
+    shown = [one.message for one in teller.app._notifications]
+    if shown != [safe_text(message)]:
+        tell(teller, message)
+
+
+MICROSECONDS: Final = 1_000_000
+UNITS: Final = (("d", 86_400), ("h", 3_600), ("min", 60))
+
+
+def ago(instant: str | None, now_us: int) -> str:
+    """`4 min ago`, `3 h ago`, `12 d ago`; never for None. Ten cells hold 27 years."""
+    if instant is None:
+        return "never"
+    passed_s = now_us / MICROSECONDS - datetime.fromisoformat(instant).timestamp()
+    for unit, unit_s in UNITS:
+        if passed_s >= unit_s:
+            return f"{int(passed_s // unit_s)} {unit} ago"
+    return "just now"
+
+
+NEAR_PERCENT = 80
+BAR_CELLS = 8
+
+
+def quota_bar(used: int, maximum: int | None) -> Content:
+    """`██████░░ 812/1,000 81 % !`: near the limit it ends in `!`, at or over it in `!!`."""
+    if maximum is None:
+        return safe(f"{'·' * BAR_CELLS} {used:,}, unlimited")
+    percent = percent_used(used, maximum)
+    style, mark = _alarm(percent)
+    filled = min(BAR_CELLS, percent * BAR_CELLS // 100)
+    bar = "█" * filled + "░" * (BAR_CELLS - filled)
+    return joined([safe(bar, style), safe(f"{used:,}/{maximum:,} {percent} %{mark}")], by=" ")
+
+
+def percent_used(used: int, maximum: int) -> int:
+    """Rounded down, so that 100 means full; a plan of none is always full."""
+    return 100 if maximum == 0 else used * 100 // maximum
+
+
+def _alarm(percent: int) -> tuple[str, str]:
+    if percent >= 100:
+        return "$error", " !!"
+    if percent >= NEAR_PERCENT:
+        return "$warning", " !"
+    return "$success", ""

@@ -28,7 +28,7 @@ from resumes.watched_names import SYSTEM_FOLDERS, TEMPORARY
 from server.openapi import document_bytes
 from server.request import STATUSES
 from tests.support import pages
-from tui.modes import MODES
+from tui.keys import MODES
 from tui.notices import NOTICES
 
 pytestmark = pytest.mark.docs

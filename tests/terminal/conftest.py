@@ -29,10 +29,10 @@ def _brisk(monkeypatch: pytest.MonkeyPatch) -> None:
     What is counted down is counted faster, and looked at more often.
     """
     monkeypatch.setattr("textual._wait.SLEEP_GRANULARITY", 0.004)
-    monkeypatch.setattr("tui.widgets.lines.TICK_S", 0.1)
-    monkeypatch.setattr("tui.screens.resumes.screen.TICK_S", 0.1)
-    monkeypatch.setattr("tui.carrying_out.LOOK_S", 0.05)
-    monkeypatch.setattr("tui.screens.imports.overview.TALLY_EVERY_S", 0.1)
+    monkeypatch.setattr("tui.widgets.bars.TICK_S", 0.1)
+    monkeypatch.setattr("tui.screens.resumes.TICK_S", 0.1)
+    monkeypatch.setattr("tui.pending_deletions.LOOK_S", 0.05)
+    monkeypatch.setattr("tui.screens.importers.TALLY_EVERY_S", 0.1)
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -74,7 +74,7 @@ def _styles_parsed_once() -> Iterator[None]:
 @pytest.fixture(autouse=True)
 def _lasting_messages(monkeypatch: pytest.MonkeyPatch) -> None:
     """A message is there until the next one, however long a test takes to look at it."""
-    monkeypatch.setattr("tui.toasts.SHOWN_S", 3_600.0)
+    monkeypatch.setattr("tui.text.SHOWN_S", 3_600.0)
 
 
 @pytest.fixture

@@ -25,13 +25,12 @@ from tests.support.terminal.driving import (
     toasts,
     until,
 )
-from tui.actions import ACTIONS, Place
-from tui.app import ResumesApp
+from tui.app import MOST_TYPED, ResumesApp, is_offered
+from tui.keys import ACTIONS, Place
 from tui.notices import NOTICES, failure
 from tui.opening import find_owner, prepare
-from tui.palette import MOST_TYPED, is_offered
 from tui.session import Session
-from tui.widgets.key_line import KeyLine
+from tui.widgets.bars import KeyLine
 
 pytestmark = pytest.mark.anyio
 

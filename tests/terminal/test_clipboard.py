@@ -8,7 +8,7 @@ from resumes.store.store import Store
 from tests.support.terminal.builders import a_document, stored
 from tests.support.terminal.driving import copied, presses, running, shows, tells, until
 from tui.clipboard import Way, request, way
-from tui.web.child import environment_of
+from tui.web.driver import environment_of
 
 ENCODED = base64.b64encode(b"secret").decode()
 

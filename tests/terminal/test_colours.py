@@ -25,9 +25,9 @@ from tests.support.terminal.snapshot import (
     styles_in,
     text_of,
 )
+from tui.keys import MODES
 from tui.looks import DARK, THEMES, look, next_theme
-from tui.modes import MODES
-from tui.screens.list_screen import ListScreen
+from tui.screens.base import ListScreen
 
 NO_COLOUR: Final = "no-colour"
 LOOKS: Final = (*(theme.value for theme in Theme), NO_COLOUR)

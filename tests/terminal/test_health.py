@@ -31,7 +31,7 @@ from tests.support.terminal.driving import (
 )
 from tests.support.terminal.hostility import assert_harmless
 from tests.support.terminal.outages import UnsteadyStore
-from tui.screens.health.gauges import GAUGE_CELLS, gauge_lines, gauge_texts
+from tui.screens.health import GAUGE_CELLS, gauge_lines, gauge_texts
 
 pytestmark = pytest.mark.anyio
 

@@ -34,8 +34,8 @@ from tests.support.terminal.hostility import (
 from tests.support.terminal.outages import UnsteadyStore
 from tests.support.terminal.wire import looked_at, taken_apart
 from tui.app import ResumesApp
-from tui.modes import MODES, Mode
-from tui.screens.list_screen import ListScreen
+from tui.keys import MODES, Mode
+from tui.screens.base import ListScreen
 
 pytestmark = pytest.mark.anyio
 

@@ -45,9 +45,9 @@ from tests.support.terminal.driving import (
 )
 from tests.support.terminal.hostility import assert_harmless
 from tests.support.terminal.outages import UnsteadyStore
-from tui.screens.imports.overview import TALLIES, Overview, Tallied
+from tui.screens.importers import TALLIES, Overview, Tallied
 from tui.session import Session
-from tui.store_client import StoreClient
+from tui.store_calls import StoreClient
 
 pytestmark = pytest.mark.anyio
 
@@ -501,7 +501,7 @@ class Counting:
 async def test_files_are_counted_less_often_where_counting_takes_long(
     store: Store, monkeypatch: pytest.MonkeyPatch, took_s: float, pause_s: float
 ) -> None:
-    monkeypatch.setattr("tui.screens.imports.overview.TALLY_EVERY_S", 2.0)
+    monkeypatch.setattr("tui.screens.importers.TALLY_EVERY_S", 2.0)
     client, clock = Counting(took_s), HandClock()
     overview = Overview(Session(store), cast(StoreClient, client), monotonic=clock)
     for expected in (1, 2, 3):

@@ -20,11 +20,21 @@ from resumes.settings import Settings, load_settings
 from resumes.store import api_keys
 from resumes.store.store import Store
 from tests.support.terminal.driving import footer, presses, running, shows
-from tui.actions import ACTIONS, Place, find_action
-from tui.keymap import actions_of, check_keymap, is_key, key_names, keys_of, meet, shown_key
+from tui.keys import (
+    ACTIONS,
+    Place,
+    actions_of,
+    check_keymap,
+    find_action,
+    is_key,
+    key_names,
+    keys_of,
+    meet,
+    shown_key,
+)
 from tui.keys_page import page
 from tui.opening import prepare
-from tui.screens.help import help_text
+from tui.screens.dialogs import help_text
 
 
 def iter_owners() -> Iterator[type[DOMNode]]:

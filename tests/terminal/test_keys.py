@@ -33,10 +33,8 @@ from tests.support.terminal.driving import (
     until,
 )
 from tests.support.terminal.outages import UnsteadyStore
-from tui.screens.keys.ages import ago
-from tui.screens.keys.registering import NOT_A_KEY
-from tui.screens.keys.typed_spans import Understood, understand_expiry, understand_grace
-from tui.times import minute
+from tui.screens.key_forms import NOT_A_KEY, Understood, understand_expiry, understand_grace
+from tui.text import ago, minute
 
 pytestmark = pytest.mark.anyio
 

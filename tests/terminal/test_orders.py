@@ -36,10 +36,10 @@ from tests.support.terminal.driving import (
 )
 from tests.support.terminal.outages import AWAY, UnsteadyStore
 from tests.support.terminal.snapshot import still
-from tui.modes import MODES, Mode
-from tui.screens.confirming import ConfirmDialog
-from tui.screens.list_screen import ListScreen
-from tui.screens.resumes.detail import DetailScreen
+from tui.keys import MODES, Mode
+from tui.screens.base import ListScreen
+from tui.screens.dialogs import ConfirmDialog
+from tui.screens.resumes import DetailScreen
 from tui.widgets.paged_list import PagedList
 
 pytestmark = pytest.mark.anyio

@@ -11,8 +11,7 @@ from textual.pilot import Pilot
 from tests.support.terminal.builders import HOSTILE
 from tests.support.terminal.driving import SMALL, lines, presses, segments, until
 from tui.text import safe
-from tui.widgets.columns import MAX_CELL_CHARS, Column, fit, text_cell
-from tui.widgets.paged_list import PagedList
+from tui.widgets.paged_list import MAX_CELL_CHARS, Column, PagedList, fit, text_cell
 from tui.widgets.pages import PAGES_KEPT, Missing, Pages
 
 pytestmark = pytest.mark.anyio

@@ -25,7 +25,7 @@ from tests.support.terminal.driving import (
     until,
 )
 from tests.support.terminal.outages import UnsteadyStore
-from tui.screens.plans.limits import maximum_text, parse_maximum, parse_rate
+from tui.screens.plans import maximum_text, parse_maximum, parse_rate
 
 pytestmark = pytest.mark.anyio
 

@@ -37,8 +37,7 @@ from tests.support.terminal.driving import (
     until,
 )
 from tests.support.terminal.hostility import assert_harmless
-from tui.screens.resumes.json_text import json_paragraphs
-from tui.screens.resumes.reading import resume_paragraphs
+from tui.screens.resume_views import json_paragraphs, resume_paragraphs
 
 pytestmark = pytest.mark.anyio
 

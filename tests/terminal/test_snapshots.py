@@ -20,8 +20,8 @@ from tests.support.terminal.snapshot import (
     seen,
     still,
 )
-from tui.modes import MODES
-from tui.screens.list_screen import ListScreen
+from tui.keys import MODES
+from tui.screens.base import ListScreen
 from tui.widgets.paged_list import PagedList
 
 pytestmark = pytest.mark.anyio

@@ -8,9 +8,15 @@ import pytest
 from resumes.store.import_ledger import SOURCE_BYTES
 from resumes.text import is_harmless
 from tests.support.terminal.builders import HOSTILE
-from tui.screens.imports.faults import Fault, decoded, find_fault
-from tui.screens.imports.source_pane import iter_pieces
-from tui.screens.imports.source_text import Mark, SourceText, lay_out
+from tui.screens.source_pane import (
+    Fault,
+    Mark,
+    SourceText,
+    decoded,
+    find_fault,
+    iter_pieces,
+    lay_out,
+)
 
 DOCUMENT = b"""{
   "header": {"name": "Ada"},

@@ -16,8 +16,7 @@ from resumes.store.store import Store
 from tests.support.terminal.builders import a_document, a_hostile_document, an_account, stored
 from tests.support.terminal.console import terminal
 from tests.support.terminal.driving import LIMIT_S, presses, running, shows, until
-from tui.held_logs import held_logs
-from tui.service import check_screen, run
+from tui.run import check_screen, held_logs, run
 from tui.session import Session
 
 CLIPBOARD = b"\x1b]52"
@@ -180,7 +179,7 @@ def test_an_unknown_screen_is_told_with_those_there_are() -> None:
 
 
 def test_what_comes_before_the_first_frame_does_not_need_the_store() -> None:
-    program = "import sys, tui.service; print(*sys.modules)"
+    program = "import sys, tui.run; print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, check=True)
 
     heavy = {"resumes.store", "resumes.settings", "sqlalchemy", "sqlmodel", "pydantic"}
@@ -223,7 +222,7 @@ def test_handlers_are_as_before_even_after_a_crash() -> None:
 async def test_a_write_that_takes_long_is_not_stopped_in_the_middle(
     store: Store, ends_first: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tui.suspending.WAIT_S", 0.1)
+    monkeypatch.setattr("tui.app.WAIT_S", 0.1)
     begun, go = threading.Event(), threading.Event()
 
     def slow(_: Connection) -> None:

@@ -12,8 +12,7 @@ from textual.content import Content
 import tui
 from resumes.text import is_harmless
 from tests.support.terminal.builders import HOSTILE
-from tui.text import joined, safe, safe_lines, safe_text
-from tui.widgets.quota_bar import quota_bar
+from tui.text import joined, quota_bar, safe, safe_lines, safe_text
 from tui.widgets.text_pane import Paragraph, wrapped
 
 
@@ -122,7 +121,7 @@ def makes_a_string(node: ast.expr) -> bool:
 def test_toasts_take_no_markup() -> None:
     calls = [
         node
-        for node in nodes(ROOT / "toasts.py")
+        for node in nodes(ROOT / "text.py")
         if isinstance(node, ast.Call) and called(node) == "notify"
     ]
 
@@ -160,8 +159,8 @@ def breaches(path: Path, *, root: Path = ROOT) -> list[str]:
                 found.append(f"{line}: use a widget of tui.widgets, which takes Content")
             if name in CONTENT_MAKERS and where != "text.py":
                 found.append(f"{line}: Content is made by tui.text alone")
-            if name == "notify" and where != "toasts.py":
-                found.append(f"{line}: use tui.toasts.tell")
+            if name == "notify" and where != "text.py":
+                found.append(f"{line}: use tui.text.tell")
             if name in CONTENT_TAKERS and any(map(makes_a_string, node.args[:1])):
                 found.append(f"{line}: wrap the string in safe()")
         elif isinstance(node, ast.Assign | ast.AnnAssign):

@@ -3,8 +3,9 @@
 import contextlib
 import os
 import threading
+from collections.abc import Mapping
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
 from textual import messages
 from textual.drivers.web_driver import WebDriver
@@ -32,3 +33,25 @@ def _write_whole(descriptor: int, turn: threading.Lock, packet: bytes) -> int:
         while left:
             left = left[os.write(descriptor, left) :]
     return len(packet)
+
+
+DRIVER: Final = "tui.web.driver:BrowserDriver"
+_VARIABLE: Final = "TEXTUAL_DRIVER"
+
+
+def is_behind_a_page(environment: Mapping[str, str] = os.environ) -> bool:
+    """Whether this process draws for a browser, so that it needs no terminal."""
+    return environment.get(_VARIABLE) == DRIVER
+
+
+def environment_of(
+    width: int, height: int, environment: Mapping[str, str] = os.environ
+) -> dict[str, str]:
+    """The environment of a process that draws for a page of so many cells."""
+    return {
+        **environment,
+        _VARIABLE: DRIVER,
+        "TEXTUAL_COLOR_SYSTEM": "truecolor",
+        "COLUMNS": str(width),
+        "ROWS": str(height),
+    }

@@ -1,15 +1,222 @@
 """The server: the gate before everything, the page, and the socket behind it."""
 
 import asyncio
+import contextlib
+import errno
+import hmac
+import html
 import logging
+import resource
+import secrets
+import shlex
+import signal
+import socket
+import sys
+from asyncio.subprocess import PIPE, Process, create_subprocess_exec
 from collections.abc import Awaitable, Callable, Sequence
+from importlib import resources
+from typing import Final
 
 from aiohttp import web
+from aiohttp.http_exceptions import HttpProcessingError
+from textual_serve.app_service import AppService
+from textual_serve.download_manager import Download, DownloadManager
 from textual_serve.server import Server, to_int
 
-from tui.web import pages
-from tui.web.gate import HOST, Gate
-from tui.web.sessions import END_WITHIN_S, PageSession
+from resumes.analyzer import attachment
+from resumes.errors import ErrorCode, StoreError
+from tui.web.driver import environment_of
+
+END_WITHIN_S = 5.0
+"""A process that was told to quit and has not ended after this is killed."""
+
+
+class PageSession(AppService):
+    """One page and its process. The page is told when the process has ended."""
+
+    def __init__(
+        self,
+        command: Sequence[str],
+        page: web.WebSocketResponse,
+        downloads: DownloadManager,
+        *,
+        end_within_s: float = END_WITHIN_S,
+    ) -> None:
+        super().__init__(
+            shlex.join(command),
+            write_bytes=page.send_bytes,
+            write_str=page.send_str,
+            close=self.leave,
+            download_manager=downloads,
+        )
+        self._arguments = tuple(command)
+        self._page = page
+        self._end_within_s = end_within_s
+
+    async def leave(self) -> None:
+        """The page is told that this is the end."""
+        await self._page.close()
+
+    async def _open_app_process(self, width: int = 80, height: int = 24) -> Process:
+        # No shell. A session of its own: Ctrl-C reaches the server alone, which ends it in order.
+        self._process = process = await create_subprocess_exec(
+            *self._arguments,
+            stdin=PIPE,
+            stdout=PIPE,
+            stderr=PIPE,
+            env=environment_of(width, height),
+            start_new_session=True,
+        )
+        self._stdin = process.stdin
+        return process
+
+    async def run(self) -> None:
+        """What the process draws reaches the page, until one of them ends."""
+        try:
+            with contextlib.suppress(ConnectionError):
+                await super().run()
+        finally:
+            await self.leave()
+
+    async def stop(self) -> None:
+        """The process has ended: by itself, or killed."""
+        try:
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(super().stop(), self._end_within_s)
+        finally:
+            await self._make_sure()
+
+    async def _make_sure(self) -> None:
+        if self._process is None:
+            return
+        try:
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._process.wait(), self._end_within_s)
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                self._process.kill()
+        await self._process.wait()
+
+
+HOST: Final = "127.0.0.1"
+_SECRET_BYTES: Final = 32
+
+
+def _make_secret() -> str:
+    return secrets.token_urlsafe(_SECRET_BYTES)
+
+
+class Gate:
+    """The checks of one server, which listens on `port` of loopback."""
+
+    def __init__(self, port: int, *, make_secret: Callable[[], str] = _make_secret) -> None:
+        self.token = make_secret()
+        """What the first visit has to show."""
+        self.cookie_name = f"resumes-tui-{port}"
+        """With the port in it, since a browser sends cookies to all ports of a host."""
+        self._cookie = make_secret()
+        self._is_spent = False
+        self._hosts = frozenset({f"{HOST}:{port}", f"localhost:{port}"})
+
+    def knows_host(self, host: str | None) -> bool:
+        """Whether a request's Host header is a name of ours."""
+        return host in self._hosts
+
+    def knows_origin(self, origin: str | None, host: str | None) -> bool:
+        """Whether a request comes from a page of ours at that host. None is no header."""
+        return self.knows_host(host) and origin == f"http://{host}"
+
+    def find_cookie(self, token: str) -> str | None:
+        """The cookie's value for who brings the token, which is spent then; None for others."""
+        if self._is_spent or not _is_same(token, self.token):
+            return None
+        self._is_spent = True
+        return self._cookie
+
+    def admits(self, cookie: str | None) -> bool:
+        """Whether this is the value of our cookie. None is no cookie."""
+        return cookie is not None and _is_same(cookie, self._cookie)
+
+
+def _is_same(given: str, secret: str) -> bool:
+    return hmac.compare_digest(given.encode(errors="replace"), secret.encode())
+
+
+REFUSAL: Final = (
+    "Open the address that `resumes tui --web` printed, which works once; "
+    "start it again for a new one.\n"
+)
+NO_DOWNLOAD: Final = "A file is sent once; ask for it again in the terminal UI.\n"
+WRONG_ORIGIN: Final = "Only the terminal UI's own page may connect.\n"
+
+_ENTRY: Final = '<!DOCTYPE html><meta http-equiv="refresh" content="0;url=/"><title>Resumes</title>'
+
+
+def page(host: str) -> web.Response:
+    """The page that shows the terminal UI. `host` is the name it was asked for by, with port."""
+    text = _read("page.html").replace("{websocket}", html.escape(f"ws://{host}/ws"))
+    return web.Response(text=text, content_type="text/html")
+
+
+def script() -> web.Response:
+    """The page's own script."""
+    return web.Response(text=_read("page.js"), content_type="text/javascript")
+
+
+def _read(name: str) -> str:
+    return (resources.files("tui.web") / name).read_text(encoding="utf-8")
+
+
+def entry() -> web.Response:
+    """A page that leads to the other one.
+
+    A redirect would not do: a browser that was sent here by another site would count itself as
+    still coming from there, and keep the new cookie back.
+    """
+    return web.Response(text=_ENTRY, content_type="text/html")
+
+
+def refusal(line: str) -> web.Response:
+    """Return 403, with one line that says what to do.
+
+    The connection is closed behind it: whoever is refused cannot leave answers unread.
+    """
+    response = web.Response(status=403, text=line)
+    response.force_close()
+    return response
+
+
+def download_headers(download: Download) -> dict[str, str]:
+    """The headers of a file, whose name may be in any script (RFC 6266)."""
+    return {
+        "Content-Type": download.mime_type,
+        "Content-Disposition": attachment(download.file_name),
+    }
+
+
+def headers(host: str) -> dict[str, str]:
+    """The headers of every answer."""
+    policy = {
+        "default-src": "'none'",
+        "script-src": "'self'",
+        # The terminal makes its style sheet as it goes.
+        "style-src": "'self' 'unsafe-inline'",
+        "font-src": "'self'",
+        "img-src": "data:",
+        "connect-src": f"ws://{host}",
+        "base-uri": "'none'",
+        "form-action": "'none'",
+        "frame-ancestors": "'none'",
+    }
+    return {
+        "Content-Security-Policy": "; ".join(f"{name} {value}" for name, value in policy.items()),
+        "Referrer-Policy": "no-referrer",
+        "X-Content-Type-Options": "nosniff",
+        "Cross-Origin-Resource-Policy": "same-origin",
+        "Cross-Origin-Opener-Policy": "same-origin",
+        "Cache-Control": "no-store",
+    }
+
 
 logger = logging.getLogger("resumes.tui.web")
 
@@ -66,22 +273,22 @@ class PageServer(Server):
         """What to answer in place of what was asked for; None lets it through."""
         host = request.headers.get("Host")
         if not self._gate.knows_host(host):
-            return pages.refusal(pages.REFUSAL)
+            return refusal(REFUSAL)
         token = request.query.get("token") if request.path == "/" else None
         # A look at the address is no visit: it would spend the token.
         is_visit = request.method == "GET"
         if token is not None and is_visit and (cookie := self._gate.find_cookie(token)) is not None:
             return self._give_cookie(cookie)
         if not self._gate.admits(request.cookies.get(self._gate.cookie_name)):
-            return pages.refusal(pages.REFUSAL)
+            return refusal(REFUSAL)
         if request.path == "/ws" and not self._gate.knows_origin(
             request.headers.get("Origin"), host
         ):
-            return pages.refusal(pages.WRONG_ORIGIN)
-        return None if token is None else pages.entry()
+            return refusal(WRONG_ORIGIN)
+        return None if token is None else entry()
 
     def _give_cookie(self, cookie: str) -> web.Response:
-        response = pages.entry()
+        response = entry()
         response.set_cookie(
             self._gate.cookie_name, cookie, httponly=True, samesite="Strict", path="/"
         )
@@ -89,18 +296,18 @@ class PageServer(Server):
 
     async def handle_page(self, request: web.Request) -> web.Response:
         """The page."""
-        return pages.page(request.headers["Host"])
+        return page(request.headers["Host"])
 
     async def handle_script(self, _: web.Request) -> web.Response:
         """The page's own script."""
-        return pages.script()
+        return script()
 
     async def handle_websocket(self, request: web.Request) -> web.WebSocketResponse:
         """A page has come, and has left again; its process ran meanwhile."""
-        page = web.WebSocketResponse(heartbeat=HEARTBEAT_S, timeout=FAREWELL_S)
-        await page.prepare(request)
+        socket = web.WebSocketResponse(heartbeat=HEARTBEAT_S, timeout=FAREWELL_S)
+        await socket.prepare(request)
         session = PageSession(
-            self._arguments, page, self.download_manager, end_within_s=self._end_within_s
+            self._arguments, socket, self.download_manager, end_within_s=self._end_within_s
         )
         self._sessions.add(session)
         try:
@@ -108,11 +315,11 @@ class PageServer(Server):
         except OSError as error:
             logger.error("Cannot start the terminal UI for a page: %s", error.strerror)
         else:
-            await self._process_messages(page, session)
+            await self._process_messages(socket, session)
         finally:
             self._sessions.discard(session)
             await session.stop()
-        return page
+        return socket
 
     async def handle_download(self, request: web.Request) -> web.StreamResponse:
         """A file that a process sends to its page; once."""
@@ -120,8 +327,8 @@ class PageServer(Server):
         try:
             download = await self.download_manager.get_download_metadata(key)
         except KeyError:
-            raise web.HTTPNotFound(text=pages.NO_DOWNLOAD) from None
-        response = web.StreamResponse(headers=pages.download_headers(download))
+            raise web.HTTPNotFound(text=NO_DOWNLOAD) from None
+        response = web.StreamResponse(headers=download_headers(download))
         await response.prepare(request)
         async for chunk in self.download_manager.download(key):
             await response.write(chunk)
@@ -131,7 +338,7 @@ class PageServer(Server):
     async def _add_headers(self, request: web.Request, response: web.StreamResponse) -> None:
         host = request.headers.get("Host", "")
         known = host if self._gate.knows_host(host) else f"{HOST}:{self.port}"
-        response.headers.update(pages.headers(known))
+        response.headers.update(headers(known))
 
     async def on_shutdown(self, app: web.Application) -> None:
         """All pages were told to leave, which ends their processes."""
@@ -140,3 +347,192 @@ class PageServer(Server):
 
 def _cells(request: web.Request, name: str, default: int) -> int:
     return max(1, min(to_int(request.query.get(name, ""), default), MOST_CELLS))
+
+
+STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+SHUTDOWN_TIMEOUT_S = 15.0
+
+RESERVED_FILES = 32
+"""Open files that are not for connections: those of Python, the loop, and processes being started."""
+
+FILES_PER_CONNECTION = 4
+"""Open files of a connection: its socket and, if it is a page's, three pipes to the process."""
+
+ACCEPT_RETRY_S = 1.0
+"""Interval between attempts to accept a connection when the system has no room for one."""
+
+QUIET_S = 60.0
+"""How long accepting must have worked before a failure is logged again."""
+
+TOO_MANY = b"""HTTP/1.1 503 Service Unavailable\r
+Content-Type: text/plain; charset=utf-8\r
+Content-Length: 63\r
+Retry-After: 1\r
+Connection: close\r
+\r
+Too many connections; close pages that are open, or try again.
+"""
+
+
+class CannotListen(StoreError):
+    """The port cannot be had; a later start may work."""
+
+    code = ErrorCode.STORE_UNAVAILABLE
+
+
+def run(
+    command: Sequence[str],
+    port: int,
+    *,
+    max_connections: int,
+    client_timeout_s: float,
+    ready: Callable[[str], None],
+) -> None:
+    """Serve the terminal UI on loopback until SIGINT, SIGTERM or SIGHUP; leave no process behind.
+
+    `command` draws it, started anew for each page. Port 0 takes a free one. At most
+    `max_connections` are open at once, or fewer if the process may open fewer files. A connection
+    has `client_timeout_s` for the whole head of its next request. `ready` is told the address to
+    open, which works once. Raises CannotListen.
+    """
+    output = sys.stdout
+
+    def tell(address: str) -> None:
+        with contextlib.redirect_stdout(output):
+            ready(address)
+
+    # The library prints what its processes complain of, which is no data.
+    with contextlib.closing(listen(port)) as listener, contextlib.redirect_stdout(sys.stderr):
+        asyncio.run(
+            _serve(
+                listener,
+                command,
+                tell,
+                max_open=min(max_connections, _find_room()),
+                client_timeout_s=client_timeout_s,
+            )
+        )
+
+
+def _find_room() -> int:
+    """Return how many connections the process's limit of open files leaves room for."""
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft == resource.RLIM_INFINITY:
+        return sys.maxsize
+    return max(1, (soft - RESERVED_FILES) // FILES_PER_CONNECTION)
+
+
+def listen(port: int) -> socket.socket:
+    """A listening socket on that port of loopback. Raises CannotListen."""
+    listener = socket.socket()
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind((HOST, port))
+        listener.listen()
+    except OSError as error:
+        listener.close()
+        raise CannotListen(_refusal(error, port)) from None
+    return listener
+
+
+def _refusal(error: OSError, port: int) -> str:
+    match error:
+        case OSError(errno=errno.EADDRINUSE):
+            return f"Port {port} on {HOST} is in use; choose another with --web"
+        case PermissionError():
+            return f"Port {port} on {HOST} needs more rights; choose one above 1023 with --web"
+        case _:
+            return f"Cannot listen on {HOST}, port {port}: {error.strerror}"
+
+
+async def _serve(
+    listener: socket.socket,
+    command: Sequence[str],
+    ready: Callable[[str], None],
+    *,
+    max_open: int,
+    client_timeout_s: float,
+) -> None:
+    port = listener.getsockname()[1]
+    gate = Gate(port)
+    logger.addFilter(_is_fault_of_ours)
+    runner = web.AppRunner(
+        await PageServer(command, gate, port).application(),
+        access_log=None,
+        logger=logger,
+        # Counted from the connection's opening and from the last answer to the end of the next
+        # head, and switched off by the library once the connection is a websocket.
+        keepalive_timeout=client_timeout_s,
+        shutdown_timeout=SHUTDOWN_TIMEOUT_S,
+    )
+    await runner.setup()
+    assert runner.server is not None
+    try:
+        stop = _stop_event()
+        ready(f"http://{HOST}:{port}/?token={gate.token}")
+        async with asyncio.TaskGroup() as tasks:
+            accepting = tasks.create_task(_accept(listener, runner.server, max_open))
+            await stop.wait()
+            accepting.cancel()
+        listener.close()
+    finally:
+        await runner.cleanup()
+
+
+def _is_fault_of_ours(record: logging.LogRecord) -> bool:
+    """Return False for a request that is not HTTP: anyone on this machine can send any number."""
+    return not (record.exc_info and isinstance(record.exc_info[1], HttpProcessingError))
+
+
+async def _accept(listener: socket.socket, server: web.Server, max_open: int) -> None:
+    """Hand connections to `server` as they come; refuse those beyond `max_open`.
+
+    asyncio's own servers have no limit, and log each failure to accept, many times a second
+    (pitfalls R6).
+    """
+    loop = asyncio.get_running_loop()
+    listener.setblocking(False)
+    failed_s = -QUIET_S
+    while True:
+        try:
+            connection, _ = await loop.sock_accept(listener)
+            if len(server.connections) < max_open:
+                await loop.connect_accepted_socket(server, connection)
+            else:
+                _refuse(connection)
+                await asyncio.sleep(0)  # to accept need not have waited for anything
+        except ConnectionError:
+            continue
+        except OSError as error:
+            if loop.time() - failed_s >= QUIET_S:
+                logger.warning(
+                    "Cannot accept connections: %s. They wait until there is room", error.strerror
+                )
+            failed_s = loop.time()
+            await asyncio.sleep(ACCEPT_RETRY_S)
+
+
+def _refuse(connection: socket.socket) -> None:
+    """Answer 503 and close the connection, without waiting for anything."""
+    with connection, contextlib.suppress(OSError):
+        with contextlib.suppress(BlockingIOError):
+            # A connection that is closed with something unread is reset, and the answer lost.
+            connection.recv(65_536)
+        connection.send(TOO_MANY)
+
+
+def _stop_event() -> asyncio.Event:
+    """Set by the first signal to stop; the second one acts as it always did."""
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+
+    def request_stop() -> None:
+        stop.set()
+        for number in STOPPING:
+            loop.remove_signal_handler(number)
+
+    for number in STOPPING:
+        # Under nohup a closed terminal ends nothing.
+        if signal.getsignal(number) is not signal.SIG_IGN:
+            loop.add_signal_handler(number, request_stop)
+    return stop

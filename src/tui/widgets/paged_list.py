@@ -5,8 +5,10 @@ a page cache, so its cost depends on the screen's height alone.
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any, ClassVar, Generic, TypeVar
+from dataclasses import dataclass
+from typing import Any, ClassVar, Generic
 
+from rich.segment import Segment
 from textual import events
 from textual.binding import BindingType
 from textual.content import Content
@@ -16,14 +18,75 @@ from textual.reactive import reactive
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 from textual.style import Style
+from textual.widget import Widget
 
-from tui.actions import Place, bindings
-from tui.text import safe
-from tui.widgets.columns import MARGIN_CELLS, Column, fit
-from tui.widgets.pages import Missing, Pages
-from tui.widgets.strips import cells_strip
+from tui.keys import Place, bindings
+from tui.text import NONE, safe
+from tui.widgets.pages import Missing, Pages, T
 
-T = TypeVar("T")
+GAP_CELLS = 2
+"""Between columns."""
+
+MARGIN_CELLS = 1
+"""On either side of the rows."""
+
+MAX_CELL_CHARS = 400
+"""A field may hold 20,000 characters; more than these are never seen, and measuring is slow."""
+
+
+@dataclass(frozen=True, slots=True)
+class Column(Generic[T]):
+    """A column of a list. `cells` is its width; 0 shares what the others leave, up to `at_most`.
+
+    It is there in lists of at least `from_cells`.
+    """
+
+    heading: str
+    cells: int
+    cell: Callable[[T], Content]
+    from_cells: int = 0
+    at_most: int = 1_000
+
+
+def fit(columns: Sequence[Column[T]], width_cells: int) -> list[tuple[Column[T], int]]:
+    """The columns that a list of this width shows, each with its width."""
+    shown = [column for column in columns if column.from_cells <= width_cells]
+    fixed = sum(column.cells for column in shown) + GAP_CELLS * (len(shown) - 1)
+    flexible = sum(not column.cells for column in shown)
+    share = max(4, (width_cells - fixed) // flexible) if flexible else 0
+    return [(column, column.cells or min(share, column.at_most)) for column in shown]
+
+
+def text_cell(text: str | None, style: str = "") -> Content:
+    """A text from data as a cell; a dash for none."""
+    return safe(NONE, "dim") if text is None else safe(text[:MAX_CELL_CHARS], style)
+
+
+def line_strip(widget: Widget, content: Content, style: Style) -> Strip:
+    """The content on a line of the widget's width; what does not fit is cut."""
+    return _whole_line(widget, _segments(widget, content, style), style)
+
+
+def cells_strip(widget: Widget, cells: Sequence[tuple[Content, int]], style: Style) -> Strip:
+    """Cells side by side, each in its width; one that does not fit ends in an ellipsis."""
+    segments = [Segment(" " * MARGIN_CELLS, style.rich_style)]
+    for content, width in cells:
+        segments += _segments(widget, content.truncate(width, ellipsis=True, pad=True), style)
+        segments.append(Segment(" " * GAP_CELLS, style.rich_style))
+    return _whole_line(widget, segments, style)
+
+
+def _segments(widget: Widget, content: Content, style: Style) -> list[Segment]:
+    parse = widget.app.stylesheet.parse_style
+    return [
+        Segment(text, (style + part).rich_style)
+        for text, part in content.render(style, end="", parse_style=parse)
+    ]
+
+
+def _whole_line(widget: Widget, segments: list[Segment], style: Style) -> Strip:
+    return Strip(segments).adjust_cell_length(widget.size.width, style.rich_style)
+
 
 SCREENS_AHEAD = 2
 """The next page is asked for when fewer than these many screens of rows are left."""

@@ -11,9 +11,9 @@ from textual.geometry import Size
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
-from tui.actions import Place, bindings
+from tui.keys import Place, bindings
 from tui.text import safe
-from tui.widgets.strips import line_strip
+from tui.widgets.paged_list import line_strip
 
 MAX_WIDTH_CELLS = 100
 """Longer lines are hard to read, however wide the terminal is."""

@@ -23,9 +23,9 @@ from tests.support.terminal.driving import LIMIT_S
 PROGRAM = """
 import sys
 from resumes.store import open_store
-from tui.screens.resumes.screen import ResumesScreen
+from tui.screens.resumes import ResumesScreen
 from tui.opening import prepare
-from tui.service import run
+from tui.run import run
 
 if "crash" in sys.argv:
     def heading(self):

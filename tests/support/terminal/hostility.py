@@ -24,8 +24,7 @@ from tests.support.terminal.builders import (
 )
 from tests.support.terminal.driving import presses, segments, until
 from tests.support.terminal.snapshot import is_busy
-from tui.widgets.columns import GAP_CELLS, MARGIN_CELLS
-from tui.widgets.paged_list import PagedList
+from tui.widgets.paged_list import GAP_CELLS, MARGIN_CELLS, PagedList
 
 CLICK: Final = "[@click=app.quit]x[/]"
 

@@ -12,9 +12,7 @@ from aiohttp import ClientSession, ClientWebSocketResponse, CookieJar, web
 
 from tests.support.terminal.driving import LIMIT_S
 from tests.support.waiting import wait_until as wait_until
-from tui.web.gate import Gate
-from tui.web.server import PageServer
-from tui.web.sessions import END_WITHIN_S
+from tui.web.server import END_WITHIN_S, Gate, PageServer
 
 _ECHO = """
 import os, struct, sys

@@ -8,8 +8,8 @@ from aiohttp import ClientWebSocketResponse, WSMsgType, WSServerHandshakeError
 
 from tests.support.terminal.driving import until
 from tests.support.terminal.pages import BROKEN, DEAF, drawn, is_running, process_of, serving
-from tui.web import pages
-from tui.web.gate import Gate
+from tui.web import server
+from tui.web.server import Gate
 
 pytestmark = pytest.mark.anyio
 
@@ -20,7 +20,7 @@ PATHS = ("/", "/ws", "/page.js", "/static/js/textual.js", "/download/x", "/nothi
 async def test_without_the_cookie_everything_is_refused_in_one_line(path: str) -> None:
     async with serving() as site, site.browser.get(site.url + path) as answer:
         assert answer.status == 403
-        assert await answer.text() == pages.REFUSAL
+        assert await answer.text() == server.REFUSAL
 
 
 async def test_the_token_gives_a_cookie_that_scripts_and_other_sites_do_not_get() -> None:
@@ -115,16 +115,16 @@ def text(of: object) -> str:
 
 
 def test_the_page_loads_nothing_from_elsewhere() -> None:
-    page = text(pages.page("127.0.0.1:8000"))
+    page = text(server.page("127.0.0.1:8000"))
 
     for address in re.findall(r"""(?:src|href)="([^"]+)"|url\("([^"]+)"\)""", page):
         assert "".join(address).startswith(("/", "data:,")), address
-    assert "http:" not in page + text(pages.script())
-    assert "https:" not in page + text(pages.script())
+    assert "http:" not in page + text(server.script())
+    assert "https:" not in page + text(server.script())
 
 
 def test_what_it_loads_besides_is_not_run() -> None:
-    policy = pages.headers("127.0.0.1:8000")["Content-Security-Policy"]
+    policy = server.headers("127.0.0.1:8000")["Content-Security-Policy"]
 
     assert "default-src 'none'" in policy
     assert "script-src 'self';" in policy

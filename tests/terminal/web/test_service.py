@@ -15,12 +15,12 @@ from resumes.errors import ErrorCode
 from tests.support.terminal.driving import LIMIT_S
 from tests.support.terminal.pages import ECHO, is_running
 from tests.support.waiting import wait_until
-from tui.web.child import environment_of, is_behind_a_page
-from tui.web.service import CannotListen, listen
+from tui.web.driver import environment_of, is_behind_a_page
+from tui.web.server import CannotListen, listen
 
 PROGRAM = """
 import sys
-from tui.web.service import run
+from tui.web.server import run
 run(
     sys.argv[1:],
     0,

@@ -1,0 +1,399 @@
+"""Why a key does nothing: a key that is silent leaves people guessing."""
+
+import difflib
+import importlib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import cache
+from itertools import combinations
+from typing import Any, Final
+
+from textual.binding import Binding, BindingType
+from textual.keys import Keys, _character_to_key, format_key
+from textual.message import Message
+from textual.screen import ModalScreen, Screen
+
+from resumes.errors import InvalidArgument
+
+
+@dataclass(frozen=True, slots=True)
+class Mode:
+    """A screen that a digit leads to. `name` is what the command line calls it.
+
+    `screen` is where its class is found: `module:Class`.
+    """
+
+    name: str
+    key: str
+    title: str
+    screen: str
+
+    def load(self) -> Any:
+        """The class, imported now."""
+        module, _, name = self.screen.partition(":")
+        return getattr(importlib.import_module(module), name)
+
+
+MODES = (
+    Mode("resumes", "1", "Resumes", "tui.screens.resumes:ResumesScreen"),
+    Mode("imports", "2", "Imports", "tui.screens.imports:ImportsScreen"),
+    Mode("accounts", "3", "Accounts", "tui.screens.accounts:AccountsScreen"),
+    Mode("plans", "4", "Plans", "tui.screens.plans:PlansScreen"),
+    Mode("keys", "5", "Keys", "tui.screens.keys:KeysScreen"),
+    Mode("health", "6", "Health", "tui.screens.health:HealthScreen"),
+)
+
+
+class Place(StrEnum):
+    """Where a key works. The value is its heading in the help."""
+
+    RESUMES = "Resumes"
+    RESUME = "A resume"
+    IMPORTS = "Imports"
+    FILE = "An imported file"
+    ACCOUNTS = "Accounts"
+    PLANS = "Plans"
+    KEYS = "Keys"
+    NEW_KEY = "A new key"
+    HEALTH = "Health"
+    LIST = "In a list"
+    TEXT = "In a text"
+    FILTER = "In a filter"
+    DIALOG = "In a dialog"
+    CHOOSER = "In a list to choose from"
+    EVERYWHERE = "Everywhere"
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    """One thing that a key does.
+
+    `name` with its place is what the user's own keys and the palette know it by. `action` is
+    Textual's, found as `action_<...>` on the widget, screen or app of `place`. `keys` are
+    Textual's key names, of which the footer and the help show `shown`. An action with an empty
+    `label` is not in the footer. One with `command`, the command that does the same, writes to
+    the store.
+    """
+
+    place: Place
+    name: str
+    action: str
+    keys: str
+    shown: str
+    label: str
+    sentence: str
+    command: str = ""
+    comes_first: bool = False
+    """Whether it works in dialogs and where one types, too."""
+
+    @property
+    def id(self) -> str:
+        """`resumes.delete`: unique, and the same in every version."""
+        return f"{self.place.name.lower()}.{self.name}"
+
+    @property
+    def key_names(self) -> tuple[str, ...]:
+        """Textual's names of its keys."""
+        return tuple(self.keys.split(","))
+
+    @property
+    def method(self) -> str:
+        """Textual's action without its parameters: `go` for `go('keys')`."""
+        return self.action.partition("(")[0]
+
+    @property
+    def changes(self) -> bool:
+        """Whether it writes to the store."""
+        return bool(self.command)
+
+
+_RELOAD = ("reload", "reload", "r,ctrl+r", "r", "", "Read again; after an error, try again now.")
+
+# fmt: off
+ACTIONS: tuple[Action, ...] = (
+    Action(Place.RESUMES, "filter", "filter", "slash", "/", "Filter", "Find resumes by words in title, name or e-mail."),
+    Action(Place.RESUMES, "account", "choose_account", "a", "a", "Account", "Show another account's resumes."),
+    Action(Place.RESUMES, "next_view", "next_view(1)", "tab", "tab", "View", "The next view of the resume: text, JSON, source, history."),
+    Action(Place.RESUMES, "previous_view", "next_view(-1)", "shift+tab", "shift+tab", "", "The view before."),
+    Action(Place.RESUMES, "scroll_down", "scroll_pane(1)", "J,right_square_bracket", "] J", "", "Scroll the resume beside the list down."),
+    Action(Place.RESUMES, "scroll_up", "scroll_pane(-1)", "K,left_square_bracket", "[ K", "", "Scroll the resume beside the list up."),
+    Action(Place.RESUMES, "split", "toggle_split", "v", "v", "", "Show or hide the resume beside the list."),
+    Action(Place.RESUMES, "open_pdf", "open_pdf", "o", "o", "PDF", "Open the resume as a PDF."),
+    Action(Place.RESUMES, "export", "export", "x", "x", "Export", "Write this resume, or all that are listed, to files: JSON or PDF."),
+    Action(Place.RESUMES, "copy", "copy", "y", "y", "", "Copy id, e-mail, JSON or the path of its PDF to the clipboard."),
+    Action(Place.RESUMES, "delete", "delete", "d,delete", "d", "Delete", "Delete the resume, after ten seconds in which u takes it back.", command="resumes delete"),
+    Action(Place.RESUMES, *_RELOAD),
+    Action(Place.RESUME, "next_view", "next_view(1)", "tab,J", "tab", "View", "The next view: text, JSON, source, history."),
+    Action(Place.RESUME, "previous_view", "next_view(-1)", "shift+tab", "shift+tab", "", "The view before."),
+    Action(Place.RESUME, "next", "neighbour(1)", "right,n", "→ n", "Next", "The next resume of the list."),
+    Action(Place.RESUME, "previous", "neighbour(-1)", "left,p", "← p", "", "The resume before it."),
+    Action(Place.RESUME, "open_pdf", "open_pdf", "o", "o", "PDF", "Open the resume as a PDF."),
+    Action(Place.RESUME, "export", "export", "x", "x", "Export", "Write the resume to a file: JSON or PDF."),
+    Action(Place.RESUME, "copy", "copy", "y", "y", "", "Copy id, e-mail, JSON or the path of its PDF to the clipboard."),
+    Action(Place.RESUME, "delete", "delete", "d,delete", "d", "Delete", "Delete the resume, after ten seconds in which u takes it back.", command="resumes delete"),
+    Action(Place.RESUME, *_RELOAD),
+    Action(Place.RESUME, "back", "back", "escape,backspace", "esc", "Back", "Back to the list."),
+    Action(Place.IMPORTS, "outcome", "next_outcome", "o", "o", "Outcome", "Show one outcome alone: failed, held, duplicate, done, all."),
+    Action(Place.IMPORTS, "account", "choose_account", "a", "a", "Account", "Show an account's files, or all."),
+    Action(Place.IMPORTS, "retry", "retry", "t", "t", "Try again", "Ask the importer to try the failed file again.", command="resumes imports retry"),
+    Action(Place.IMPORTS, "retry_all", "retry_all", "R", "R", "", "Ask to try all failed files again, of the account that is shown or of all.", command="resumes imports retry"),
+    Action(Place.IMPORTS, "release", "release", "l", "l", "Let in", "Ask the importer to let the held file in, ahead of its turn.", command="resumes imports release"),
+    Action(Place.IMPORTS, "release_all", "release_all", "L", "L", "", "Ask to let all held files in, of the account that is shown or of all.", command="resumes imports release"),
+    Action(Place.IMPORTS, "copy", "copy", "y", "y", "", "Copy the reason to the clipboard."),
+    Action(Place.IMPORTS, "scroll_down", "scroll_pane(1)", "J,right_square_bracket", "] J", "", "Scroll the file beside the list down."),
+    Action(Place.IMPORTS, "scroll_up", "scroll_pane(-1)", "K,left_square_bracket", "[ K", "", "Scroll the file beside the list up."),
+    Action(Place.IMPORTS, "split", "toggle_split", "v", "v", "", "Show or hide the file beside the list."),
+    Action(Place.IMPORTS, *_RELOAD),
+    Action(Place.FILE, "retry", "retry", "t", "t", "Try again", "Ask the importer to try the failed file again.", command="resumes imports retry"),
+    Action(Place.FILE, "release", "release", "l", "l", "Let in", "Ask the importer to let the held file in, ahead of its turn.", command="resumes imports release"),
+    Action(Place.FILE, "open_resume", "open_resume", "o,enter", "o enter", "Resume", "Show the resume that the file became."),
+    Action(Place.FILE, "next_pane", "next_pane", "tab,shift+tab", "tab", "Source", "Scroll the other part: what became of the file, or its source."),
+    Action(Place.FILE, "next", "neighbour(1)", "right,n", "→ n", "Next", "The next file of the list."),
+    Action(Place.FILE, "previous", "neighbour(-1)", "left,p", "← p", "", "The file before it."),
+    Action(Place.FILE, "copy", "copy", "y", "y", "", "Copy the reason to the clipboard."),
+    Action(Place.FILE, *_RELOAD),
+    Action(Place.FILE, "back", "back", "escape,backspace", "esc", "Back", "Back to the list."),
+    Action(Place.ACCOUNTS, "create", "create_account", "n", "n", "New", "Make an account.", command="resumes accounts create"),
+    Action(Place.ACCOUNTS, "plan", "change_plan", "p", "p", "Plan", "Put the account on another plan.", command="resumes accounts set-plan"),
+    Action(Place.ACCOUNTS, "keys", "show_keys", "K", "K", "Keys", "Show the account's keys."),
+    Action(Place.ACCOUNTS, "imports", "show_imports", "I", "I", "Imports", "Show the files that came in for the account."),
+    Action(Place.ACCOUNTS, "order", "next_order", "s", "s", "Sort", "Sort by name, or the fullest first."),
+    Action(Place.ACCOUNTS, "delete", "delete_account", "D,delete", "D", "Delete", "Delete the account with all it holds.", command="resumes accounts delete"),
+    Action(Place.ACCOUNTS, "split", "toggle_split", "v", "v", "", "Show or hide the details beside the list."),
+    Action(Place.ACCOUNTS, *_RELOAD),
+    Action(Place.PLANS, "create", "create_plan", "n", "n", "New plan", "Make a plan.", command="resumes plans set"),
+    Action(Place.PLANS, "edit", "edit_plan", "e", "e", "Edit", "Change what the plan allows.", command="resumes plans set"),
+    Action(Place.PLANS, *_RELOAD),
+    Action(Place.KEYS, "create", "create_key", "n", "n", "New key", "Make a key.", command="resumes keys create"),
+    Action(Place.KEYS, "rotate", "rotate_key", "R", "R", "Rotate", "Replace the key by a new one; the old one counts a while longer.", command="resumes keys rotate"),
+    Action(Place.KEYS, "revoke", "revoke_key", "D,delete", "D", "Revoke", "Revoke the key, after its name was typed.", command="resumes keys revoke"),
+    Action(Place.KEYS, "import", "import_key", "i", "i", "", "Let a key count that was made elsewhere.", command="resumes keys import"),
+    Action(Place.KEYS, "account", "choose_account", "a", "a", "Account", "Show an account's keys, or all."),
+    Action(Place.KEYS, *_RELOAD),
+    Action(Place.NEW_KEY, "copy", "copy", "c", "c", "Copy", "Copy the key to the clipboard."),
+    Action(Place.NEW_KEY, "stored", "stored", "s", "s", "I stored it", "Leave: the key is not shown again."),
+    Action(Place.NEW_KEY, "back", "back", "escape,q", "esc", "", "Says how to leave."),
+    Action(Place.HEALTH, "copy", "copy_command", "c", "c", "Copy command", "Copy the command that puts this right to the clipboard."),
+    Action(Place.HEALTH, *_RELOAD),
+    Action(Place.LIST, "open", "choose", "enter", "enter", "Open", "Open the row."),
+    Action(Place.LIST, "up", "move(-1)", "up,k", "↑ k", "", "One row up."),
+    Action(Place.LIST, "down", "move(1)", "down,j", "↓ j", "", "One row down."),
+    Action(Place.LIST, "page_up", "page(-1)", "pageup,ctrl+b", "pgup", "", "A page up."),
+    Action(Place.LIST, "page_down", "page(1)", "pagedown,ctrl+f,space", "pgdn space", "", "A page down."),
+    Action(Place.LIST, "first", "first", "home,g", "home g", "", "The first row."),
+    Action(Place.LIST, "last", "last", "end,G", "end G", "", "The last row loaded; again: load more."),
+    Action(Place.TEXT, "up", "scroll_by(-1)", "up,k", "↑ k", "", "One line up."),
+    Action(Place.TEXT, "down", "scroll_by(1)", "down,j", "↓ j", "", "One line down."),
+    Action(Place.TEXT, "page_up", "scroll_pages(-1)", "pageup,ctrl+b", "pgup", "", "A page up."),
+    Action(Place.TEXT, "page_down", "scroll_pages(1)", "pagedown,ctrl+f,space", "pgdn space", "", "A page down."),
+    Action(Place.TEXT, "start", "scroll_to_start", "home,g", "home g", "", "The start."),
+    Action(Place.TEXT, "end", "scroll_to_end", "end,G", "end G", "", "The end."),
+    Action(Place.FILTER, "to_list", "to_list", "enter,down", "enter ↓", "To the list", "Go to what was found; the filter stays."),
+    Action(Place.FILTER, "clear", "clear", "escape", "esc", "Clear", "Take the filter away."),
+    Action(Place.DIALOG, "cancel", "cancel", "escape", "esc", "Cancel", "Close it, change nothing."),
+    Action(Place.CHOOSER, *_RELOAD),
+    *(
+        Action(Place.EVERYWHERE, mode.name, f"go('{mode.name}')", mode.key, mode.key, "", f"Show {mode.title}.")
+        for mode in MODES
+    ),
+    Action(Place.EVERYWHERE, "undo", "undo", "u", "u", "", "Keep the resume that is about to be deleted."),
+    Action(Place.EVERYWHERE, "palette", "command_palette", "colon,ctrl+p", ":", "", "Choose what to do by its name."),
+    Action(Place.EVERYWHERE, "theme", "change_theme", "T", "T", "", "Change colours: dark, light, the terminal's own."),
+    Action(Place.EVERYWHERE, "help", "help", "question_mark,f1", "?", "Help", "Show all keys."),
+    Action(Place.EVERYWHERE, "back", "back", "escape", "esc", "", "Back one step; never quits."),
+    Action(Place.EVERYWHERE, "suspend", "suspend", "ctrl+z", "ctrl+z", "", "Back to the shell; `fg` returns."),
+    Action(Place.EVERYWHERE, "quit", "quit", "q", "q", "Quit", "Quit."),
+    Action(Place.EVERYWHERE, "end", "quit", "ctrl+c,ctrl+q", "ctrl+c", "", "Quit, from dialogs and forms too.", comes_first=True),
+)
+# fmt: on
+
+
+def bindings(*places: Place) -> list[BindingType]:
+    """The keys of these places, as Textual's `BINDINGS` wants them."""
+    return [
+        Binding(
+            action.keys,
+            action.action,
+            action.label or action.sentence,
+            show=bool(action.label),
+            key_display=action.shown,
+            id=action.id,
+            priority=action.comes_first,
+        )
+        for place in places
+        for action in ACTIONS
+        if action.place is place
+    ]
+
+
+def changes_store(method: str) -> bool:
+    """Whether an action writes to the store."""
+    return any(action.changes for action in ACTIONS if action.method == method)
+
+
+def find_action(action_id: str) -> Action | None:
+    """The action of this id."""
+    return next((action for action in ACTIONS if action.id == action_id), None)
+
+
+MODIFIERS: Final = ("alt", "ctrl", "super", "hyper", "meta", "shift")
+"""In the order in which Textual names them."""
+
+SAME_TO_TERMINALS: Final = {
+    "ctrl+i": "tab",
+    "ctrl+m": "enter",
+    "ctrl+h": "backspace",
+    "ctrl+left_square_bracket": "escape",
+}
+"""Keys that most terminals send as others."""
+
+_SHARED: Final = (Place.LIST, Place.TEXT, Place.EVERYWHERE)
+_MODAL: Final = (Place.DIALOG, Place.NEW_KEY)
+_TYPED_IN: Final = (Place.DIALOG, Place.FILTER)
+
+
+def check_keymap(keymap: Mapping[str, str], source: str) -> None:
+    """Every key is one that there is and does one thing where it works.
+
+    Raises InvalidArgument, which names `source` and what to change there.
+    """
+    for action_id, keys in keymap.items():
+        action = find_action(action_id)
+        if action is None:
+            near = _nearest(action_id, [known.id for known in ACTIONS])
+            raise InvalidArgument(
+                f'Unknown action "{action_id[:80]}" in the keymap of {source}.{near} '
+                "The page of keys in the documentation lists all"
+            )
+        for key in key_names(keys):
+            _check_key(key, action, source)
+    _check_clashes(keymap, source)
+
+
+def key_names(keys: str) -> list[str]:
+    """Textual's names of keys that are written with commas between them: `?` is question_mark."""
+    given = [key.strip() for key in keys.split(",")]
+    return [_character_to_key(key) if len(key) == 1 else key for key in given]
+
+
+def keys_of(action: Action, keymap: Mapping[str, str]) -> list[str]:
+    """The keys that do it: the user's own, or those of the table."""
+    own = keymap.get(action.id)
+    return list(action.key_names) if own is None else key_names(own)
+
+
+def shown_key(action_id: str, keymap: Mapping[str, str]) -> str:
+    """The key that a sentence names for the action: its first, as people know it."""
+    action = find_action(action_id)
+    assert action is not None
+    return format_key(keys_of(action, keymap)[0])
+
+
+def actions_of(key: str, keymap: Mapping[str, str]) -> list[Action]:
+    """What the key does, wherever it does something, with the user's own keys."""
+    return [action for action in ACTIONS if key in keys_of(action, keymap)]
+
+
+def _check_key(key: str, action: Action, source: str) -> None:
+    where = f'"{key[:80]}" for {action.id} in the keymap of {source}'
+    if not is_key(key):
+        near = _nearest(key, known_keys())
+        raise InvalidArgument(
+            f"Unknown key {where}.{near} Keys are called d, D, f8, ctrl+e, slash, comma, pageup"
+        )
+    if key in SAME_TO_TERMINALS:
+        raise InvalidArgument(
+            f"Unusable key {where}: terminals send it as {SAME_TO_TERMINALS[key]}. Use another"
+        )
+    if action.place in _TYPED_IN and is_character(key):
+        raise InvalidArgument(
+            f"Unusable key {where}: there it is typed as text. Use one such as f8 or ctrl+e"
+        )
+
+
+def _check_clashes(keymap: Mapping[str, str], source: str) -> None:
+    for one, other in combinations(ACTIONS, 2):
+        if one.id not in keymap and other.id not in keymap:
+            continue
+        if not meet(one.place, other.place):
+            continue
+        for key in keys_of(one, keymap):
+            is_new = key not in one.key_names or key not in other.key_names
+            if is_new and key in keys_of(other, keymap):
+                raise InvalidArgument(
+                    f'The key "{key}" is for {one.id} and for {other.id} with the keymap of '
+                    f"{source}, and they work side by side. Give one of them another key there"
+                )
+
+
+def meet(one: Place, other: Place) -> bool:
+    """Whether keys of the two places work at the same time."""
+    if one is other:
+        return True
+    if {one, other} == {Place.LIST, Place.TEXT}:
+        return False
+    if one in _MODAL or other in _MODAL:
+        return {one, other} in ({Place.DIALOG, Place.LIST}, {Place.DIALOG, Place.TEXT})
+    return one in _SHARED or other in _SHARED
+
+
+def is_key(key: str) -> bool:
+    """Whether terminals can send a key of this name to Textual."""
+    *modifiers, base = key.split("+")
+    if modifiers != [modifier for modifier in MODIFIERS if modifier in modifiers]:
+        return False
+    if modifiers and base.isupper():
+        return False  # with ctrl or alt all letters are small
+    if modifiers == ["shift"] and is_character(base):
+        return False  # it comes as the character: A, not shift+a
+    return base in known_keys() or (is_character(base) and not modifiers)
+
+
+def is_character(key: str) -> bool:
+    """Whether the key is typed as text where text is typed."""
+    return key in _characters() or (len(key) == 1 and key.isalnum())
+
+
+@cache
+def known_keys() -> frozenset[str]:
+    """The names of keys without modifiers, letters of other scripts left out."""
+    named = {key.value for key in Keys if key.value.isalnum()} - {Keys.Return.value}
+    return _characters() | named
+
+
+@cache
+def _characters() -> frozenset[str]:
+    return frozenset(_character_to_key(chr(code)) for code in range(32, 127))
+
+
+def _nearest(name: str, known: Iterable[str]) -> str:
+    found = difflib.get_close_matches(name.lower(), sorted(known), n=1)
+    return f' Did you mean "{found[0]}"?' if found else ""
+
+
+def why_nothing(
+    key: str, screen: Screen[object], keymap: Mapping[str, str], *, read_only: bool
+) -> str:
+    """What is said when the key has no effect on this screen, with the user's own keys."""
+    actions = actions_of(key, keymap)
+    if not actions:
+        return f"This key does nothing. {shown_key('everywhere.help', keymap)} shows all keys."
+    if any(binding in screen.BINDINGS for binding in bindings(Place.NEW_KEY)):
+        return "Store the new key first: it is not shown again."
+    if isinstance(screen, ModalScreen):
+        return "A dialog is open: esc closes it, then other keys work again."
+    if read_only and any(action.changes for action in actions):
+        return "Read-only: start without --read-only to change something."
+    if any(action.place is Place.EVERYWHERE for action in actions):
+        return f"{format_key(key)} does nothing while the store is being opened."
+    places = ", ".join(dict.fromkeys(action.place.lower() for action in actions))
+    return f"{format_key(key)} does nothing here. It works in: {places}."
+
+
+class ModeAsked(Message):
+    """Somebody show the list of this mode, over whatever was open there."""
+
+    def __init__(self, mode: str) -> None:
+        super().__init__()
+        self.mode = mode

@@ -1,0 +1,149 @@
+"""Running the terminal UI: what `resumes tui` calls.
+
+Nothing that this module imports needs the store: the first frame is painted before that.
+"""
+
+import os
+import sys
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Final
+
+from resumes.errors import InvalidArgument
+from resumes.text import counted
+from tui.app import ResumesApp
+from tui.keys import MODES
+from tui.shutdown import ended_by_signals
+from tui.text import safe_text
+from tui.web.driver import is_behind_a_page
+
+if TYPE_CHECKING:
+    from tui.session import Session
+import contextlib
+import logging
+import select
+import threading
+from collections import deque
+from collections.abc import Iterator
+
+from textual.driver import Driver
+from textual.drivers.linux_driver import LinuxDriver
+
+from tui.shutdown import end_soon
+
+MOST_HELD = 200
+
+
+class _Holder(logging.Handler):
+    def __init__(self) -> None:
+        super().__init__()
+        self.held: deque[logging.LogRecord] = deque(maxlen=MOST_HELD)
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.held.append(record)
+
+
+@contextlib.contextmanager
+def held_logs() -> Iterator[None]:
+    """What handlers would write to a stream is written after the block, the last 200 lines of it.
+
+    Handlers that write to files go on as before.
+    """
+    root = logging.getLogger()
+    streams = [handler for handler in root.handlers if type(handler) is logging.StreamHandler]
+    holder = _Holder()
+    root.addHandler(holder)
+    for handler in streams:
+        root.removeHandler(handler)
+    try:
+        yield
+    finally:
+        root.removeHandler(holder)
+        for handler in streams:
+            root.addHandler(handler)
+        for record in holder.held:
+            for handler in streams:
+                handler.handle(record)
+
+
+GONE = 129
+"""The exit code of a program whose terminal went away."""
+
+
+class TerminalDriver(LinuxDriver):
+    """Textual's, but what it cannot read is dropped, where that would end the program."""
+
+    def run_input_thread(self) -> None:
+        """Keys reach the app until the end, whatever else comes between them."""
+        threading.Thread(target=self._watch, daemon=True).start()
+        while not self.exit_event.is_set():
+            try:
+                super().run_input_thread()
+            except (ValueError, OverflowError):
+                continue  # bytes that are no UTF-8, or numbers beyond all terminals
+            except OSError:
+                return  # the terminal is gone
+
+    def _watch(self) -> None:
+        """The program ends when the terminal goes, also where no signal tells of that."""
+        poller = select.poll()
+        poller.register(self.fileno, 0)
+        poller.poll()
+        if not self.exit_event.is_set():
+            end_soon(GONE)
+            self._app.call_later(self._app.exit, None, GONE)
+
+
+def tolerant(driver: type[Driver]) -> type[Driver]:
+    """The driver to use where Textual would use this one."""
+    return TerminalDriver if driver is LinuxDriver else driver
+
+
+ELSEWHERE: Final = (
+    "Elsewhere use `resumes list`, `resumes show` and the other commands, with --json"
+)
+DUMB: Final = ("", "dumb")
+"""Kinds of terminals that can only print line after line."""
+
+
+def run(
+    open_session: "Callable[[], Session]", *, screen: str = "resumes", read_only: bool = False
+) -> int:
+    """The terminal UI has run to its end; the exit code: 0, or 1 after a crash.
+
+    `open_session` is called in a thread, once the first frame is painted; a ResumesError of it
+    is raised here when the terminal is itself again. Raises InvalidArgument for an unknown
+    screen, and where there is no terminal to draw on.
+    """
+    check_screen(screen)
+    check_terminal()
+    app = ResumesApp(open_session, screen=screen, read_only=read_only)
+    app.driver_class = tolerant(app.driver_class)
+    with held_logs(), ended_by_signals(app):
+        app.run()
+    if app.failure is not None:
+        raise app.failure
+    if kept := app.deletions_left:
+        # To standard error: the screen that could have said so is gone.
+        titles = ", ".join(f'"{safe_text(title[:80])}"' for title in kept[:5])
+        sys.stderr.write(f"{counted(len(kept), 'deletion')} not carried out: {titles} stays.\n")
+    return app.return_code or 0
+
+
+def check_screen(screen: str) -> None:
+    """Raises InvalidArgument for a screen that there is not."""
+    names = [mode.name for mode in MODES]
+    if screen not in names:
+        raise InvalidArgument(f'Unknown screen "{screen[:80]}": use {", ".join(names)}')
+
+
+def check_terminal() -> None:
+    """Raises InvalidArgument where nothing can be drawn."""
+    if is_behind_a_page():
+        return
+    if not all(stream.isatty() for stream in (sys.stdin, sys.stdout, sys.stderr)):
+        raise InvalidArgument(f"The terminal UI needs a terminal. {ELSEWHERE}")
+    kind = os.environ.get("TERM", "")
+    if kind in DUMB:
+        raise InvalidArgument(
+            f'The terminal UI cannot draw on a terminal of the kind TERM="{kind}". {ELSEWHERE}'
+        )

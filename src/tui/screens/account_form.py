@@ -1,0 +1,152 @@
+"""The form for a new account."""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import ClassVar, Final
+
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.containers import Horizontal, Vertical
+from textual.screen import ModalScreen
+
+from resumes.store import accounts
+from resumes.store.accounts import FIRST_PLAN, NAME, AccountInfo
+from resumes.store.plans import PlanInfo
+from resumes.store.store import Store
+from tui.keys import Place, bindings
+from tui.notices import Failure
+from tui.screens.plans import allowance
+from tui.session import Session
+from tui.store_calls import Reply, StoreClient
+from tui.text import safe, tell
+from tui.widgets.bars import KeyLine, Note, TitleLine
+from tui.widgets.forms import Choices, LabelledField, SafeInput, TextButton
+
+MAX_CHARS: Final = 80
+RULE: Final = "A name is 1 to 63 of a-z, 0-9 and -, not - first."
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """The new account, and the folder that its files are to be dropped into.
+
+    `problem` says why that folder could not be made; empty: it is there.
+    """
+
+    account: AccountInfo
+    inbox: Path
+    problem: str = ""
+
+
+class CreateAccountDialog(ModalScreen[Made | None]):
+    """Gives the account once it is made, None when it was cancelled. `taken` are known names."""
+
+    BINDINGS: ClassVar[list[BindingType]] = bindings(Place.DIALOG)
+    DEFAULT_CSS = """
+    CreateAccountDialog .-bad { color: $text-error; }
+    """
+
+    def __init__(
+        self, session: Session, plans: Sequence[PlanInfo], taken: Collection[str] = ()
+    ) -> None:
+        super().__init__()
+        self._client = StoreClient(session.store, self)
+        self._inboxes = session.settings.inbox
+        self._plans = {plan.name: plan for plan in plans}
+        self._taken = taken
+        self._is_busy = False
+        self._name_line = SafeInput(max_length=MAX_CHARS)
+        first = FIRST_PLAN if FIRST_PLAN in self._plans else next(iter(self._plans))
+        self._plan_line = Choices(list(self._plans), first)
+
+    def compose(self) -> ComposeResult:
+        with Vertical(classes="dialog"):
+            yield TitleLine(safe("A new account", "bold"))
+            yield LabelledField("Name", self._name_line)
+            yield Note(safe(RULE), id="name-note")
+            yield LabelledField("Plan", self._plan_line)
+            yield Note(safe(""), id="plan-note")
+            with Horizontal(classes="buttons"):
+                yield TextButton(safe("Create"), id="create", variant="primary")
+                yield TextButton(safe("Cancel"), id="cancel")
+        yield KeyLine()
+
+    def on_mount(self) -> None:
+        self._name_line.focus()
+
+    @on(SafeInput.Changed)
+    def check_name(self) -> None:
+        """The name is right, or what is wrong with it is said."""
+        self._say(self._problem() if self._wished_name else "")
+
+    @on(Choices.Changed)
+    def show_plan(self) -> None:
+        """What the plan allows is said."""
+        plan = self._plans[self._plan_line.chosen]
+        self.query_one("#plan-note", Note).update(safe(f"It allows {allowance(plan)}."))
+
+    @property
+    def _wished_name(self) -> str:
+        return self._name_line.value.strip()
+
+    def _problem(self) -> str:
+        name = self._wished_name
+        if not NAME.fullmatch(name):
+            return f'"{name}" is no name. {RULE}'
+        return f'Account "{name}" exists already.' if name in self._taken else ""
+
+    def _say(self, problem: str) -> None:
+        note = self.query_one("#name-note", Note)
+        note.set_class(bool(problem), "-bad")
+        note.update(safe(f"! {problem}" if problem else RULE))
+
+    @on(SafeInput.Submitted)
+    @on(TextButton.Pressed, "#create")
+    def create(self) -> None:
+        """The account is being made, unless something is wrong with its name."""
+        if problem := self._problem():
+            self._say(problem)
+            self._name_line.focus()
+        elif not self._is_busy:
+            self._is_busy = True
+            wish = partial(
+                make,
+                name=self._wished_name,
+                plan=self._plan_line.chosen,
+                inboxes=self._inboxes,
+            )
+            self._client.change(wish, then=self._end, failed=self._fail)
+
+    def _end(self, made: Made) -> None:
+        self.dismiss(made)
+
+    def _fail(self, failure: Failure) -> None:
+        self._is_busy = False
+        self._say(f"{failure.message}. What you typed is kept; enter tries again.")
+
+    @on(Reply)
+    def deliver(self, reply: Reply) -> None:
+        """The store call has ended."""
+        self._client.deliver(reply)
+
+    @on(TextButton.Pressed, "#cancel")
+    def action_cancel(self) -> None:
+        """No account is made; one that is being made already is told of when it is there."""
+        if self._is_busy:
+            tell(self, "It is being saved.")
+        else:
+            self.dismiss(None)
+
+
+def make(store: Store, *, name: str, plan: str, inboxes: Path) -> Made:
+    """The account is there, and if possible its folder among the inboxes. Raises Conflict."""
+    account = accounts.create_account(store, name, plan=plan)
+    inbox = inboxes / account.name
+    try:
+        inbox.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        return Made(account, inbox, error.strerror or "unknown reason")
+    return Made(account, inbox)

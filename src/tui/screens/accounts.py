@@ -1,0 +1,553 @@
+"""The accounts: how full they are, and on which plan."""
+
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from functools import partial
+from typing import Any, ClassVar, Final
+
+from textual import on
+from textual.binding import BindingType
+from textual.content import Content
+from textual.message import Message
+from textual.worker import get_current_worker
+
+from resumes.settings import Settings
+from resumes.store import accounts, import_ledger, plans
+from resumes.store.accounts import AccountInfo, AccountSummary
+from resumes.store.plans import PlanInfo
+from resumes.store.store import Store
+from resumes.text import counted
+from tui.keys import ModeAsked, Place, bindings, shown_key
+from tui.notices import Failure
+from tui.screens.account_form import CreateAccountDialog, Made
+from tui.screens.base import ListScreen, PageRead, SplitScreen
+from tui.screens.dialogs import Chooser, ConfirmDialog, Fact, no_accounts
+from tui.screens.plans import WINDOWS, listing_text, maximum_text, rate_text
+from tui.session import Session
+from tui.text import NONE, day, joined, minute, percent_used, quota_bar, safe, tell
+from tui.widgets.paged_list import Column, PagedList, text_cell
+from tui.widgets.text_pane import Paragraph, TextPane
+
+
+@dataclass(frozen=True, slots=True)
+class Losses:
+    """What goes with an account. `files` are those that the importer remembers."""
+
+    account: AccountInfo
+    summary: AccountSummary
+    files: int
+
+
+class DeleteAccountDialog(ConfirmDialog):
+    """Gives whether to delete the account, whose name must be typed."""
+
+    def __init__(self, losses: Losses) -> None:
+        account, has = losses.account, losses.summary
+        super().__init__(
+            f"Delete the account {account.name} for good?",
+            [
+                ("Resumes", f"{account.resume_count:,}"),
+                ("Keys", f"{has.keys:,}, of which {has.active_keys:,} active"),
+                ("Last used", minute(has.last_used_at)),
+                ("Files", f"{counted(losses.files, 'file')} in the history of imports"),
+            ],
+            consequence="All of this goes for good, and its keys are refused at once.",
+            verb="Delete",
+            typed=account.name,
+        )
+
+
+def read_losses(store: Store, account: AccountInfo) -> Losses:
+    """What would go now. Raises NotFound."""
+    return Losses(
+        accounts.get_account(store, account.name, closed_too=True),
+        accounts.get_summary(store, account.id),
+        sum(one.files for one in import_ledger.count_files(store, account_id=account.id)),
+    )
+
+
+def delete(store: Store, *, name: str, tell_gone: Callable[[int], None]) -> int:
+    """The account is gone; the number of resumes that went. In a worker's thread.
+
+    `tell_gone` hears after each slice how many went. When the worker is cancelled, as the end
+    of the program does, the rest stays for whoever deletes the account again.
+    """
+    worker = get_current_worker()
+
+    def goes_on(gone: int) -> bool:
+        tell_gone(gone)
+        return not worker.is_cancelled
+
+    return accounts.delete_account(store, name, with_resumes=True, goes_on=goes_on)
+
+
+class PlanChooser(Chooser[PlanInfo]):
+    """Gives the chosen plan, None when nothing was chosen. Begins at the one of the account."""
+
+    def __init__(self, session: Session, account: AccountInfo) -> None:
+        super().__init__(
+            session.store,
+            question=f"Which plan for {account.name}?",
+            columns=(
+                Column("PLAN", 12, lambda plan: text_cell(plan.name)),
+                Column("  RESUMES", 9, lambda plan: safe(f"{maximum_text(plan.max_resumes):>9}")),
+                Column("LISTING", 7, lambda plan: safe(listing_text(plan.api_listing))),
+                Column("FOR THIS ACCOUNT", 0, lambda plan: safe(fit_text(account, plan))),
+            ),
+            key=lambda plan: plan.name,
+            read=plans.list_plans,
+            preset=account.plan,
+        )
+
+
+class PlanDialog(ConfirmDialog):
+    """Gives whether to put the account on a plan that takes something away from it."""
+
+    def __init__(self, account: AccountInfo, plan: PlanInfo) -> None:
+        super().__init__(
+            f"Put {account.name} on the plan {plan.name}?",
+            losses(account, plan),
+            consequence="It counts at once. Nothing is deleted.",
+            verb="Change plan",
+        )
+
+
+def is_over(account: AccountInfo, plan: PlanInfo) -> bool:
+    """Whether the account holds more than the plan allows."""
+    return plan.max_resumes is not None and account.resume_count > plan.max_resumes
+
+
+def fit_text(account: AccountInfo, plan: PlanInfo) -> str:
+    """What the plan means for the account, in few words."""
+    if plan.name == account.plan:
+        return "the plan it is on"
+    if is_over(account, plan):
+        return f"! over: holds {account.resume_count:,}"
+    if account.api_listing and not plan.api_listing:
+        return "! loses listing"
+    if plan.max_resumes is None:
+        return "fits"
+    return f"fits, {plan.max_resumes - account.resume_count:,} more"
+
+
+def losses(account: AccountInfo, plan: PlanInfo) -> list[Fact]:
+    """What the plan takes away from the account; empty when nothing."""
+    found = []
+    if is_over(account, plan):
+        maximum = maximum_text(plan.max_resumes)
+        text = f"holds {account.resume_count:,}, {plan.name} allows {maximum}: keeps them, takes no more"
+        found.append(("Resumes", text))
+    if account.api_listing and not plan.api_listing:
+        found.append(("Listing", f"{plan.name} has none: its keys can no longer list and read"))
+    return found
+
+
+LABEL_CELLS = 12
+
+
+@dataclass(frozen=True, slots=True)
+class Details:
+    """An account with its plan, its keys and its files."""
+
+    account: AccountInfo
+    plan: PlanInfo
+    summary: AccountSummary
+
+
+def read_details(store: Store, name: str) -> Details:
+    """The account as it is now. Raises NotFound."""
+    account = accounts.get_account(store, name, closed_too=True)
+    return Details(
+        account, plans.get_plan(store, account.plan), accounts.get_summary(store, account.id)
+    )
+
+
+def paragraphs(details: Details, settings: Settings) -> list[Paragraph]:
+    """A heading, and a line for each fact; the settings give the rates that the plan does not."""
+    lines = [Paragraph(safe(details.account.name, "bold"))]
+    for group in (_usage(details), _plan(details.plan, settings), _keys_and_files(details)):
+        lines.append(Paragraph(safe("")))
+        lines += [Paragraph(safe(value), f"{label:<{LABEL_CELLS}}") for label, value in group]
+    return lines
+
+
+def _usage(details: Details) -> Iterator[Fact]:
+    account = details.account
+    if account.is_arriving:
+        yield "State", "being imported; D removes what is left of an import that was cut off"
+    elif account.is_closed:
+        yield "State", "being deleted; D goes on with it"
+    yield "Resumes", f"{account.resume_count:,} of {maximum_text(account.max_resumes)}"
+    if account.max_resumes is not None:
+        yield (
+            "Full",
+            f"{percent_used(account.resume_count, account.max_resumes)} %, {_room(account)}",
+        )
+    yield "Newest", minute(account.last_resume_at)
+    yield "Created", minute(account.created_at)
+    yield "Id", account.id
+
+
+def _room(account: AccountInfo) -> str:
+    if account.is_over:
+        return "over: keeps all, takes no more"
+    return f"room for {account.free_places:,} more"
+
+
+def _plan(plan: PlanInfo, settings: Settings) -> Iterator[Fact]:
+    yield "Plan", plan.name
+    yield "API listing", listing_text(plan.api_listing)
+    defaults = settings.rate_per_minute, settings.rate_per_hour, settings.rate_per_day
+    for label, rate, default in zip(WINDOWS.values(), plan.rates, defaults, strict=True):
+        yield label, f"{rate_text(default)} (default)" if rate is None else rate_text(rate)
+
+
+def _keys_and_files(details: Details) -> Iterator[Fact]:
+    has = details.summary
+    yield "Keys", f"{has.active_keys:,} active of {has.keys:,}" if has.keys else NONE
+    yield "Last used", minute(has.last_used_at)
+    yield "Files held", f"{has.files_held:,}"
+    yield "Failed", f"{has.files_failed:,}"
+
+
+class SliceGone(Message):
+    """So many resumes of an account that is being deleted are gone."""
+
+    def __init__(self, name: str, gone: int) -> None:
+        super().__init__()
+        self.name = name
+        self.gone = gone
+
+
+@dataclass(frozen=True, slots=True)
+class Going:
+    """How many of the resumes of an account that is being deleted are gone."""
+
+    gone: int
+    total: int
+
+
+class AccountChanges:
+    """Makes, changes and deletes accounts for a screen, which is told `SliceGone`."""
+
+    def __init__(self, screen: ListScreen[Any]) -> None:
+        self._screen = screen
+        self._session = screen.session
+        self.going: dict[str, Going] = {}
+        """The accounts that are being deleted from here, by name."""
+
+    def create(self, plans: Sequence[PlanInfo], taken: Collection[str]) -> None:
+        """The form for a new account is open."""
+        dialog = CreateAccountDialog(self._session, plans, taken)
+        self._screen.app.push_screen(dialog, self._created)
+
+    def _created(self, made: Made | None) -> None:
+        if made is None:
+            return
+        name, plan = made.account.name, made.account.plan
+        if made.problem:
+            trouble = f"but its folder {made.inbox} could not be made: {made.problem}."
+            tell(self._screen, f'Account "{name}" is there, {trouble}', "warning")
+        else:
+            # In full it is often longer than the line.
+            inbox = f"{made.inbox.parent.name}/{name}"
+            tell(self._screen, f"{name} is there, on the plan {plan}. Its files go into {inbox}.")
+        self._screen.action_reload()
+
+    def change_plan(self, account: AccountInfo) -> None:
+        """A dialog asks which plan the account shall be on."""
+        chooser = PlanChooser(self._session, account)
+        self._screen.app.push_screen(chooser, partial(self._plan_chosen, account))
+
+    def _plan_chosen(self, account: AccountInfo, plan: PlanInfo | None) -> None:
+        if plan is None:
+            return
+        if plan.name == account.plan:
+            tell(self._screen, f"{account.name} is on the plan {plan.name} already.")
+        elif losses(account, plan):
+            answered = partial(self._plan_answered, account, plan)
+            self._screen.app.push_screen(PlanDialog(account, plan), answered)
+        else:
+            self._plan_answered(account, plan, is_sure=True)
+
+    def _plan_answered(self, account: AccountInfo, plan: PlanInfo, is_sure: bool | None) -> None:
+        if is_sure:
+            self._screen.client.change(
+                partial(accounts.set_plan, name=account.name, plan=plan.name),
+                then=lambda _: self._done(f"{account.name} is on the plan {plan.name}."),
+                failed=self._screen.show_failure,
+            )
+
+    def delete(self, account: AccountInfo) -> None:
+        """What would go is being counted, for the question whether to delete the account."""
+        if account.name in self.going:
+            tell(self._screen, f"{account.name} is being deleted.")
+            return
+        self._screen.client.read(
+            "losses",
+            partial(read_losses, account=account),
+            then=self._ask_to_delete,
+            failed=self._screen.show_failure,
+        )
+
+    def _ask_to_delete(self, found: Losses) -> None:
+        # Counting takes a while in a large account; the reader may be elsewhere by now.
+        if self._screen.is_active:
+            answered = partial(self._delete_answered, found.account)
+            self._screen.app.push_screen(DeleteAccountDialog(found), answered)
+
+    def _delete_answered(self, account: AccountInfo, is_sure: bool | None) -> None:
+        if not is_sure:
+            return
+        name = account.name
+
+        def tell_gone(gone: int) -> None:
+            self._screen.post_message(SliceGone(name, gone))
+
+        self.going[name] = Going(0, account.resume_count)
+        self._screen.show_heading()
+        self._screen.client.change(
+            partial(delete, name=name, tell_gone=tell_gone),
+            then=partial(self._deleted, name),
+            failed=partial(self._not_deleted, name),
+        )
+
+    def note_progress(self, slice_gone: SliceGone) -> None:
+        """What is gone is known in `going`, and the list is read again after the first slice."""
+        going = self.going.get(slice_gone.name)
+        if going is not None:
+            self.going[slice_gone.name] = replace(going, gone=slice_gone.gone)
+            self._screen.show_heading()
+            if not going.gone:
+                self._screen.list.refresh_rows()
+
+    def _deleted(self, name: str, gone: int) -> None:
+        del self.going[name]
+        session = self._session
+        session.account = None if session.account == name else session.account
+        session.keys_account = None if session.keys_account == name else session.keys_account
+        session.imports_account = (
+            None if session.imports_account == name else session.imports_account
+        )
+        self._done(f'Account "{name}" is gone, with {counted(gone, "resume")}.')
+
+    def _not_deleted(self, name: str, failure: Failure) -> None:
+        del self.going[name]
+        self._screen.show_heading()
+        self._screen.show_failure(failure)
+
+    def _done(self, message: str) -> None:
+        tell(self._screen, message)
+        self._screen.action_reload()
+
+
+class Order(StrEnum):
+    """What the accounts are sorted by; the value says so."""
+
+    NAME = "by name"
+    FULLEST = "fullest first"
+
+    @property
+    def next(self) -> "Order":
+        """The order that comes after it."""
+        return Order.FULLEST if self is Order.NAME else Order.NAME
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """An account, and how many of its keys count."""
+
+    account: AccountInfo
+    active_keys: int
+
+
+def read_rows(store: Store, order: Order) -> PageRead[Row]:
+    """Every account, those that are being deleted too; `about` is the list of all plans."""
+    active_keys = accounts.count_active_keys(store)
+    rows = [
+        Row(account, active_keys.get(account.id, 0))
+        for account in accounts.list_accounts(store, closed_too=True)
+    ]
+    return PageRead(ordered(rows, order), about=plans.list_plans(store))
+
+
+def ordered(rows: Sequence[Row], order: Order) -> list[Row]:
+    """The rows in that order; those without a limit come last of the fullest first."""
+    if order is Order.NAME:
+        return sorted(rows, key=lambda row: row.account.name)
+    return sorted(rows, key=lambda row: (-fullness(row.account), row.account.name))
+
+
+def fullness(account: AccountInfo) -> float:
+    """1 is full; negative where there is no limit. A plan of none is as full as what is held."""
+    if account.max_resumes is None:
+        return -1.0
+    return (account.resume_count + (account.max_resumes == 0)) / max(1, account.max_resumes)
+
+
+def usage_cell(row: Row) -> Content:
+    """How full the account is, or how much of it is still to go."""
+    account = row.account
+    if account.is_arriving:
+        return safe(f"being imported, {account.resume_count:,} so far", "$warning")
+    if account.is_closed:
+        return safe(f"being deleted, {account.resume_count:,} left", "$warning")
+    return quota_bar(account.resume_count, account.max_resumes)
+
+
+COLUMNS: tuple[Column[Row], ...] = (
+    Column("NAME", 0, lambda row: text_cell(row.account.name), at_most=40),
+    Column("PLAN", 10, lambda row: text_cell(row.account.plan)),
+    Column("RESUMES", 34, usage_cell),
+    Column("CREATED", 10, lambda row: text_cell(day(row.account.created_at)), 74),
+    Column("KEYS", 4, lambda row: safe(f"{row.active_keys:>4,}"), 90),
+    Column("API LISTING", 11, lambda row: safe(listing_text(row.account.api_listing)), 100),
+    Column("NEWEST", 10, lambda row: text_cell(day(row.account.last_resume_at)), 115),
+    Column("ID", 16, lambda row: text_cell(row.account.id, "dim"), 130),
+)
+
+
+DETAILS: Final = "details"
+"""The group of the calls that read the details beside the list."""
+
+
+class AccountsScreen(SplitScreen[Row]):
+    """Who has how many resumes, on which plan; where there is room, with details beside it."""
+
+    MODE = "accounts"
+    REFRESH_S = 5.0
+    BINDINGS: ClassVar[list[BindingType]] = bindings(Place.ACCOUNTS)
+    DEFAULT_CSS = """
+    AccountsScreen #split > PagedList { width: 1fr; }
+    AccountsScreen #split > .pane { width: 46; border-left: solid $primary; }
+    """
+
+    def __init__(self, session: Session) -> None:
+        self._details_pane = TextPane()
+        super().__init__(session, self._details_pane)
+        self._order = Order.NAME
+        self._plans: Sequence[PlanInfo] = ()
+        self._changes = AccountChanges(self)
+        self._shown: Sequence[Paragraph] = ()
+
+    def columns(self) -> Sequence[Column[Row]]:
+        return COLUMNS
+
+    def row_key(self, row: Row) -> str:
+        return row.account.name
+
+    def reading(self, cursor: str) -> Callable[[Store], PageRead[Row]]:
+        return partial(read_rows, order=self._order)
+
+    def page_arrived(self, read: PageRead[Row]) -> None:
+        self._plans = read.about
+
+    def heading(self) -> Content:
+        parts = [safe(counted(self.list.pages.count, "account"), "bold"), safe(self._order)]
+        parts += [
+            safe(f"deleting {name}: {going.gone:,} of {going.total:,} resumes", "$warning")
+            for name, going in self._changes.going.items()
+        ]
+        return joined(parts, by=" · ")
+
+    def on_mount(self) -> None:
+        if self.session.read_only:
+            self.list.say_when_empty(*no_accounts(self.session))
+        else:
+            key = shown_key("accounts.create", self.session.keymap)
+            self.list.say_when_empty(no_accounts(self.session)[0], safe(f"{key} makes one."))
+
+    def read_beside(self, row: Row | None) -> None:
+        if row is None:
+            self.client.drop(DETAILS)
+            gone = "This account is deleted." if self.list.pages.count else ""
+            self._show_beside([Paragraph(safe(gone, "dim"))])
+            return
+        self.client.read(
+            DETAILS,
+            partial(read_details, name=row.account.name),
+            then=lambda details: self._show_beside(paragraphs(details, self.session.settings)),
+            failed=self._beside_failed,
+        )
+
+    def _beside_failed(self, failure: Failure) -> None:
+        # While the store is away the list says so, and what was read stays.
+        if not failure.is_passing:
+            self._show_beside([Paragraph(failure.content)])
+
+    def _show_beside(self, shown: Sequence[Paragraph]) -> None:
+        # Showing scrolls to the start, so what is there already is left alone.
+        if shown != self._shown:
+            self._shown = shown
+            self._details_pane.show(shown)
+
+    @on(PagedList.Chosen)
+    def open_account(self) -> None:
+        """The account's resumes are asked for."""
+        account = self._account("open")
+        if account is not None:
+            self.session.account = account.name
+            self.post_message(ModeAsked("resumes"))
+
+    def action_show_keys(self) -> None:
+        """The account's keys are asked for."""
+        account = self._account("show the keys of")
+        if account is not None:
+            self.session.keys_account = account.name
+            self.post_message(ModeAsked("keys"))
+
+    def action_show_imports(self) -> None:
+        """The files that came in for the account are asked for."""
+        account = self._account("show the imports of")
+        if account is not None:
+            self.session.imports_account = account.name
+            self.post_message(ModeAsked("imports"))
+
+    def action_next_order(self) -> None:
+        """The accounts are being read again, to be in another order."""
+        self._order = self._order.next
+        self.restart()
+
+    def action_create_account(self) -> None:
+        """The form for a new account is open."""
+        if not self._plans:
+            tell(self, "The plans are not read yet. Try again in a moment.")
+        else:
+            self._changes.create(self._plans, self._names())
+
+    def _names(self) -> set[str]:
+        rows = map(self.list.pages.peek, range(self.list.pages.count))
+        return {row.account.name for row in rows if isinstance(row, Row)}
+
+    def action_change_plan(self) -> None:
+        """A dialog asks which plan the account shall be on."""
+        account = self._account("change the plan of")
+        if account is not None:
+            self._changes.change_plan(account)
+
+    def action_delete_account(self) -> None:
+        """A dialog will ask whether to delete the account; one half deleted may be gone on with."""
+        row = self.list.current
+        if row is None:
+            tell(self, "There is no account to delete.")
+        else:
+            self._changes.delete(row.account)
+
+    @on(SliceGone)
+    def show_progress(self, slice_gone: SliceGone) -> None:
+        """The title line says how many resumes went."""
+        self._changes.note_progress(slice_gone)
+
+    def _account(self, verb: str) -> AccountInfo | None:
+        """The account that has the cursor; None, with the reason told, where nothing can be done."""
+        row = self.list.current
+        if row is None:
+            tell(self, f"There is no account to {verb}.")
+        elif row.account.is_arriving:
+            tell(self, f"{row.account.name} is being imported. D removes what an import has left.")
+        elif row.account.is_closed:
+            tell(self, f"{row.account.name} is being deleted. D goes on with that.")
+        else:
+            return row.account
+        return None

@@ -1,1 +1,0 @@
-"""The accounts: their plans, how full they are, and all that is done to them."""

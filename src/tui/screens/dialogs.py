@@ -1,0 +1,304 @@
+"""The question before something is done that cannot be undone."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Generic, TypeVar
+
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.containers import Horizontal, Vertical
+from textual.content import Content
+from textual.screen import ModalScreen, Screen
+
+from resumes.store import accounts
+from resumes.store.store import Store
+from tui.keys import ACTIONS, Action, Place, bindings, find_action, key_names, shown_key
+from tui.notices import Failure
+from tui.session import Session
+from tui.store_calls import Reply, StoreClient
+from tui.text import joined, safe, tell
+from tui.widgets.bars import ErrorLine, KeyLine, Note, TitleLine
+from tui.widgets.forms import SafeInput, TextButton
+from tui.widgets.paged_list import Column, PagedList, text_cell
+from tui.widgets.text_pane import Paragraph, TextPane
+
+T = TypeVar("T")
+
+
+class Chooser(ModalScreen[T | None], Generic[T]):
+    """Gives the chosen row, None when nothing was chosen. `preset` is the key of the first one."""
+
+    BINDINGS: ClassVar[list[BindingType]] = bindings(Place.DIALOG, Place.CHOOSER)
+
+    def __init__(
+        self,
+        store: Store,
+        *,
+        question: str,
+        columns: Sequence[Column[T]],
+        key: Callable[[T], str],
+        read: Callable[[Store], Sequence[T]],
+        preset: str | None = None,
+    ) -> None:
+        super().__init__()
+        self._question = question
+        self._client = StoreClient(store, self)
+        self._list: PagedList[T] = PagedList(columns, key)
+        self._read = read
+        self._preset = preset
+
+    def compose(self) -> ComposeResult:
+        with Vertical(classes="dialog tall"):
+            yield TitleLine(safe(f"{self._question}  enter chooses, esc cancels", "bold"))
+            yield ErrorLine()
+            yield self._list
+        yield KeyLine()
+
+    @on(PagedList.PageWanted)
+    def read(self) -> None:
+        """The rows are being read."""
+        self._client.read("choices", self._read, then=self._fill, failed=self._fail)
+
+    @on(ErrorLine.RetryDue)
+    def action_reload(self) -> None:
+        """What could not be read is being read."""
+        self._list.refresh_rows()
+
+    def _fail(self, failure: Failure) -> None:
+        self.query_one(ErrorLine).show(failure)
+        self._list.fail()
+
+    def _fill(self, rows: Sequence[T]) -> None:
+        self.query_one(ErrorLine).clear()
+        self._list.fill(0, rows, None)
+        if self._preset is not None:
+            self._list.select(self._preset)
+
+    @on(Reply)
+    def deliver(self, reply: Reply) -> None:
+        """The store call has ended."""
+        self._client.deliver(reply)
+
+    @on(PagedList.Chosen)
+    def choose(self, chosen: PagedList.Chosen) -> None:
+        """The dialog ends with the row."""
+        self.dismiss(chosen.row)
+
+    def action_cancel(self) -> None:
+        """The dialog ends without one."""
+        self.dismiss(None)
+
+
+Fact = tuple[str, str]
+"""What it is called, and what it is."""
+
+LABEL_CELLS = 11
+
+
+def fact_line(fact: Fact) -> Content:
+    """The fact in a line, labels and values each in a column of their own."""
+    label, value = fact
+    return joined([safe(f"{label:<{LABEL_CELLS}}", "dim"), safe(value)])
+
+
+class FactsDialog(ModalScreen[None]):
+    """Shows facts, and under them a remark, until it is closed."""
+
+    BINDINGS: ClassVar[list[BindingType]] = bindings(Place.DIALOG)
+
+    def __init__(self, title: str, facts: Sequence[Fact], *, remark: str = "") -> None:
+        super().__init__()
+        self._title = title
+        self._facts = facts
+        self._remark = remark
+
+    def compose(self) -> ComposeResult:
+        with Vertical(classes="dialog"):
+            yield TitleLine(safe(self._title, "bold"))
+            for fact in self._facts:
+                yield Note(fact_line(fact))
+            if self._remark:
+                yield Note(safe(self._remark))
+            with Horizontal(classes="buttons"):
+                yield TextButton(safe("Close"), id="cancel")
+        yield KeyLine()
+
+    @on(TextButton.Pressed, "#cancel")
+    def action_cancel(self) -> None:
+        """The dialog is closed."""
+        self.dismiss()
+
+
+MAX_TYPED_CHARS = 200
+
+
+class ConfirmDialog(ModalScreen[bool]):
+    """Gives whether to do it. Cancel has the focus, or the line to type in, where one is asked.
+
+    With `typed` the answer is yes only when just that was typed.
+    """
+
+    BINDINGS: ClassVar[list[BindingType]] = bindings(Place.DIALOG)
+
+    def __init__(
+        self,
+        question: str,
+        facts: Sequence[Fact],
+        *,
+        consequence: str,
+        verb: str,
+        typed: str | None = None,
+    ) -> None:
+        super().__init__()
+        self._question = question
+        self._facts = facts
+        self._consequence = consequence
+        self._verb = verb
+        self._typed = typed
+
+    def compose(self) -> ComposeResult:
+        with Vertical(classes="dialog"):
+            yield TitleLine(safe(self._question, "bold"))
+            for fact in self._facts:
+                yield Note(fact_line(fact))
+            yield Note(safe(self._consequence, "bold"))
+            if self._typed is not None:
+                yield Note(safe(f"Type {self._typed} to {self._verb.lower()}:"))
+                yield SafeInput(max_length=MAX_TYPED_CHARS)
+            with Horizontal(classes="buttons"):
+                yield TextButton(safe("Cancel"), id="cancel")
+                yield TextButton(safe(self._verb), id="confirm", variant="error")
+        yield KeyLine()
+
+    def on_mount(self) -> None:
+        if self._typed is None:
+            self.query_one("#cancel").focus()
+        else:
+            self.query_one(SafeInput).focus()
+
+    @on(SafeInput.Submitted)
+    @on(TextButton.Pressed, "#confirm")
+    def confirm(self) -> None:
+        """The answer is yes, if what had to be typed was."""
+        if self._typed is not None and self.query_one(SafeInput).value.strip() != self._typed:
+            tell(self, f"Nothing is done until you type {self._typed} exactly.", "warning")
+            self.query_one(SafeInput).focus()
+            return
+        self.dismiss(True)
+
+    @on(TextButton.Pressed, "#cancel")
+    def action_cancel(self) -> None:
+        """The answer is no."""
+        self.dismiss(False)
+
+
+KEYS_CELLS = 13
+
+
+class HelpScreen(ModalScreen[None]):
+    """Every key and what it does, where it does it."""
+
+    BINDINGS: ClassVar[list[BindingType]] = bindings(Place.DIALOG)
+
+    def __init__(self, over: Screen[object], keymap: Mapping[str, str]) -> None:
+        super().__init__()
+        self._here = places_of(over)
+        self._keymap = keymap
+
+    def compose(self) -> ComposeResult:
+        with Vertical(classes="dialog tall"):
+            yield TextPane(help_text(self._here, self._keymap))
+        yield KeyLine()
+
+    def action_cancel(self) -> None:
+        """The help is closed."""
+        self.dismiss()
+
+
+def places_of(screen: Screen[object]) -> list[Place]:
+    """Where the keys work that do something on this screen, in the table's order."""
+    found = {
+        action.place
+        for _, binding, _, _ in screen.active_bindings.values()
+        if (action := find_action(binding.id or ""))
+    }
+    return [place for place in Place if place in found]
+
+
+def help_text(here: list[Place], keymap: Mapping[str, str]) -> list[Paragraph]:
+    """A paragraph for each key, under a heading for each place."""
+    elsewhere = [place for place in Place if place not in here]
+    paragraphs = [Paragraph(safe("Keys that work here (esc closes this)", "bold"))]
+    for place in here:
+        paragraphs += _place(place, keymap)
+    paragraphs += [Paragraph(safe("")), Paragraph(safe("Elsewhere", "bold"))]
+    for place in elsewhere:
+        paragraphs += _place(place, keymap)
+    return paragraphs
+
+
+def _place(place: Place, keymap: Mapping[str, str]) -> Iterator[Paragraph]:
+    yield Paragraph(safe(""))
+    yield Paragraph(safe(place, "bold underline"))
+    for action in ACTIONS:
+        if action.place is place:
+            keys = f"{shown_keys(action, keymap):<{KEYS_CELLS}} "
+            yield Paragraph(joined([safe(keys, "bold"), safe(action.sentence)]))
+
+
+def shown_keys(action: Action, keymap: Mapping[str, str]) -> str:
+    """The keys as people know them; the user's own where there are such."""
+    own = keymap.get(action.id)
+    return action.shown if own is None else " ".join(key_names(own))
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """An account, or with `name` None all of them. `holds` is how many resumes are in it."""
+
+    name: str | None
+    holds: int
+
+
+COLUMNS: tuple[Column[Choice], ...] = (
+    Column("ACCOUNT", 0, lambda choice: text_cell(choice.name or "(all accounts)")),
+    Column("RESUMES", 9, lambda choice: safe(f"{choice.holds:>9,}")),
+)
+
+
+class AccountChooser(Chooser[Choice]):
+    """Gives the chosen account, None when nothing was chosen."""
+
+    def __init__(
+        self, session: Session, *, offer_all: bool = False, preset: str | None = None
+    ) -> None:
+        super().__init__(
+            session.store,
+            question="Which account?",
+            columns=COLUMNS,
+            key=lambda choice: choice.name or "",
+            read=read_all_choices if offer_all else read_choices,
+            preset=preset,
+        )
+
+
+def read_choices(store: Store) -> Sequence[Choice]:
+    """Every account, by name."""
+    return [Choice(found.name, found.resume_count) for found in accounts.list_accounts(store)]
+
+
+def read_all_choices(store: Store) -> Sequence[Choice]:
+    """All of them in one, then every account."""
+    named = read_choices(store)
+    return [Choice(None, sum(choice.holds for choice in named)), *named]
+
+
+def no_accounts(session: Session) -> Sequence[Content]:
+    """That there are none, the command that makes one, and the key unless nothing can change."""
+    there_are_none = safe("There are no accounts yet.")
+    command = f"`{session.program} accounts create NAME`"
+    if session.read_only:
+        return there_are_none, safe(f"{command} makes one.")
+    key = shown_key("accounts.create", session.keymap)
+    return there_are_none, safe(f"{key} in Accounts makes one, as does"), safe(command)

@@ -1,0 +1,182 @@
+"""Writing resumes to files: the form, and the work in a thread."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar
+
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.containers import Horizontal, Vertical
+from textual.screen import ModalScreen
+
+from resumes.analyzer import Format
+from resumes.errors import InvalidArgument, NotFound
+from resumes.export import Exported, Exporter, ExportFormat
+from resumes.export import write as write_exported
+from resumes.rendering import RenderingFailed, TooLong
+from resumes.rendering.fonts import font_remedy
+from resumes.store import accounts, search, stored_resumes
+from resumes.store.search import Found
+from resumes.store.store import Store
+from resumes.text import counted
+from tui.keys import Place, bindings
+from tui.pdf_files import describe
+from tui.text import safe, safe_text, tell
+from tui.widgets.bars import KeyLine, TitleLine
+from tui.widgets.forms import Choices, SafeInput, TextButton
+
+MAX_PATH_CHARS = 4_000
+THIS = "this resume"
+SEARCH_TIMEOUT_S = 30.0
+"""So long resumes are looked through that the index does not have yet."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """What to export, as what, and where to. `is_all`: all that are listed."""
+
+    folder: str
+    kind: ExportFormat
+    is_all: bool
+
+
+class ExportDialog(ModalScreen[Wish | None]):
+    """Gives what is wished for, None when it was cancelled. `listed` is what "all" means here."""
+
+    BINDINGS: ClassVar[list[BindingType]] = bindings(Place.DIALOG)
+
+    def __init__(self, *, listed: str | None) -> None:
+        super().__init__()
+        self._listed = listed
+
+    def compose(self) -> ComposeResult:
+        with Vertical(classes="dialog"):
+            yield TitleLine(safe("Export to files", "bold"))
+            if self._listed is not None:
+                yield TitleLine(safe("What?"))
+                yield Choices([THIS, self._listed], THIS, id="what")
+            yield TitleLine(safe("As what? pdf is to be read; only analyzer keeps everything."))
+            yield Choices(
+                [kind.value for kind in ExportFormat], ExportFormat.ANALYZER.value, id="kind"
+            )
+            yield TitleLine(safe("Into which folder? It is made if it is not there."))
+            yield SafeInput(max_length=MAX_PATH_CHARS)
+            with Horizontal(classes="buttons"):
+                yield TextButton(safe("Export"), id="export", variant="primary")
+                yield TextButton(safe("Cancel"), id="cancel")
+        yield KeyLine()
+
+    def on_mount(self) -> None:
+        line = self.query_one(SafeInput)
+        line.value = preset_folder()
+        line.focus()
+
+    @on(SafeInput.Submitted)
+    @on(TextButton.Pressed, "#export")
+    def export(self) -> None:
+        """The dialog ends with the wish, if there is a folder in it."""
+        if not self.query_one(SafeInput).value.strip():
+            tell(self, "Name a folder to write to.", "warning")
+            return
+        what = self.query_one("#what", Choices).chosen if self._listed is not None else THIS
+        kind = ExportFormat(self.query_one("#kind", Choices).chosen)
+        self.dismiss(Wish(self.query_one(SafeInput).value, kind, what != THIS))
+
+    @on(TextButton.Pressed, "#cancel")
+    def action_cancel(self) -> None:
+        """The dialog ends without one."""
+        self.dismiss(None)
+
+
+def preset_folder() -> str:
+    """A folder below the one that the program was started in; empty if that cannot be typed."""
+    try:
+        folder = str(Path.cwd() / "exported-resumes")
+    except OSError:
+        return ""
+    return folder if folder == safe_text(folder) else ""
+
+
+@dataclass(frozen=True, slots=True)
+class Export:
+    """Resumes of an account on their way to files. `resume_id` None is all that fit `text`."""
+
+    account: str
+    resume_id: str | None
+    text: str
+    wish: Wish
+    accepted: Format
+    home: Path
+    is_cancelled: Callable[[], bool]
+
+
+def carry_out(store: Store, export: Export) -> str:
+    """The resumes are in files; says how many, which could not be, and what had no place in them.
+
+    Raises InvalidArgument for a folder that cannot be written to; what was written before stays.
+    """
+    try:
+        folder = Path(export.wish.folder).expanduser()
+    except RuntimeError:
+        raise InvalidArgument(f'There is no such user: "{export.wish.folder}"') from None
+    account = accounts.get_account(store, export.account)
+    count, unindexed, left_out = 0, 0, dict[str, None]()
+    failed, missing = list[str](), list[str]()
+    with Exporter(export.wish.kind, export.accepted, home=export.home) as exporter:
+        for resume_id, not_looked_at in _iter_ids(store, account.id, export):
+            unindexed = not_looked_at
+            if export.is_cancelled():
+                break
+            try:
+                exported = exporter.export(stored_resumes.get_resume(store, account.id, resume_id))
+            except NotFound:
+                if export.resume_id is not None:
+                    raise
+                continue  # deleted since it was listed
+            except (TooLong, RenderingFailed) as error:
+                failed.append(describe(error))
+                continue
+            _write(folder, exported, count)
+            left_out |= dict.fromkeys(exported.left_out)
+            missing += [exported.missing] if exported.missing is not None else []
+            count += 1
+    said = f"Exported {counted(count, 'resume')} to {folder}."
+    if failed:
+        said += f" {len(failed):,} could not be drawn. {failed[0]}"
+    if missing:
+        remedy = font_remedy(missing[0], export.home)
+        said += f' No font has "{missing[0]}", so boxes stand there: {remedy}.'
+    if unindexed:
+        said += f" {unindexed:,} newer ones could not be looked through; try again in a while."
+    return f"{said} JSON Resume has no place for: {', '.join(left_out)}." if left_out else said
+
+
+def _iter_ids(store: Store, account_id: str, export: Export) -> Iterator[tuple[str, int]]:
+    """Ids, each with how many resumes could not be looked through so far."""
+    if export.resume_id is not None:
+        yield export.resume_id, 0
+        return
+    cursor: str | None = ""
+    while cursor is not None:
+        found = _read_listed(store, account_id, export.text, cursor)
+        yield from [(entry.id, found.unindexed) for entry in found.page.entries]
+        cursor = found.page.cursor
+
+
+def _read_listed(store: Store, account_id: str, text: str, cursor: str) -> Found:
+    if text:
+        return search.find_page(store, account_id, text, cursor=cursor, timeout_s=SEARCH_TIMEOUT_S)
+    page = stored_resumes.list_page(
+        store, account_id, cursor=cursor, limit=stored_resumes.MAX_LIMIT
+    )
+    return Found(page, 0)
+
+
+def _write(folder: Path, exported: Exported, written: int) -> None:
+    try:
+        write_exported(folder, exported)
+    except InvalidArgument as error:
+        before = f". {counted(written, 'resume')} had been written before" if written else ""
+        raise InvalidArgument(f"{error.message}{before}") from error

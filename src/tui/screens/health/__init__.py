@@ -1,1 +1,0 @@
-"""What is well, what is not, and what to do about it."""

@@ -1,0 +1,300 @@
+"""An imported file as it is shown beside the list and on a page of its own."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from textual.app import ComposeResult
+from textual.containers import Container
+from textual.content import Content
+
+from resumes.analyzer import parse_imported
+from resumes.errors import InvalidResume, Issue, ResumesError
+from resumes.import_reasons import Reason, find_hint, plain_words
+from resumes.store import import_ledger, import_requests
+from resumes.store.import_items import MAX_PROBLEMS, Items, Problem
+from resumes.store.import_ledger import FileOutcome, FileRow, Item
+from resumes.store.import_requests import Action, Request
+from resumes.store.store import Store
+from resumes.text import in_bytes
+from tui.notices import Failure
+from tui.screens.import_rows import ASKED, outcome_content
+from tui.screens.source_pane import SourcePane, SourceText, fault_of, lay_out
+from tui.text import joined, minute, safe
+from tui.widgets.text_pane import Paragraph, TextPane
+
+MOST_ITEMS: Final = 50
+"""So many of the resumes of a file of several are named."""
+
+
+@dataclass(frozen=True, slots=True)
+class FileRead:
+    """A file. `resumes` are the first of those that it became or that it repeats.
+
+    `source` is None for a file of which none is kept; `is_watched` whether an importer is there
+    to take up what is asked, if something is.
+    """
+
+    file: FileRow
+    request: Request | None
+    is_watched: bool
+    resumes: Sequence[Item]
+    source: SourceText | None
+    issues: Sequence[Issue] = ()
+    """All that is wrong in it, of a file of one resume that was kept whole; the first included."""
+
+
+def read_file(
+    store: Store, *, account_id: str, claim_id: str, before: FileRead | None = None
+) -> FileRead:
+    """The file as it is now. What stands in `before` and cannot have changed is not read again.
+
+    Raises NotFound.
+    """
+    file = import_ledger.get_file(store, claim_id, account_id=account_id)
+    request = import_requests.find_request(store, account_id, claim_id)
+    is_watched = request is None or request.root not in import_requests.list_unwatched_roots(store)
+    if before is not None and before.file == file:
+        return FileRead(file, request, is_watched, before.resumes, before.source, before.issues)
+    source = import_ledger.find_source(store, file)
+    return FileRead(
+        file,
+        request,
+        is_watched,
+        import_ledger.find_items(store, account_id, claim_id, limit=MOST_ITEMS),
+        None if source is None else lay_out(source, fault_of(file)),
+        () if source is None else find_issues(file, source),
+    )
+
+
+def find_issues(file: FileRow, source: bytes) -> Sequence[Issue]:
+    """What is wrong in a file that is no valid resume; the ledger keeps the first of it alone.
+
+    Empty when the source is not whole, or does not say now what it said to the importer.
+    """
+    if file.reason != Reason.INVALID_RESUME or len(source) != file.size_bytes:
+        return ()
+    try:
+        parse_imported(source)
+    except InvalidResume as error:
+        issues = error.issues
+        return issues if issues[0].path == (file.path or "") else ()
+    except ResumesError:
+        pass
+    return ()
+
+
+LABEL_CELLS: Final = 11
+BLANK: Final = Paragraph(safe(""))
+
+
+def file_paragraphs(read: FileRead) -> list[Paragraph]:
+    """The verdict and what to do about it; then the file; then what was in it."""
+    file = read.file
+    return [
+        Paragraph(_headline(read)),
+        *_verdict(file, read.issues),
+        *_asked(read),
+        BLANK,
+        *_about(file),
+        *_several(file.items),
+        *_resumes(read),
+    ]
+
+
+def _headline(read: FileRead) -> Content:
+    outcome = outcome_content(read.file, read.request).stylize("bold")
+    if read.file.reason is None or read.file.is_under_way:
+        return outcome
+    return joined([outcome, safe(plain_words(read.file.reason), "bold")], by=": ")
+
+
+def _verdict(file: FileRow, issues: Sequence[Issue]) -> Iterator[Paragraph]:
+    if file.is_under_way:
+        return
+    if len(issues) > 1:
+        yield Paragraph(safe(f"{len(issues)} problems:"))
+        yield from (Paragraph(safe(issue.message), mark="  ! ") for issue in issues)
+    elif file.message:
+        yield Paragraph(safe(file.message))
+    if file.path and len(issues) <= 1:
+        yield _fact("At", file.path)
+    if file.byte_offset is not None:
+        yield _fact("Byte", f"{file.byte_offset:,}, counted from 0")
+    hint = None if file.reason is None else find_hint(file.reason)
+    if hint is not None:
+        yield Paragraph(safe(hint, "italic"), mark="→ ")
+
+
+def _asked(read: FileRead) -> Iterator[Paragraph]:
+    request = read.request
+    if request is None:
+        return
+    since = f"{ASKED[request.action]} at {minute(request.requested_at)} UTC"
+    if read.is_watched:
+        yield Paragraph(safe(f"{since}; the importer takes it up.", "$text-accent"), mark="↻ ")
+    else:
+        text = f"{since}; it waits, since no importer of its folder is running."
+        yield Paragraph(safe(text, "$text-warning"), mark="↻ ")
+
+
+def _about(file: FileRow) -> Iterator[Paragraph]:
+    yield _fact("File", file.name)
+    yield _fact("Account", file.account)
+    yield _fact("Folder", file.root or "not known")
+    yield _fact("Now in", filed_in(file))
+    yield _fact("Size", in_bytes(file.size_bytes))
+    yield _fact("Taken", f"{minute(file.claimed_at)} UTC")
+    yield _fact("Ended", f"{minute(file.finished_at)} UTC")
+    yield _fact("ID", file.claim_id)
+
+
+def filed_in(file: FileRow) -> str:
+    """Where the file lies below its folder (docs/importing.md, Where files go)."""
+    if file.is_under_way:
+        return "the inbox"
+    named = f"as …-{file.claim_id[-8:]}"
+    match file.outcome:
+        case FileOutcome.FAILED:
+            return f"_failed/{file.reason}, {named}"
+        case FileOutcome.HELD:
+            return f"_held/{file.account}, as {file.claim_id}-{file.account_id}-…"
+        case FileOutcome.DUPLICATE:
+            return f"_duplicate, {named}"
+        case FileOutcome.DONE:
+            return f"_done/{file.claimed_at[:10]}/{file.account}, {named}"
+
+
+def _several(items: Items | None) -> Iterator[Paragraph]:
+    if items is None:
+        return
+    yield _fact("Resumes", counts_text(items))
+    for problem in items.problems:
+        yield Paragraph(safe(_problem_text(problem)), mark="  ! ")
+    if len(items.problems) == MAX_PROBLEMS:
+        text = f"These are the first {MAX_PROBLEMS}; the report beside the file may name more."
+        yield Paragraph(safe(text, "dim"))
+
+
+def counts_text(items: Items) -> str:
+    """`1,000: 3 failed, 997 done`."""
+    counts = {
+        "failed": items.failed,
+        "held": items.held,
+        "duplicate": items.duplicate,
+        "done": items.done,
+    }
+    parts = [f"{count:,} {outcome}" for outcome, count in counts.items() if count]
+    return f"{items.total:,}: {', '.join(parts)}" if parts else f"{items.total:,}"
+
+
+def _problem_text(problem: Problem) -> str:
+    what = problem.message or plain_words(problem.reason or problem.outcome)
+    return f"{problem.place}: {what}"
+
+
+def _resumes(read: FileRead) -> Iterator[Paragraph]:
+    resumes: Sequence[str] = [
+        f"{one.resume_id}, stored before" if one.outcome is FileOutcome.DUPLICATE else one.resume_id
+        for one in read.resumes
+    ]
+    for number, text in enumerate(resumes):
+        yield _fact("" if number else "Became", text)
+    if len(resumes) == MOST_ITEMS:
+        yield _fact("", f"… the first {MOST_ITEMS} of them")
+
+
+def _fact(label: str, value: str) -> Paragraph:
+    return Paragraph(safe(value), mark=f"{label:<{LABEL_CELLS}}")
+
+
+def copied_text(file: FileRow) -> str | None:
+    """The reason with the place in the document, on a line; None for a file that has none."""
+    if file.message is None and file.reason is None:
+        return None
+    parts = [file.reason, file.message]
+    if file.path and file.path not in (file.message or ""):
+        parts.append(file.path)
+    return ": ".join(part for part in parts if part)
+
+
+def why_not(file: FileRow, action: Action) -> str | None:
+    """Why this cannot be asked for the file; None when it can. A held file is never retried."""
+    if file.is_under_way:
+        return "This file is being imported at this moment."
+    if file.outcome is FileOutcome.DONE:
+        return f"This file is imported: there is nothing to {action}."
+    if file.outcome is FileOutcome.DUPLICATE:
+        return f"This file is stored already: there is nothing to {action}."
+    if action is Action.RELEASE and file.outcome is FileOutcome.FAILED:
+        return "This file failed; only held ones can be released. t tries it again."
+    if action is Action.RETRY and file.outcome is FileOutcome.HELD:
+        return "This file is held: nothing is wrong with it. l lets it in, if there is room."
+    return None
+
+
+class FileView(Container):
+    """What became of a file, and below it its source at the fault."""
+
+    DEFAULT_CSS = """
+    FileView { width: 1fr; height: 1fr; layout: vertical; }
+    FileView > TextPane { height: 2fr; }
+    FileView > SourcePane { height: 3fr; border-top: hkey $panel; }
+    """
+
+    def __init__(self, *, can_focus_text: bool) -> None:
+        super().__init__()
+        self._text = TextPane()
+        self._source = SourcePane()
+        self._text.can_focus = self._source.lines.can_focus = can_focus_text
+        self.read: FileRead | None = None
+        """What is shown; None when it is nothing, or a failure."""
+
+    def compose(self) -> ComposeResult:
+        yield self._text
+        yield self._source
+
+    def show(self, read: FileRead) -> None:
+        """The file is shown; from its start, unless it was there before."""
+        before = self.read
+        if read == before:
+            return
+        self.read = read
+        is_same = before is not None and before.file.claim_id == read.file.claim_id
+        self._text.show(file_paragraphs(read), from_start=not is_same)
+        if before is None or not is_same or before.source != read.source:
+            self._show_source(read.source)
+
+    def show_failure(self, failure: Failure) -> None:
+        """The failure stands where the file would."""
+        self._show_line(Paragraph(failure.content))
+
+    def show_nothing(self) -> None:
+        """There is no file to show."""
+        self._show_line(Paragraph(safe("")))
+
+    def _show_line(self, line: Paragraph) -> None:
+        self.read = None
+        self._text.show([line])
+        self._show_source(None)
+
+    def _show_source(self, source: SourceText | None) -> None:
+        self._source.show(source)
+        self.set_class(source is not None, "-two-parts")
+
+    def scroll_text(self, pages: int) -> None:
+        """The text, or the source where there is one, is that many screens further down."""
+        shown = self._source.lines if self._source.display else self._text
+        shown.action_scroll_pages(pages)
+
+    def focus_text(self) -> None:
+        """The keys that scroll are those of the text."""
+        self._text.focus()
+
+    def focus_other(self) -> bool:
+        """The keys that scroll are those of the other part; False when there is none."""
+        if not self._source.display:
+            return False
+        other = self._source.lines if self._text.has_focus else self._text
+        other.focus()
+        return True

@@ -1,0 +1,313 @@
+"""What stands above the list: read beside it, so that the list waits for none of it."""
+
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Final
+
+from textual.content import Content
+from textual.geometry import Size
+from textual.strip import Strip
+from textual.widget import Widget
+
+from resumes.durations import Pace, rate, span, time_left
+from resumes.health.findings import installation_of
+from resumes.store import accounts, import_ledger, importers
+from resumes.store.import_ledger import ORDER, FileCount, FileOutcome
+from resumes.store.importers import SeenImporter, State
+from resumes.store.store import Store
+from resumes.text import counted
+from tui.notices import Failure
+from tui.screens.import_rows import SIGNS
+from tui.session import Session
+from tui.store_calls import StoreClient
+from tui.text import joined, safe
+from tui.widgets.paged_list import line_strip
+
+PACE_S: Final = 60.0
+"""The pace is that of the last minute: importers say only now and then how many files wait."""
+
+FEW: Final = 10
+"""Fewer files are through before anybody has read how long they take."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outlook:
+    """So many files wait, of so many at most since none did. `files_per_s` None: not known."""
+
+    waiting: int
+    most: int
+    files_per_s: float | None
+
+    @property
+    def left_s(self) -> float | None:
+        """How long it takes at this pace; None when that is not known."""
+        return None if self.files_per_s is None else self.waiting / self.files_per_s
+
+
+class Backlog:
+    """What waits, and how fast files come to their ends."""
+
+    def __init__(self, monotonic: Callable[[], float] = time.monotonic) -> None:
+        self._monotonic = monotonic
+        self._pace = Pace(PACE_S)
+        self._waiting = self._most = 0
+        self._said_at = ""
+        self._ended: int | None = None
+        self._ended_before: int | None = None
+        """How many files had come to their ends when it was said how many wait."""
+
+    def note_waiting(self, waiting: int, said_at: str) -> None:
+        """So many files waited when importers said so last."""
+        if said_at != self._said_at:
+            self._said_at, self._ended_before = said_at, self._ended
+        self._waiting = waiting
+        self._most = max(self._most, waiting) if waiting else 0
+
+    def note_ended(self, files: int) -> None:
+        """The ledger holds so many files now."""
+        self._ended = files
+        if self._ended_before is None:
+            self._ended_before = files
+        self._pace.note(self._monotonic(), files)
+
+    def forget_pace(self) -> None:
+        """The next counts are of another ledger, or of another part of it."""
+        self._pace = Pace(PACE_S)
+        self._ended = self._ended_before = None
+
+    def find_outlook(self) -> Outlook | None:
+        """How it stands, what ended since importers spoke counted; None while few files wait."""
+        waiting = max(0, self._waiting - (self._ended or 0) + (self._ended_before or 0))
+        if not waiting or self._most < FEW:
+            return None
+        return Outlook(waiting, self._most, self._pace.per_s(self._monotonic()))
+
+
+def last_said(seen: Sequence[SeenImporter]) -> str:
+    """When a live importer was heard of last; empty when none was."""
+    return max((one.seen_at for one in seen if one.is_live), default="")
+
+
+BAR_CELLS: Final = 20
+MOST_IMPORTERS: Final = 3
+"""Importers that have a line of their own."""
+
+WELL: Final = {State.OK: "$text-success", State.POLLING: "$text-success"}
+
+
+class WatcherLines(Widget):
+    """How importing goes, in as many lines as there is to say."""
+
+    DEFAULT_CSS = """
+    WatcherLines { height: auto; max-height: 7; padding: 0 1; }
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._lines: Sequence[Content] = [safe("…", "dim")]
+
+    def show(self, lines: Sequence[Content]) -> None:
+        """The lines read so; each ends in an ellipsis where it does not fit."""
+        has_as_many = len(lines) == len(self._lines)
+        self._lines = lines
+        self.refresh(layout=not has_as_many)
+
+    def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
+        return len(self._lines)
+
+    def render_line(self, y: int) -> Strip:
+        line = self._lines[y] if y < len(self._lines) else safe("")
+        line = line.truncate(max(1, self.size.width), ellipsis=True)
+        return line_strip(self, line, self.visual_style)
+
+
+def tally_line(tallies: Iterable[FileCount]) -> Content:
+    """`✗ 19 failed   ‖ 2 held   = 1 duplicate   ✓ 1,204 done`; what there is none of is dim."""
+    counts = dict.fromkeys(ORDER, 0)
+    for tally in tallies:
+        counts[tally.outcome] += tally.files
+    return joined([_count(outcome, files) for outcome, files in counts.items()], by="   ")
+
+
+def _count(outcome: FileOutcome, files: int) -> Content:
+    sign, style = SIGNS[outcome]
+    return safe(f"{sign} {files:,} {outcome}", style if files else "dim")
+
+
+def importer_lines(seen: Sequence[SeenImporter], start: str) -> Iterator[Content]:
+    """Who watches which folder, and how that goes; `start` is the command when nobody does."""
+    live = [one for one in seen if one.is_live]
+    watched = {one.importer.root for one in live}
+    told = [*live, *(one for one in seen if not one.is_live and one.importer.root not in watched)]
+    for one in told[:MOST_IMPORTERS]:
+        yield from _importer(one)
+    if len(told) > MOST_IMPORTERS:
+        yield safe(f"and {counted(len(told) - MOST_IMPORTERS, 'more importer')}", "dim")
+    if not live:
+        yield safe(f"○ No importer is running: `{start}` starts one.", "bold $text-warning")
+
+
+def _importer(seen: SeenImporter) -> Iterator[Content]:
+    importer = seen.importer
+    if not seen.is_live:
+        text = f"○ {importer.root}: nothing was heard of its importer for {span(seen.age_s)}"
+        yield safe(text, "$text-warning")
+        return
+    is_well = importer.state in WELL
+    parts = [
+        safe(f"{'●' if is_well else '!'} watching {importer.root}", WELL.get(importer.state, "")),
+        safe(f"heard of {int(seen.age_s)} s ago", "dim"),
+        safe(_waiting(importer.waiting)),
+    ]
+    yield joined(parts, by=" · ")
+    for finding in importer.findings[:1]:
+        style = "dim" if is_well else "$text-warning"
+        yield safe(f"  {importer.state}: {finding.sentence}", style)
+
+
+def _waiting(files: int | None) -> str:
+    return "nothing waits" if not files else f"{counted(files, 'file')} waiting"
+
+
+def backlog_line(outlook: Outlook) -> Content:
+    """`███████░░░░░░ 12,000 waiting · 3,400 files/s · a few seconds left`."""
+    filled = BAR_CELLS * (outlook.most - outlook.waiting) // max(1, outlook.most)
+    parts = [safe(f"{'█' * filled}{'░' * (BAR_CELLS - filled)} {outlook.waiting:,} waiting")]
+    if outlook.files_per_s is not None:
+        parts.append(safe(rate(outlook.files_per_s)))
+    if outlook.left_s is not None:
+        parts.append(safe(time_left(outlook.left_s)))
+    return joined(parts, by=" · ")
+
+
+IMPORTERS: Final = "importers"
+TALLIES: Final = "tallies"
+
+TALLY_EVERY_S: Final = 2.0
+"""How often files are counted, as long as that is quick."""
+
+TALLY_TIMES: Final = 50
+"""It takes time that grows with the ledger: at most one part in so many goes into it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tallied:
+    """How many files there are, and how long counting them took."""
+
+    tallies: Sequence[FileCount]
+    took_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Watching:
+    """The importers, and the command that starts one on the inbox."""
+
+    seen: Sequence[SeenImporter]
+    start: str
+
+
+class Overview:
+    """Who watches, how many files came to which end, and how far those are that wait."""
+
+    def __init__(
+        self,
+        session: Session,
+        client: StoreClient,
+        *,
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.lines = WatcherLines()
+        self._session = session
+        self._client = client
+        self._monotonic = monotonic
+        self._backlog = Backlog(monotonic)
+        self._watching: Watching | None = None
+        self._is_reading_importers = False
+        self._tallies: Sequence[FileCount] | None = None
+        self._tally_due_s = 0.0
+        self._is_tallying = False
+
+    def restart(self, account: str | None) -> None:
+        """The files of another account are counted."""
+        self._client.drop(TALLIES)
+        self._backlog.forget_pace()
+        self._tallies = None
+        self._is_tallying = False
+        self._tally_due_s = 0.0
+        self.read(account)
+
+    def read(self, account: str | None) -> None:
+        """What has changed is being read; files are counted again when it is time."""
+        self._read_importers()
+        if self._is_tallying or self._monotonic() < self._tally_due_s:
+            return
+        self._is_tallying = True
+        self._client.read(
+            TALLIES,
+            partial(read_tallies, account=account, monotonic=self._monotonic),
+            then=self._tallied,
+            failed=self._failed_to_tally,
+        )
+
+    def _read_importers(self) -> None:
+        # Asked again, the call that is under way would be for nothing.
+        if self._is_reading_importers:
+            return
+        self._is_reading_importers = True
+        self._client.read(
+            IMPORTERS,
+            partial(read_watching, session=self._session),
+            then=self._watched,
+            failed=self._failed_to_watch,
+        )
+
+    def _watched(self, watching: Watching) -> None:
+        self._is_reading_importers = False
+        self._watching = watching
+        self._backlog.note_waiting(importers.count_waiting(watching.seen), last_said(watching.seen))
+        self._draw()
+
+    def _tallied(self, tallied: Tallied) -> None:
+        self._is_tallying = False
+        pause_s = max(TALLY_EVERY_S, TALLY_TIMES * tallied.took_s)
+        self._tally_due_s = self._monotonic() + pause_s
+        self._tallies = tallied.tallies
+        self._backlog.note_ended(sum(tally.files for tally in tallied.tallies))
+        self._draw()
+
+    # The list, which is read at the same time, says what is wrong.
+
+    def _failed_to_watch(self, _: Failure) -> None:
+        self._is_reading_importers = False
+
+    def _failed_to_tally(self, _: Failure) -> None:
+        self._is_tallying = False
+
+    def _draw(self) -> None:
+        # What must be seen comes first: on a low terminal the last importers are cut off.
+        tallies = self._tallies
+        lines = [safe("counting…", "dim") if tallies is None else tally_line(tallies)]
+        outlook = self._backlog.find_outlook()
+        if outlook is not None:
+            lines.append(backlog_line(outlook))
+        if self._watching is not None:
+            lines += importer_lines(self._watching.seen, self._watching.start)
+        self.lines.show(lines)
+
+
+def read_watching(store: Store, *, session: Session) -> Watching:
+    """The importers that were heard of within a day, and how to start one."""
+    installation = installation_of(store, session.settings, session.program)
+    return Watching(importers.list_importers(store), installation.start_line())
+
+
+def read_tallies(
+    store: Store, *, account: str | None, monotonic: Callable[[], float] = time.monotonic
+) -> Tallied:
+    """The files of the account, or of all, counted by what became of them."""
+    begin = monotonic()
+    account_id = None if account is None else accounts.get_account(store, account).id
+    found = import_ledger.count_files(store, account_id=account_id)
+    return Tallied(found, monotonic() - begin)

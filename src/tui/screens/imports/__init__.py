@@ -1,1 +1,0 @@
-"""What became of the files that were dropped, and who takes them up."""

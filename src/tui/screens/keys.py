@@ -1,0 +1,409 @@
+"""The API keys, and what can be done with them."""
+
+from collections.abc import Callable, Mapping, Sequence
+from datetime import timedelta
+from functools import partial
+from types import MappingProxyType
+from typing import ClassVar, Final
+
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.containers import Vertical
+from textual.content import Content
+from textual.screen import ModalScreen
+
+from resumes import clock
+from resumes.clock import Clock, later
+from resumes.errors import Conflict
+from resumes.store import accounts, api_keys
+from resumes.store.api_keys import KeyInfo, KeyState, NewKey
+from resumes.store.store import Store
+from resumes.text import counted
+from tui import clipboard
+from tui.keys import Place, bindings, shown_key
+from tui.notices import Failure
+from tui.screens.base import ListScreen, PageRead
+from tui.screens.dialogs import (
+    AccountChooser,
+    Choice,
+    ConfirmDialog,
+    Fact,
+    FactsDialog,
+    no_accounts,
+)
+from tui.screens.key_forms import CreateKeyDialog, Foreign, RegisterKeyDialog, RotateDialog, Wish
+from tui.session import Session
+from tui.text import NONE, ago, day, minute, safe, tell
+from tui.widgets.bars import KeyLine, Note, TitleLine
+from tui.widgets.forms import TextButton
+from tui.widgets.paged_list import Column, PagedList, text_cell
+
+WHAT_TO_DO = (
+    "Store it now: it is not shown again, and nobody can find it out from the store. "
+    "{copy} copies it by way of the terminal (OSC 52); not every terminal allows that, so check. "
+    "Otherwise select it with the mouse (in most terminals with shift held down)."
+)
+
+
+class NewKeyScreen(ModalScreen[None]):
+    """Ends only by saying that the key was stored. `remark` is about what it replaces."""
+
+    BINDINGS: ClassVar[list[BindingType]] = bindings(Place.NEW_KEY)
+    # Nothing has the focus: an Enter too many must not count as "stored".
+    AUTO_FOCUS = ""
+
+    def __init__(
+        self,
+        account: str,
+        new: NewKey,
+        *,
+        remark: str = "",
+        keymap: Mapping[str, str] = MappingProxyType({}),
+    ) -> None:
+        super().__init__()
+        self._copy_key = shown_key("new_key.copy", keymap)
+        self._stored_key = shown_key("new_key.stored", keymap)
+        self._account = account
+        self._new = new
+        self._remark = remark
+
+    def compose(self) -> ComposeResult:
+        with Vertical(classes="page"):
+            yield TitleLine(safe(f"The new key {self._new.id} of {self._account}", "bold"))
+            yield Note(safe(""))
+            yield Note(safe(self._new.secret, "bold"), id="secret")
+            yield Note(safe(""))
+            yield Note(safe(WHAT_TO_DO.format(copy=self._copy_key)))
+            yield Note(safe(""))
+            if self._remark:
+                yield Note(safe(self._remark))
+                yield Note(safe(""))
+            label = safe(f"I stored it ({self._stored_key})")
+            yield TextButton(label, id="stored", variant="primary")
+        yield KeyLine()
+
+    def action_copy(self) -> None:
+        """The terminal was asked to put the key on the clipboard; it gives no answer."""
+        clipboard.send(self, self._new.secret, what="key")
+
+    @on(TextButton.Pressed, "#stored")
+    def action_stored(self) -> None:
+        """The key was stored: the screen ends."""
+        self.dismiss()
+
+    def action_back(self) -> None:
+        """Nothing, in words."""
+        tell(self, f"Press {self._stored_key} once you have stored the key.", "warning")
+
+
+NEVER_SHOWN: Final = "never shown"
+STATE_CELLS: Final = 19
+FAR: Final = timedelta(days=180)
+"""From here on the year of an instant matters more than its minute."""
+
+_SIGNS: Final = {KeyState.ACTIVE: "✓", KeyState.REVOKED: "✗", KeyState.EXPIRED: "✗"}
+
+
+def label(key: KeyInfo) -> str:
+    """What people call the key: its name, or its id when it has none."""
+    return key.name.strip() or key.id
+
+
+def state_words(key: KeyInfo) -> str:
+    """Active, until when, revoked or expired; and whether its owner can ever have seen it."""
+    if key.state is not KeyState.ACTIVE:
+        return key.state
+    if key.shown_at is None:
+        return NEVER_SHOWN
+    return "active" if key.expires_at is None else f"until {minute(key.expires_at)}"
+
+
+def columns(clock: Clock) -> Sequence[Column[KeyInfo]]:
+    """The columns of the list of keys. `clock` says what `ago` counts from."""
+    return (
+        Column("KEY", 13, lambda key: text_cell(key.masked)),
+        Column("STATE", STATE_CELLS, lambda key: state_cell(key, clock())),
+        Column("LAST USED", 10, lambda key: text_cell(ago(key.last_used_at, clock()))),
+        Column("EXPIRES (UTC)", 16, lambda key: text_cell(minute(key.expires_at)), 105),
+        Column("CREATED (UTC)", 16, lambda key: text_cell(minute(key.created_at)), 125),
+        Column("ID", 16, lambda key: text_cell(key.id, "dim"), 145),
+        Column("ACCOUNT", 0, lambda key: text_cell(key.account), at_most=40),
+        Column("NAME", 0, lambda key: text_cell(key.name or None)),
+    )
+
+
+def state_cell(key: KeyInfo, now_us: int) -> Content:
+    """The state behind a sign, so that it needs no colour to be seen."""
+    if key.state is not KeyState.ACTIVE:
+        return safe(f"{_SIGNS[key.state]} {key.state}", "dim")
+    if key.shown_at is None:
+        return safe(f"! {NEVER_SHOWN}", "$text-warning")
+    if key.expires_at is None:
+        return safe(f"{_SIGNS[key.state]} active", "$text-success")
+    return safe(f"~ until {_short(key.expires_at, now_us)}", "$text-warning")
+
+
+def _short(instant: str, now_us: int) -> str:
+    """`01-31 09:00`, or `2027-01-31` for what is far ahead."""
+    return minute(instant)[5:] if instant < later(now_us, FAR) else day(instant)
+
+
+def facts(key: KeyInfo, now_us: int) -> list[Fact]:
+    """Everything that is known of the key; times are UTC."""
+    used = ago(key.last_used_at, now_us)
+    if key.last_used_at is not None:
+        used = f"{minute(key.last_used_at)} ({used})"
+    return [
+        ("Key", f"{key.masked}  ({key.id})"),
+        ("Account", key.account),
+        ("Name", key.name or NONE),
+        ("State", state_words(key)),
+        ("Created", f"{minute(key.created_at)}, shown {minute(key.shown_at)}"),
+        ("Last used", used),
+        ("Expires", minute(key.expires_at)),
+        ("Revoked", minute(key.revoked_at)),
+    ]
+
+
+def create(store: Store, wish: Wish) -> NewKey:
+    """A new key, not yet shown. Raises NotFound and InvalidArgument."""
+    return api_keys.create_key(store, wish.account, name=wish.name, lifetime=wish.lifetime)
+
+
+def register(store: Store, foreign: Foreign) -> str:
+    """The id of a key from elsewhere, which counts. Raises NotFound, Conflict, InvalidArgument."""
+    return api_keys.import_key(store, foreign.account, foreign.secret, name=foreign.name)
+
+
+def rotate(store: Store, key: KeyInfo, grace: timedelta) -> NewKey:
+    """A new key in place of the old one. Raises NotFound, and Conflict if that does not count."""
+    return api_keys.rotate_key(store, key.id, grace=grace)
+
+
+def revoke(store: Store, key: KeyInfo) -> None:
+    """The key does not count any more. Raises NotFound, and Conflict if somebody was faster."""
+    found = api_keys.get_key(store, key.id)
+    if found.state is KeyState.REVOKED and found.revoked_at is not None:
+        raise Conflict(
+            f'"{label(key)}" was revoked already, at {clock.minute(found.revoked_at)} UTC'
+        )
+    api_keys.revoke_key(store, key.id)
+
+
+def fate(old: KeyInfo, grace: timedelta, now_us: int) -> str:
+    """Until when a key that is replaced now still counts, in a sentence."""
+    if not grace:
+        return f"The old key {old.id} does not count any more."
+    ends = min(later(now_us, grace), old.expires_at or "9")
+    return f"The old key {old.id} counts until {clock.minute(ends)} UTC."
+
+
+NO_KEYS = safe("There are no keys here yet.")
+
+
+class KeyList(ListScreen[KeyInfo]):
+    """Which keys there are. Never a key itself: those are shown once, when they are made."""
+
+    MODE = "keys"
+
+    def __init__(self, session: Session) -> None:
+        super().__init__(session)
+        self._account = session.keys_account
+
+    def columns(self) -> Sequence[Column[KeyInfo]]:
+        return columns(self.session.store.clock)
+
+    def row_key(self, row: KeyInfo) -> str:
+        return row.id
+
+    def reading(self, cursor: str) -> Callable[[Store], PageRead[KeyInfo]]:
+        return partial(read_keys, account=self._account)
+
+    def page_arrived(self, read: PageRead[KeyInfo]) -> None:
+        if not read.about:
+            self.list.say_when_empty(*no_accounts(self.session))
+        elif self.session.read_only:
+            self.list.say_when_empty(NO_KEYS)
+        else:
+            self.list.say_when_empty(NO_KEYS, safe(f"{self.create_key} makes one."))
+
+    def heading(self) -> Content:
+        count = self.list.pages.count
+        whose = self._account or "all accounts"
+        return safe(f"{whose} · ", "bold") + safe(counted(count, "key"))
+
+    @on(PagedList.Chosen)
+    def show_key(self, chosen: PagedList.Chosen) -> None:
+        """What is known of the key is shown."""
+        remark = "The key in full was shown when it was made, and never again."
+        self.app.push_screen(FactsDialog("A key", self.facts(chosen.row), remark=remark))
+
+    def on_screen_resume(self) -> None:
+        """Another account may have been asked for from another screen."""
+        if self.session.keys_account != self._account:
+            self._show_account(self.session.keys_account)
+
+    def _show_account(self, name: str | None) -> None:
+        self._account = self.session.keys_account = name
+        self.restart()
+
+    def action_choose_account(self) -> None:
+        """A dialog asks whose keys to show."""
+        self.app.push_screen(AccountChooser(self.session, offer_all=True), self._account_chosen)
+
+    def _account_chosen(self, choice: Choice | None) -> None:
+        if choice is not None:
+            self._show_account(choice.name)
+
+    @property
+    def create_key(self) -> str:
+        """The key that makes a new one, as the user has it."""
+        return shown_key("keys.create", self.session.keymap)
+
+    def facts(self, key: KeyInfo) -> list[Fact]:
+        """Everything that is known of the key, now."""
+        return facts(key, self.session.store.clock())
+
+
+def read_keys(store: Store, account: str | None) -> PageRead[KeyInfo]:
+    """All keys, or the account's, and whether there are accounts."""
+    return PageRead(
+        api_keys.list_keys(store, account=account), about=bool(accounts.list_accounts(store))
+    )
+
+
+class KeysScreen(KeyList):
+    """The list, and a key that is made, registered, replaced or revoked from it."""
+
+    BINDINGS: ClassVar[list[BindingType]] = bindings(Place.KEYS)
+
+    # A key that is made, here or elsewhere.
+
+    def action_create_key(self) -> None:
+        """The form for a new key opens as soon as it is known which accounts there are."""
+        self._with_accounts(
+            lambda names, preset: self.app.push_screen(
+                CreateKeyDialog(names, preset, self.session.store.clock), self._key_wished
+            )
+        )
+
+    def action_import_key(self) -> None:
+        """The form for a key that was made elsewhere opens as soon as the accounts are known."""
+        self._with_accounts(
+            lambda names, preset: self.app.push_screen(
+                RegisterKeyDialog(names, preset), self._key_given
+            )
+        )
+
+    def _with_accounts(self, ask: Callable[[list[str], str], object]) -> None:
+        self.client.read(
+            "accounts",
+            accounts.list_accounts,
+            then=lambda known: self._ask(ask, [account.name for account in known]),
+            failed=self.show_failure,
+        )
+
+    def _ask(self, ask: Callable[[list[str], str], object], names: list[str]) -> None:
+        # Reading may take a while; the reader may be elsewhere by now.
+        if not self.is_active:
+            return
+        if not names:
+            line = self.session.program + " accounts create NAME"
+            tell(self, f"There are no accounts: `{line}` makes one.")
+            return
+        preset = self.session.keys_account or self.session.account
+        ask(names, preset if preset in names else names[0])
+
+    def _key_wished(self, wish: Wish | None) -> None:
+        if wish is not None:
+            self.client.change(
+                partial(create, wish=wish),
+                then=lambda new: self._show_once(wish.account, new),
+                failed=self._not_changed,
+            )
+
+    def _key_given(self, foreign: Foreign | None) -> None:
+        if foreign is not None:
+            self.client.change(
+                partial(register, foreign=foreign),
+                then=lambda key_id: self._changed(f"{key_id} counts from now on."),
+                failed=self._not_changed,
+            )
+
+    def _show_once(self, account: str, new: NewKey, remark: str = "") -> None:
+        def stored(_: None) -> None:
+            self.client.change(
+                partial(api_keys.mark_shown, key_id=new.id),
+                then=lambda _: self._changed(f"{new.id} counts, and is not shown again."),
+                failed=self.show_failure,
+            )
+
+        self.app.clear_notifications()
+        self.action_reload()
+        self.app.push_screen(
+            NewKeyScreen(account, new, remark=remark, keymap=self.session.keymap), stored
+        )
+
+    # A key that ends.
+
+    def action_rotate_key(self) -> None:
+        """A dialog asks how long the key shall count beside the one that replaces it."""
+        key = self.list.current
+        if key is None:
+            tell(self, "There is no key to rotate.")
+        elif key.state is not KeyState.ACTIVE:
+            tell(
+                self,
+                f"{label(key)} is {key.state}: {self.create_key} makes a new key.",
+                "warning",
+            )
+        else:
+            dialog = RotateDialog(self.facts(key), self.session.store.clock)
+            self.app.push_screen(dialog, partial(self._grace_given, key))
+
+    def _grace_given(self, key: KeyInfo, grace: timedelta | None) -> None:
+        if grace is not None:
+            remark = fate(key, grace, self.session.store.clock())
+            self.client.change(
+                partial(rotate, key=key, grace=grace),
+                then=lambda new: self._show_once(key.account, new, remark),
+                failed=self._not_changed,
+            )
+
+    def action_revoke_key(self) -> None:
+        """A dialog asks whether the key shall be revoked, and for its name."""
+        key = self.list.current
+        if key is None:
+            tell(self, "There is no key to revoke.")
+        elif key.state is KeyState.REVOKED:
+            tell(self, f"{label(key)} is revoked already.", "warning")
+        else:
+            dialog = ConfirmDialog(
+                "Revoke this key?",
+                self.facts(key),
+                consequence="Programs that use it are refused at once. This cannot be undone.",
+                verb="Revoke",
+                typed=label(key),
+            )
+            self.app.push_screen(dialog, partial(self._revoke_answered, key))
+
+    def _revoke_answered(self, key: KeyInfo, is_sure: bool | None) -> None:
+        if is_sure:
+            self.client.change(
+                partial(revoke, key=key),
+                then=lambda _: self._changed(f"{label(key)} is revoked."),
+                failed=self._not_changed,
+            )
+
+    def _changed(self, words: str) -> None:
+        tell(self, words)
+        self.action_reload()
+
+    def _not_changed(self, failure: Failure) -> None:
+        """Why, in a line; and the list shows how things are."""
+        if failure.is_passing:
+            self.show_failure(failure)
+            return
+        tell(self, failure.content.plain, "error")
+        self.action_reload()

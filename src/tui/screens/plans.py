@@ -1,0 +1,426 @@
+"""The plans, the smallest first."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from operator import attrgetter
+from typing import ClassVar, Final
+
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.containers import Horizontal, Vertical
+from textual.content import Content
+from textual.screen import ModalScreen
+
+from resumes.errors import Conflict, InvalidArgument
+from resumes.store import plans
+from resumes.store.accounts import check_name
+from resumes.store.plans import (
+    MAX_REQUESTS,
+    AffectedAccounts,
+    PlanChange,
+    PlanImpact,
+    PlanInfo,
+    Requests,
+)
+from resumes.store.store import Store
+from resumes.text import counted
+from tui.keys import Place, bindings
+from tui.notices import Failure
+from tui.screens.base import ListScreen, PageRead
+from tui.screens.dialogs import ConfirmDialog, Fact, FactsDialog
+from tui.session import Session
+from tui.store_calls import Reply, StoreClient
+from tui.text import joined, safe, tell
+from tui.widgets.bars import KeyLine, Note, TitleLine
+from tui.widgets.forms import Choices, LabelledField, SafeInput, TextButton
+from tui.widgets.paged_list import Column, PagedList, text_cell
+
+UNLIMITED: Final = "unlimited"
+DEFAULT: Final = "default"
+"""How a rate is called that the settings give."""
+
+MOST_DIGITS: Final = 18
+
+WINDOWS: Final = {
+    Requests.PER_MINUTE: "Per minute",
+    Requests.PER_HOUR: "Per hour",
+    Requests.PER_DAY: "Per day",
+}
+
+
+def maximum_text(maximum: int | None) -> str:
+    """How many resumes an account may hold, in words that `parse_maximum` takes."""
+    return UNLIMITED if maximum is None else f"{maximum:,}"
+
+
+def rate_text(rate: int | None) -> str:
+    """How many requests a key may make, in words that `parse_rate` takes."""
+    if rate is None:
+        return DEFAULT
+    return f"{rate:,}" if rate else UNLIMITED
+
+
+def listing_text(is_allowed: bool) -> str:
+    """Whether the API lists and gives resumes."""
+    return "yes" if is_allowed else "no"
+
+
+def parse_maximum(text: str) -> int | None:
+    """A number of resumes; None for unlimited. Raises InvalidArgument."""
+    if text.strip() == UNLIMITED:
+        return None
+    number = _number(text)
+    if number is None:
+        raise InvalidArgument(f'Resumes: "{text}" is neither a number nor {UNLIMITED}')
+    return number
+
+
+def parse_rate(text: str, window: Requests) -> int | None:
+    """A number of requests; None for the default, 0 for unlimited. Raises InvalidArgument."""
+    words = {DEFAULT: None, UNLIMITED: 0}
+    if text.strip() in words:
+        return words[text.strip()]
+    number = _number(text)
+    if not number or number > MAX_REQUESTS:
+        raise InvalidArgument(
+            f'{WINDOWS[window]}: "{text}" is neither a number from 1 to {MAX_REQUESTS:,}, '
+            f"{UNLIMITED} nor {DEFAULT}"
+        )
+    return number
+
+
+def _number(text: str) -> int | None:
+    """The number, typed with or without commas; None for anything else."""
+    digits = text.strip().replace(",", "")
+    if digits.isascii() and digits.isdigit() and len(digits) <= MOST_DIGITS:
+        return int(digits)
+    return None
+
+
+def facts(plan: PlanInfo) -> Iterator[Fact]:
+    """Each limit of the plan."""
+    yield "Resumes", maximum_text(plan.max_resumes)
+    yield "Listing", listing_text(plan.api_listing)
+    for label, rate in zip(WINDOWS.values(), plan.rates, strict=True):
+        yield label, rate_text(rate)
+
+
+def differences(old: PlanInfo, new: PlanInfo) -> list[Fact]:
+    """What differs, as `50 → 40`; empty when nothing does."""
+    return [
+        (label, f"{before} → {after}")
+        for (label, before), (_, after) in zip(facts(old), facts(new), strict=True)
+        if before != after
+    ]
+
+
+def allowance(plan: PlanInfo) -> str:
+    """The plan in short: `50 resumes, without API listing`."""
+    most = plan.max_resumes
+    number = "any number of resumes" if most is None else counted(most, "resume")
+    return f"{number}, {'with' if plan.api_listing else 'without'} API listing"
+
+
+NOBODY = "nobody"
+MOST_CHARS: Final = 200
+"""The names that are told take no more, so that all fits on a screen of 24 lines."""
+
+
+class ReviewDialog(ConfirmDialog):
+    """Gives whether to save the plan, which was `old` and is to be `new`."""
+
+    def __init__(self, old: PlanInfo, new: PlanInfo, effects: PlanImpact) -> None:
+        super().__init__(
+            f"Change the plan {old.name} for {counted(old.accounts, 'account')}?",
+            [*differences(old, new), *effect_facts(effects, new)],
+            consequence=consequence(effects),
+            verb="Save",
+        )
+
+
+def effect_facts(effects: PlanImpact, new: PlanInfo) -> Iterator[Fact]:
+    """Who would hold too much, and who would lose listing."""
+    if new.max_resumes is not None:
+        yield "Over", named(effects.over)
+    if effects.unlisted.count:
+        yield "No listing", named(effects.unlisted, MOST_CHARS // 2)
+
+
+def named(affected: AffectedAccounts, most_chars: int = MOST_CHARS) -> str:
+    """`12 accounts: ana (812), zoe (60) and 10 more`; at least one is named."""
+    if not affected.count:
+        return NOBODY
+    names: list[str] = []
+    for name, holds in affected.fullest:
+        one = f"{name} ({holds:,})"
+        if names and sum(map(len, names)) + len(one) > most_chars:
+            break
+        names.append(one)
+    rest = affected.count - len(names)
+    more = f" and {rest:,} more" if rest else ""
+    return f"{counted(affected.count, 'account')}: {', '.join(names)}{more}"
+
+
+def consequence(effects: PlanImpact) -> str:
+    """What becomes of what they hold."""
+    if not effects.over.count:
+        return "It counts at once. Nothing is deleted."
+    return "It counts at once. Nothing is deleted: who is over keeps all, and takes no more."
+
+
+@dataclass(frozen=True, slots=True)
+class Saved:
+    """The plan as it is now. `conflict` says why nothing was saved; empty: it was."""
+
+    plan: PlanInfo | None
+    conflict: str = ""
+
+
+def save(store: Store, change: PlanChange) -> Saved:
+    """The change is made, or the plan is left as somebody else made it. Raises InvalidArgument."""
+    try:
+        plans.set_plan_limits(store, change)
+    except Conflict as error:
+        return Saved(plans.find_plan(store, change.name), error.message)
+    return Saved(plans.get_plan(store, change.name))
+
+
+def change_to(new: PlanInfo, *, shown: PlanInfo | None) -> PlanChange:
+    """What makes the plan `new` of the one that was shown; None: there is to be none yet."""
+    return PlanChange(
+        new.name,
+        new.max_resumes,
+        new.api_listing,
+        dict(zip(Requests, new.rates, strict=True)),
+        expected=shown,
+        is_new=shown is None,
+    )
+
+
+MAX_CHARS = 80
+BLANK = PlanInfo("", 100, api_listing=False, accounts=0)
+"""What the form for a new plan begins with."""
+
+RULE = (
+    "Resumes of an account: a number or unlimited. Requests of a key: a number, unlimited, "
+    "or default, which is what the settings say."
+)
+
+
+class PlanForm(ModalScreen[PlanInfo | None]):
+    """Gives the plan as it was saved, None when it was not. `shown` None makes a new plan."""
+
+    BINDINGS: ClassVar[list[BindingType]] = bindings(Place.DIALOG)
+    DEFAULT_CSS = """
+    PlanForm #problem { color: $text-error; }
+    """
+
+    def __init__(self, session: Session, shown: PlanInfo | None) -> None:
+        super().__init__()
+        self._client = StoreClient(session.store, self)
+        self._shown = shown
+        self._is_asking = False
+        self._is_saving = False
+        self._name_line = SafeInput(max_length=MAX_CHARS)
+        self._maximum = SafeInput(max_length=MAX_CHARS)
+        self._listing = Choices(["no", "yes"], listing_text((shown or BLANK).api_listing))
+        self._rates = {window: SafeInput(max_length=MAX_CHARS) for window in WINDOWS}
+
+    def compose(self) -> ComposeResult:
+        title = "A new plan" if self._shown is None else f"The plan {self._shown.name}"
+        with Vertical(classes="dialog"):
+            yield TitleLine(safe(title, "bold"))
+            if self._shown is None:
+                yield LabelledField("Name", self._name_line)
+            yield LabelledField("Resumes", self._maximum)
+            yield LabelledField("API listing", self._listing)
+            for window, label in WINDOWS.items():
+                yield LabelledField(label, self._rates[window])
+            yield Note(safe(RULE, "dim"))
+            yield Note(safe(""), id="problem")
+            with Horizontal(classes="buttons"):
+                yield TextButton(safe("Save"), id="save", variant="primary")
+                yield TextButton(safe("Cancel"), id="cancel")
+        yield KeyLine()
+
+    def on_mount(self) -> None:
+        self._fill(self._shown or BLANK)
+        (self._name_line if self._shown is None else self._maximum).focus()
+
+    def _fill(self, plan: PlanInfo, *, was: PlanInfo | None = None) -> None:
+        """The form says the plan's limits, but where something else was typed than it `was`."""
+        if was is None or self._maximum.value == maximum_text(was.max_resumes):
+            self._maximum.value = maximum_text(plan.max_resumes)
+        if was is None or self._listing.chosen == listing_text(was.api_listing):
+            self._listing.value = listing_text(plan.api_listing)
+        before = (None,) * len(WINDOWS) if was is None else was.rates
+        for line, rate, rate_was in zip(self._rates.values(), plan.rates, before, strict=True):
+            if was is None or line.value == rate_text(rate_was):
+                line.value = rate_text(rate)
+
+    @on(SafeInput.Changed)
+    def check(self) -> None:
+        """What is wrong with what was typed so far is said."""
+        is_begun = self._shown is not None or self._name_line.value
+        try:
+            self._wished()
+        except InvalidArgument as error:
+            self._tell_problem(error.message if is_begun else "")
+        else:
+            self._tell_problem("")
+
+    def _wished(self) -> PlanInfo:
+        """The plan as the form says. Raises InvalidArgument."""
+        shown = self._shown
+        rates = (parse_rate(line.value, window) for window, line in self._rates.items())
+        return PlanInfo(
+            check_name(self._name_line.value.strip(), "plan") if shown is None else shown.name,
+            parse_maximum(self._maximum.value),
+            self._listing.chosen == "yes",
+            0 if shown is None else shown.accounts,
+            *rates,
+        )
+
+    @on(SafeInput.Submitted)
+    @on(TextButton.Pressed, "#save")
+    def submit(self) -> None:
+        """What the plan would be is asked about, if there is nothing wrong with it."""
+        try:
+            new = self._wished()
+        except InvalidArgument as error:
+            self._tell_problem(error.message)
+            return
+        if self._is_asking or self._is_saving:
+            return
+        change = change_to(new, shown=self._shown)
+        if self._shown is None:
+            self._save(change)
+        elif not differences(self._shown, new):
+            self._tell_problem("Nothing here differs from what the plan is.")
+        else:
+            self._foresee(self._shown, new, change)
+
+    def _foresee(self, shown: PlanInfo, new: PlanInfo, change: PlanChange) -> None:
+        def review(effects: PlanImpact) -> None:
+            self._is_asking = False
+            answered = partial(self._review_answered, change)
+            self.app.push_screen(ReviewDialog(shown, new, effects), answered)
+
+        self._is_asking = True
+        self._client.read(
+            "effects", partial(plans.preview_change, change=change), then=review, failed=self._fail
+        )
+
+    def _review_answered(self, change: PlanChange, is_sure: bool | None) -> None:
+        if is_sure:
+            self._save(change)
+
+    def _save(self, change: PlanChange) -> None:
+        self._is_saving = True
+        self._client.change(partial(save, change=change), then=self._saved, failed=self._fail)
+
+    def _saved(self, saved: Saved) -> None:
+        self._is_saving = False
+        if not saved.conflict:
+            self.dismiss(saved.plan)
+        elif self._shown is None or saved.plan is None:
+            self._tell_problem(f"{saved.conflict}. Nothing was saved.")
+        else:
+            self._take_over(self._shown, saved.plan, saved.conflict)
+
+    def _take_over(self, shown: PlanInfo, plan: PlanInfo, conflict: str) -> None:
+        """The form is about the plan as somebody else made it; what was typed here stays."""
+        others = ", ".join(f"{what} {how}" for what, how in differences(shown, plan))
+        self._shown = plan
+        # Whoever sets a line is told that it changed, and would take the problem away.
+        with self.prevent(SafeInput.Changed):
+            self._fill(plan, was=shown)
+        self._tell_problem(f"{conflict}: {others}. Nothing was saved; save again to go on.")
+
+    def _fail(self, failure: Failure) -> None:
+        self._is_asking = self._is_saving = False
+        self._tell_problem(f"{failure.message}. What you typed is kept; enter tries again.")
+
+    def _tell_problem(self, problem: str) -> None:
+        self.query_one("#problem", Note).update(safe(f"! {problem}" if problem else ""))
+
+    @on(Reply)
+    def deliver(self, reply: Reply) -> None:
+        """The store call has ended."""
+        self._client.deliver(reply)
+
+    @on(TextButton.Pressed, "#cancel")
+    def action_cancel(self) -> None:
+        """The plan stays as it is; what is being saved already is told of when it is."""
+        if self._is_saving:
+            tell(self, "It is being saved.")
+        else:
+            self.dismiss(None)
+
+
+def rate_column(heading: str, rate: Callable[[PlanInfo], int | None]) -> Column[PlanInfo]:
+    """A column of requests, numbers to the right."""
+    return Column(heading, 10, lambda plan: safe(f"{rate_text(rate(plan)):>10}"))
+
+
+COLUMNS: tuple[Column[PlanInfo], ...] = (
+    Column("NAME", 0, lambda plan: text_cell(plan.name), at_most=40),
+    Column("  RESUMES", 9, lambda plan: safe(f"{maximum_text(plan.max_resumes):>9}")),
+    Column("LISTING", 7, lambda plan: safe(listing_text(plan.api_listing))),
+    rate_column("PER MINUTE", attrgetter("requests_per_minute")),
+    rate_column("  PER HOUR", attrgetter("requests_per_hour")),
+    rate_column("   PER DAY", attrgetter("requests_per_day")),
+    Column("ACCOUNTS", 8, lambda plan: safe(f"{plan.accounts:>8,}")),
+)
+
+
+class PlansScreen(ListScreen[PlanInfo]):
+    """What each plan allows, and how many accounts are on it."""
+
+    MODE = "plans"
+    BINDINGS: ClassVar[list[BindingType]] = bindings(Place.PLANS)
+
+    def columns(self) -> Sequence[Column[PlanInfo]]:
+        return COLUMNS
+
+    def row_key(self, row: PlanInfo) -> str:
+        return row.name
+
+    def reading(self, cursor: str) -> Callable[[Store], PageRead[PlanInfo]]:
+        return lambda store: PageRead(plans.list_plans(store))
+
+    def heading(self) -> Content:
+        settings = self.session.settings
+        rates = settings.rate_per_minute, settings.rate_per_hour, settings.rate_per_day
+        windows = zip(rates, ("a minute", "an hour", "a day"), strict=True)
+        default = ", ".join(f"{rate_text(rate)} {window}" for rate, window in windows)
+        count = counted(self.list.pages.count, "plan")
+        return joined([safe(count, "bold"), safe(f"default: {default}", "dim")], by=" · ")
+
+    @on(PagedList.Chosen)
+    def open_plan(self, chosen: PagedList.Chosen) -> None:
+        """The form for the plan is open, or what it allows is shown while nothing can change."""
+        plan: PlanInfo = chosen.row
+        if self.session.read_only:
+            on_it = ("Accounts", f"{plan.accounts:,}")
+            self.app.push_screen(FactsDialog(f"The plan {plan.name}", [*facts(plan), on_it]))
+        else:
+            self.app.push_screen(PlanForm(self.session, plan), self._saved)
+
+    def action_edit_plan(self) -> None:
+        """The form for the plan is open."""
+        if self.list.current is None:
+            tell(self, "There is no plan here to change.")
+        else:
+            self.list.action_choose()
+
+    def action_create_plan(self) -> None:
+        """The form for a new plan is open."""
+        self.app.push_screen(PlanForm(self.session, None), self._saved)
+
+    def _saved(self, plan: PlanInfo | None) -> None:
+        if plan is not None:
+            tell(self, f"Saved. {plan.name}: {allowance(plan)}.")
+            self.action_reload()

@@ -1,1 +1,0 @@
-"""The plans: what accounts may hold, and how often their keys may ask."""

@@ -1,0 +1,338 @@
+"""The ways of looking at one resume, each read from the store and laid out in a thread."""
+
+import contextlib
+import os
+import stat
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Any, Final
+
+import orjson
+from textual.content import Content
+
+from resumes.analyzer import (
+    Format,
+    ShownSection,
+    date_range,
+    iter_sections,
+    plain_number,
+    stored_warnings,
+    whole_view,
+)
+from resumes.analyzer.fields import Number
+from resumes.analyzer.schema import LAYOUTS, SECTION_TYPES
+from resumes.analyzer.view import CONTACTS, LEADS, PLACES, PROSE, SECONDS
+from resumes.rendering.page import DEFAULT_LAYOUT
+from resumes.store import accounts, import_ledger, stored_resumes
+from resumes.store.accounts import AccountInfo
+from resumes.store.import_ledger import FileRow
+from resumes.store.store import Store
+from resumes.store.stored_resumes import Entry, StoredResume
+from resumes.text import counted, escaped_json
+from resumes.watched_names import REPORT
+from tui.text import joined, minute, safe, safe_lines
+from tui.widgets.text_pane import Paragraph
+
+
+def json_paragraphs(document: Any) -> list[Paragraph]:
+    """A paragraph for each line of the indented document, in the order of its keys."""
+    text = orjson.dumps(document, option=orjson.OPT_INDENT_2).decode()
+    # Line ends are JSON's own here: those inside strings are escapes already.
+    return [_line(line) for line in text.split("\n")]
+
+
+def _line(line: str) -> Paragraph:
+    text = line.lstrip(" ")
+    return Paragraph(safe(escaped_json(text)), mark=" " * (len(line) - len(text)))
+
+
+INDENT = "  "
+
+
+def history_paragraphs(store: Store, account: AccountInfo, stored: StoredResume) -> list[Paragraph]:
+    """One paragraph for each thing that happened, in order; then the warnings."""
+    return [
+        *_came(store, account, stored),
+        Paragraph(safe("")),
+        *_warnings(stored),
+    ]
+
+
+def _came(store: Store, account: AccountInfo, stored: StoredResume) -> Iterator[Paragraph]:
+    entry = stored.entry
+    claim_id = import_ledger.find_claim(store, account.id, entry.id)
+    if claim_id is not None:
+        file = import_ledger.get_file(store, claim_id, account_id=account.id)
+        yield _event(file.claimed_at, f"The importer took the file {file.name}")
+        yield Paragraph(safe(f"claim {claim_id}, folder {file.root or 'not known'}", "dim"), INDENT)
+        how = f"Stored in {account.name}, and the file put away"
+    else:
+        how = f"Created in {account.name}, over the API or by `resumes import`"
+    yield _event(entry.created_at, how)
+    if entry.updated_at != entry.created_at:
+        yield _event(entry.updated_at, "Changed")
+
+
+def _event(timestamp: str, text: str) -> Paragraph:
+    return Paragraph(joined([safe(f"{minute(timestamp)} UTC  ", "dim"), safe(text)]))
+
+
+def _warnings(stored: StoredResume) -> Iterator[Paragraph]:
+    warnings = stored_warnings(stored.document)
+    if not warnings:
+        yield Paragraph(safe("Nothing about it was odd."))
+        return
+    yield Paragraph(safe(counted(len(warnings), "warning"), "bold $text-warning"))
+    for warning in warnings:
+        yield Paragraph(safe(warning.message), f"{INDENT}! ")
+
+
+MOST_BYTES: Final = 64 * 1024
+DONE: Final = "_done"
+"""How the names of what lies beside a file end (docs/importing.md)."""
+
+NO_FILE: Final = (
+    "This resume did not come from a file in a watched folder: it was created over the API, or "
+    "by `resumes import`. The JSON view shows all that is stored."
+)
+
+
+def source_paragraphs(store: Store, account: AccountInfo, stored: StoredResume) -> list[Paragraph]:
+    """Which file it was, and its text where that still lies on this machine."""
+    claim_id = import_ledger.find_claim(store, account.id, stored.entry.id)
+    if claim_id is None:
+        return [Paragraph(safe(NO_FILE))]
+    file = import_ledger.get_file(store, claim_id, account_id=account.id)
+    path = find_filed(file)
+    head = [Paragraph(safe(f"From the file {file.name}, {file.size_bytes:,} bytes", "bold"))]
+    if path is None:
+        where = file.root or "a folder that is not known"
+        return [*head, Paragraph(safe(f"It was put away below {where}, and is not there now."))]
+    text, is_whole = read_start(path)
+    lines = [Paragraph(line) for line in map(safe, safe_lines(text))]
+    end = [] if is_whole else [Paragraph(safe(f"… only the first {MOST_BYTES:,} bytes", "dim"))]
+    return [*head, Paragraph(safe(str(path), "dim")), Paragraph(safe("")), *lines, *end]
+
+
+def find_filed(file: FileRow) -> Path | None:
+    """Where an imported file lies now, if that is on this machine and it was not moved."""
+    if file.root is None:
+        return None
+    day = Path(file.root, DONE, file.claimed_at[:10])
+    # Before accounts had folders of their own their files lay in the day's.
+    filed = [path for folder in (day / file.account, day) for path in _iter_named(folder, file)]
+    return filed[0] if len(filed) == 1 else None
+
+
+def _iter_named(folder: Path, file: FileRow) -> Iterator[Path]:
+    """What lies in the folder under the file's name; nothing if there is no such folder."""
+    with contextlib.suppress(OSError):
+        for path in folder.iterdir():
+            if f"-{file.claim_id[-8:]}." in path.name and not path.name.endswith(REPORT):
+                yield path
+
+
+def read_start(path: Path) -> tuple[str, bool]:
+    """The beginning of the file, and whether that is all of it. Empty if it cannot be read."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    except OSError:
+        return "", True
+    with os.fdopen(descriptor, "rb") as file:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            return "", True
+        start = file.read(MOST_BYTES + 1)
+    return start[:MOST_BYTES].decode(errors="backslashreplace"), len(start) <= MOST_BYTES
+
+
+BLANK: Final = Paragraph(safe(""))
+BULLET: Final = "  • "
+COLUMNS: Final = ("left", "right", "third")
+"""Where on the page a section stands, by its column."""
+
+
+def resume_paragraphs(stored: str, entry: Entry) -> list[Paragraph]:
+    """The whole resume, fields that are not shown left out; first how many warnings there are."""
+    document = orjson.loads(stored)
+    # Whatever was admitted when it was stored is read, also when settings have changed since.
+    every_type = Format(extra_section_types=frozenset(document["sections"]))
+    paragraphs = [*_header(document["header"]), *_about(document, entry), *_warned(stored)]
+    sections = [section for section in iter_sections(document, every_type) if section.items]
+    has_columns = any(section.column for section in sections)
+    for section in sections:
+        paragraphs += _section(section, column=COLUMNS[section.column] if has_columns else "")
+    return paragraphs
+
+
+def _header(header: Mapping[str, Any]) -> Iterator[Paragraph]:
+    name, title = header.get("name"), header.get("title")
+    if name:
+        yield Paragraph(safe(name, "bold $text-primary"))
+    if title:
+        yield Paragraph(safe(title, "italic"))
+    contact = [header[key] for key in CONTACTS if header.get(key)]
+    if contact:
+        yield Paragraph(_dotted(contact))
+
+
+def _about(document: Mapping[str, Any], entry: Entry) -> Iterator[Paragraph]:
+    layout = (document.get("style") or {}).get("layout") or DEFAULT_LAYOUT
+    facts = [entry.id, f"created {minute(entry.created_at)} UTC", entry.filename]
+    yield Paragraph(_dotted(facts, "dim"))
+    yield Paragraph(safe(f"layout {LAYOUTS.get(layout, layout)}", "dim"))
+
+
+def _warned(stored: str) -> Iterator[Paragraph]:
+    if warnings := stored_warnings(stored):
+        count = counted(len(warnings), "warning")
+        yield Paragraph(safe(f"! {count}; the view History lists them", "$text-warning"))
+
+
+def _section(section: ShownSection, *, column: str) -> Iterator[Paragraph]:
+    yield BLANK
+    heading = safe(section.heading.upper(), "bold $text-accent")
+    yield Paragraph(joined([heading, safe(column, "dim")], by="  ") if column else heading)
+    for number, item in enumerate(section.items):
+        paragraphs = list(_item(section.type, item))
+        # Items of several lines stand apart, short ones together.
+        if number and len(paragraphs) > 1:
+            yield BLANK
+        yield from paragraphs
+
+
+def _item(section_type: str, item: Mapping[str, Any]) -> Iterator[Paragraph]:
+    if section_type not in SECTION_TYPES:
+        yield from _unknown_item(item)
+        return
+    if first := _first_line(section_type, item):
+        yield Paragraph(first)
+    if second := [*_dates(item), *(item[key] for key in PLACES if key in item)]:
+        yield Paragraph(_dotted(second, "dim"))
+    for key in PROSE:
+        # A quote stands at the end, above its author.
+        if key != "quote":
+            yield from _paragraphs(item.get(key), "")
+    yield from _grades(item)
+    for bullet in item.get("bullets", ()):
+        yield from _paragraphs(bullet, BULLET)
+    if tags := item.get("tags"):
+        yield Paragraph(_dotted(tags))
+    yield from _quote(item)
+    yield from _slices(item)
+
+
+def _first_line(section_type: str, item: Mapping[str, Any]) -> Content | None:
+    leads = [item[key] for key in LEADS if key in item]
+    # A quote's author stands below it.
+    seconds = [item[key] for key in SECONDS if key in item and "quote" not in item]
+    parts = [safe(text, "bold" if at == 0 else "") for at, text in enumerate([*leads, *seconds])]
+    parts += [safe(level) for level in _level(section_type, item)]
+    return joined(parts, by=" · ") if parts else None
+
+
+def _level(section_type: str, item: Mapping[str, Any]) -> Iterator[str]:
+    level = item.get("level")
+    kind = SECTION_TYPES[section_type].fields.get("level")
+    if level is not None and isinstance(kind, Number):
+        highest = int(kind.highest)
+        filled = max(0, min(int(level), highest))
+        dots = "●" * filled + "○" * (highest - filled)
+        yield f"{dots} {plain_number(level)}/{highest}"
+    if "levelText" in item:
+        yield item["levelText"]
+
+
+def _dates(item: Mapping[str, Any]) -> Iterator[str]:
+    if dates := date_range(item.get("dateRange") or {}):
+        yield dates
+
+
+def _grades(item: Mapping[str, Any]) -> Iterator[Paragraph]:
+    grade = "/".join(item[key] for key in ("gpa", "maxGpa") if key in item)
+    grades = [*([f"Grade {grade}"] if grade else ()), *_present(item, "gpaText")]
+    if grades:
+        yield Paragraph(_dotted(grades))
+
+
+def _quote(item: Mapping[str, Any]) -> Iterator[Paragraph]:
+    yield from _paragraphs(item.get("quote"), "  ", "italic")
+    if "quote" in item:
+        yield from (Paragraph(safe(name), "  — ") for name in _present(item, "author"))
+
+
+def _slices(item: Mapping[str, Any]) -> Iterator[Paragraph]:
+    """A pie of one's time, as a list."""
+    if "pieces" in item and not item.get("data"):
+        yield Paragraph(safe(f"{plain_number(item['pieces'])} pieces"))
+    for piece in item.get("data", ()):
+        value = [plain_number(piece["value"])] if "value" in piece else []
+        yield Paragraph(_dotted([*_present(piece, "title"), *value]), BULLET)
+
+
+def _unknown_item(item: Mapping[str, Any]) -> Iterator[Paragraph]:
+    """An item of a section type that the table does not know: its fields, one by one."""
+    for key, value in item.items():
+        text = value if isinstance(value, str) else str(value)
+        yield from _paragraphs(f"{key}: {text}" if key else text, "")
+
+
+def _paragraphs(text: str | None, mark: str, style: str = "") -> Iterator[Paragraph]:
+    if text is None:
+        return
+    for at, line in enumerate(safe_lines(text)):
+        yield Paragraph(safe(line, style), mark if at == 0 else " " * len(mark))
+
+
+def _present(item: Mapping[str, Any], key: str) -> list[str]:
+    return [item[key]] if key in item else []
+
+
+def _dotted(texts: Iterable[str], style: str = "") -> Content:
+    return joined([safe(text, style) for text in texts], by=" · ")
+
+
+class View(StrEnum):
+    """A way of looking at a resume, as its tab calls it."""
+
+    TEXT = "Text"
+    JSON = "JSON"
+    SOURCE = "Source"
+    HISTORY = "History"
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """A resume, ready to be shown in one of the ways. `account` is the account's name."""
+
+    account: str
+    entry: Entry
+    document: str
+    view: View
+    paragraphs: Sequence[Paragraph]
+
+
+def show(store: Store, *, account: str, resume_id: str, view: View) -> Shown:
+    """The stored resume, laid out. Raises NotFound."""
+    owner = accounts.get_account(store, account)
+    stored = stored_resumes.get_resume(store, owner.id, resume_id)
+    return Shown(
+        account, stored.entry, stored.document, view, _LAID_OUT[view](store, owner, stored)
+    )
+
+
+def _text(_: Store, __: AccountInfo, stored: StoredResume) -> list[Paragraph]:
+    return resume_paragraphs(stored.document, stored.entry)
+
+
+def _json(_: Store, __: AccountInfo, stored: StoredResume) -> list[Paragraph]:
+    return json_paragraphs(whole_view(stored.document))
+
+
+_LAID_OUT: Final[dict[View, Callable[[Store, AccountInfo, StoredResume], list[Paragraph]]]] = {
+    View.TEXT: _text,
+    View.JSON: _json,
+    View.SOURCE: source_paragraphs,
+    View.HISTORY: history_paragraphs,
+}

@@ -1,1 +1,0 @@
-"""The resumes of one account: the list, and one of them to read."""

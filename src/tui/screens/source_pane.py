@@ -1,0 +1,328 @@
+"""The raw source of a file: line numbers, and the place of the fault marked."""
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from json import JSONDecodeError
+from typing import Final
+
+from rich.cells import cell_len, chop_cells
+from textual.app import ComposeResult
+from textual.containers import Vertical
+from textual.content import Content
+from textual.geometry import Size
+from textual.strip import Strip
+
+from resumes.analyzer.findings import printable
+from resumes.store.import_ledger import SOURCE_BYTES, FileRow
+from resumes.text import escaped
+from tui.text import joined, safe
+from tui.widgets.bars import TitleLine
+from tui.widgets.paged_list import line_strip
+from tui.widgets.text_pane import TextPane
+
+_SPACE: Final = re.compile(r"[ \t\r\n\ufeff]*")
+_LINE: Final = re.compile(r"line (\d+)")
+_ITEM: Final = re.compile(r"item (\d+)")
+_DECODER: Final = json.JSONDecoder(strict=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """What is known of where it is. `place` is which resume of several, as reports say it."""
+
+    path: str | None = None
+    byte_offset: int | None = None
+    place: str = ""
+
+
+def fault_of(file: FileRow) -> Fault:
+    """Where the file's ledger row says that it is; of a file of several, its first problem."""
+    if file.items is not None and file.items.problems:
+        first = file.items.problems[0]
+        return Fault(first.path, first.byte_offset, first.place)
+    return Fault(file.path, file.byte_offset)
+
+
+def decoded(source: bytes) -> str:
+    r"""The bytes as text, those that are not UTF-8 as `\xff`."""
+    return source.decode("utf-8", "backslashreplace")
+
+
+def find_fault(source: bytes, fault: Fault) -> int | None:
+    """The number of the character in `decoded(source)`; None if that cannot be said.
+
+    Where the path leads to nothing, since a field is missing, it is what should hold it.
+    """
+    line, item = _LINE.fullmatch(fault.place), _ITEM.fullmatch(fault.place)
+    if fault.place and not line and not item:
+        return None  # in an archive, of which the source is no text
+    start = _start_of_line(source, int(line[1])) if line else 0
+    if start is None:
+        return None
+    if fault.byte_offset is not None and item is None:
+        return _at_byte(source, start, fault.byte_offset)
+    path = f"[{int(item[1]) - 1}]" if item else ""
+    if fault.path:
+        path = f"{path}.{fault.path}" if path else fault.path
+    if not path:
+        return len(decoded(source[:start])) if line else None
+    return _find_value(decoded(source), len(decoded(source[:start])), path)
+
+
+def _at_byte(source: bytes, start: int, byte_offset: int) -> int | None:
+    # Offsets count from the resume's own first byte.
+    begin = start + len(source[start:]) - len(source[start:].lstrip()) if start else 0
+    at = begin + byte_offset
+    return len(decoded(source[:at])) if at <= len(source) else None
+
+
+def _start_of_line(source: bytes, number: int) -> int | None:
+    start = 0
+    for _ in range(number - 1):
+        start = source.find(b"\n", start) + 1
+        if not start:
+            return None
+    return start
+
+
+def _find_value(text: str, start: int, path: str) -> int | None:
+    """Where the member begins that the path leads to, or the last one on the way there."""
+    found: int | None = None
+    at, prefix = _skip(text, start), ""
+    try:
+        while prefix != path:
+            for name, begin, value in _iter_members(text, at, prefix):
+                if path == name or path.startswith((f"{name}.", f"{name}[")):
+                    prefix, found, at = name, begin, value
+                    break
+            else:
+                return found
+    except (JSONDecodeError, IndexError, RecursionError):
+        return found  # the text ends here, or is no JSON from here on
+    return found
+
+
+def _iter_members(text: str, at: int, prefix: str) -> Iterator[tuple[str, int, int]]:
+    """The members of the value there: its path, where it begins, and where its value does."""
+    if text[at] not in "{[":
+        return
+    is_object, number = text[at] == "{", 0
+    at = _skip(text, at + 1)
+    while text[at] not in "}]":
+        begin = at
+        name = f"{prefix}[{number}]"
+        if is_object:
+            key, at = _DECODER.raw_decode(text, at)
+            name = f"{prefix}.{printable(str(key))}" if prefix else printable(str(key))
+            at = _skip(text, _skip(text, at) + 1)
+        yield name, begin, at
+        _, at = _DECODER.raw_decode(text, at)
+        at = _skip(text, at)
+        at = _skip(text, at + 1) if text[at] == "," else at
+        number += 1
+
+
+def _skip(text: str, at: int) -> int:
+    match = _SPACE.match(text, at)
+    return at if match is None else match.end()
+
+
+TAB = "  "
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """The character at fault: its line and column as people count them, from 1.
+
+    `at` is its number in the line as it is shown, where escapes take more room.
+    """
+
+    line: int
+    column: int
+    at: int
+
+
+@dataclass(frozen=True, slots=True)
+class SourceText:
+    """Lines in which nothing is acted upon. `mark` None: where the fault is cannot be said.
+
+    `is_whole` is whether the file goes no further than what the ledger keeps of it.
+    """
+
+    lines: Sequence[str]
+    mark: Mark | None
+    is_whole: bool
+
+
+def lay_out(source: bytes, fault: Fault) -> SourceText:
+    """The bytes as lines; what is not UTF-8 and what would not be drawn are escapes in them."""
+    text = decoded(source)
+    lines = text.split("\n")
+    at = find_fault(source, fault)
+    mark = None if at is None else _mark(text, lines, at)
+    return SourceText(tuple(map(_shown, lines)), mark, len(source) < SOURCE_BYTES)
+
+
+def _mark(text: str, lines: Sequence[str], at: int) -> Mark:
+    line = text.count("\n", 0, at)
+    before = text[text.rfind("\n", 0, at) + 1 : at]
+    # A fault at the end of a line, or of the text, stands behind its last character.
+    return Mark(line + 1, len(before) + 1, min(len(_shown(before)), len(_shown(lines[line]))))
+
+
+def _shown(line: str) -> str:
+    return escaped(line.removesuffix("\r").replace("\t", TAB))
+
+
+ABOVE_LINES: Final = 3
+"""Lines that are seen above the fault."""
+
+NARROWEST: Final = 8
+
+Piece = tuple[int, str, int | None]
+"""Part of a line on a line of the screen: the number of its line, 0 for what continues one; the
+text; and where in it the fault is."""
+
+
+class SourceLines(TextPane):
+    """A source, its lines cut to the width, scrolled to the fault."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._source: SourceText | None = None
+        self._pieces: Sequence[Piece] = ()
+        self._fault_at: int | None = None
+        """The line of the screen with the fault on it."""
+
+    def show_source(self, source: SourceText | None) -> None:
+        """The pane shows this source at its fault, or nothing."""
+        self._source = source
+        self._wrap()
+        self._scroll_to_fault()
+
+    def on_resize(self) -> None:
+        super().on_resize()
+        self._scroll_to_fault()
+
+    @property
+    def plain(self) -> str:
+        return "\n".join(self._line(number).plain for number in range(self._line_count))
+
+    @property
+    def _line_count(self) -> int:
+        # Under the fault stands a line that points at it.
+        return len(self._pieces) + (self._fault_at is not None)
+
+    @property
+    def _gutter_cells(self) -> int:
+        return 0 if self._source is None else len(str(len(self._source.lines))) + 3
+
+    @property
+    def _usable_width(self) -> int:
+        # As wide as there is room: a source is looked at, not read.
+        return max(NARROWEST, self.scrollable_content_region.width)
+
+    def _wrap(self) -> None:
+        self._width = self._usable_width
+        source = self._source
+        room = max(NARROWEST, self._width - self._gutter_cells)
+        self._pieces = [] if source is None else list(iter_pieces(source, room))
+        marked = (number for number, piece in enumerate(self._pieces) if piece[2] is not None)
+        self._fault_at = next(marked, None)
+        self.virtual_size = Size(self._width, self._line_count)
+        self.refresh()
+
+    def _scroll_to_fault(self) -> None:
+        top = 0 if self._fault_at is None else max(0, self._fault_at - ABOVE_LINES)
+        self.scroll_to(y=top, animate=False, force=True)
+
+    def render_line(self, y: int) -> Strip:
+        return line_strip(self, self._line(self.scroll_offset.y + y), self.visual_style)
+
+    def _line(self, number: int) -> Content:
+        fault_at = self._fault_at
+        if fault_at is not None and number > fault_at:
+            number -= 1
+            if number == fault_at:
+                return self._pointer(self._pieces[number])
+        return self._piece(self._pieces[number]) if number < len(self._pieces) else safe("")
+
+    def _piece(self, piece: Piece) -> Content:
+        line, text, at = piece
+        number = f"{line or '':>{self._gutter_cells - 3}}"
+        if at is None:
+            return joined([safe(f"{number} │ ", "dim"), safe(text)])
+        return joined(
+            [
+                safe(f"{number} ▶ ", "bold $text-error"),
+                safe(text[:at]),
+                safe(text[at : at + 1] or " ", "reverse $text-error"),
+                safe(text[at + 1 :]),
+            ]
+        )
+
+    def _pointer(self, piece: Piece) -> Content:
+        _, text, at = piece
+        blank = " " * (self._gutter_cells + cell_len(text[:at]))
+        mark = None if self._source is None else self._source.mark
+        where = "" if mark is None else f"^ line {mark.line}, column {mark.column}"
+        if len(blank) + len(where) > self._width:
+            where = "^"
+        return safe(f"{blank}{where}", "bold $text-error")
+
+
+def iter_pieces(source: SourceText, room_cells: int) -> Iterator[Piece]:
+    """The lines of the source, those that are too long in pieces."""
+    for number, line in enumerate(source.lines, 1):
+        mark = source.mark
+        at = mark.at if mark is not None and mark.line == number else None
+        begin = 0
+        pieces = _cut(line, room_cells)
+        for part, text in enumerate(pieces):
+            is_last = part == len(pieces) - 1
+            end = begin + len(text)
+            is_here = at is not None and begin <= at and (at < end or is_last)
+            yield 0 if part else number, text, at - begin if at is not None and is_here else None
+            begin = end
+
+
+def _cut(line: str, room_cells: int) -> list[str]:
+    if line.isascii():
+        return [line[at : at + room_cells] for at in range(0, len(line), room_cells)] or [""]
+    return chop_cells(line, room_cells)
+
+
+class SourcePane(Vertical):
+    """A source under a line that says what it is."""
+
+    DEFAULT_CSS = """
+    SourcePane { height: 1fr; width: 1fr; }
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._about = TitleLine(safe(""))
+        self.lines = SourceLines()
+
+    def compose(self) -> ComposeResult:
+        yield self._about
+        yield self.lines
+
+    def show(self, source: SourceText | None) -> None:
+        """The pane shows this source at its fault; without one it is not there."""
+        self.display = source is not None
+        self._about.show(safe("") if source is None else about_source(source))
+        self.lines.show_source(source)
+
+
+def about_source(source: SourceText) -> Content:
+    """Where the fault is, and how much of the file this is."""
+    parts = [safe("Source as it was read", "bold")]
+    if source.mark is not None:
+        where = f"▶ line {source.mark.line}, column {source.mark.column}"
+        parts.append(safe(where, "bold $text-error"))
+    if not source.is_whole:
+        parts.append(safe("the first 64 KiB", "$text-warning"))
+    return joined(parts, by=" · ")
