@@ -12,8 +12,8 @@ from click.testing import CliRunner
 from rich.console import Console
 from rich.text import Text
 
+from cli.commands.demo import find_samples
 from cli.main import resumes
-from cli.samples import find_samples
 
 WIDTH: Final = 118
 DROPPED: Final = ("nurse-double-column-en.json", "student-double-column-uk.json")

@@ -25,7 +25,7 @@ from unittest.mock import patch
 import command_line
 from textual.pilot import Pilot
 
-from cli.samples import drop, find_samples
+from cli.commands.demo import drop, find_samples
 from importer import service
 from resumes.health import checks
 from resumes.health.findings import Finding

@@ -1,10 +1,27 @@
 """`resumes completion`: the script that makes a shell complete our commands, names and ids."""
 
-import click
-from click.shell_completion import BashComplete, FishComplete, ShellComplete, ZshComplete
+import contextlib
+import logging
+import os
+import signal
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from cli.commands import command
-from cli.output import put
+import click
+from click.shell_completion import (
+    BashComplete,
+    CompletionItem,
+    FishComplete,
+    ShellComplete,
+    ZshComplete,
+)
+
+from cli.groups import command
+from cli.output import cut, put, safe_text
+from cli.session import Session, choose_account
+
+if TYPE_CHECKING:
+    from resumes.store import Store
 
 SHELLS: dict[str, type[ShellComplete]] = {
     "bash": BashComplete,
@@ -28,3 +45,141 @@ def completion(context: click.Context, shell: str) -> None:
     script = SHELLS[shell](context.find_root().command, {}, "resumes", VARIABLE)
     # The template alone: source() of bash first runs bash to ask for its version.
     put(script.source_template % script.source_vars())
+
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+LONGEST_S = 1.0
+MOST = 100
+HELP_CELLS = 50
+ID_CHARACTERS = 24
+
+
+def account_names(
+    context: click.Context, _: click.Parameter, incomplete: str
+) -> list[CompletionItem]:
+    """Names of accounts, with their plans."""
+
+    def find(store: "Store") -> Iterator[CompletionItem]:
+        from resumes.store import accounts
+
+        for account in accounts.list_accounts(store):
+            yield CompletionItem(account.name, help=account.plan)
+
+    return _offer(context, find, incomplete)
+
+
+def account_option(
+    sentence: str = "Whose; the only account need not be named.",
+) -> Callable[[Command], Command]:
+    """`--account NAME`, an option of many commands; the sentence is its help."""
+    return click.option("--account", metavar="NAME", shell_complete=account_names, help=sentence)
+
+
+def plan_names(context: click.Context, _: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Names of plans."""
+
+    def find(store: "Store") -> Iterator[CompletionItem]:
+        from resumes.store import plans
+
+        for plan in plans.list_plans(store):
+            yield CompletionItem(plan.name)
+
+    return _offer(context, find, incomplete)
+
+
+def key_ids(context: click.Context, _: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Ids of active keys, with their accounts and names."""
+
+    def find(store: "Store") -> Iterator[CompletionItem]:
+        from resumes.store import api_keys
+
+        for key in api_keys.list_keys(store):
+            if key.state is api_keys.KeyState.ACTIVE:
+                yield CompletionItem(key.id, help=f"{key.account} {key.name}".strip())
+
+    return _offer(context, find, incomplete)
+
+
+def resume_ids(context: click.Context, _: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Ids of resumes of the account given so far, with their titles."""
+
+    def find(store: "Store") -> Iterator[CompletionItem]:
+        from resumes.store import stored_resumes
+
+        account = choose_account(store, context.params.get("account"))
+        before = _just_before(incomplete) if incomplete else ""
+        for entry in stored_resumes.list_page(store, account.id, cursor=before, limit=MOST).entries:
+            title = cut(safe_text(entry.shown_title), HELP_CELLS)
+            yield CompletionItem(entry.id, help=title)
+
+    return _offer(context, find, incomplete)
+
+
+def _just_before(beginning: str) -> str:
+    """The position before the smallest id that begins so. Raises ValueError where none can."""
+    smallest = int(beginning.ljust(ID_CHARACTERS, "0"), 16)
+    return f"{max(0, smallest - 1):0{ID_CHARACTERS}x}"
+
+
+def claim_ids(context: click.Context, _: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Ids of dropped files, newest first, with their names."""
+
+    return _offer(context, lambda store: _iter_files(store), incomplete)
+
+
+def retriable_ids(
+    context: click.Context, _: click.Parameter, incomplete: str
+) -> list[CompletionItem]:
+    """Ids of dropped files that failed, and then of those that are held."""
+    return _offer(context, lambda store: _iter_files(store, "failed", "held"), incomplete)
+
+
+def held_ids(context: click.Context, _: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Ids of dropped files that are held."""
+    return _offer(context, lambda store: _iter_files(store, "held"), incomplete)
+
+
+def _iter_files(store: "Store", *outcomes: str) -> Iterator[CompletionItem]:
+    """The newest of each outcome, or of all."""
+    from resumes.store.import_ledger import FileOutcome, list_files
+
+    for outcome in map(FileOutcome, outcomes) if outcomes else [None]:
+        for row in list_files(store, outcome=outcome, limit=MOST):
+            yield CompletionItem(row.claim_id, help=cut(safe_text(row.name), HELP_CELLS))
+
+
+def _offer(
+    context: click.Context,
+    find: Callable[["Store"], Iterator[CompletionItem]],
+    incomplete: str,
+) -> list[CompletionItem]:
+    offered: list[CompletionItem] = []
+    with _quietly(), _session(context).store() as store:
+        offered = [item for item in find(store) if str(item.value).startswith(incomplete)]
+    return offered
+
+
+def _session(context: click.Context) -> Session:
+    # While completing, click parses and calls nothing: the flags before the command are read from
+    # the parse. Those after it were noted then.
+    flags = context.find_root().params
+    noted = context.find_object(Session) or Session()
+    return Session(
+        home=noted.home or flags.get("home"), database=noted.database or flags.get("database")
+    )
+
+
+@contextlib.contextmanager
+def _quietly() -> Iterator[None]:
+    """Nothing inside is logged or raised, and after a second the process ends empty-handed."""
+    logging.disable(logging.CRITICAL)
+    previous = signal.signal(signal.SIGALRM, lambda *_: os._exit(0))
+    signal.setitimer(signal.ITIMER_REAL, LONGEST_S)
+    try:
+        with contextlib.suppress(Exception):
+            yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, previous)
+        logging.disable(logging.NOTSET)

@@ -9,8 +9,7 @@ from typing import TextIO
 
 import orjson
 
-from cli.output import narrate_by
-from cli.text import safe_json, safe_text
+from cli.output import narrate_by, safe_json, safe_text
 from resumes.clock import timestamp
 from resumes.log_writer import LogWriter
 

@@ -8,9 +8,9 @@ from typing import Any
 
 import click
 
-from cli import failures
-from cli.commands import Chapters, LateGroup, Place
+from cli import errors
 from cli.exits import ExitCode
+from cli.groups import Chapters, LateGroup, Place
 from cli.session import Session
 from cli.signals import keep_interrupts
 from resumes.errors import ResumesError
@@ -19,29 +19,33 @@ STREAMS = ("stdin", "stdout", "stderr")
 
 CHAPTERS: Chapters = {
     "Begin": {
-        "demo": Place("cli.demo", "demo", "Try everything in a scratch home."),
-        "up": Place("cli.up", "up", "Run the API and the importer."),
-        "tui": Place("cli.terminal", "tui", "Look around in a terminal UI."),
+        "demo": Place("cli.commands.demo", "demo", "Try everything in a scratch home."),
+        "up": Place("cli.commands.up", "up", "Run the API and the importer."),
+        "tui": Place("cli.commands.tui", "tui", "Look around in a terminal UI."),
     },
     "Resumes": {
-        "import": Place("cli.importing", "import_", "Import files and folders, in place."),
-        "validate": Place("cli.validating", "validate", "Judge files, without a store."),
-        "list": Place("cli.listing", "list_", "List an account's resumes."),
-        "show": Place("cli.showing", "show", "Show a resume."),
-        "export": Place("cli.exporting", "export", "Write resumes to files or one stream."),
-        "delete": Place("cli.deleting", "delete", "Delete a resume."),
-        "imports": Place("cli.imports", "imports", "Look at what became of dropped files."),
+        "import": Place("cli.commands.import_", "import_", "Import files and folders, in place."),
+        "validate": Place("cli.commands.import_", "validate", "Judge files, without a store."),
+        "list": Place("cli.commands.resumes", "list_", "List an account's resumes."),
+        "show": Place("cli.commands.resumes", "show", "Show a resume."),
+        "export": Place("cli.commands.resumes", "export", "Write resumes to files or one stream."),
+        "delete": Place("cli.commands.resumes", "delete", "Delete a resume."),
+        "imports": Place(
+            "cli.commands.imports", "imports", "Look at what became of dropped files."
+        ),
     },
     "Accounts": {
-        "accounts": Place("cli.accounts", "accounts", "Make and change accounts."),
-        "keys": Place("cli.keys", "keys", "Make and revoke API keys."),
-        "plans": Place("cli.plans", "plans", "See and set what plans allow."),
+        "accounts": Place("cli.commands.accounts", "accounts", "Make and change accounts."),
+        "keys": Place("cli.commands.keys", "keys", "Make and revoke API keys."),
+        "plans": Place("cli.commands.plans", "plans", "See and set what plans allow."),
     },
     "Run and look after": {
-        "serve": Place("cli.serving", "serve", "Run the API alone."),
-        "watch": Place("cli.watching", "watch", "Run the importer alone."),
-        "db": Place("cli.database", "database", "Look after the store: copies, backups, checks."),
-        "doctor": Place("cli.doctor", "doctor", "Check that all is well."),
+        "serve": Place("cli.commands.serve", "serve", "Run the API alone."),
+        "watch": Place("cli.commands.watch", "watch", "Run the importer alone."),
+        "db": Place(
+            "cli.commands.db", "database", "Look after the store: copies, backups, checks."
+        ),
+        "doctor": Place("cli.commands.doctor", "doctor", "Check that all is well."),
         "completion": Place("cli.completion", "completion", "Print a shell's completion script."),
     },
 }
@@ -54,7 +58,7 @@ class Resumes(LateGroup):
         """Runs, tells what failed, and exits with the code of `cli.exits`."""
         session = Session()
         kwargs |= {"standalone_mode": False, "obj": session}
-        code = failures.run(
+        code = errors.run(
             lambda: super(Resumes, self).main(*args, **kwargs),
             log_folder=lambda: _log_folder(session),
         )
@@ -65,7 +69,7 @@ class Resumes(LateGroup):
         try:
             return super().invoke(ctx)
         except BrokenPipeError as error:
-            raise failures.ReaderGone from error
+            raise errors.ReaderGone from error
 
 
 def _log_folder(session: Session) -> Path | None:

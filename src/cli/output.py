@@ -5,14 +5,57 @@ import logging
 import os
 import shutil
 import sys
-from collections.abc import Callable, Iterable, Sequence
+import unicodedata
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 import click
 
-from cli.text import cut, pad, safe_json, safe_text, width
 from resumes.clock import minute
+from resumes.errors import Issue
+from resumes.text import escaped, escaped_json
+
+ELLIPSIS = "…"
+
+safe_text: Final = escaped
+"""What is not harmless is shown escaped, line ends too: one value stays on one line."""
+
+safe_json: Final = escaped_json
+"""The same characters, escaped so that it is still JSON. Line ends between values stay."""
+
+
+def width(text: str) -> int:
+    """How many cells the text takes in a terminal."""
+    if text.isascii():
+        return len(text)
+    return sum(map(_char_width, text))
+
+
+def _char_width(char: str) -> int:
+    if unicodedata.category(char) in ("Mn", "Me", "Cf"):
+        return 0
+    return 2 if unicodedata.east_asian_width(char) in "WF" else 1
+
+
+def cut(text: str, cells: int) -> str:
+    """The text in at most `cells` cells, its end replaced by an ellipsis where it is longer."""
+    if width(text) <= cells:
+        return text
+    kept, used = "", 0
+    for char in text:
+        used += _char_width(char)
+        if used > cells - 1:
+            break
+        kept += char
+    return kept.rstrip() + ELLIPSIS
+
+
+def pad(text: str, cells: int, *, to_the_right: bool = False) -> str:
+    """The text filled with blanks to `cells` cells, at its end or, `to_the_right`, its start."""
+    blanks = " " * max(0, cells - width(text))
+    return blanks + text if to_the_right else text + blanks
+
 
 GAP = "  "
 NARROWEST = 12
@@ -124,3 +167,31 @@ def instant(timestamp: str | None) -> str:
 def limit(maximum: int | None) -> str:
     """A plan's maximum as people read it."""
     return "unlimited" if maximum is None else f"{maximum:,}"
+
+
+COLORS = {
+    "done": "green",
+    "valid": "green",
+    "failed": "red",
+    "duplicate": "yellow",
+    "held": "yellow",
+}
+
+
+def line(outcome: str, name: str, message: str | None = None) -> str:
+    """`failed     acme/x.json: Invalid JSON at byte 906: …`, escaped."""
+    word = click.style(outcome.ljust(9), fg=COLORS.get(outcome))
+    said = f": {safe_text(message)}" if message else ""
+    return f"{word}  {safe_text(name)}{said}"
+
+
+def summary(counts: Mapping[str, int], *, always: Sequence[str] = ("done", "failed")) -> str:
+    """`3 done, 0 failed, 2 held`: those named `always`, and the others that there were."""
+    return ", ".join(
+        f"{count:,} {outcome}" for outcome, count in counts.items() if count or outcome in always
+    )
+
+
+def issues_as_json(issues: Sequence[Issue]) -> list[dict[str, Any]]:
+    """Problems or warnings as the API gives them."""
+    return [{"path": issue.path, "message": issue.message} for issue in issues]

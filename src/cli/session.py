@@ -17,7 +17,12 @@ if TYPE_CHECKING:
     from resumes.settings import Settings
     from resumes.store import Store
     from resumes.store.accounts import AccountInfo
+from typing import TYPE_CHECKING
 
+if TYPE_CHECKING:
+    from resumes.store import Store
+    from resumes.store.accounts import AccountInfo
+    from resumes.store.stored_resumes import StoredResume
 
 NAME = "resumes"
 
@@ -122,3 +127,24 @@ def choose_account(store: "Store", name: str | None) -> "AccountInfo":
     names = ", ".join(account.name for account in known[:10])
     more = f" and {len(known) - 10} more" if len(known) > 10 else ""
     raise InvalidArgument(f"Several accounts exist: choose one with --account. {names}{more}")
+
+
+def get_resume(
+    session: Session, store: "Store", account: "AccountInfo", resume_id: str
+) -> "StoredResume":
+    """The stored resume. Raises NotFound, which names the id, the account and the way on."""
+    from resumes.store import stored_resumes
+
+    try:
+        return stored_resumes.get_resume(store, account.id, resume_id)
+    except NotFound:
+        raise not_found(session, account, resume_id) from None
+
+
+def not_found(session: Session, account: "AccountInfo", resume_id: str) -> NotFound:
+    """That the account has no resume of this id."""
+    line = session.command_line("list", "--account", account.name, "--filter", "TEXT")
+    return NotFound(
+        f'Resume not found in account "{account.name}": "{resume_id[:80]}". '
+        f"`{line}` finds resumes by title, name or e-mail address"
+    )

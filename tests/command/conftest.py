@@ -17,7 +17,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from cli.main import resumes
-from cli.status_line import REWRITE
+from cli.progress import REWRITE
 from resumes.analyzer import parse
 from resumes.store import Store, accounts, open_store
 from resumes.store.creation import Created, NewResume, create

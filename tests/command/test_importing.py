@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from cli import importing
+from cli.commands import import_
 from tests.command.conftest import CommandLine, a_resume
 from tests.support.inbox.packing import gzipped, zipped
 
@@ -134,7 +134,7 @@ def test_a_dry_run_of_a_file_of_several_says_what_an_import_says(
 
 def test_more_than_a_batch_in_a_file_keeps_its_order(acme: CommandLine, tmp_path: Path) -> None:
     acme.succeeds("accounts", "set-plan", "acme", "business")
-    names = [f"N{number:03}" for number in range(2 * importing.BATCH + 5)]
+    names = [f"N{number:03}" for number in range(2 * import_.BATCH + 5)]
     file = tmp_path / "many.ndjson.gz"
     file.write_bytes(gzipped(b"\n".join(map(a_resume, names))))
 

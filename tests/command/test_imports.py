@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from cli.whereabouts import find_roots
+from cli.commands.imports import find_roots
 from resumes.store import import_ledger, import_requests, importers
 from resumes.store.import_items import Items, Problem
 from resumes.store.import_ledger import FileOutcome, FileRow

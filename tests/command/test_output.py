@@ -13,14 +13,16 @@ from hypothesis import strategies as st
 from cli.logs import JsonFormatter
 from cli.output import (
     Column,
+    cut,
     narrate_by,
     put_fields,
     put_json,
     put_json_line,
     put_table,
+    safe_text,
     say,
+    width,
 )
-from cli.text import cut, safe_text, width
 from resumes.text import is_harmless
 
 COLUMNS = (Column("id"), Column("title", is_flexible=True), Column("n", is_number=True))

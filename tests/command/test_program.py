@@ -13,9 +13,9 @@ from typing import Any
 import click
 import pytest
 
-from cli import failures
+from cli import errors
+from cli.errors import Failed, ReaderGone
 from cli.exits import ExitCode
-from cli.failures import Failed, ReaderGone
 from cli.main import CHAPTERS, resumes
 from resumes.errors import InvalidArgument, NotFound, OutcomeUnknown, StoreUnavailable
 from resumes.store.sqlite.driver import dbapi
@@ -275,7 +275,7 @@ def run_failing(error: BaseException, *, folder: Path | None = None) -> int:
     def call() -> None:
         raise error
 
-    return failures.run(call, log_folder=lambda: folder)
+    return errors.run(call, log_folder=lambda: folder)
 
 
 @pytest.mark.parametrize(

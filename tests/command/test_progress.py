@@ -13,10 +13,8 @@ from typing import Any, TextIO
 
 import pytest
 
-from cli.progress import describe
-from cli.status_line import StatusLine
-from cli.steps import describe_move
-from cli.text import width
+from cli.output import width
+from cli.progress import StatusLine, describe, describe_move
 from importer.notices import Progress
 from resumes.store.transfer import copies
 from resumes.store.transfer.copies import Stage

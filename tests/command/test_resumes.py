@@ -7,8 +7,8 @@ from typing import Any
 import pypdf
 import pytest
 
-from cli.status_line import REWRITE
-from cli.text import safe_text, width
+from cli.output import safe_text, width
+from cli.progress import REWRITE
 from resumes.analyzer import parse, parse_imported, whole_view
 from resumes.analyzer.view import TO
 from tests.command.conftest import CommandLine, a_resume, on_terminal, store_resumes

@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from cli.samples import find_samples
+from cli.commands.demo import find_samples
 from resumes.store import api_keys
 from tests.command.conftest import CommandLine, a_resume, finish, is_alive, open_home, start
 from tests.support.waiting import children_of, wait_until

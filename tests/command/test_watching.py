@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from cli.flood import FEW
-from cli.status_line import REWRITE
+from cli.progress import FEW, REWRITE
 from resumes.store import accounts, search
 from tests.command.conftest import (
     CommandLine,

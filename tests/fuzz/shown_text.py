@@ -5,7 +5,7 @@ import os
 import re
 from typing import Final
 
-from cli import text as cli_text
+from cli import output as cli_text
 from importer import files
 from resumes.analyzer.view import filename, list_title
 from resumes.text import escaped, escaped_json, is_harmless

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import click
 
-from cli.commands import ACCESS_LOG, LOG_FORMAT, PORT, command
+from cli.groups import ACCESS_LOG, LOG_FORMAT, PORT, command
 from cli.logs import open_service_log
 from cli.output import put_json_line, say
 from cli.session import Session, make_home, pass_session

@@ -9,23 +9,23 @@ from typing import TYPE_CHECKING
 
 import click
 
-from cli.children import household, start_api, start_importer
-from cli.commands import ACCESS_LOG, LOG_FORMAT, PORT, command
-from cli.first_key import make_first_key, write_key
-from cli.handover import hand_over
+from cli.commands.keys import hand_over, make_first_key, write_key
+from cli.groups import ACCESS_LOG, LOG_FORMAT, PORT, command
 from cli.logs import set_up_logs
-from cli.output import put, put_json_line, say
-from cli.services import (
+from cli.output import put, put_json_line, safe_text, say
+from cli.session import Session, make_home, pass_session
+from cli.signals import stop_event
+from cli.supervisor import (
     check_address,
     find_or_make_account,
+    household,
     naming_commands,
     serve_arguments,
+    start_api,
+    start_importer,
     store_environment,
     watch_arguments,
 )
-from cli.session import Session, make_home, pass_session
-from cli.signals import stop_event
-from cli.text import safe_text
 from resumes.errors import Conflict, InvalidArgument, StoreUnavailable
 from resumes.watched_names import OWN
 

@@ -9,21 +9,65 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from cli.candidates import account_option
-from cli.commands import LOG_FORMAT, command
+from cli.completion import account_option
 from cli.exits import ExitCode
-from cli.left_files import LeftFiles
+from cli.groups import LOG_FORMAT, command
 from cli.logs import is_file_or_pipe, narrating_behind, set_up_logs
-from cli.outcomes import summary
-from cli.output import put_json_line, say
+from cli.output import put_json_line, safe_text, say, summary
 from cli.progress import Meter, metered
-from cli.services import naming_commands
 from cli.session import Session, pass_session
 from cli.signals import end_with_standard_input, stop_event
-from cli.text import safe_text
+from cli.supervisor import naming_commands
 
 if TYPE_CHECKING:
     from importer.service import FileReport
+from typing import TYPE_CHECKING
+
+from cli.output import line
+
+if TYPE_CHECKING:
+    from importer.service import Ignored
+
+MOST = 20
+"""So many are named to people; as JSON all are."""
+
+OUTCOME = "ignored"
+
+
+class LeftFiles:
+    """Tells what is left, beside what a meter tells."""
+
+    def __init__(self, session: Session, meter: Meter) -> None:
+        self._session = session
+        self._meter = meter
+        self._count = 0
+
+    def tell(self, one: "Ignored") -> None:
+        """The file has its line, or is counted."""
+        self._count += 1
+        if self._session.as_json:
+            put_json_line(_as_json(one))
+        elif self._count <= MOST:
+            self._meter.tell(OUTCOME, one.name, one.why.sentence)
+
+    def close(self) -> None:
+        """Those without a line are told by their number."""
+        if self._count > MOST and not self._session.as_json:
+            say(line(OUTCOME, f"and {self._count - MOST:,} more"))
+
+
+def _as_json(one: "Ignored") -> dict[str, str | int | None]:
+    """In the shape of a file that came to an end."""
+    return {
+        "account": None,
+        "name": one.name,
+        "outcome": OUTCOME,
+        "reason": one.why.value,
+        "message": one.why.sentence,
+        "filedAs": None,
+        "resumeId": None,
+        "warnings": 0,
+    }
 
 
 @command()

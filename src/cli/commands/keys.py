@@ -6,16 +6,57 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from cli import durations
-from cli.candidates import account_names, key_ids
-from cli.commands import group
-from cli.handover import hand_over
+from cli import params
+from cli.completion import account_names, key_ids
+from cli.groups import group
 from cli.output import Column, instant, put, put_json, put_table, say
 from cli.session import Session, pass_session
 from resumes.errors import InvalidArgument
 
 if TYPE_CHECKING:
     from resumes.store.api_keys import KeyInfo, NewKey
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from cli.errors import Failed
+
+if TYPE_CHECKING:
+    from resumes.store import Store
+    from resumes.store.api_keys import NewKey
+import os
+import stat
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from resumes import output_files
+from resumes.errors import Conflict
+
+if TYPE_CHECKING:
+    from resumes.store import Store
+    from resumes.store.api_keys import NewKey
+
+
+def hand_over(store: "Store", new: "NewKey", show: Callable[[str], None]) -> None:
+    """The key was shown and is marked so; or it is revoked, and Failed is raised.
+
+    The key is in the store already. `show` gets its text, and returns when it has been written
+    through, not merely buffered.
+    """
+    from resumes.store import api_keys
+
+    try:
+        show(new.secret)
+    except OSError as error:
+        api_keys.revoke_key(store, new.id)
+        raise Failed(
+            f"The new key could not be shown ({error.strerror or error}), so it was revoked; "
+            "try again"
+        ) from error
+    except BaseException:
+        api_keys.revoke_key(store, new.id)
+        raise
+    api_keys.mark_shown(store, new.id)
+
 
 COLUMNS = (
     Column("id"),
@@ -39,7 +80,7 @@ def keys() -> None:
 @click.option("--name", metavar="TEXT", default="", help="What it is for.")
 @click.option(
     "--expires",
-    type=durations.Expiry(),
+    type=params.Expiry(),
     metavar="30d|12h|2027-01-31",
     help="When it stops counting; a date means its first moment in UTC. Default: never.",
 )
@@ -49,7 +90,7 @@ def create(session: Session, account: str, name: str, expires: timedelta | datet
     from resumes.store import api_keys
 
     with session.store() as store:
-        lifetime = durations.until(expires, now_us=store.clock())
+        lifetime = params.until(expires, now_us=store.clock())
         new = api_keys.create_key(store, account, name=name, lifetime=lifetime)
         hand_over(store, new, lambda secret: _show(session, new, secret))
         info = api_keys.get_key(store, new.id)
@@ -96,7 +137,7 @@ def revoke(session: Session, key_id: str) -> None:
 @click.argument("key_id", metavar="KEYID", shell_complete=key_ids)
 @click.option(
     "--grace",
-    type=durations.Span(),
+    type=params.Span(),
     default="24h",
     show_default=True,
     metavar="SPAN",
@@ -179,3 +220,54 @@ def as_json(key: "KeyInfo") -> dict[str, Any]:
         "expiresAt": key.expires_at,
         "revokedAt": key.revoked_at,
     }
+
+
+NAME = "first key"
+MAX_KEY_BYTES = 1_024
+"""More than any key, with the white space of an editor around it."""
+
+
+def make_first_key(store: "Store", account: str) -> "NewKey | None":
+    """A new key when the account never had one, or had a first key that nobody has seen.
+
+    The unseen one is revoked. None: there is a key that somebody knows, or knew.
+    """
+    from resumes.store import api_keys
+
+    unseen = []
+    for key in api_keys.list_keys(store, account=account):
+        if key.name == NAME and key.shown_at is None:
+            unseen.append(key)
+        else:
+            return None
+    for key in unseen:
+        api_keys.revoke_key(store, key.id)
+    return api_keys.create_key(store, account, name=NAME)
+
+
+def write_key(path: Path, secret: str) -> None:
+    """Write the key to a file that only its owner can read, in the place of an earlier key.
+
+    Raises OSError, and Conflict if anything else has the path.
+    """
+    if os.path.lexists(path) and not _holds_key_at_most(path):
+        raise Conflict(
+            f"The new key could not be written, so it was revoked: {path} is there, and is neither an "
+            "earlier key nor an empty file. Move it away, then try again"
+        )
+    with output_files.drafted(path, output_files.replace) as file:
+        file.write(f"{secret}\n".encode("ascii"))
+
+
+def _holds_key_at_most(path: Path) -> bool:
+    """Whether this is a regular file with nothing in it, or nothing but a key."""
+    from resumes.store import api_keys
+
+    try:
+        if not stat.S_ISREG(path.lstat().st_mode):
+            return False
+        with path.open("rb") as file:
+            content = file.read(MAX_KEY_BYTES).decode("ascii").strip()
+    except (OSError, UnicodeDecodeError):
+        return False
+    return content == "" or api_keys.FORM.fullmatch(content) is not None

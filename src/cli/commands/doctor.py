@@ -4,11 +4,10 @@ from collections.abc import Sequence
 
 import click
 
-from cli.commands import command
 from cli.exits import ExitCode
-from cli.output import put, put_json, say
+from cli.groups import command
+from cli.output import put, put_json, safe_text, say
 from cli.session import Session, pass_session
-from cli.text import safe_text
 from resumes.health.findings import Finding, Severity, as_json
 from resumes.text import counted
 

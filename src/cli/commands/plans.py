@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 from click.core import ParameterSource
 
-from cli.candidates import plan_names
-from cli.commands import group
+from cli.completion import plan_names
+from cli.groups import group
 from cli.output import Column, limit, put_json, put_table, say
 from cli.session import Session, pass_session
 from resumes.text import counted

@@ -4,7 +4,7 @@ import sys
 
 import click
 
-from cli.failures import Failed
+from cli.errors import Failed
 from resumes.errors import InvalidArgument
 
 

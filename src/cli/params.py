@@ -4,8 +4,9 @@ from datetime import datetime, timedelta
 from typing import Any
 
 import click
+from click.shell_completion import CompletionItem
 
-from resumes import durations
+from resumes import durations, import_reasons
 
 
 class Span(click.ParamType[timedelta]):
@@ -44,3 +45,26 @@ class Expiry(click.ParamType[timedelta | datetime]):
 def until(expiry: timedelta | datetime | None, *, now_us: int) -> timedelta | None:
     """How long from now until the expiry; negative when it has passed, None for none."""
     return None if expiry is None else durations.until(expiry, now_us=now_us)
+
+
+class ReasonType(click.ParamType[str]):
+    """A reason that reports and the ledger give."""
+
+    name = "reason"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """The reason; a usage error, which names them all, for any other word."""
+        known = _known()
+        if value not in known:
+            self.fail(f'"{value}" is no reason: use one of {", ".join(known)}', param, ctx)
+        return str(value)
+
+    def shell_complete(
+        self, ctx: click.Context, param: click.Parameter, incomplete: str
+    ) -> list[CompletionItem]:
+        """The reasons that begin so."""
+        return [CompletionItem(reason) for reason in _known() if reason.startswith(incomplete)]
+
+
+def _known() -> list[str]:
+    return [reason.value for reason in import_reasons.Reason]

@@ -1,0 +1,279 @@
+"""`resumes db`: the store as a whole. Its commands are in modules of their own."""
+
+import contextlib
+import shlex
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from cli.groups import command, group
+from cli.output import Column, put, put_json, put_table, safe_text, say
+from cli.progress import told_steps
+from cli.session import Session, make_home, pass_session, program
+from cli.signals import sigterm_as_interrupt
+from resumes.errors import StoreUnavailable
+from resumes.text import counted
+
+if TYPE_CHECKING:
+    from resumes.store.transfer.rows import TableDigest
+from typing import TYPE_CHECKING, Any
+
+from cli.exits import ExitCode
+from cli.progress import counting
+
+if TYPE_CHECKING:
+    from resumes.store import Store
+    from resumes.store.integrity import Flaw
+
+
+@command()
+@click.pass_context
+@pass_session
+def check(session: Session, context: click.Context) -> None:
+    """Check that all the store holds fits together.
+
+    The file itself, counters, documents, ids, keys and the history of imports, account by account;
+    each finding with its remedy. Programs may go on meanwhile. Nothing is changed.
+    """
+    with session.store() as store:
+        flaws, account_count, resume_count = _look(session, store)
+    if session.as_json:
+        put_json(
+            {
+                "ok": not flaws,
+                "accounts": account_count,
+                "resumes": resume_count,
+                "findings": [as_json(flaw) for flaw in flaws],
+            }
+        )
+    else:
+        looked_at = f"{counted(account_count, 'account')} with {counted(resume_count, 'resume')}"
+        end = f"{counted(len(flaws), 'thing')} to put right" if flaws else "all is well"
+        say(f"Looked at {looked_at}: {end}.")
+    context.exit(ExitCode.FAILED if flaws else ExitCode.DONE)
+
+
+def _look(session: Session, store: "Store") -> tuple[list["Flaw"], int, int]:
+    """What is wrong, and how many accounts and resumes were looked at."""
+    from resumes.store import accounts, integrity
+
+    flaws: list[Flaw] = []
+    account_count = resume_count = 0
+
+    def found(flaw: "Flaw") -> None:
+        flaws.append(flaw)
+        if not session.as_json:
+            _put(flaw)
+
+    for flaw in integrity.iter_damage(store):
+        found(flaw)
+    if any(flaw.defect is integrity.Defect.DAMAGED for flaw in flaws):
+        return flaws, 0, 0
+    total = len(accounts.list_accounts(store, closed_too=True))
+    with counting("accounts", total) as count:
+        for checked in integrity.iter_accounts(store):
+            account_count += 1
+            resume_count += checked.resumes
+            for flaw in checked.flaws:
+                found(flaw)
+            count("looked at", account_count)
+    return flaws, account_count, resume_count
+
+
+def _put(flaw: "Flaw") -> None:
+    whose = "" if flaw.account is None else f"{flaw.account}: "
+    put(f"{click.style('WRONG', fg='red')}  {safe_text(f'{whose}{flaw.what} ({flaw.count:,})')}")
+    put(f"       {safe_text(flaw.remedy)}")
+
+
+def as_json(flaw: "Flaw") -> dict[str, Any]:
+    """The flaw as `--json` prints it. `account` null: it is not an account's."""
+    return {
+        "defect": flaw.defect,
+        "account": flaw.account,
+        "count": flaw.count,
+        "what": flaw.what,
+        "remedy": flaw.remedy,
+    }
+
+
+COLUMNS = (Column("TABLE"), Column("ROWS", is_number=True), Column("SHA-256"))
+
+
+@command()
+@click.argument("source_url", metavar="FROM")
+@click.argument("target_url", metavar="TO")
+@pass_session
+def copy(session: Session, source_url: str, target_url: str) -> None:
+    """Copy a store to another, and prove that both hold the same.
+
+    FROM and TO are addresses such as sqlite:///PATH and postgresql://USER@HOST/NAME. TO is empty, or
+    was left by a copy that was killed, which goes on. FROM takes no writes from the beginning on, and
+    none after a copy that ended well; after one that failed it does.
+    """
+    from resumes.store import open_store
+    from resumes.store.transfer import copies
+
+    with open_store(source_url, upgrade=False) as source:
+        copies.check_target(source, target_url)
+        with open_store(target_url) as target, told_steps() as steps:
+            digests = copies.copy(source, target, watcher=steps)
+            labels = source.label, target.label
+    _tell(session, labels, digests, way_back=reopening(source_url))
+
+
+def reopening(url: str) -> str:
+    """How to have a store at this address take writes again: a command to type, unless the address
+    holds a secret, which is not repeated."""
+    from resumes.store.addresses import find_without_secrets, parse_address
+
+    if parse_address(url) == parse_address(shown := find_without_secrets(url) or ""):
+        return f"`{shlex.join([program(), '--database', shown, 'db', 'reopen'])}`"
+    return f"`{program()} db reopen`, with RESUMES_DATABASE set to its address and password"
+
+
+def _tell(
+    session: Session, labels: tuple[str, str], digests: list["TableDigest"], *, way_back: str
+) -> None:
+    source, target = map(safe_text, labels)
+    if session.as_json:
+        put_json(
+            {
+                "from": labels[0],
+                "to": labels[1],
+                "tables": [
+                    {"name": one.name, "rows": one.rows, "sha256": one.sha256} for one in digests
+                ],
+            }
+        )
+    else:
+        put_table(COLUMNS, [(one.name, f"{one.rows:,}", one.sha256) for one in digests])
+    say(f"Both hold the same. Use {target} from now on, as --database or RESUMES_DATABASE.")
+    say(
+        f"{source} takes no more writes. To take it back, and leave what is written to the other "
+        f"one behind: {safe_text(way_back)}"
+    )
+
+
+@command()
+@pass_session
+def reopen(session: Session) -> None:
+    """Let a store that was being moved take writes again.
+
+    What was written since to the store that it was moved to is not in this one.
+    """
+    from resumes.store import open_store
+    from resumes.store.transfer import marks
+
+    with open_store(session.settings().database_url, upgrade=False) as store:
+        target = marks.reopen(store)
+        label = safe_text(store.label)
+    if session.as_json:
+        put_json({"database": label, "movedTo": target})
+    elif target is None:
+        say(f"{label} was not being moved: it takes writes.")
+    else:
+        say(f"{label} takes writes again. It was being moved to {safe_text(target)}.")
+
+
+@command()
+@click.argument("destination", metavar="DEST", type=click.Path(path_type=Path))
+@click.option(
+    "--keep",
+    type=click.IntRange(1),
+    metavar="N",
+    help="Remove all but the N newest backups of the folder, when this one is verified.",
+)
+@pass_session
+def backup(session: Session, destination: Path, keep: int | None) -> None:
+    """Back the store up to one file, while it is in use.
+
+    DEST is a file that is not there yet, or a folder, where it is named by the time. The file is a
+    store in SQLite, whatever keeps the store that it was made of. Its path goes to standard output.
+    """
+    from resumes.store.transfer import backups
+
+    with sigterm_as_interrupt(), session.store() as store, told_steps() as steps:
+        made = backups.back_up(store, destination, keep=keep, watcher=steps)
+    if session.as_json:
+        put_json(
+            {
+                "path": str(made.path),
+                "sizeBytes": made.size_bytes,
+                "removed": [str(path) for path in made.removed],
+            }
+        )
+        return
+    put(safe_text(str(made.path)))
+    removed = f", {counted(len(made.removed), 'older backup')} removed" if made.removed else ""
+    say(f"Backed up and verified: {made.size_bytes / 1e6:,.1f} MB{removed}.")
+
+
+@command()
+@click.argument("file", metavar="FILE", type=click.Path(path_type=Path))
+@pass_session
+def restore(session: Session, file: Path) -> None:
+    """Put a backup in the place of the store, which nobody may use.
+
+    A store in a file is kept beside it. In PostgreSQL the database has to be empty. What came after
+    the backup is not in it; ids go on above all that were given.
+    """
+    from resumes import watched_folder
+    from resumes.store.transfer import restores
+
+    settings = session.settings()
+    if settings.database is None:
+        make_home(settings.home)
+    with sigterm_as_interrupt(), told_steps() as steps:
+        restored = restores.restore(file, settings.database_url, watcher=steps)
+    with contextlib.suppress(OSError):  # else the importer refuses the folder, and says what to do
+        owner = watched_folder.Owner(restored.store_id, restored.label)
+        watched_folder.replace_owner(settings.inbox, restored.kept_id, owner)
+    if session.as_json:
+        kept = restored.kept
+        put_json(
+            {
+                "database": restored.label,
+                "resumes": restored.resumes,
+                "kept": None if kept is None else str(kept),
+            }
+        )
+        return
+    say(f"Restored {safe_text(restored.label)}: {counted(restored.resumes, 'resume')}.")
+    if restored.kept is not None:
+        say(f"The store that was there is {safe_text(str(restored.kept))}.")
+    if not restored.is_kept_readable:
+        say("It could not be read, so ids go on above the clock, not above the ids it gave.")
+
+
+@group("db")
+def database() -> None:
+    """Look after the store: copies, backups, checks."""
+
+
+@database.command()
+@pass_session
+def upgrade(session: Session) -> None:
+    """Bring the store up to this version, after a backup beside it."""
+    from resumes.store import migrations, open_store
+    from resumes.store.addresses import SqliteAddress, parse_address
+
+    address = parse_address(session.settings().database_url)
+    # Opening would make what is not there, and an upgrade of nothing is a slip of the pen.
+    if isinstance(address, SqliteAddress) and not address.path.exists():
+        raise StoreUnavailable(f"Database not found: {address.path}. `resumes up` makes one")
+    with open_store(session.settings().database_url) as store:
+        label = store.label
+    revision = migrations.revisions()[-1]
+    if session.as_json:
+        put_json({"database": label, "revision": revision})
+    else:
+        say(f"The store {safe_text(label)} is current (schema {revision}).")
+
+
+database.add_command(copy)
+database.add_command(reopen)
+database.add_command(backup)
+database.add_command(restore)
+database.add_command(check)

@@ -1,0 +1,414 @@
+"""`resumes demo`: everything once, in a scratch home, with the sample files."""
+
+import contextlib
+import errno
+import shutil
+import socket
+import tempfile
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from cli.commands.keys import hand_over, make_first_key, write_key
+from cli.exits import ExitCode
+from cli.groups import PORT, command
+from cli.output import safe_text, say
+from cli.session import Session, pass_session
+from cli.signals import stop_event
+from cli.supervisor import (
+    check_address,
+    find_or_make_account,
+    household,
+    serve_arguments,
+    start_api,
+    start_importer,
+    store_environment,
+    watch_arguments,
+)
+from resumes.errors import Conflict
+
+if TYPE_CHECKING:
+    from resumes.settings import Settings
+    from resumes.store import Store
+    from resumes.store.accounts import AccountInfo
+import http.client
+import json
+import shlex
+import textwrap
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from cli.output import Column, instant, put, put_json, put_table
+from resumes.errors import StoreUnavailable
+from resumes.text import counted
+
+if TYPE_CHECKING:
+    from importer.service import FileReport
+    from resumes.settings import Settings
+from importlib import resources
+from importlib.resources.abc import Traversable
+
+from cli.errors import Failed
+
+
+def find_samples() -> tuple[list[Traversable], list[Traversable]]:
+    """Good samples and bad ones, by name. Raises Failed when this installation has none."""
+    folder = _find_folder()
+    return _files(folder), _files(folder / "bad")
+
+
+def _find_folder() -> Traversable:
+    """In a wheel they are package data; in a checkout they lie beside `src`."""
+    packaged = resources.files("resumes") / "sample_data"
+    checkout = Path(__file__).parents[3] / "sample_data"
+    for folder in (packaged, checkout):
+        if folder.is_dir():
+            return folder
+    raise Failed("The sample files are missing from this installation; install it again")
+
+
+def _files(folder: Traversable) -> list[Traversable]:
+    found = [file for file in folder.iterdir() if file.name.endswith(".json")]
+    return sorted(found, key=lambda file: file.name)
+
+
+def drop(sample: Traversable, folder: Path) -> None:
+    """The sample is in the folder, whole from the first moment that it can be seen there."""
+    draft = folder / f".{sample.name}.part"
+    draft.write_bytes(sample.read_bytes())
+    draft.rename(folder / sample.name)
+
+
+ACCOUNT = "demo"
+
+
+@dataclass(slots=True)
+class Demo:
+    """What a demo has done so far. `secret` None: the account's key is not known here."""
+
+    session: Session
+    settings: "Settings"
+    secret: str | None = None
+    dropped: dict[str, bool] = field(default_factory=dict)
+    """Names of samples that were dropped now, and whether each is a good one."""
+
+    reports: list["FileReport"] = field(default_factory=list)
+
+    @property
+    def is_as_expected(self) -> bool:
+        """Whether every good sample became a resume and every bad one was refused."""
+        became = {Path(report.name).name: report.outcome for report in self.reports}
+        return all(
+            became.get(name) == ("done" if is_good else "failed")
+            for name, is_good in self.dropped.items()
+        )
+
+
+COLUMNS = (Column("id"), Column("title", is_flexible=True), Column("created (UTC)"))
+LIMIT = 100
+TIMEOUT_S = 10.0
+WIDTH = 78
+WITHOUT_KEY = "the key of the first demo here; `resumes keys create demo` makes another"
+BODY = '{"header": {"name": "Ada Lovelace"}, "sections": {}}'
+
+
+def tell_imported(demo: Demo) -> None:
+    """The import was told, from the store: nothing is served."""
+    resumes = _from_store(demo)
+    if demo.session.as_json:
+        put_json(_as_json(demo, resumes, url=None))
+        return
+    _put_import(demo, resumes, "as the API lists them")
+    put()
+    put("What to try next:")
+    put()
+    put_step(1, "Look around in the terminal UI", demo.session.command_line("tui"))
+    put_step(2, "See what became of the files", demo.session.command_line("imports", "list"))
+    put_step(3, "Serve the API", demo.session.command_line("serve"))
+
+
+def tell_served(demo: Demo, url: str) -> None:
+    """The import and the served API were told, the resumes asked of that API."""
+    resumes = _from_store(demo) if demo.secret is None else ask_api(url, demo.secret)
+    if demo.session.as_json:
+        put_json(_as_json(demo, resumes, url=url))
+        return
+    _put_import(demo, resumes, f"as GET {url}/api/v1/resumes lists them")
+    put()
+    put(f"The API listens at {url}, and the importer watches the inbox.")
+    put("What to try next, in another terminal:")
+    put()
+    _put_steps(demo, url)
+    put("Ctrl-C ends the demo.")
+
+
+def ask_api(url: str, secret: str) -> list[dict[str, Any]]:
+    """The first page of resumes that the API answers with. Raises StoreUnavailable."""
+    address = urlsplit(url)
+    connection = http.client.HTTPConnection(address.hostname or "", address.port, timeout=TIMEOUT_S)
+    try:
+        connection.request(
+            "GET", f"/api/v1/resumes?limit={LIMIT}", headers={"Authorization": f"Bearer {secret}"}
+        )
+        answer = connection.getresponse()
+        body = json.loads(answer.read())
+    except (OSError, http.client.HTTPException, ValueError) as error:
+        raise StoreUnavailable(f"The API at {url} does not answer: {error}") from error
+    finally:
+        connection.close()
+    if answer.status != 200:
+        raise StoreUnavailable(f"The API at {url} answered {answer.status}: {body.get('error')}")
+    resumes: list[dict[str, Any]] = body["resumes"]
+    return resumes
+
+
+def _from_store(demo: Demo) -> list[dict[str, Any]]:
+    from resumes.store import accounts
+    from resumes.store.stored_resumes import list_page
+
+    with demo.session.store() as store:
+        page = list_page(store, accounts.get_account(store, ACCOUNT).id, limit=LIMIT)
+    resumes: list[dict[str, Any]] = page.as_json(limit=LIMIT)["resumes"]
+    return resumes
+
+
+def _put_import(demo: Demo, resumes: list[dict[str, Any]], how: str) -> None:
+    put(f"The demo's home is {safe_text(str(demo.settings.home))}.")
+    if demo.dropped:
+        good = sum(demo.dropped.values())
+        bad = len(demo.dropped) - good
+        put(f'Dropped {good} good samples and {bad} bad ones into the inbox of account "demo".')
+    else:
+        put("Its samples were dropped before; nothing that is there was changed.")
+    put()
+    put(f"{counted(len(resumes), 'resume')}, {how}:")
+    put()
+    put_table(COLUMNS, ([one["id"], one["title"], instant(one["createdAt"])] for one in resumes))
+    _put_failed(demo)
+
+
+def _put_failed(demo: Demo) -> None:
+    failed = [report for report in demo.reports if report.outcome == "failed"]
+    if not failed:
+        return
+    put()
+    put(f"{counted(len(failed), 'file')} could not be imported, and went to")
+    put(f"{_inbox(demo, '_failed')}, each with a report beside it:")
+    put()
+    for report in sorted(failed, key=lambda report: report.name):
+        put(safe_text(Path(report.name).name))
+        put(_indented(report.message or ""))
+
+
+def _indented(text: str) -> str:
+    return textwrap.fill(
+        safe_text(text), WIDTH, initial_indent="    ", subsequent_indent="    ",
+        break_on_hyphens=False,
+    )  # fmt: skip
+
+
+def _put_steps(demo: Demo, url: str) -> None:
+    put(f"   KEY={demo.secret or WITHOUT_KEY}")
+    put(f"   API={url}/api/v1/resumes")
+    put()
+    put_step(1, "List the resumes", 'curl -H "Authorization: Bearer $KEY" $API')
+    put_step(
+        2,
+        "Create one",
+        """curl -H "Authorization: Bearer $KEY" -H 'Content-Type: application/json' \\""",
+        f"     -d {shlex.quote(BODY)} $API",
+    )
+    put_step(3, "Look around in the terminal UI", demo.session.command_line("tui"))
+
+
+def put_step(number: int, what: str, *lines: str) -> None:
+    """A numbered thing to try, and the command for it."""
+    put(f"{number}. {what}:")
+    for line in lines:
+        put(f"   {line}")
+    put()
+
+
+def _inbox(demo: Demo, folder: str) -> str:
+    return safe_text(str(demo.settings.inbox / folder))
+
+
+def _as_json(demo: Demo, resumes: list[dict[str, Any]], *, url: str | None) -> dict[str, Any]:
+    from cli.commands.watch import as_json
+
+    return {
+        "home": str(demo.settings.home),
+        "url": url,
+        "key": demo.secret,
+        "resumes": resumes,
+        "files": [as_json(report) for report in demo.reports],
+    }
+
+
+KEY_FILE = "demo-key"
+DATABASE_FILE = "resumes.db"
+SETTLE_S = 0.1
+"""Samples are dropped whole, so one that does not parse need not be waited for."""
+
+
+@command()
+@click.option(
+    "--home",
+    type=click.Path(path_type=Path, file_okay=False),
+    metavar="DIR",
+    help="The demo's home, which is kept. [default: a temporary folder]",
+)
+@click.option(
+    "--port", type=PORT, metavar="N", help="Where the API listens. [default: 8000, else a free one]"
+)
+@click.option("--once", is_flag=True, help="End after the import, and keep the home.")
+@click.pass_context
+@pass_session
+def demo(
+    session: Session, context: click.Context, /, home: Path | None, port: int | None, once: bool
+) -> None:
+    """Try everything in a scratch home.
+
+    It makes an account on the business plan with a key, drops the sample files into the inbox,
+    imports them, and serves the API until Ctrl-C. Begun again in the same home it changes
+    nothing that is there; a home with other accounts is refused.
+    """
+    with stop_event() as stop, _scratch(session, home or session.home, keeps=once) as own:
+        demo = Demo(own, own.settings(port=port))
+        if port is not None and not once:
+            check_address(demo.settings)
+        _refuse_others(own, demo.settings)
+        _import(demo, stop)
+        if stop.is_set():
+            context.exit(ExitCode.INTERRUPTED)
+        if once:
+            tell_imported(demo)
+        else:
+            _serve(demo, stop, is_port_given=port is not None)
+        context.exit(ExitCode.DONE if demo.is_as_expected else ExitCode.FAILED)
+
+
+@contextlib.contextmanager
+def _scratch(session: Session, home: Path | None, *, keeps: bool) -> Iterator[Session]:
+    """A session whose store lies in its home, whatever the environment says.
+
+    Without a home it is a temporary one, removed afterwards unless the demo `keeps` it.
+    """
+    is_temporary = home is None
+    home = home or Path(tempfile.mkdtemp(prefix="resumes-demo-"))
+    own = Session(home=home, as_json=session.as_json)
+    if own.settings().database is not None:
+        own.database = f"sqlite:///{home.absolute() / 'resumes.db'}"
+    try:
+        yield own
+    finally:
+        if is_temporary and not keeps:
+            shutil.rmtree(home, ignore_errors=True)
+            say("The demo's home is removed; `resumes demo --home DIR` keeps one.")
+        elif is_temporary:
+            say(f"The demo's home {safe_text(str(home))} is kept: remove it when you are done.")
+
+
+def _refuse_others(session: Session, settings: "Settings") -> None:
+    """The home is a demo's, or has no account yet. Raises Conflict for somebody's own."""
+    from resumes.store import accounts
+
+    if not (settings.home / DATABASE_FILE).exists():
+        return
+    # Nothing is changed by looking, not even a store of an older version.
+    with session.store() as store:
+        others = [one.name for one in accounts.list_accounts(store) if one.name != ACCOUNT]
+    if others:
+        shown = ", ".join(others[:3]) + (f" and {len(others) - 3} more" if others[3:] else "")
+        raise Conflict(
+            f"{settings.home} is not a demo's home: it has the accounts {shown}. Name a new folder "
+            "with --home, or none"
+        )
+
+
+def _import(demo: Demo, stop: threading.Event) -> None:
+    """The account is there with its key, and what lay in the inbox is imported."""
+    from importer import service
+
+    settings = demo.settings
+    with demo.session.store(makes=True) as store:
+        account = find_or_make_account(store, settings.inbox, ACCOUNT)
+        demo.secret = _find_or_make_key(store, settings.home / KEY_FILE)
+        if _is_unused(store, account):
+            demo.dropped = _drop_samples(settings.inbox / ACCOUNT)
+        service.watch(
+            store,
+            settings.inbox,
+            service.Options(
+                account=None,
+                once=True,
+                settle_s=SETTLE_S,
+                scan_s=settings.scan_s,
+                format=settings.format,
+                max_file_bytes=settings.max_file_bytes,
+            ),
+            stop=stop,
+            on_file=demo.reports.append,
+            on_notice=lambda notice: say(safe_text(str(notice))),
+        )
+
+
+def _find_or_make_key(store: "Store", path: Path) -> str | None:
+    """The account's first key. A demo keeps it in its home, so that the next one has it too."""
+    from resumes.errors import InvalidKey
+    from resumes.store import api_keys
+
+    new = make_first_key(store, ACCOUNT)
+    if new is not None:
+        hand_over(store, new, lambda secret: write_key(path, secret))
+        return new.secret
+    with contextlib.suppress(OSError, UnicodeError, InvalidKey):
+        secret = path.read_text(encoding="ascii").strip()
+        api_keys.authenticate(store, secret)
+        return secret
+    return None
+
+
+def _is_unused(store: "Store", account: "AccountInfo") -> bool:
+    """Whether the account never had a resume or a file, also none that has gone since."""
+    from resumes.store import import_ledger
+
+    return not account.resume_count and not import_ledger.list_files(
+        store, account_id=account.id, limit=1
+    )
+
+
+def _drop_samples(folder: Path) -> dict[str, bool]:
+    good, bad = find_samples()
+    for sample in (*good, *bad):
+        drop(sample, folder)
+    return {sample.name: sample in good for sample in (*good, *bad)}
+
+
+def _serve(demo: Demo, stop: threading.Event, *, is_port_given: bool) -> None:
+    """The API was served and the inbox watched until we were asked to stop."""
+    settings = demo.settings
+    if not is_port_given and _is_taken(settings.host, settings.port):
+        settings = demo.session.settings(port=0)
+    with household() as house:
+        environment = store_environment(settings.database)
+        url = start_api(house, serve_arguments(settings), stop, environment=environment)
+        if url is None:
+            return
+        start_importer(house, watch_arguments(settings), environment=environment)
+        tell_served(demo, url)
+        house.look_after(stop)
+
+
+def _is_taken(host: str, port: int) -> bool:
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((host, port))
+        except OSError as error:
+            return error.errno == errno.EADDRINUSE
+    return False

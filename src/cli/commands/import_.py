@@ -1,0 +1,485 @@
+"""`resumes import`: files and folders, read in place, through the one create path."""
+
+import itertools
+import sys
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import click
+
+from cli.completion import account_option
+from cli.exits import ExitCode
+from cli.groups import command
+from cli.output import issues_as_json, line, put_json_line, say, summary
+from cli.session import Session, choose_account, pass_session
+from resumes.errors import InvalidInput, Issue
+from resumes.text import counted
+
+if TYPE_CHECKING:
+    from resumes.analyzer import Format
+    from resumes.store import Store
+    from resumes.store.accounts import AccountInfo
+    from resumes.store.creation import NewResume, Outcome
+    from resumes.store.import_ledger import FileOutcome
+
+    Read: TypeAlias = "tuple[Origin, NewResume | Result]"
+from typing import TYPE_CHECKING
+
+from cli.output import put, put_json, safe_text
+from resumes.errors import InvalidResume
+
+if TYPE_CHECKING:
+    from resumes.analyzer import Format
+import os
+from collections.abc import Sequence
+from dataclasses import field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from cli.errors import Failed
+
+if TYPE_CHECKING:
+    from importer.dry_run import Why
+from typing import TYPE_CHECKING
+
+from resumes.errors import InvalidArgument, TooLarge
+
+if TYPE_CHECKING:
+    from importer.unpack import Limits, Part
+    from resumes.settings import Settings
+
+STANDARD_INPUT = "-"
+
+UNREADABLE = "unreadable"
+"""The reason for a file that cannot be read, as the importer gives it."""
+
+PATH = click.Path(exists=True, allow_dash=True, path_type=str)
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A file to read, or standard input."""
+
+    path: str
+
+    @property
+    def name(self) -> str:
+        """What to call it."""
+        return "standard input" if self.path == STANDARD_INPUT else self.path
+
+    def read(self, *, max_bytes: int) -> bytes:
+        """Its bytes. Raises TooLarge over the limit, having read no more, and InvalidArgument."""
+        from importer import files
+
+        if self.path != STANDARD_INPUT:
+            return files.read(self.path, max_bytes)
+        content = sys.stdin.buffer.read(max_bytes + 1)
+        if len(content) > max_bytes:
+            raise TooLarge(limit_bytes=max_bytes)
+        return content
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where a document comes from. `item` and `place` are None when it is all of its source."""
+
+    source: Source
+    item: int | None = None
+    place: str | None = None
+
+    @property
+    def name(self) -> str:
+        """What to call it: `people.ndjson, line 12`."""
+        return f"{self.source.name}, {self.place}" if self.place else self.source.name
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """One value of a source, to be read as a resume; or why there is none, by `code` and `message`."""
+
+    origin: Origin
+    body: bytes = b""
+    code: str | None = None
+    message: str = ""
+
+
+def limits_of(settings: "Settings") -> "Limits":
+    """How much of a source is taken."""
+    from importer.unpack import Limits
+
+    return Limits(max_bytes=settings.max_body_bytes, max_file_bytes=settings.max_file_bytes)
+
+
+def iter_documents(sources: Iterable[Source], limits: "Limits") -> Iterator[Document]:
+    """What the sources hold, in order, of which one at a time is in memory."""
+    for source in sources:
+        yield from _open(source, limits)
+
+
+def _open(source: Source, limits: "Limits") -> Iterator[Document]:
+    from importer import unpack
+    from importer.unpack import text
+
+    origin = Origin(source)
+    try:
+        body = source.read(max_bytes=max(limits.max_bytes, limits.max_file_bytes))
+        if not unpack.is_bundle(source.path, body):
+            return iter([Document(origin, body)])
+        return _iter_parts(source, unpack.unpack(source.path, body, limits))
+    except InvalidArgument as error:
+        return iter([Document(origin, code=UNREADABLE, message=error.message)])
+    except TooLarge as error:
+        message = text.file_too_large(limits).message
+        return iter([Document(origin, code=error.code, message=message)])
+    except text.CannotUnpack as error:
+        return iter([Document(origin, code=error.refusal.reason, message=error.refusal.message)])
+
+
+def _iter_parts(source: Source, parts: "Iterator[Part]") -> Iterator[Document]:
+    for part in parts:
+        origin = Origin(source, part.number, part.place or None)
+        if part.refusal is None:
+            yield Document(origin, part.body)
+        else:
+            refusal = part.refusal
+            yield Document(origin, code=refusal.reason, message=refusal.message)
+
+
+MOST_NAMED = 3
+
+
+@dataclass(slots=True)
+class Found:
+    """What the paths lead to: files in the order given, and how many others lie in the folders."""
+
+    paths: Sequence[str]
+    sources: list[Source] = field(default_factory=list)
+    ignored: "Counter[Why]" = field(default_factory=Counter)
+
+    def check(self) -> None:
+        """Raises Failed when there is no file at all."""
+        if not self.sources:
+            named = ", ".join(self.paths[:MOST_NAMED])
+            more = f" and {len(self.paths) - MOST_NAMED} more" if self.paths[MOST_NAMED:] else ""
+            raise Failed(f"Nothing to read in {named}{more}. {describe(self.ignored)}".rstrip())
+
+
+def find_sources(paths: Sequence[str]) -> Found:
+    """The files behind the paths, in the order given; of folders those to be imported, by name.
+
+    In folders hidden names, symbolic links and the importer's own `_…` folders are left out. Files
+    that are named themselves may be called anything.
+    """
+    found = Found(paths)
+    for path in paths:
+        if path != STANDARD_INPUT and Path(path).is_dir():
+            _look_into(path, found)
+        else:
+            found.sources.append(Source(path))
+    return found
+
+
+def _look_into(folder: str, found: Found) -> None:
+    from importer.dry_run import find_why
+
+    for entry in _iter_by_name(folder):
+        if entry.is_dir(follow_symlinks=False):
+            if not entry.name.startswith(("_", ".")):
+                _look_into(entry.path, found)
+        elif (why := find_why(entry.path)) is not None:
+            found.ignored[why] += 1
+        else:
+            found.sources.append(Source(entry.path))
+
+
+def _iter_by_name(folder: str) -> Iterator["os.DirEntry[str]"]:
+    with os.scandir(folder) as entries:
+        yield from sorted(entries, key=lambda entry: entry.name)
+
+
+def describe(ignored: "Counter[Why]") -> str:
+    """`3 files were passed over: 2 end in none of .json, …; 1 is a link.`; empty for none."""
+    if not ignored:
+        return ""
+    were = "file was" if ignored.total() == 1 else "files were"
+    parts = "; ".join(_part(why, count) for why, count in sorted(ignored.items()))
+    return f"{ignored.total():,} {were} passed over: {parts}."
+
+
+def _part(why: "Why", count: int) -> str:
+    from importer.dry_run import ENDINGS, Why
+
+    one, several = {
+        Why.ENDING: (f"ends in none of {ENDINGS}", f"end in none of {ENDINGS}"),
+        Why.HIDDEN: ("has a hidden or temporary name", "have hidden or temporary names"),
+        Why.LINK: ("is a link", "are links"),
+        Why.NO_FILE: ("is no regular file", "are no regular files"),
+        Why.REPORT: ("is a report of the importer", "are reports of the importer"),
+    }[why]
+    return f"{count:,} {one if count == 1 else several}"
+
+
+BATCH = 100
+"""Resumes in one transaction."""
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What became of a resume: done, duplicate or failed. `resume_id` None: nothing is stored."""
+
+    origin: Origin
+    outcome: "FileOutcome"
+    code: str | None = None
+    message: str | None = None
+    resume_id: str | None = None
+    warnings: tuple[Issue, ...] = ()
+
+
+@command("import")
+@click.argument("paths", metavar="PATH...", nargs=-1, required=True, type=PATH)
+@account_option("Whose they become; the only account need not be named.")
+@click.option("--dry-run", is_flag=True, help="Say what would become of them, store nothing.")
+@click.pass_context
+@pass_session
+def import_(
+    session: Session,
+    context: click.Context,
+    /,
+    paths: tuple[str, ...],
+    account: str | None,
+    dry_run: bool,
+) -> None:
+    """Import files and folders, in place.
+
+    PATH is a file, a folder of files, or - for standard input: JSON, NDJSON, either with gzip, or
+    zip. Nothing is moved. Content that is stored already is a duplicate; what does not fit the
+    account's plan fails. In a folder other files are passed over, and counted.
+    """
+    settings = session.settings()
+    accepted = settings.format
+    counts = Counter(done=0, failed=0, duplicate=0)
+    with session.store() as store:
+        chosen = choose_account(store, account)
+        found = find_sources(paths)
+        found.check()
+        documents = iter_documents(found.sources, limits_of(settings))
+        iter_results = iter_judged if dry_run else iter_imported
+        results = iter_results(store, chosen, documents, accepted)
+        for result in _told(session, results, total=len(found.sources)):
+            counts[result.outcome] += 1
+    say(f"{summary(counts)}{' (nothing was stored)' if dry_run else ''}.")
+    if found.ignored:
+        say(describe(found.ignored))
+    context.exit(ExitCode.FAILED if counts["failed"] else ExitCode.DONE)
+
+
+def iter_imported(
+    store: "Store", account: "AccountInfo", documents: Iterable[Document], accepted: "Format"
+) -> Iterator[Result]:
+    """What became of each document, in order; what is done is stored for good."""
+    from resumes.store import creation
+
+    for batch in _batches(_read(document, accepted) for document in documents):
+        new = [one for _, one in batch if not isinstance(one, Result)]
+        outcomes = iter(creation.create(store, account.id, new) if new else [])
+        for origin, one in batch:
+            yield one if isinstance(one, Result) else _result(origin, one, next(outcomes))
+
+
+def iter_judged(
+    store: "Store", account: "AccountInfo", documents: Iterable[Document], accepted: "Format"
+) -> Iterator[Result]:
+    """What would become of each document if it were imported now; nothing is stored."""
+    from resumes.errors import QuotaReached
+    from resumes.store import import_ledger
+    from resumes.store.creation import Created, Duplicate
+
+    free = account.free_places
+    seen: set[bytes] = set()
+    for document in documents:
+        origin, one = _read(document, accepted)
+        if isinstance(one, Result):
+            yield one
+            continue
+        digest = one.digest or b""
+        stored = import_ledger.find_stored(store, account.id, digest)
+        if stored is not None or digest in seen:
+            yield _result(origin, one, Duplicate(stored or ""))
+        elif free is not None and len(seen) >= free:
+            yield _result(origin, one, QuotaReached(max_resumes=account.max_resumes or 0))
+        else:
+            seen.add(digest)
+            yield _result(origin, one, Created(""))
+
+
+def _batches(read: Iterator["Read"]) -> Iterator[list["Read"]]:
+    while batch := list(itertools.islice(read, BATCH)):
+        yield batch
+
+
+def _read(document: Document, accepted: "Format") -> "Read":
+    """The document's resume on its way in, or why there is none."""
+    from importer import files
+    from resumes.analyzer import parse_imported
+    from resumes.store.creation import NewResume
+    from resumes.store.import_ledger import FileOutcome
+
+    origin, body = document.origin, document.body
+    if document.code is not None:
+        return origin, Result(origin, FileOutcome.FAILED, document.code, document.message)
+    try:
+        return origin, NewResume(parse_imported(body, accepted), digest=files.digest(body))
+    except InvalidInput as error:
+        return origin, Result(origin, FileOutcome.FAILED, error.code, error.message)
+
+
+def _result(origin: Origin, new: "NewResume", outcome: "Outcome") -> Result:
+    from resumes.store.creation import Created, Duplicate
+    from resumes.store.import_ledger import FileOutcome
+
+    match outcome:
+        case Created(id=resume_id):
+            warnings = new.resume.warnings
+            return Result(origin, FileOutcome.DONE, resume_id=resume_id or None, warnings=warnings)
+        case Duplicate(id=resume_id):
+            message = outcome.message if resume_id else "The same content is among these files"
+            return Result(origin, FileOutcome.DUPLICATE, "duplicate", message, resume_id or None)
+        case refused:
+            return Result(origin, FileOutcome.FAILED, refused.code, refused.message)
+
+
+def _told(session: Session, results: Iterator[Result], *, total: int) -> Iterator[Result]:
+    """The results, each told as it comes: as data, as a line, or by a bar that moves on."""
+    if session.as_json:
+        for result in results:
+            put_json_line(as_json(result))
+            yield result
+    elif sys.stderr.isatty() and total > 1:
+        yield from _told_by_bar(results, total=total)
+    else:
+        for result in results:
+            say(line(result.outcome, result.origin.name, _remark(result)))
+            yield result
+
+
+def _told_by_bar(results: Iterator[Result], *, total: int) -> Iterator[Result]:
+    # What failed is told below the bar: lines in between would tear it.
+    failed = []
+    with click.progressbar(length=total, label="Importing", file=sys.stderr, show_pos=True) as bar:
+        source: Source | None = None
+        for result in results:
+            # It counts files, of which each may give many results.
+            if result.origin.source is not source:
+                source = result.origin.source
+                bar.update(1)
+            if result.outcome != "done":
+                failed.append(result)
+            yield result
+    for result in failed:
+        say(line(result.outcome, result.origin.name, result.message))
+
+
+def _remark(result: Result) -> str | None:
+    count = len(result.warnings)
+    if not count:
+        return result.message
+    return f"{counted(count, 'warning')} (`resumes validate` shows them)"
+
+
+def as_json(result: Result) -> dict[str, Any]:
+    """The result as `--json` prints it, on a line of its own."""
+    return {
+        "name": result.origin.source.path,
+        "item": result.origin.item,
+        "place": result.origin.place,
+        "outcome": result.outcome,
+        "reason": result.code,
+        "message": result.message,
+        "resumeId": result.resume_id,
+        "warnings": issues_as_json(result.warnings),
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What a document is: valid, perhaps with warnings, or refused with all that is wrong."""
+
+    origin: Origin
+    code: str | None
+    issues: tuple[Issue, ...]
+    warnings: tuple[Issue, ...]
+
+
+@command()
+@click.argument("paths", metavar="PATH...", nargs=-1, required=True, type=PATH)
+@click.pass_context
+@pass_session
+def validate(session: Session, context: click.Context, /, paths: tuple[str, ...]) -> None:
+    """Judge files, without a store.
+
+    PATH is a file, a folder of files, or - for standard input: JSON, NDJSON, either with gzip, or
+    zip. The verdicts are those that the importer would give. In a folder other files are passed
+    over, and counted.
+    """
+    settings = session.settings()
+    accepted = settings.format
+    counts = Counter(valid=0, failed=0)
+    verdicts = []
+    found = find_sources(paths)
+    found.check()
+    for document in iter_documents(found.sources, limits_of(settings)):
+        verdict = judge(document, accepted)
+        counts["failed" if verdict.issues else "valid"] += 1
+        if session.as_json:
+            verdicts.append(_verdict_as_json(verdict))
+        else:
+            _put(verdict)
+    if session.as_json:
+        put_json({"files": verdicts})
+    say(f"{summary(counts, always=tuple(counts))}.")
+    if found.ignored:
+        say(describe(found.ignored))
+    context.exit(ExitCode.FAILED if counts["failed"] else ExitCode.DONE)
+
+
+def judge(document: Document, accepted: "Format") -> Verdict:
+    """The verdict on a document; one that cannot be had is refused too."""
+    from resumes.analyzer import parse_imported
+
+    origin = document.origin
+    if document.code is not None:
+        return Verdict(origin, document.code, (Issue("", document.message),), ())
+    try:
+        resume = parse_imported(document.body, accepted)
+    except InvalidResume as error:
+        return Verdict(origin, error.code, error.issues, ())
+    except InvalidInput as error:
+        return Verdict(origin, error.code, (Issue("", error.message),), ())
+    return Verdict(origin, None, (), resume.warnings)
+
+
+def _put(verdict: Verdict) -> None:
+    if verdict.issues:
+        first, *others = verdict.issues
+        put(line("failed", verdict.origin.name, first.message))
+    else:
+        others = list(verdict.warnings)
+        put(line("valid", verdict.origin.name, counted(len(others), "warning") if others else None))
+    for issue in others:
+        where = f"{issue.path}: " if issue.path and verdict.warnings else ""
+        put(f"           {safe_text(where + issue.message)}")
+
+
+def _verdict_as_json(verdict: Verdict) -> dict[str, Any]:
+    """The verdict as `--json` prints it. `code` null: valid."""
+    return {
+        "name": verdict.origin.source.path,
+        "item": verdict.origin.item,
+        "place": verdict.origin.place,
+        "valid": not verdict.issues,
+        "code": verdict.code,
+        "issues": issues_as_json(verdict.issues),
+        "warnings": issues_as_json(verdict.warnings),
+    }

@@ -1,0 +1,555 @@
+"""`resumes imports`: the ledger, what became of every dropped file."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from cli.completion import account_option, claim_ids
+from cli.groups import group
+from cli.output import put_json, say
+from cli.params import ReasonType
+from cli.session import Session, pass_session
+from resumes.errors import InvalidArgument, NotFound
+
+if TYPE_CHECKING:
+    from resumes.store import Store
+    from resumes.store.import_ledger import FileRow
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from cli.completion import held_ids, retriable_ids
+from cli.exits import ExitCode
+from cli.groups import command
+from cli.output import safe_text
+from resumes.text import counted
+
+if TYPE_CHECKING:
+    from resumes.store import Store
+    from resumes.store.import_ledger import FileRow
+    from resumes.store.import_requests import Action
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from resumes.store import Store
+    from resumes.store.import_ledger import FileRow
+    from resumes.store.import_requests import Action
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from cli.output import Column, instant, put, put_fields, put_table
+
+if TYPE_CHECKING:
+    from resumes.store.import_items import Items
+    from resumes.store.import_ledger import FileRow
+    from resumes.store.import_requests import Request
+import os
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from importer.claims import Claim
+    from resumes.store.import_ledger import FileRow
+
+
+@dataclass(frozen=True, slots=True)
+class Whereabouts:
+    """A file's place below a watched folder."""
+
+    root: Path
+    below: str
+
+    @property
+    def path(self) -> Path:
+        """The file itself."""
+        return self.root / self.below
+
+
+def find_place(row: "FileRow", roots: Iterable[Path]) -> Whereabouts | None:
+    """The first place below one of the folders where the file lies; None when it is in none."""
+    from importer.filing import iter_places
+    from importer.outcomes import conclusion_of
+
+    belows = [*iter_places(_claim(row), conclusion_of(row))]
+    places = (Whereabouts(root, below) for root in roots for below in belows)
+    return next((place for place in places if os.path.lexists(place.path)), None)
+
+
+def find_roots(row: "FileRow", inbox: Path) -> list[Path]:
+    """The folders on this machine that it may lie in: the one that it was dropped in, and, should
+    the home have been moved since, its inbox now."""
+    # What was escaped in the ledger is no path any more.
+    known = [Path(row.root)] if row.root and "\\" not in row.root else []
+    return [root for root in dict.fromkeys([*known, inbox.absolute()]) if root.is_dir()]
+
+
+def _claim(row: "FileRow") -> "Claim":
+    from importer.claims import Claim
+
+    claimed_at = datetime.fromisoformat(row.claimed_at)
+    return Claim(
+        id=row.claim_id,
+        account_id=row.account_id,
+        account=row.account,
+        name=row.name,
+        claimed_at_us=int(claimed_at.timestamp() * 1_000_000),
+    )
+
+
+COLUMNS = (
+    Column("id"),
+    Column("outcome"),
+    Column("reason"),
+    Column("file", is_flexible=True),
+)
+NOT_FOUND = "not found where it was put"
+
+PROBLEM_COLUMNS = (
+    Column("item", is_number=True),
+    Column("place"),
+    Column("reason"),
+    Column("message", is_flexible=True),
+)
+
+
+def put_files(files: Iterable["FileRow"]) -> None:
+    """The files as a table on standard output."""
+    put_table(COLUMNS, ([row.claim_id, row.outcome, row.reason or "-", row.name] for row in files))
+
+
+def put_file(
+    row: "FileRow", request: "Request | None", place: "Whereabouts | None", *, is_near: bool
+) -> None:
+    """All that is known of the file on standard output, with what went wrong inside it.
+
+    `is_near`: its folder is on this machine, so that without a `place` the file is not in it.
+    """
+    put_fields([(name, value) for name, value in _fields(row, request, place, is_near) if value])
+    if row.items is not None and row.items.problems:
+        put()
+        _put_problems(row.items)
+
+
+def _fields(
+    row: "FileRow", request: "Request | None", place: "Whereabouts | None", is_near: bool
+) -> list[tuple[str, str]]:
+    not_found = NOT_FOUND if is_near else ""
+    return [
+        ("file", row.name),
+        ("folder", row.root or ""),
+        ("lies at", not_found if place is None else _shown(row, place)),
+        ("account", row.account),
+        ("outcome", row.outcome),
+        ("reason", row.reason or ""),
+        ("message", row.message or ""),
+        ("at", row.path or ""),
+        ("byte", "" if row.byte_offset is None else str(row.byte_offset)),
+        ("resumes", "" if row.items is None else _counts(row.items)),
+        ("asked", "" if request is None else _asked(request)),
+        ("size", f"{row.size_bytes:,} bytes"),
+        ("claimed", f"{instant(row.claimed_at)} UTC"),
+        ("finished", f"{instant(row.finished_at)} UTC"),
+        ("id", row.claim_id),
+    ]
+
+
+def _shown(row: "FileRow", place: "Whereabouts") -> str:
+    return place.below if str(place.root) == row.root else str(place.path)
+
+
+def _counts(items: "Items") -> str:
+    counts = {
+        "done": items.done,
+        "duplicate": items.duplicate,
+        "held": items.held,
+        "failed": items.failed,
+    }
+    parts = ", ".join(f"{count:,} {outcome}" for outcome, count in counts.items() if count)
+    return f"{items.total:,}: {parts}" if parts else f"{items.total:,}"
+
+
+def _asked(request: "Request") -> str:
+    return f"{request.action}, since {instant(request.requested_at)} UTC"
+
+
+def _put_problems(items: "Items") -> None:
+    from resumes.store.import_items import MAX_PROBLEMS
+
+    put_table(
+        PROBLEM_COLUMNS,
+        (
+            [str(problem.item), problem.place, problem.reason or "-", problem.message or "-"]
+            for problem in items.problems
+        ),
+    )
+    if len(items.problems) == MAX_PROBLEMS:
+        say(f"The ledger keeps the first {MAX_PROBLEMS}; the report beside the file may say more.")
+
+
+def put_source(source: bytes) -> None:
+    """The bytes as text on standard output, escaped; what is not UTF-8 too."""
+    from resumes.store.import_ledger import SOURCE_BYTES
+
+    for line in readable(source).removesuffix("\n").split("\n"):
+        put(safe_text(line))
+    if len(source) == SOURCE_BYTES:
+        say("The ledger keeps the first 64 KiB.")
+
+
+def readable(source: bytes) -> str:
+    """The bytes as text, those that are not UTF-8 as `\\xff`."""
+    return source.decode("utf-8", "backslashreplace")
+
+
+def as_json(row: "FileRow") -> dict[str, Any]:
+    """The file's row as `--json` prints it; null where there is nothing to say."""
+    return {
+        "id": row.claim_id,
+        "account": row.account,
+        "root": row.root,
+        "name": row.name,
+        "outcome": row.outcome,
+        "reason": row.reason,
+        "message": row.message,
+        "path": row.path,
+        "byteOffset": row.byte_offset,
+        "items": None if row.items is None else row.items.as_json(),
+        "sizeBytes": row.size_bytes,
+        "claimedAt": row.claimed_at,
+        "finishedAt": row.finished_at,
+    }
+
+
+def request_as_json(request: "Request | None") -> dict[str, Any] | None:
+    """What is asked for the file as `--json` prints it; null for nothing."""
+    if request is None:
+        return None
+    return {"action": request.action, "requestedAt": request.requested_at}
+
+
+LOOK_EVERY_S = 0.1
+
+
+def wait_for(
+    store: "Store",
+    files: "Sequence[FileRow]",
+    wait_s: float,
+    *,
+    clock: Callable[[], float] = time.monotonic,
+) -> "list[FileRow]":
+    """The files as they are once something became of each, or when the time is over."""
+    from resumes.store import import_ledger
+
+    until = clock() + wait_s
+    while True:
+        now = [
+            import_ledger.get_file(store, one.claim_id, account_id=one.account_id) for one in files
+        ]
+        if all(map(_is_new, files, now)) or clock() >= until:
+            return now
+        time.sleep(LOOK_EVERY_S)
+
+
+def _is_new(before: "FileRow", now: "FileRow") -> bool:
+    # Of a file of several resumes the ledger says how far it is after each part.
+    return before.finished_at != now.finished_at and not now.is_under_way
+
+
+def tell_outcomes(
+    session: Session, action: "Action", before: "Sequence[FileRow]", now: "Sequence[FileRow]"
+) -> ExitCode:
+    """What became of the files is on standard output; the code is FAILED unless all went well."""
+    from resumes.store.import_ledger import FileOutcome
+
+    ended = [new for old, new in zip(before, now, strict=True) if _is_new(old, new)]
+    if session.as_json:
+        put_json({"action": action, "asked": len(now), "files": list(map(as_json, ended))})
+    elif ended:
+        put_files(ended)
+    late = len(now) - len(ended)
+    if late:
+        say(f"Nothing became of {counted(late, 'file')} in this time; still asked for.")
+    has_failed = any(file.outcome is FileOutcome.FAILED for file in ended)
+    return ExitCode.FAILED if late or has_failed else ExitCode.DONE
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """Which files are meant: those of these ids, or all of a reason or any; of an account or any."""
+
+    claim_ids: tuple[str, ...]
+    account: str | None
+    is_all: bool
+    reason: str | None = None
+
+    def check(self) -> None:
+        """Raises UsageError unless the files were chosen in one way."""
+        chooses_many = self.is_all or self.reason is not None
+        if self.claim_ids and chooses_many:
+            raise click.UsageError("Name files by ID or choose many of them, not both")
+        if not self.claim_ids and not chooses_many and self.account is None:
+            raise click.UsageError("Name files by ID, or choose them with --account or --all")
+
+
+ACCOUNT = account_option("All of this account; with IDs, whose they are.")
+WAIT = click.option(
+    "--wait",
+    "wait_s",
+    metavar="S",
+    type=click.FloatRange(0, 3_600),
+    help="With IDs: seconds to wait for what becomes of the files.",
+)
+
+
+@command()
+@click.argument("claim_ids", metavar="[ID]...", nargs=-1, shell_complete=retriable_ids)
+@ACCOUNT
+@click.option("--reason", metavar="REASON", type=ReasonType(), help="All that failed for it.")
+@click.option("--all", "is_all", is_flag=True, help="All that failed.")
+@WAIT
+@click.pass_context
+@pass_session
+def retry(
+    session: Session,
+    context: click.Context,
+    /,
+    claim_ids: tuple[str, ...],
+    account: str | None,
+    reason: str | None,
+    is_all: bool,
+    wait_s: float | None,
+) -> None:
+    """Ask the importer to try failed files again.
+
+    They are taken from where they were put away, under the ids that they have. A held file is
+    released.
+    """
+    from resumes.store.import_requests import Action
+
+    choice = Choice(claim_ids, account, is_all, reason)
+    context.exit(_run(session, choice, Action.RETRY, wait_s))
+
+
+@command()
+@click.argument("claim_ids", metavar="[ID]...", nargs=-1, shell_complete=held_ids)
+@ACCOUNT
+@click.option("--all", "is_all", is_flag=True, help="All that are held.")
+@WAIT
+@click.pass_context
+@pass_session
+def release(
+    session: Session,
+    context: click.Context,
+    /,
+    claim_ids: tuple[str, ...],
+    account: str | None,
+    is_all: bool,
+    wait_s: float | None,
+) -> None:
+    """Ask the importer to let held files in.
+
+    As far as the plan has room; what has none is held again.
+    """
+    from resumes.store.import_requests import Action
+
+    choice = Choice(claim_ids, account, is_all)
+    context.exit(_run(session, choice, Action.RELEASE, wait_s))
+
+
+def _run(session: Session, choice: Choice, action: "Action", wait_s: float | None) -> ExitCode:
+    choice.check()
+    if wait_s is not None and not choice.claim_ids:
+        raise click.UsageError("--wait needs the IDs of the files")
+    with session.store() as store:
+        if not choice.claim_ids:
+            _tell(session, store, action, _ask_many(store, choice, action))
+            return ExitCode.DONE
+        files = _ask(store, choice, action)
+        if wait_s is None:
+            _tell(session, store, action, len(files))
+            return ExitCode.DONE
+        return tell_outcomes(session, action, files, wait_for(store, files, wait_s))
+
+
+def _ask(store: "Store", choice: Choice, action: "Action") -> "list[FileRow]":
+    from resumes.store import import_ledger, import_requests
+
+    account_id = _find_account_id(store, choice)
+    claim_ids = dict.fromkeys(choice.claim_ids)
+    files = [import_ledger.get_file(store, one, account_id=account_id) for one in claim_ids]
+    import_requests.request_files(store, files, action)
+    return files
+
+
+def _ask_many(store: "Store", choice: Choice, action: "Action") -> int:
+    from resumes.store import import_requests
+
+    account_id = _find_account_id(store, choice)
+    return import_requests.request_all_files(
+        store, action, account_id=account_id, reason=choice.reason
+    )
+
+
+def _find_account_id(store: "Store", choice: Choice) -> str | None:
+    from resumes.store import accounts
+
+    return None if choice.account is None else accounts.get_account(store, choice.account).id
+
+
+def _tell(session: Session, store: "Store", action: "Action", count: int) -> None:
+    from resumes.store import import_requests
+
+    unwatched = import_requests.list_unwatched_roots(store) if count else []
+    if session.as_json:
+        put_json({"action": action, "asked": count, "isWatched": not unwatched})
+    elif not count:
+        say(f"There is nothing to {action}.")
+    elif unwatched:
+        say(f"Asked for {counted(count, 'file')}. {_missing(session, unwatched)}")
+    else:
+        them = "it" if count == 1 else "them"
+        say(f"Asked for {counted(count, 'file')}; the importer takes {them} up within a second.")
+
+
+def _missing(session: Session, unwatched: Sequence[str | None]) -> str:
+    how_to_watch = session.installation().how_to_watch
+    ways = ", ".join(how_to_watch(root) for root in unwatched[:3])
+    return safe_text(f"No importer watches their folder: {ways}.")
+
+
+OUTCOMES = ("held", "failed", "duplicate", "done")
+MOST = 1_000
+"""Files that the ledger gives at a time."""
+
+
+@group()
+def imports() -> None:
+    """Look at what became of dropped files."""
+
+
+@imports.command("list")
+@account_option("Only its files.")
+@click.option("--outcome", type=click.Choice(OUTCOMES), help="Only files that ended so.")
+@click.option(
+    "--reason", metavar="REASON", type=ReasonType(), help="Only files that this kept out."
+)
+@click.option(
+    "--limit",
+    metavar="N",
+    type=click.IntRange(1, MOST),
+    default=20,
+    show_default=True,
+    help="How many, at most.",
+)
+@click.option("--before", metavar="ID", shell_complete=claim_ids, help="Older than which file.")
+@click.option("--failed-first", is_flag=True, help="Failed, held, duplicate, done; in this order.")
+@pass_session
+def list_(
+    session: Session,
+    account: str | None,
+    outcome: str | None,
+    reason: str | None,
+    limit: int,
+    before: str | None,
+    failed_first: bool,
+) -> None:
+    """List dropped files, the newest first.
+
+    With --failed-first what asks for something comes first, as in the terminal UI; then --before
+    takes OUTCOME:ID, as the list ends with it.
+    """
+    from resumes.store import accounts, import_ledger
+
+    read = _read_by_outcome if failed_first else _read_newest
+    with session.store() as store:
+        files, last = read(
+            store,
+            before,
+            account_id=None if account is None else accounts.get_account(store, account).id,
+            outcome=None if outcome is None else import_ledger.FileOutcome(outcome),
+            reason=reason,
+            limit=limit,
+        )
+    if session.as_json:
+        put_json({"files": [as_json(row) for row in files], "before": last})
+        return
+    if files:
+        put_files(files)
+    else:
+        is_part = account or outcome or reason or before
+        say("No such files." if is_part else "No files were imported from a watched folder yet.")
+    if last is not None:
+        say(f"older ones  --before {last}")
+
+
+def _read_newest(
+    store: "Store", before: str | None, *, limit: int, **filters: Any
+) -> "tuple[Sequence[FileRow], str | None]":
+    """The page, and what goes on after it if anything may."""
+    from resumes.store import import_ledger
+
+    files = import_ledger.list_files(store, before=_check(before), limit=limit, **filters)
+    return files, files[-1].claim_id if len(files) == limit else None
+
+
+def _read_by_outcome(
+    store: "Store", before: str | None, *, limit: int, **filters: Any
+) -> "tuple[Sequence[FileRow], str | None]":
+    """The page, and what goes on after it if anything does."""
+    from resumes.store import import_ledger
+
+    after = None if before is None else import_ledger.parse_place(before)
+    page = import_ledger.list_by_outcome(store, after=after, limit=limit, **filters)
+    return page.files, None if page.next is None else str(page.next)
+
+
+def _check(before: str | None) -> str | None:
+    from resumes.store.identifiers import RESUME_ID
+
+    if before is not None and not RESUME_ID.fullmatch(before):
+        raise InvalidArgument(
+            f'Invalid ID "{before[:80]}": use the id of a file, 24 hexadecimal digits'
+        )
+    return before
+
+
+@imports.command()
+@click.argument("claim_id", metavar="ID", shell_complete=claim_ids)
+@account_option("Whose it is, where several accounts have a file of this ID.")
+@click.option("--source", "is_source", is_flag=True, help="Print how the file began instead.")
+@pass_session
+def show(session: Session, claim_id: str, account: str | None, is_source: bool) -> None:
+    """Show what became of one dropped file, why, and where it lies now."""
+    from resumes.store import accounts, import_ledger, import_requests
+
+    with session.store() as store:
+        account_id = None if account is None else accounts.get_account(store, account).id
+        row = import_ledger.get_file(store, claim_id, account_id=account_id)
+        request = import_requests.find_request(store, row.account_id, row.claim_id)
+        source = _get_source(store, row) if is_source else None
+    roots = find_roots(row, session.settings().inbox)
+    place = find_place(row, roots)
+    if session.as_json:
+        filed_as = None if place is None else str(place.path)
+        told = as_json(row) | {"filedAs": filed_as, "request": request_as_json(request)}
+        put_json(told if source is None else told | {"source": readable(source)})
+    elif source is not None:
+        put_source(source)
+    else:
+        put_file(row, request, place, is_near=bool(roots))
+
+
+def _get_source(store: "Store", row: "FileRow") -> bytes:
+    from resumes.store import import_ledger
+
+    source = import_ledger.find_source(store, row)
+    if source is None:
+        raise NotFound(f"No source is kept of {row.claim_id}: it is {row.outcome}")
+    return source
+
+
+imports.add_command(retry)
+imports.add_command(release)

@@ -1,0 +1,436 @@
+"""`resumes list`: a page of an account's resumes, as the API gives it."""
+
+from typing import TYPE_CHECKING
+
+import click
+
+from cli.completion import account_option, resume_ids
+from cli.groups import command
+from cli.output import Column, instant, put_json, put_table, safe_text, say
+from cli.session import Session, choose_account, pass_session
+from resumes.errors import InvalidArgument
+from resumes.text import counted
+
+if TYPE_CHECKING:
+    from resumes.store import Store
+    from resumes.store.search import Found
+    from resumes.store.stored_resumes import Page
+import contextlib
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from cli.exits import ExitCode
+from cli.output import put, put_bytes, put_json_line
+from cli.progress import counting
+from cli.session import get_resume
+from cli.signals import sigterm_as_interrupt
+from resumes.analyzer.schema import LAYOUTS
+from resumes.export import ExportFormat
+from resumes.rendering.page import Paper
+
+if TYPE_CHECKING:
+    from resumes.store import Store
+    from resumes.store.accounts import AccountInfo
+    from resumes.store.stored_resumes import StoredResume
+import json
+import textwrap
+from collections.abc import Mapping
+from typing import Any
+
+from cli import prompts
+from cli.session import not_found
+from resumes.analyzer import (
+    Format,
+    ShownSection,
+    date_range,
+    iter_sections,
+    plain_number,
+)
+from resumes.analyzer.schema import SECTION_TYPES
+from resumes.analyzer.view import CONTACTS, LEADS, PLACES, PROSE, SECONDS
+from resumes.errors import NotFound
+from resumes.store.stored_resumes import StoredResume
+
+WIDTH = 78
+INDENT = "  "
+
+
+def lines(resume: StoredResume, format: Format) -> Iterator[str]:  # noqa: A002  (as in resumes.analyzer)
+    """The resume's lines, escaped: what it is called, whose it is, its sections in order."""
+    entry = resume.entry
+    document = json.loads(resume.document)
+    yield click.style(safe_text(entry.shown_title), bold=True)
+    updated = (
+        "" if entry.updated_at == entry.created_at else f", changed {instant(entry.updated_at)}"
+    )
+    yield f"{entry.id}, created {instant(entry.created_at)} UTC{updated}"
+    yield ""
+    yield from _header(document["header"])
+    for section in iter_sections(document, format):
+        yield ""
+        yield click.style(safe_text(section.heading).upper(), bold=True)
+        yield from _section(section)
+
+
+def _header(header: Mapping[str, Any]) -> Iterator[str]:
+    for field in ("name", "title"):
+        if header.get(field):
+            yield safe_text(header[field])
+    contacts = [safe_text(header[field]) for field in CONTACTS if header.get(field)]
+    if contacts:
+        yield from textwrap.wrap(" · ".join(contacts), WIDTH, break_on_hyphens=False)
+
+
+def _section(section: ShownSection) -> Iterator[str]:
+    for item in section.items:
+        yield from _item(section.type, item)
+    if not section.items:
+        yield f"{INDENT}(nothing to show)"
+
+
+def _item(section_type: str, item: Mapping[str, Any]) -> Iterator[str]:
+    rest = dict(item)
+    # What fields of extra section types mean is not known: they are shown by name.
+    if section_type in SECTION_TYPES:
+        yield from _wrapped(_take_headline(rest))
+    for field, value in rest.items():
+        if isinstance(value, list) and field != "tags":
+            for entry in value:
+                yield from _wrapped(f"- {_plain(entry)}", deeper=True)
+        elif field in PROSE or field in ("tags", ""):
+            yield from _wrapped(_plain(value), deeper=True)
+        else:
+            yield from _wrapped(f"{_words(field)}: {_plain(value)}", deeper=True)
+
+
+def _take_headline(rest: dict[str, Any]) -> str:
+    """The item's first line, made of fields that are taken out of `rest`."""
+    parts = [_plain(rest.pop(field)) for field in (*LEADS, *SECONDS) if field in rest]
+    if dates := date_range(rest.pop("dateRange", {})):
+        parts.append(dates)
+    parts += [_plain(rest.pop(field)) for field in PLACES if field in rest]
+    return " · ".join(parts)
+
+
+def _wrapped(text: str, *, deeper: bool = False) -> list[str]:
+    margin = INDENT * (2 if deeper else 1)
+    hanging = margin + ("  " if text.startswith("- ") else "")
+    return textwrap.wrap(
+        text, WIDTH, initial_indent=margin, subsequent_indent=hanging, break_on_hyphens=False
+    )
+
+
+def _plain(value: Any) -> str:
+    match value:
+        case str():
+            return safe_text(" ".join(value.split()))
+        case bool():
+            return "yes" if value else "no"
+        case int() | float():
+            return plain_number(value)
+        case dict():
+            return " ".join(_plain(part) for part in value.values())
+        case list():
+            return ", ".join(_plain(part) for part in value)
+        case _:
+            return safe_text(str(value))
+
+
+def _words(field: str) -> str:
+    """A field's name as words: `levelText` is `level text`."""
+    spaced = "".join(f" {char.lower()}" if char.isupper() else char for char in field)
+    return safe_text(spaced.strip())
+
+
+SEARCH_TIMEOUT_S = 30.0
+"""How long resumes that are not in the search index yet are looked through: people asked once."""
+
+COLUMNS = (Column("id"), Column("title", is_flexible=True), Column("created (UTC)"))
+
+
+@command("list")
+@account_option()
+@click.option(
+    "--limit",
+    metavar="N",
+    type=click.IntRange(1, 100),
+    default=20,
+    show_default=True,
+    help="How many, at most.",
+)
+@click.option(
+    "--cursor", metavar="ID", default="", shell_complete=resume_ids, help="After which resume."
+)
+@click.option(
+    "--filter",
+    "words",
+    metavar="TEXT",
+    help="Only those whose title, name and e-mail address have all these words, or parts of words.",
+)
+@pass_session
+def list_(
+    session: Session, account: str | None, limit: int, cursor: str, words: str | None
+) -> None:
+    """List an account's resumes, a page at a time, oldest first."""
+    with session.store() as store:
+        chosen = choose_account(store, account)
+        _check(cursor)
+        found = _find(store, chosen.id, words, cursor=cursor, limit=limit)
+    if session.as_json:
+        more = {} if words is None else {"unindexed": found.unindexed}
+        put_json(found.page.as_json(limit=limit) | more)
+        return
+    _put_page(found.page, chosen.name, words, cursor)
+    if found.unindexed:
+        say(f"{counted(found.unindexed, 'resume')} could not be searched yet. Ask again later.")
+
+
+def _find(
+    store: "Store", account_id: str, words: str | None, *, cursor: str, limit: int
+) -> "Found":
+    from resumes.store import search, stored_resumes
+
+    if words is None:
+        return search.Found(
+            stored_resumes.list_page(store, account_id, cursor=cursor, limit=limit), 0
+        )
+    return search.find_page(
+        store, account_id, words, cursor=cursor, limit=limit, timeout_s=SEARCH_TIMEOUT_S
+    )
+
+
+def _put_page(page: "Page", account: str, words: str | None, cursor: str) -> None:
+    if page.entries:
+        put_entries(page)
+    elif words is None:
+        what = "No more resumes" if cursor else "No resumes yet"
+        say(f'{what} in account "{safe_text(account)}".')
+    else:
+        what = "No more resumes" if cursor else "No resumes"
+        say(f'{what} in account "{safe_text(account)}" with "{safe_text(words)}".')
+    if page.cursor is not None:
+        say(f"next cursor  {page.cursor}")
+
+
+def _check(cursor: str) -> None:
+    from resumes.store import stored_resumes
+
+    try:
+        stored_resumes.check_cursor(cursor)
+    except InvalidArgument:
+        raise InvalidArgument(
+            f'Invalid cursor "{cursor}": use the id of a resume, 24 hexadecimal digits'
+        ) from None
+
+
+def put_entries(page: "Page") -> None:
+    """The page as a table on standard output."""
+    put_table(COLUMNS, ([one.id, one.shown_title, instant(one.created_at)] for one in page.entries))
+
+
+@command()
+@click.argument("resume_id", metavar="ID", shell_complete=resume_ids)
+@account_option()
+@pass_session
+def show(session: Session, resume_id: str, account: str | None) -> None:
+    """Show a resume.
+
+    As people read it; with --json the stored resume whole, with all that the service sets.
+    """
+    pass
+    from resumes.analyzer import whole_view
+
+    with session.store() as store:
+        resume = get_resume(session, store, choose_account(store, account), resume_id)
+    if session.as_json:
+        put_json(whole_view(resume.document))
+        return
+    for line in lines(resume, session.settings().format):
+        put(line)
+
+
+@command()
+@click.argument("resume_ids", metavar="[ID]...", nargs=-1, shell_complete=resume_ids)
+@click.option("--all", "is_all", is_flag=True, help="All resumes of the account.")
+@account_option()
+@click.option(
+    "--to",
+    "folder",
+    type=click.Path(file_okay=False, path_type=Path),
+    metavar="DIR",
+    help="A file for each resume in this folder, not a stream on standard output. It is named by the "
+    "resume's ID and replaces whatever has the name: an earlier export.",
+)
+@click.option(
+    "--format",
+    "kind",
+    type=click.Choice([kind.value for kind in ExportFormat]),
+    default=ExportFormat.ANALYZER.value,
+    show_default=True,
+    help="What to write them as.",
+)
+@click.option(
+    "--layout",
+    type=click.Choice(list(LAYOUTS)),
+    help="Draw PDFs in this layout, not in the resume's own.",
+)
+@click.option(
+    "--paper", type=click.Choice([paper.value for paper in Paper]), help="The paper size of PDFs."
+)
+@click.option(
+    "--anonymous",
+    is_flag=True,
+    help="Make PDFs without the name, contact details, links and references.",
+)
+@click.pass_context
+@pass_session
+def export(
+    session: Session,
+    context: click.Context,
+    resume_ids: tuple[str, ...],
+    is_all: bool,
+    account: str | None,
+    folder: Path | None,
+    kind: str,
+    layout: str | None,
+    paper: str | None,
+    anonymous: bool,
+) -> None:
+    """Write resumes to files or one stream.
+
+    The stream has a resume on each line (NDJSON). The analyzer format can be created again as it
+    is; of JSON Resume, which does not hold everything, `resumes import` makes the analyzer format.
+    A PDF is drawn in the resume's own layout; one alone may go to a pipe or a file on standard output.
+    """
+    if is_all == bool(resume_ids):
+        raise click.UsageError("Name the resumes to export, or use --all")
+    is_pdf = kind == ExportFormat.PDF.value
+    if not is_pdf and (layout or paper or anonymous):
+        raise click.UsageError("--layout, --paper and --anonymous are for --format pdf")
+    if is_pdf and folder is None:
+        if is_all or len(resume_ids) > 1:
+            raise click.UsageError("Name a folder for the PDFs: --to DIR")
+        if sys.stdout.isatty():
+            raise click.UsageError(
+                "A PDF is not for a terminal: name a folder with --to DIR, or redirect it to a file"
+            )
+    from resumes import export
+    from resumes.rendering import Choice, RenderingFailed, TooLong
+
+    left_out: dict[str, None] = {}
+    boxes = _Boxes()
+    settings = session.settings()
+    choice = Choice(layout, None if paper is None else Paper(paper), anonymous)
+    failed = 0
+    with (
+        sigterm_as_interrupt(),
+        session.store() as store,
+        export.Exporter(
+            ExportFormat(kind), settings.format, home=settings.home, choice=choice
+        ) as exporter,
+    ):
+        chosen = choose_account(store, account)
+        resumes = (
+            export.iter_resumes(store, chosen.id)
+            if is_all
+            else _iter_named(session, store, chosen, resume_ids)
+        )
+        count = replaced = 0
+        total = chosen.resume_count if is_all else len(resume_ids)
+        # A stream would stand on the same terminal as the status, or is read as it comes.
+        progress = contextlib.nullcontext() if folder is None else counting("resumes", total)
+        with progress as tell:
+            for resume in resumes:
+                if tell is not None:
+                    tell("exported", count)
+                try:
+                    view = exporter.export(resume)
+                except (TooLong, RenderingFailed) as error:
+                    say(safe_text(f"No PDF of resume {resume.entry.id}: {error}"))
+                    failed += 1
+                    continue
+                left_out |= dict.fromkeys(view.left_out)
+                if view.missing is not None:
+                    boxes.note(resume.entry.id, view.missing)
+                if folder is not None:
+                    replaced += export.write(folder, view)
+                elif view.content is None:
+                    put_bytes(view.body)
+                else:
+                    put_json_line(view.content)
+                count += 1
+    where = "" if folder is None else f" to {safe_text(str(folder))}"
+    earlier = f", in place of {counted(replaced, 'earlier file')}" if replaced else ""
+    say(f"Exported {counted(count, 'resume')}{where}{earlier}.")
+    boxes.tell(settings.home / "fonts")
+    if failed:
+        context.exit(ExitCode.FAILED)
+    if left_out:
+        say(safe_text(f"Left out, as JSON Resume has no place for it: {', '.join(left_out)}."))
+
+
+class _Boxes:
+    """Characters of PDFs that are drawn as boxes, by the package whose fonts have them."""
+
+    def __init__(self) -> None:
+        self._first: dict[str, tuple[str, str]] = {}
+        self._resumes: Counter[str] = Counter()
+
+    def note(self, resume_id: str, missing: str) -> None:
+        """No font has this text of the resume."""
+        from resumes.rendering.fonts import find_package
+
+        package = find_package(missing)
+        self._first.setdefault(package, (missing, resume_id))
+        self._resumes[package] += 1
+
+    def tell(self, folder: Path) -> None:
+        """Say once for each package what to install; fonts can also be put into the folder."""
+        for package, (missing, resume_id) in self._first.items():
+            more = self._resumes[package] - 1
+            others = f" and {counted(more, 'other')}" if more else ""
+            say(
+                safe_text(
+                    f'No installed font has the character "{missing}" of resume {resume_id}{others}: '
+                    f"it is drawn as a box. Install {package} (Debian, Ubuntu), or put a font that "
+                    f"has it into {folder}."
+                )
+            )
+
+
+def _iter_named(
+    session: Session, store: "Store", account: "AccountInfo", resume_ids: tuple[str, ...]
+) -> Iterator["StoredResume"]:
+    # All are looked up first: a wrong id is told before anything was written.
+    yield from [get_resume(session, store, account, resume_id) for resume_id in resume_ids]
+
+
+@command()
+@click.argument("resume_id", metavar="ID", shell_complete=resume_ids)
+@account_option()
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@pass_session
+def delete(session: Session, resume_id: str, account: str | None, yes: bool) -> None:
+    """Delete a resume.
+
+    On a terminal it asks first; scripts are not asked. The place in the quota is free again, and
+    a file of the same content can be imported anew.
+    """
+    from resumes.store import stored_resumes
+
+    with session.store() as store:
+        chosen = choose_account(store, account)
+        if prompts.can_ask() and not yes:
+            resume = get_resume(session, store, chosen, resume_id)
+            prompts.confirm(f'Delete "{safe_text(resume.entry.shown_title)}" for good?')
+        try:
+            stored_resumes.delete_resume(store, chosen.id, resume_id)
+        except NotFound:
+            raise not_found(session, chosen, resume_id) from None
+    if session.as_json:
+        put_json({"deleted": resume_id})
+    else:
+        say(f'Resume {safe_text(resume_id)} of account "{safe_text(chosen.name)}" is gone.')

@@ -1,0 +1,159 @@
+"""`resumes tui`: the terminal UI over the store."""
+
+import contextlib
+from typing import TYPE_CHECKING
+
+import click
+
+from cli.completion import account_option, resume_ids
+from cli.groups import PORT, command
+from cli.session import Session, pass_session
+
+if TYPE_CHECKING:
+    from tui.session import Session as TuiSession
+import os
+import sys
+from collections.abc import Iterator
+
+from cli.output import put, put_json_line, say
+from cli.supervisor import DATABASE, store_environment
+
+
+def serve_pages(
+    session: Session,
+    port: int,
+    *,
+    screen: str,
+    account: str | None,
+    open_id: str | None,
+    read_only: bool,
+    theme: str | None = None,
+) -> None:
+    """The terminal UI was served until Ctrl-C; standard output got the address, which works once.
+
+    Every page runs `resumes tui` with the options given here. Raises InvalidArgument, NotFound
+    or StoreUnavailable before the address is printed.
+    """
+    from tui.opening import prepare
+    from tui.run import check_screen
+    from tui.web import server
+
+    check_screen(screen)
+    settings = session.settings()
+    with session.store(makes=not read_only) as store:
+        prepare(store, account=account, open_id=open_id, settings=settings)
+    words = ["tui", screen]
+    words += [f"--account={account}"] if account is not None else []
+    words += [f"--open={open_id}"] if open_id is not None else []
+    words += ["--read-only"] if read_only else []
+    words += [f"--theme={theme}"] if theme is not None else []
+    command = _command(session, words)
+    with _lent(store_environment(session.database)):
+        server.run(
+            command,
+            port,
+            max_connections=settings.max_connections,
+            client_timeout_s=settings.client_timeout_s,
+            ready=lambda address: _tell(session, address),
+        )
+
+
+def _command(session: Session, words: list[str]) -> list[str]:
+    """A command of ours, with the home that this one was given, as a process to start."""
+    flags = ["--home", str(session.home)] if session.home is not None else []
+    # -P: a folder named cli where the user stands must not be taken for ours.
+    return [sys.executable, "-P", "-m", "cli", *flags, *words]
+
+
+@contextlib.contextmanager
+def _lent(variables: dict[str, str]) -> Iterator[None]:
+    """Processes that are started during the block have these variables."""
+    before = os.environ.get(DATABASE)
+    os.environ.update(variables)
+    try:
+        yield
+    finally:
+        if variables and before is None:
+            del os.environ[DATABASE]
+        elif before is not None:
+            os.environ[DATABASE] = before
+
+
+def _tell(session: Session, address: str) -> None:
+    if session.as_json:
+        put_json_line({"url": address})
+        return
+    put(address)
+    say("Open it in a browser on this machine; it works once. Ctrl-C stops the terminal UI.")
+
+
+READ_CACHE_BYTES = 2 * 1024 * 1024
+"""A page of a list needs little of the store, and each of several threads would keep its own."""
+
+
+@command("tui")
+@click.argument("screen", default="resumes")
+@account_option("Begin with its resumes.")
+@click.option(
+    "--open", "open_id", metavar="ID", shell_complete=resume_ids, help="Show this resume."
+)
+@click.option("--read-only", is_flag=True, help="Change nothing.")
+@click.option(
+    "--theme",
+    type=click.Choice(["dark", "light", "terminal", "terminal-light"]),
+    help="Its colours; terminal: those of the terminal itself. [default: dark]",
+)
+@click.option("--web", type=PORT, metavar="PORT", help="In a browser instead; 0 takes a free port.")
+@click.pass_context
+@pass_session
+def tui(
+    session: Session,
+    context: click.Context,
+    /,
+    screen: str,
+    account: str | None,
+    open_id: str | None,
+    read_only: bool,
+    theme: str | None,
+    web: int | None,
+) -> None:
+    """Look around in a terminal UI.
+
+    It begins with SCREEN: resumes, imports, accounts, plans, keys or health.
+    """
+    first = screen if open_id is None else "resumes"
+    if web is not None:
+        serve_pages(
+            session,
+            web,
+            screen=first,
+            account=account,
+            open_id=open_id,
+            read_only=read_only,
+            theme=theme,
+        )
+        return
+    from tui import run
+
+    with contextlib.ExitStack() as stack:
+
+        def open_session() -> "TuiSession":
+            from resumes.store.search_index import Indexer
+            from tui.opening import prepare
+
+            store = stack.enter_context(
+                session.store(makes=not read_only, read_cache_bytes=READ_CACHE_BYTES)
+            )
+            if not read_only:
+                stack.enter_context(Indexer(store))
+            return prepare(
+                store,
+                account=account,
+                open_id=open_id,
+                read_only=read_only,
+                settings=session.settings(theme=theme),
+                program=session.command_line(),
+            )
+
+        code = run.run(open_session, screen=first, read_only=read_only)
+    context.exit(code)
