@@ -1,1 +1,1 @@
-"""The roof: the `resumes` command, wiring only."""
+"""The `resumes` command: it reads flags, calls the other packages, and prints."""

@@ -1,4 +1,4 @@
-"""`resumes completion`: the script that makes a shell complete our commands, names and ids."""
+"""`resumes completion`: the script that makes a shell complete commands, names and ids; and those."""
 
 import contextlib
 import logging

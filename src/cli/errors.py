@@ -1,4 +1,4 @@
-"""The edge: every way a command can fail becomes one line on standard error and an exit code."""
+"""How a command fails: every error becomes one line on standard error and an exit code."""
 
 import contextlib
 import errno

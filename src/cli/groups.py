@@ -1,4 +1,4 @@
-"""The command line's own kinds of command: with the flags of all, and groups that import late.
+"""Command groups whose modules are imported when they are called, and the flags of all commands.
 
 `resumes --help` must be there at once, and the store alone takes a third of a second to import.
 So a group knows its commands by name and summary, and imports a command's module when it is

@@ -1,4 +1,4 @@
-"""What services log, as lines on standard error: of text, or of JSON."""
+"""The log lines of services on standard error, as text or as JSON."""
 
 import contextlib
 import logging

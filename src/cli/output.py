@@ -1,4 +1,4 @@
-"""The two streams: data goes to standard output, narration to standard error."""
+"""What commands print: data on standard output, messages on standard error, tables, outcome lines."""
 
 import json
 import logging

@@ -1,4 +1,4 @@
-"""Spans of time on the command line: `30d`, `12h`, `90m`, and dates as the end of one."""
+"""The parameter types of commands: durations, expiry dates, and the reasons of imported files."""
 
 from datetime import datetime, timedelta
 from typing import Any

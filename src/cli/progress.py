@@ -1,7 +1,7 @@
-"""How far the importer is: a status of counts, and lines for the files that are worth one.
+"""Progress on standard error: of an import, a watched folder, a copy, a backup, a check.
 
-The status holds our own words and nothing from data. Where there is no terminal there is none,
-and every file has its line.
+The status holds our own words and nothing from data. Without a terminal there is no status, and each
+file has its line.
 """
 
 import contextlib

@@ -1,4 +1,4 @@
-"""Questions before what cannot be undone."""
+"""The question before something that cannot be undone."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""What one run of the command line knows: its flags, and from them the settings and the store."""
+"""The global flags of one run, and from them the settings, the store, and an account or a resume in it."""
 
 import contextlib
 import shlex

@@ -1,4 +1,4 @@
-"""Ending on request: SIGTERM and Ctrl-C as an event that long commands wait for."""
+"""SIGTERM and Ctrl-C as an event that long commands wait for."""
 
 import contextlib
 import os

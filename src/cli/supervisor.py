@@ -1,4 +1,4 @@
-"""The processes that `up` and `demo` look after: started, restarted when they die, ended.
+"""The supervisor of `up` and `demo`: it starts their processes, restarts those that die, ends them.
 
 Two processes and not two threads: a backlog of files must not starve the API (pitfalls I16).
 They are started anew from the interpreter, never forked, and end with us, since their standard
@@ -156,7 +156,7 @@ def _ending(code: int) -> str:
 
 
 @dataclass
-class Household:
+class Supervisor:
     """The children, and one end for all of them."""
 
     children: list[Child] = field(default_factory=list)
@@ -167,7 +167,7 @@ class Household:
         child.start()
         return child
 
-    def look_after(self, stop: threading.Event) -> None:
+    def watch(self, stop: threading.Event) -> None:
         """Returns when asked to stop; until then who dies is started again."""
         while not stop.wait(LOOK_EVERY_S):
             for child in self.children:
@@ -182,17 +182,17 @@ class Household:
 
 
 @contextlib.contextmanager
-def household() -> Iterator[Household]:
+def supervising() -> Iterator[Supervisor]:
     """Children that have all ended after the block, however it ends."""
-    house = Household()
+    supervisor = Supervisor()
     try:
-        yield house
+        yield supervisor
     finally:
-        house.end()
+        supervisor.end()
 
 
 def start_api(
-    house: Household,
+    supervisor: Supervisor,
     arguments: Sequence[str],
     stop: threading.Event,
     *,
@@ -203,7 +203,7 @@ def start_api(
     Raises StoreUnavailable when it does not come up; it has said why on standard error.
     """
     words = [*arguments, "--until-stdin-ends", "--json"]
-    child = house.add(Child("The API", words, environment=environment))
+    child = supervisor.add(Child("The API", words, environment=environment))
     line = child.wait_for_line(stop)
     if stop.is_set():
         return None
@@ -217,11 +217,14 @@ def start_api(
 
 
 def start_importer(
-    house: Household, arguments: Sequence[str], *, environment: Mapping[str, str] | None = None
+    supervisor: Supervisor,
+    arguments: Sequence[str],
+    *,
+    environment: Mapping[str, str] | None = None,
 ) -> None:
     """The importer runs; its outcomes appear on our standard error."""
     words = [*arguments, "--until-stdin-ends"]
-    house.add(Child("The importer", words, environment=environment))
+    supervisor.add(Child("The importer", words, environment=environment))
 
 
 DATABASE = "RESUMES_DATABASE"

@@ -1,4 +1,4 @@
-"""What a server shows of itself to those who run it: health, metrics, a line for each request."""
+"""Health, metrics and access log of one server, put together."""
 
 import asyncio
 import contextlib

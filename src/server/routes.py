@@ -1,4 +1,4 @@
-"""POST /api/v1/resumes: create a resume (docs/api.md, Create)."""
+"""The routes /api/v1/resumes and /api/v1/resumes/{id}: create, list, get, delete (docs/api.md)."""
 
 import hashlib
 import re

@@ -1,4 +1,4 @@
-"""The terminal UI: its start, its end, and the keys that work on every screen."""
+"""The app: its start, its modes, the keys that work on every screen, the command palette, Ctrl+Z."""
 
 import asyncio
 import gc

@@ -1,4 +1,4 @@
-"""Why a key does nothing: a key that is silent leaves people guessing."""
+"""The table of actions, and from it the bindings, the user's own keys, and why a key does nothing; the modes."""
 
 import difflib
 import importlib

@@ -1,4 +1,4 @@
-"""From what was asked for on the command line to a session: the part that needs the store."""
+"""The session that the command line asked for: the part of the start that needs the store."""
 
 import os
 

@@ -1,4 +1,4 @@
-"""Deleting resumes when their time has come."""
+"""The work of pending deletions: each resume is deleted when its time to undo is over."""
 
 from functools import partial
 

@@ -1,4 +1,4 @@
-"""`resumes accounts`: tenants and their plans."""
+"""`resumes accounts`: create, list, show, change and delete accounts; export and import one as a file."""
 
 from typing import TYPE_CHECKING, Any
 

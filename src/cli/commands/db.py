@@ -1,4 +1,4 @@
-"""`resumes db`: the store as a whole. Its commands are in modules of their own."""
+"""`resumes db`: upgrade, copy, reopen, back up, restore and check the store."""
 
 import contextlib
 import shlex

@@ -21,11 +21,11 @@ from cli.signals import stop_event
 from cli.supervisor import (
     check_address,
     find_or_make_account,
-    household,
     serve_arguments,
     start_api,
     start_importer,
     store_environment,
+    supervising,
     watch_arguments,
 )
 from resumes.errors import Conflict
@@ -394,14 +394,14 @@ def _serve(demo: Demo, stop: threading.Event, *, is_port_given: bool) -> None:
     settings = demo.settings
     if not is_port_given and _is_taken(settings.host, settings.port):
         settings = demo.session.settings(port=0)
-    with household() as house:
+    with supervising() as supervisor:
         environment = store_environment(settings.database)
-        url = start_api(house, serve_arguments(settings), stop, environment=environment)
+        url = start_api(supervisor, serve_arguments(settings), stop, environment=environment)
         if url is None:
             return
-        start_importer(house, watch_arguments(settings), environment=environment)
+        start_importer(supervisor, watch_arguments(settings), environment=environment)
         tell_served(demo, url)
-        house.look_after(stop)
+        supervisor.watch(stop)
 
 
 def _is_taken(host: str, port: int) -> bool:

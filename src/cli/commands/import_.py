@@ -1,4 +1,4 @@
-"""`resumes import`: files and folders, read in place, through the one create path."""
+"""`resumes import` and `resumes validate`: files and folders, read where they lie."""
 
 import itertools
 import sys

@@ -1,4 +1,4 @@
-"""`resumes imports`: the ledger, what became of every dropped file."""
+"""`resumes imports`: list and show imported files, retry failed ones, release held ones."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any

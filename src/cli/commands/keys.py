@@ -1,4 +1,4 @@
-"""`resumes keys`: made, shown once, listed masked, revoked, rotated."""
+"""`resumes keys`: create, list, revoke, rotate and import API keys. A new key is shown once."""
 
 import sys
 from datetime import datetime, timedelta

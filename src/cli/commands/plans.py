@@ -1,4 +1,4 @@
-"""`resumes plans`: what accounts may hold and do."""
+"""`resumes plans`: list the plans, and set what they allow."""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar

@@ -1,4 +1,4 @@
-"""`resumes list`: a page of an account's resumes, as the API gives it."""
+"""`resumes list`, `show`, `export` and `delete`."""
 
 from typing import TYPE_CHECKING
 

@@ -1,4 +1,4 @@
-"""`resumes tui`: the terminal UI over the store."""
+"""`resumes tui`: the terminal UI, in this terminal or, with --web, in a browser."""
 
 import contextlib
 from typing import TYPE_CHECKING

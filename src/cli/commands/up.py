@@ -18,12 +18,12 @@ from cli.signals import stop_event
 from cli.supervisor import (
     check_address,
     find_or_make_account,
-    household,
     naming_commands,
     serve_arguments,
     start_api,
     start_importer,
     store_environment,
+    supervising,
     watch_arguments,
 )
 from resumes.errors import Conflict, InvalidArgument, StoreUnavailable
@@ -53,16 +53,16 @@ def up(session: Session, port: int | None, log_format: str | None, access_log: b
     if not os.access(settings.home, os.F_OK):
         check_address(settings)  # else a home would be left behind where nothing can be served
     make_home(settings.home)
-    with alone(settings.home), stop_event() as stop, household() as house:
+    with alone(settings.home), stop_event() as stop, supervising() as supervisor:
         check_address(settings)  # only now: another `up` on this home has the port, and is named
         key_file = _prepare(session, settings)
         environment = store_environment(settings.database)
-        url = start_api(house, serve_arguments(settings), stop, environment=environment)
+        url = start_api(supervisor, serve_arguments(settings), stop, environment=environment)
         if url is None:
             return
-        start_importer(house, watch_arguments(settings), environment=environment)
+        start_importer(supervisor, watch_arguments(settings), environment=environment)
         _tell_running(session, settings, url, key_file)
-        house.look_after(stop)
+        supervisor.watch(stop)
         say("Stopping.")
 
 

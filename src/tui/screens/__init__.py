@@ -1,1 +1,1 @@
-"""The screens, a folder for each that a digit leads to."""
+"""The screens and dialogs. A digit leads to six of them (`tui.keys.MODES`)."""

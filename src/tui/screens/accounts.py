@@ -1,4 +1,4 @@
-"""The accounts: how full they are, and on which plan."""
+"""The accounts screen: the list, an account's details, its plan, its deletion."""
 
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace

@@ -1,4 +1,4 @@
-"""A list with the row at its cursor beside it, where there is room for that."""
+"""The base of the list screens: a list that refreshes, and the row at the cursor beside it."""
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Sequence

@@ -1,4 +1,4 @@
-"""The question before something is done that cannot be undone."""
+"""Dialogs that several screens use: confirm, facts, choose, choose an account, help."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Writing resumes to files: the form, and the work in a thread."""
+"""The export dialog, and the export itself, in a thread."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""What is well, what is not, and what to do about it."""
+"""The health screen: metrics, findings, and what to do about each."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass

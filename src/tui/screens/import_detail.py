@@ -1,4 +1,4 @@
-"""An imported file as it is shown beside the list and on a page of its own."""
+"""One imported file: read in a thread, and laid out for the pane and for a page of its own."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

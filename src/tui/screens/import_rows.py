@@ -1,4 +1,4 @@
-"""The rows of the list of imported files: what failed first, page by page from the ledger."""
+"""The rows of the list of imported files: failed ones first, page by page from the ledger."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""What stands above the list: read beside it, so that the list waits for none of it."""
+"""What stands above the list of imports: the importers, their backlog, the counts of files."""
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence

@@ -1,4 +1,4 @@
-"""What became of the dropped files: what failed first, as it happens."""
+"""The imports screen: the list, retry, release, the resumes of a file, its detail."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass

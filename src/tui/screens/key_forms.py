@@ -1,4 +1,4 @@
-"""The question before a key is replaced by a new one: how long the old one still counts."""
+"""The dialogs that create, register and rotate an API key."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field

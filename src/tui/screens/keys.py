@@ -1,4 +1,4 @@
-"""The API keys, and what can be done with them."""
+"""The API keys screen: the list, a new key shown once, revoking."""
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta

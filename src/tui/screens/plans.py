@@ -1,4 +1,4 @@
-"""The plans, the smallest first."""
+"""The plans screen: the list, the form for a plan's limits, the review before they are saved."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Opening a resume as a PDF: drawn in a thread, shown by another program or sent to the browser."""
+"""Open a resume as a PDF: drawn in a thread, shown by another program or sent to the browser."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

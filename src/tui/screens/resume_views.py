@@ -1,4 +1,4 @@
-"""The ways of looking at one resume, each read from the store and laid out in a thread."""
+"""The views of one resume: as text, as JSON, its source, its history; laid out in a thread."""
 
 import contextlib
 import os

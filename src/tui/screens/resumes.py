@@ -1,4 +1,4 @@
-"""The resumes of one account, page by page through the function that serves the API."""
+"""The resumes screen: the list, the filter, the resume beside it, copy, delete."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""The raw source of a file: line numbers, and the place of the fault marked."""
+"""The source of a file: line numbers, and the position of the error marked."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""The server: the gate before everything, the page, and the socket behind it."""
+"""The terminal UI in a browser: who may come in, the page, its socket, and a process for each page."""
 
 import asyncio
 import contextlib

@@ -1,4 +1,4 @@
-"""The lines around a list or a text."""
+"""The bars around a list: modes, title, errors, keys."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
