@@ -122,7 +122,7 @@ AREAS: Final[Mapping[str, Area]] = {
         ),
     ),
     "quota": Area(
-        ("resumes/store/creation.py", "resumes/store/creation.py"),
+        ("resumes/store/creation.py",),
         ("store/test_creating.py",),
         at_import=("resumes.store.creation.x__any_of__*",),
     ),

@@ -44,7 +44,7 @@ STATUSES: Final[dict[ErrorCode, int]] = {
     ErrorCode.CONFLICT: 409,
     ErrorCode.TOO_LARGE: 413,
     ErrorCode.IDEMPOTENCY_MISMATCH: 422,
-    # Trying again does not mend it, so it is no 503.
+    # Trying again does not help, so it is no 503.
     ErrorCode.STORE_INCOMPATIBLE: 500,
     ErrorCode.STORE_UNAVAILABLE: 503,
     ErrorCode.OUTCOME_UNKNOWN: 503,

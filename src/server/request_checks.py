@@ -1,7 +1,7 @@
 """What the head of a request must be, beyond what the parser insists on (docs/api.md, Limits).
 
 Two readers of one head, a proxy and this server, must never read two requests: what could be read in
-two ways is refused, not mended (RFC 9112, 11.2). The parser refuses broken lines, white space
+two ways is refused, not repaired (RFC 9112, 11.2). The parser refuses broken lines, white space
 where none belongs, and lengths that are no numbers or contradict each other.
 """
 
