@@ -5,26 +5,21 @@ file has its line.
 """
 
 import contextlib
+import os
+import sys
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Final, TextIO, cast
 
 from cli.output import cut, line, say, summary, width
 from resumes.durations import Pace, rate, time_left
-
-if TYPE_CHECKING:
-    from importer.service import Progress
-from collections import deque
-from typing import TYPE_CHECKING, Final
-
 from resumes.text import counted
 
 if TYPE_CHECKING:
+    from importer.service import Progress
     from resumes.store.transfer.copies import Progress as CopyProgress
-import os
-import sys
-from typing import Any, TextIO, cast
 
 REWRITE = "\r\x1b[K"
 """To the beginning of the line, and erase it (ECMA-48, EL)."""

@@ -17,11 +17,6 @@ if TYPE_CHECKING:
     from resumes.settings import Settings
     from resumes.store import Store
     from resumes.store.accounts import AccountInfo
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from resumes.store import Store
-    from resumes.store.accounts import AccountInfo
     from resumes.store.stored_resumes import StoredResume
 
 NAME = "resumes"

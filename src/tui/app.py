@@ -2,19 +2,25 @@
 
 import asyncio
 import gc
-from collections.abc import Callable, Mapping
+import threading
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager
 from functools import partial
-from typing import TYPE_CHECKING, ClassVar, Final
+from typing import TYPE_CHECKING, ClassVar, Final, NamedTuple
 
 from textual import events, on, work
 from textual.app import App, ComposeResult
 from textual.binding import BindingType
+from textual.command import CommandInput, DiscoveryHit, Hit, Hits, Provider
+from textual.content import Content
+from textual.dom import DOMNode
+from textual.fuzzy import Matcher
 from textual.message import Message
 
 from resumes.errors import ResumesError
 from tui.key_queue import KeyOrder
-from tui.keys import MODES, ModeAsked, Place, bindings, shown_key, why_nothing
+from tui.keys import MODES, Action, ModeAsked, Place, bindings, find_action, shown_key, why_nothing
 from tui.looks import BREAKPOINTS, DARK, LEGIBLE, change_theme, is_colourless, theme_of
 from tui.shutdown import crash_report
 from tui.store_calls import STORE_THREADS, Reply
@@ -23,17 +29,6 @@ from tui.widgets.bars import KeyLine, ModeLine, TitleLine
 
 if TYPE_CHECKING:
     from tui.session import Session
-import threading
-from collections.abc import Iterator
-from contextlib import AbstractContextManager
-from typing import NamedTuple
-
-from textual.command import CommandInput, DiscoveryHit, Hit, Hits, Provider
-from textual.content import Content
-from textual.dom import DOMNode
-from textual.fuzzy import Matcher
-
-from tui.keys import Action, find_action
 
 WAIT_S = 2.0
 """How long a write that is under way is waited for."""

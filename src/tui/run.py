@@ -3,32 +3,29 @@
 Nothing that this module imports needs the store: the first frame is painted before that.
 """
 
+import contextlib
+import logging
 import os
+import select
 import sys
-from collections.abc import Callable
+import threading
+from collections import deque
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Final
+
+from textual.driver import Driver
+from textual.drivers.linux_driver import LinuxDriver
 
 from resumes.errors import InvalidArgument
 from resumes.text import counted
 from tui.app import ResumesApp
 from tui.keys import MODES
-from tui.shutdown import ended_by_signals
+from tui.shutdown import end_soon, ended_by_signals
 from tui.text import safe_text
 from tui.web.driver import is_behind_a_page
 
 if TYPE_CHECKING:
     from tui.session import Session
-import contextlib
-import logging
-import select
-import threading
-from collections import deque
-from collections.abc import Iterator
-
-from textual.driver import Driver
-from textual.drivers.linux_driver import LinuxDriver
-
-from tui.shutdown import end_soon
 
 MOST_HELD = 200
 

@@ -1,34 +1,28 @@
 """`resumes accounts`: create, list, show, change and delete accounts; export and import one as a file."""
 
-from typing import TYPE_CHECKING, Any
-
-import click
-
-from cli import prompts
-from cli.completion import account_names, plan_names
-from cli.groups import group
-from cli.output import Column, instant, limit, put_fields, put_json, put_table, safe_text, say
-from cli.session import Session, pass_session
-from resumes.errors import Conflict
-from resumes.text import counted
-
-if TYPE_CHECKING:
-    from resumes.store.accounts import AccountInfo, AccountSummary
 import contextlib
 import os
 import sys
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
-from cli.groups import command
+import click
+
+from cli import prompts
+from cli.completion import account_names, plan_names
+from cli.groups import command, group
+from cli.output import Column, instant, limit, put_fields, put_json, put_table, safe_text, say
 from cli.progress import counting
+from cli.session import Session, pass_session
 from cli.signals import sigterm_as_interrupt
-from resumes.errors import InvalidArgument
+from resumes.errors import Conflict, InvalidArgument
+from resumes.text import counted
 
 if TYPE_CHECKING:
     from resumes.store.account_archive.restore import ImportedAccount
+    from resumes.store.accounts import AccountInfo, AccountSummary
 
 FILE = click.Path(dir_okay=False, readable=False, path_type=Path, allow_dash=True)
 

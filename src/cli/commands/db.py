@@ -3,28 +3,23 @@
 import contextlib
 import shlex
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from cli.exits import ExitCode
 from cli.groups import command, group
 from cli.output import Column, put, put_json, put_table, safe_text, say
-from cli.progress import told_steps
+from cli.progress import counting, told_steps
 from cli.session import Session, make_home, pass_session, program
 from cli.signals import sigterm_as_interrupt
 from resumes.errors import StoreUnavailable
 from resumes.text import counted
 
 if TYPE_CHECKING:
-    from resumes.store.transfer.rows import TableDigest
-from typing import TYPE_CHECKING, Any
-
-from cli.exits import ExitCode
-from cli.progress import counting
-
-if TYPE_CHECKING:
     from resumes.store import Store
     from resumes.store.integrity import Flaw
+    from resumes.store.transfer.rows import TableDigest
 
 
 @command()

@@ -2,20 +2,29 @@
 
 import contextlib
 import errno
+import http.client
+import json
+import shlex
 import shutil
 import socket
 import tempfile
+import textwrap
 import threading
 from collections.abc import Iterator
+from dataclasses import dataclass, field
+from importlib import resources
+from importlib.resources.abc import Traversable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 import click
 
 from cli.commands.keys import hand_over, make_first_key, write_key
+from cli.errors import Failed
 from cli.exits import ExitCode
 from cli.groups import PORT, command
-from cli.output import safe_text, say
+from cli.output import Column, instant, put, put_json, put_table, safe_text, say
 from cli.session import Session, pass_session
 from cli.signals import stop_event
 from cli.supervisor import (
@@ -28,31 +37,14 @@ from cli.supervisor import (
     supervising,
     watch_arguments,
 )
-from resumes.errors import Conflict
-
-if TYPE_CHECKING:
-    from resumes.settings import Settings
-    from resumes.store import Store
-    from resumes.store.accounts import AccountInfo
-import http.client
-import json
-import shlex
-import textwrap
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
-
-from cli.output import Column, instant, put, put_json, put_table
-from resumes.errors import StoreUnavailable
+from resumes.errors import Conflict, StoreUnavailable
 from resumes.text import counted
 
 if TYPE_CHECKING:
     from importer.service import FileReport
     from resumes.settings import Settings
-from importlib import resources
-from importlib.resources.abc import Traversable
-
-from cli.errors import Failed
+    from resumes.store import Store
+    from resumes.store.accounts import AccountInfo
 
 
 def find_samples() -> tuple[list[Traversable], list[Traversable]]:

@@ -1,54 +1,36 @@
 """`resumes import` and `resumes validate`: files and folders, read where they lie."""
 
 import itertools
+import os
 import sys
 from collections import Counter
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import click
 
 from cli.completion import account_option
+from cli.errors import Failed
 from cli.exits import ExitCode
 from cli.groups import command
-from cli.output import issues_as_json, line, put_json_line, say, summary
+from cli.output import issues_as_json, line, put, put_json, put_json_line, safe_text, say, summary
 from cli.session import Session, choose_account, pass_session
-from resumes.errors import InvalidInput, Issue
+from resumes.errors import InvalidArgument, InvalidInput, InvalidResume, Issue, TooLarge
 from resumes.text import counted
 
 if TYPE_CHECKING:
+    from importer.dry_run import Why
+    from importer.unpack import Limits, Part
     from resumes.analyzer import Format
+    from resumes.settings import Settings
     from resumes.store import Store
     from resumes.store.accounts import AccountInfo
     from resumes.store.creation import NewResume, Outcome
     from resumes.store.import_ledger import FileOutcome
 
     Read: TypeAlias = "tuple[Origin, NewResume | Result]"
-from typing import TYPE_CHECKING
-
-from cli.output import put, put_json, safe_text
-from resumes.errors import InvalidResume
-
-if TYPE_CHECKING:
-    from resumes.analyzer import Format
-import os
-from collections.abc import Sequence
-from dataclasses import field
-from pathlib import Path
-from typing import TYPE_CHECKING
-
-from cli.errors import Failed
-
-if TYPE_CHECKING:
-    from importer.dry_run import Why
-from typing import TYPE_CHECKING
-
-from resumes.errors import InvalidArgument, TooLarge
-
-if TYPE_CHECKING:
-    from importer.unpack import Limits, Part
-    from resumes.settings import Settings
 
 STANDARD_INPUT = "-"
 

@@ -1,58 +1,30 @@
 """`resumes imports`: list and show imported files, retry failed ones, release held ones."""
 
-from collections.abc import Sequence
+import os
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from cli.completion import account_option, claim_ids
-from cli.groups import group
-from cli.output import put_json, say
+from cli.completion import account_option, claim_ids, held_ids, retriable_ids
+from cli.exits import ExitCode
+from cli.groups import command, group
+from cli.output import Column, instant, put, put_fields, put_json, put_table, safe_text, say
 from cli.params import ReasonType
 from cli.session import Session, pass_session
 from resumes.errors import InvalidArgument, NotFound
-
-if TYPE_CHECKING:
-    from resumes.store import Store
-    from resumes.store.import_ledger import FileRow
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
-
-from cli.completion import held_ids, retriable_ids
-from cli.exits import ExitCode
-from cli.groups import command
-from cli.output import safe_text
 from resumes.text import counted
 
 if TYPE_CHECKING:
+    from importer.claims import Claim
     from resumes.store import Store
-    from resumes.store.import_ledger import FileRow
-    from resumes.store.import_requests import Action
-import time
-from collections.abc import Callable
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from resumes.store import Store
-    from resumes.store.import_ledger import FileRow
-    from resumes.store.import_requests import Action
-from collections.abc import Iterable
-from typing import TYPE_CHECKING
-
-from cli.output import Column, instant, put, put_fields, put_table
-
-if TYPE_CHECKING:
     from resumes.store.import_items import Items
     from resumes.store.import_ledger import FileRow
-    from resumes.store.import_requests import Request
-import os
-from datetime import datetime
-from pathlib import Path
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from importer.claims import Claim
-    from resumes.store.import_ledger import FileRow
+    from resumes.store.import_requests import Action, Request
 
 
 @dataclass(frozen=True, slots=True)

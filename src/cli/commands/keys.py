@@ -1,39 +1,27 @@
 """`resumes keys`: create, list, revoke, rotate and import API keys. A new key is shown once."""
 
+import os
+import stat
 import sys
+from collections.abc import Callable
 from datetime import datetime, timedelta
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from cli import params
 from cli.completion import account_names, key_ids
+from cli.errors import Failed
 from cli.groups import group
 from cli.output import Column, instant, put, put_json, put_table, say
 from cli.session import Session, pass_session
-from resumes.errors import InvalidArgument
-
-if TYPE_CHECKING:
-    from resumes.store.api_keys import KeyInfo, NewKey
-from collections.abc import Callable
-from typing import TYPE_CHECKING
-
-from cli.errors import Failed
-
-if TYPE_CHECKING:
-    from resumes.store import Store
-    from resumes.store.api_keys import NewKey
-import os
-import stat
-from pathlib import Path
-from typing import TYPE_CHECKING
-
 from resumes import output_files
-from resumes.errors import Conflict
+from resumes.errors import Conflict, InvalidArgument
 
 if TYPE_CHECKING:
     from resumes.store import Store
-    from resumes.store.api_keys import NewKey
+    from resumes.store.api_keys import KeyInfo, NewKey
 
 
 def hand_over(store: "Store", new: "NewKey", show: Callable[[str], None]) -> None:

@@ -1,58 +1,48 @@
 """`resumes list`, `show`, `export` and `delete`."""
 
-from typing import TYPE_CHECKING
+import contextlib
+import json
+import sys
+import textwrap
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from cli import prompts
 from cli.completion import account_option, resume_ids
+from cli.exits import ExitCode
 from cli.groups import command
-from cli.output import Column, instant, put_json, put_table, safe_text, say
-from cli.session import Session, choose_account, pass_session
-from resumes.errors import InvalidArgument
+from cli.output import (
+    Column,
+    instant,
+    put,
+    put_bytes,
+    put_json,
+    put_json_line,
+    put_table,
+    safe_text,
+    say,
+)
+from cli.progress import counting
+from cli.session import Session, choose_account, get_resume, not_found, pass_session
+from cli.signals import sigterm_as_interrupt
+from resumes.analyzer import Format, ShownSection, date_range, iter_sections, plain_number
+from resumes.analyzer.schema import LAYOUTS, SECTION_TYPES
+from resumes.analyzer.view import CONTACTS, LEADS, PLACES, PROSE, SECONDS
+from resumes.errors import InvalidArgument, NotFound
+from resumes.export import ExportFormat
+from resumes.rendering.page import Paper
+from resumes.store.stored_resumes import StoredResume
 from resumes.text import counted
 
 if TYPE_CHECKING:
     from resumes.store import Store
+    from resumes.store.accounts import AccountInfo
     from resumes.store.search import Found
     from resumes.store.stored_resumes import Page
-import contextlib
-import sys
-from collections import Counter
-from collections.abc import Iterator
-from pathlib import Path
-from typing import TYPE_CHECKING
-
-from cli.exits import ExitCode
-from cli.output import put, put_bytes, put_json_line
-from cli.progress import counting
-from cli.session import get_resume
-from cli.signals import sigterm_as_interrupt
-from resumes.analyzer.schema import LAYOUTS
-from resumes.export import ExportFormat
-from resumes.rendering.page import Paper
-
-if TYPE_CHECKING:
-    from resumes.store import Store
-    from resumes.store.accounts import AccountInfo
-    from resumes.store.stored_resumes import StoredResume
-import json
-import textwrap
-from collections.abc import Mapping
-from typing import Any
-
-from cli import prompts
-from cli.session import not_found
-from resumes.analyzer import (
-    Format,
-    ShownSection,
-    date_range,
-    iter_sections,
-    plain_number,
-)
-from resumes.analyzer.schema import SECTION_TYPES
-from resumes.analyzer.view import CONTACTS, LEADS, PLACES, PROSE, SECONDS
-from resumes.errors import NotFound
-from resumes.store.stored_resumes import StoredResume
 
 WIDTH = 78
 INDENT = "  "

@@ -13,20 +13,14 @@ from cli.completion import account_option
 from cli.exits import ExitCode
 from cli.groups import LOG_FORMAT, command
 from cli.logs import is_file_or_pipe, narrating_behind, set_up_logs
-from cli.output import put_json_line, safe_text, say, summary
+from cli.output import line, put_json_line, safe_text, say, summary
 from cli.progress import Meter, metered
 from cli.session import Session, pass_session
 from cli.signals import end_with_standard_input, stop_event
 from cli.supervisor import naming_commands
 
 if TYPE_CHECKING:
-    from importer.service import FileReport
-from typing import TYPE_CHECKING
-
-from cli.output import line
-
-if TYPE_CHECKING:
-    from importer.service import Ignored
+    from importer.service import FileReport, Ignored
 
 MOST = 20
 """So many are named to people; as JSON all are."""
