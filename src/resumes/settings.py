@@ -271,7 +271,7 @@ def _refuse_unknown_variables() -> None:
         is_known = setting in Settings.model_fields or setting.startswith(NO_SETTINGS)
         if name.startswith(ENV_PREFIX) and not is_known:
             raise InvalidArgument(
-                f"Unknown setting {_shown(name)} in the environment. README lists all settings"
+                f"Unknown setting {_shown(name)} in the environment. docs/settings.md lists all settings"
             )
 
 
@@ -305,7 +305,7 @@ def _check_names(values: Mapping[str, Any], file: Path) -> None:
     for name in values:
         if name not in Settings.model_fields:
             raise InvalidArgument(
-                f'Unknown setting "{_shown(name)}" in {file}. README lists all settings'
+                f'Unknown setting "{_shown(name)}" in {file}. docs/settings.md lists all settings'
             )
     if "home" in values:
         raise InvalidArgument(

@@ -58,18 +58,30 @@ def readme(repository: Path) -> str:
     return (repository / "README.md").read_text(encoding="utf-8")
 
 
-def test_the_readme_names_every_command_and_setting_and_no_other(readme: str) -> None:
-    table = readme.split("## Commands")[1].split("## Settings")[0]
-    named = re.findall(r"`(resumes(?: [a-z-]+)+)`", table)
+@pytest.fixture(scope="module")
+def commands_page(repository: Path) -> str:
+    return (repository / "docs" / "commands.md").read_text(encoding="utf-8")
+
+
+@pytest.fixture(scope="module")
+def settings_page(repository: Path) -> str:
+    return (repository / "docs" / "settings.md").read_text(encoding="utf-8")
+
+
+def test_the_pages_name_every_command_and_setting_and_no_other(
+    commands_page: str, settings_page: str
+) -> None:
+    named = re.findall(r"`(resumes(?: [a-z-]+)+)`", commands_page)
     assert set(named) == set(commands(command_line))
-    for setting in Settings.model_fields:
-        assert f"`RESUMES_{setting.upper()}`" in readme
-        assert setting == "home" or f"| `{setting}` |" in readme
+    settings = set(re.findall(r"^\| `([a-z_]+)` \|", settings_page, re.MULTILINE))
+    assert settings == set(Settings.model_fields) - {"home"}
+    variables = set(re.findall(r"\| `RESUMES_([A-Z_]+)` \|", settings_page))
+    assert variables == {name.upper() for name in Settings.model_fields}
 
 
-def test_the_readme_gives_the_defaults_that_are_in_force(readme: str) -> None:
+def test_the_settings_page_gives_the_defaults_that_are_in_force(settings_page: str) -> None:
     for name in ("port", "workers", "max_body_bytes", "settle_s", "scan_s"):
-        default = re.search(rf"^\| `{name}` \| \S+ \| `(\S+)` \|", readme, re.MULTILINE)
+        default = re.search(rf"^\| `{name}` \| \S+ \| `(\S+)` \|", settings_page, re.MULTILINE)
         assert default is not None
         assert float(default[1]) == float(Settings.model_fields[name].default)
 
@@ -289,7 +301,9 @@ def test_every_word_is_said_in_one_line_and_used_where_it_leads(
         assert re.search(rf"\b{stem}", text, re.IGNORECASE), word
 
 
-def test_the_words_of_closed_sets_and_of_commands_are_there(words: list[Word], readme: str) -> None:
+def test_the_words_of_closed_sets_and_of_commands_are_there(
+    words: list[Word], commands_page: str
+) -> None:
     closed = {
         *(outcome.value for outcome in FileOutcome),
         *(state.value for state in State if state is not State.OK),
@@ -297,7 +311,7 @@ def test_the_words_of_closed_sets_and_of_commands_are_there(words: list[Word], r
     }
     assert closed <= {word.word for word in words}
     for command in ("retry", "release", "rotate", "revoke"):
-        assert re.search(rf"`resumes \w+ {command}`", readme)
+        assert re.search(rf"`resumes \w+ {command}`", commands_page)
 
 
 # The pictures of the terminal UI, and of the command line
