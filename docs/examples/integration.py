@@ -1,4 +1,4 @@
-"""Creates resumes from files, and lists all of the account: docs/tutorial.md explains it.
+"""Create resumes from files, then list all resumes of the account (see docs/tutorial.md).
 
 API=http://127.0.0.1:8000/api/v1/resumes KEY=enh_live_… python3 integration.py [FILE]...
 """
@@ -22,7 +22,7 @@ TRIES = 10
 
 
 def call(url: str, body: bytes | None = None, **headers: str) -> Any:
-    """The answer's JSON. A request that met a busy service is sent again when it may be."""
+    """Return the answer's JSON. Retry while the service is busy or does not answer."""
     headers |= {"Authorization": f"Bearer {KEY}", "Content-Type": "application/json"}
     for left in reversed(range(TRIES)):
         request = urllib.request.Request(url, body, headers)
@@ -34,23 +34,23 @@ def call(url: str, body: bytes | None = None, **headers: str) -> Any:
                 raise SystemExit(f"{error.code}: {message_of(error)}") from None
             wait_s = wait_of(error)
         except (OSError, http.client.HTTPException) as error:
-            # No answer: whether it was done is not known, so it has to be one that may be repeated.
+            # No answer: it may have been done, so every request here must be safe to repeat.
             if not left:
                 raise SystemExit(f"{url} does not answer: {error}") from None
             wait_s = 1
         except ValueError:
-            raise SystemExit(f"{url} is no resume service: its answer is not JSON") from None
+            raise SystemExit(f"{url} is not a resume service: its answer is not JSON") from None
         time.sleep(wait_s)
 
 
 def wait_of(error: urllib.error.HTTPError) -> int:
-    """Seconds to wait; 1 where the answer, of a proxy perhaps, does not say."""
-    told = error.headers.get("Retry-After", "")
-    return int(told) if told.isdecimal() else 1
+    """Return the seconds to wait: 1 if the answer, perhaps of a proxy, does not say."""
+    seconds = error.headers.get("Retry-After", "")
+    return int(seconds) if seconds.isdecimal() else 1
 
 
 def message_of(error: urllib.error.HTTPError) -> str:
-    """What is wrong in words: the service's own, or those of a proxy before it."""
+    """Return the message of the service, or of a proxy in front of it."""
     try:
         return str(json.load(error)["error"])
     except (ValueError, TypeError, KeyError):
@@ -58,7 +58,7 @@ def message_of(error: urllib.error.HTTPError) -> str:
 
 
 def create(path: Path) -> str:
-    """The id of the resume that the file became: one resume, however often this is called."""
+    """Create a resume from the file and return its ID. Repeated calls create only one."""
     body = path.read_bytes()
     headers = {"Idempotency-Key": hashlib.sha256(body).hexdigest()}
     resume_id: str = call(API, body, **headers)["id"]
@@ -66,7 +66,7 @@ def create(path: Path) -> str:
 
 
 def iter_resumes() -> Iterator[dict[str, Any]]:
-    """All resumes of the account, oldest first, a page at a time."""
+    """Yield all resumes of the account, oldest first, fetching page by page."""
     cursor = ""
     while cursor is not None:
         page = call(f"{API}?limit=100&cursor={cursor}")
@@ -74,19 +74,19 @@ def iter_resumes() -> Iterator[dict[str, Any]]:
         cursor = page["pagination"]["cursor"]
 
 
-def misused(message: str) -> NoReturn:
-    """Ends with the exit code for what is called wrongly."""
+def fail_usage(message: str) -> NoReturn:
+    """Print the message and exit with 2, the code for wrong usage."""
     print(message, file=sys.stderr)
     sys.exit(2)
 
 
 if __name__ == "__main__":
     if not API or not KEY:
-        misused("Set API to the address of the service, and KEY to an API key.")
+        fail_usage("Set API to the address of the service, and KEY to an API key.")
     for name in sys.argv[1:]:
         try:
             print(f"{create(Path(name))}  created from {name}")
         except OSError as error:
-            misused(f"Cannot read {name}: {error.strerror}")
+            fail_usage(f"Cannot read {name}: {error.strerror}")
     for resume in iter_resumes():
         print(f"{resume['id']}  {resume['title']}")
