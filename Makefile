@@ -41,8 +41,9 @@ fix: .venv/dev  ## format, and mend what the linter can mend
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
+# The longest of these tests stand in one module, so each goes to whoever has nothing to do.
 campaign: .venv/dev  ## the slow, those on each engine, the long forms, and alone those that assert on time
-	$(IN_MEMORY) $(BIN)/pytest $(SIDE_BY_SIDE) --durations=20 -m "(slow or campaign) and not timing and not chaos" $(ARGS)
+	$(IN_MEMORY) $(BIN)/pytest -n auto --dist worksteal --durations=20 -m "(slow or campaign) and not timing and not chaos" $(ARGS)
 	$(IN_MEMORY) $(BIN)/pytest --durations=20 -m "timing and not chaos" $(ARGS)
 
 # Hundreds of processes of this tree are started by tests: where no bytecode may be written, each of

@@ -9,7 +9,8 @@ what processes hold. Makes homes of its own in a temporary folder, and leaves no
               that no page is drawn twice; a resume of four pages; the same page again
     memory    the renderer after --pdfs PDFs, without CJK fonts and samples and with them
     HTTP      304 beside GET one, and fresh PDFs, from `resumes serve`
-    beside    POST and a page of 20 alone, and while a client asks for PDFs without a pause
+    beside    POST and a page of 20 alone, and while a client asks for PDFs without a pause:
+              all processes on any core, then the PDFs on a core of their own
 """
 
 import argparse
@@ -23,11 +24,11 @@ import sys
 import threading
 import time
 import urllib.request
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from benchmarks.server import SERVE, Load, Server, a_home, load, median, running
+from benchmarks.server import SERVE, Load, Server, a_home, load, median, running, tree
 from resumes import analyzer
 from resumes.rendering import Rendered, Renderer, compose
 from resumes.rendering.fonts import SYSTEM_FONTS
@@ -229,11 +230,17 @@ def measure_fresh(server: Server, ids: Sequence[str]) -> None:
 
 
 @contextlib.contextmanager
-def rendering(server: Server, ids: Sequence[str]) -> Iterator[Callable[[], int]]:
-    """A client asks for PDFs without a pause during the block. Returns how many it has had."""
+def rendering(
+    server: Server, ids: Sequence[str], cores: Collection[int]
+) -> Iterator[Callable[[], int]]:
+    """A client on the cores asks for PDFs without a pause during the block.
+
+    Yields what returns how many it has had.
+    """
     stop, had = threading.Event(), itertools.count()
 
     def run() -> None:
+        os.sched_setaffinity(0, cores)
         for number, resume_id in enumerate(itertools.cycle(ids)):
             if stop.is_set():
                 return
@@ -251,7 +258,38 @@ def rendering(server: Server, ids: Sequence[str]) -> Iterator[Callable[[], int]]
         client.join()
 
 
-def measure_beside(server: Server, ids: Sequence[str], seconds: int, rounds: int) -> None:
+@contextlib.contextmanager
+def apart(server: Server) -> Iterator[Collection[int]]:
+    """The renderer has the last core to itself during the block; server and wrk have the others.
+
+    Yields the renderer's, which is for its client as well.
+    """
+    cores = sorted(os.sched_getaffinity(0))
+    others, last = cores[:-1], cores[-1:]
+    renderers = [pid for pid in tree(server.pid) if b"rendering" in read_command(pid)]
+    pin([pid for pid in tree(server.pid) if pid not in renderers], others)
+    pin(renderers, last)
+    os.sched_setaffinity(0, others)
+    try:
+        yield last
+    finally:
+        pin(tree(server.pid), cores)
+        os.sched_setaffinity(0, cores)
+
+
+def pin(pids: Sequence[int], cores: Sequence[int]) -> None:
+    for pid in pids:
+        for thread in Path(f"/proc/{pid}/task").iterdir():
+            os.sched_setaffinity(int(thread.name), cores)
+
+
+def read_command(pid: int) -> bytes:
+    return Path(f"/proc/{pid}/cmdline").read_bytes()
+
+
+def measure_beside(
+    server: Server, ids: Sequence[str], cores: Collection[int], seconds: int, rounds: int
+) -> None:
     found: dict[tuple[str, bool], list[Load]] = {
         (method, is_beside): [] for method in ("POST", "GET") for is_beside in (False, True)
     }
@@ -259,7 +297,7 @@ def measure_beside(server: Server, ids: Sequence[str], seconds: int, rounds: int
     for _, (method, is_beside) in itertools.product(range(rounds), found):
         with contextlib.ExitStack() as stack:
             if is_beside:
-                had = stack.enter_context(rendering(server, ids))
+                had = stack.enter_context(rendering(server, ids, cores))
             found[method, is_beside].append(load(server, method, seconds))
             if is_beside:
                 pdfs += had()
@@ -283,7 +321,12 @@ def measure_server(samples: Sequence[Sample], pdfs: int, seconds: int, rounds: i
         measure_304(server, ids[0], seconds, rounds)
         measure_fresh(server, ids)
         print(f"\n{'':<44}{'/s':>9}{'p50 ms':>9}{'p99 ms':>9}")
-        measure_beside(server, ids, seconds, rounds)
+        cores = os.sched_getaffinity(0)
+        measure_beside(server, ids, cores, seconds, rounds)
+        if len(cores) > 1:
+            print("\nthe renderer on a core of its own, server and wrk on the others")
+            with apart(server) as renderers:
+                measure_beside(server, ids, renderers, seconds, rounds)
 
 
 def main() -> None:

@@ -62,14 +62,14 @@ class Server(NamedTuple):
     def cpu_s(self) -> float:
         """Processor seconds of it and of those that it started, so far."""
         ticks = 0
-        for pid in _tree(self.pid):
+        for pid in tree(self.pid):
             with contextlib.suppress(OSError):  # it has just ended
                 stat = Path(f"/proc/{pid}/stat").read_text()
                 ticks += sum(map(int, stat.rpartition(")")[2].split()[11:15]))
         return ticks / TICKS_PER_S
 
 
-def _tree(pid: int) -> list[int]:
+def tree(pid: int) -> list[int]:
     pids = [pid]
     for one in pids:
         for task in Path(f"/proc/{one}/task").glob("*/children"):

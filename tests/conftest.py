@@ -69,12 +69,19 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave the tests on the engines that were asked for, and those that need none; limit each."""
+    """Leave the tests on the engines that were asked for, and those that need none; limit each.
+
+    The long form of a test is for the engines of the contract, unless another is asked for.
+    """
     asked: list[str] = config.getoption("--engine") or [ALL]
     if ALL not in asked:
         others = [item for item in items if _engine_of(item) not in (None, *asked)]
         items[:] = [item for item in items if item not in others]
         config.hook.pytest_deselected(items=others)
+    others = [item for item in items if len([*item.iter_markers("campaign")]) > 1]
+    others = [item for item in others if _engine_of(item) not in engines.CONTRACT]
+    items[:] = [item for item in items if item not in others]
+    config.hook.pytest_deselected(items=others)
     for item in items:
         limits = [limit for name, limit in LIMITS_S.items() if item.get_closest_marker(name)]
         if limits and item.get_closest_marker("timeout") is None:

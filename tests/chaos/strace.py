@@ -1,4 +1,4 @@
-"""System calls of a running process that fail, or end it, as strace makes them."""
+"""System calls of a running process, by strace: written down, or made to fail, or to end it."""
 
 import contextlib
 import shutil
@@ -63,13 +63,28 @@ def failing(pid: int, calls: str, error: str, paths: Collection[Path], log: Path
 
 
 @contextlib.contextmanager
+def traced(pid: int, calls: str, log: Path) -> Iterator[None]:
+    """Write down these calls of the process during the block, with the paths that they name.
+
+    Skips the test where nothing can be traced.
+    """
+    with _attached(pid, calls, "", (), log) as tracer:
+        try:
+            yield
+        finally:
+            tracer.send_signal(signal.SIGINT)  # it lets go of the process
+            tracer.wait(20)
+
+
+@contextlib.contextmanager
 def _attached(
     pid: int, calls: str, effect: str, paths: Collection[Path], log: Path
 ) -> Iterator["subprocess.Popen[str]"]:
     if shutil.which("strace") is None:
-        pytest.skip("strace is needed to make system calls fail")
+        pytest.skip("strace is needed to see system calls, and to make them fail")
     only = [part for path in paths for part in ("-P", str(path.resolve()))]
-    what = [f"inject={calls}:{effect}", f"trace={calls}", "signal=none"]
+    what = [f"inject={calls}:{effect}"] if effect else []
+    what += [f"trace={calls}", "signal=none"]
     told = [part for one in what for part in ("-e", one)]
     with subprocess.Popen(
         ["strace", "-f", "-s0", "-o", str(log), *only, *told, "-p", str(pid)],

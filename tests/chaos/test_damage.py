@@ -103,19 +103,22 @@ def leave_garbage(path: Path, chance: random.Random) -> None:
 
 
 UNREADABLE: Final = "unreadable"
-"""What is wrong with a store that cannot be opened, or not be asked."""
+"""What is wrong with a store that cannot be opened, or not be asked, and is not called damaged."""
 
 
 def find_defects(path: Path) -> set[str]:
-    """What opening the store or `db check` says is wrong with it; neither fails otherwise."""
+    """Return what opening the store or `db check` says is wrong with it; neither fails otherwise.
+
+    One whose schema is damaged cannot be opened, and is called damaged then.
+    """
     try:
         with open_store(f"sqlite:///{path}") as store:
             if found := {flaw.defect for flaw in integrity.iter_damage(store)}:
                 return {*found}
             checked = list(integrity.iter_accounts(store))
             return {flaw.defect for account in checked for flaw in account.flaws}
-    except ResumesError:
-        return {UNREADABLE}
+    except ResumesError as error:
+        return {Defect.DAMAGED if "is damaged" in error.message else UNREADABLE}
 
 
 def documents(path: Path) -> list[str]:

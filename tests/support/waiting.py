@@ -1,6 +1,7 @@
 """Other processes: waiting for what they come to, ending them, finding those that they started."""
 
 import contextlib
+import os
 import subprocess
 import time
 from collections.abc import Callable
@@ -51,11 +52,13 @@ def end(process: "subprocess.Popen[Any]", *, within_s: float = 45) -> None:
         process.wait()
 
 
-def drawing_children() -> set[int]:
-    """The ids of the processes that draw PDFs for this one, from whatever thread they were started."""
-    tasks = [task.name for task in Path("/proc/self/task").iterdir()]
+def drawing_children(process_id: int | None = None) -> set[int]:
+    """Return the ids of the processes that draw PDFs for a process, whichever thread started them.
+
+    Without an id for this process.
+    """
     found = set[int]()
-    for task in tasks:
+    for task in Path(f"/proc/{process_id or os.getpid()}/task").iterdir():
         with contextlib.suppress(FileNotFoundError, ProcessLookupError):
-            found |= set(map(int, Path(f"/proc/self/task/{task}/children").read_text().split()))
+            found |= set(map(int, (task / "children").read_text().split()))
     return {child for child in found if "rendering/child.py" in command_of(child)}

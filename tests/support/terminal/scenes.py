@@ -89,6 +89,10 @@ class Disk(NamedTuple):
 @contextmanager
 def standing_still(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Store, StandingClock]]:
     """A store whose contents depend on nothing but what is put into it."""
+    (HOME / "inbox").mkdir(parents=True)
+    HOME.chmod(0o700)
+    # Before anything is drawn by lot: the first store of a process draws more than a later one.
+    url = make_store_file(HOME.absolute() / "resumes.db")
     lots = random.Random(1)
     clock = StandingClock()
     monkeypatch.setattr(secrets, "token_hex", lambda nbytes=32: lots.randbytes(nbytes).hex())
@@ -99,9 +103,6 @@ def standing_still(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Store, Sta
     monkeypatch.setattr(checks, "check_sqlite", lambda path: Finding("SQLite", "version 3.99.0"))
     fonts = Finding("fonts", "there are fonts for the newest resumes")
     monkeypatch.setattr(checks, "iter_font_findings", lambda names, home: [fonts])
-    (HOME / "inbox").mkdir(parents=True)
-    HOME.chmod(0o700)
-    url = make_store_file(HOME.absolute() / "resumes.db")
     with open_store(url, clock=clock) as store:
         yield store, clock
 

@@ -29,8 +29,9 @@ FOLDER: Final = Path(__file__).parents[2] / "terminal" / "snapshots"
 IS_WRITTEN_ANEW: Final = bool(os.environ.get("UPDATE_SNAPSHOTS"))
 
 
-STILL_S: Final = 0.15
-"""A screen that has not changed for so long, and for which nothing is read, is complete."""
+STILL_LOOKS: Final = 30
+"""A screen that was the same so often in a row, 5 ms apart, is complete. Looks, not seconds: on a busy machine a second may pass
+in which this process, and whatever timer it has, does not run."""
 
 
 RULE: Final = "═" * 3
@@ -91,13 +92,13 @@ def a_snapshot(name: str, *, is_whole: bool = True) -> Iterator[Snapshot]:
 async def still(app: App[int], *, is_waiting: bool = False) -> None:
     """The screen is complete. Fails when it goes on changing."""
     deadline = time.monotonic() + LIMIT_S
-    before, since = seen(app), time.monotonic()
-    while time.monotonic() - since < STILL_S:
+    before, looks = seen(app), 0
+    while looks < STILL_LOOKS:
         assert time.monotonic() < deadline, "the screen never stood still"
         await asyncio.sleep(LOOK_S)
         now = seen(app)
-        if now != before or (is_busy(app) and not is_waiting):
-            before, since = now, time.monotonic()
+        looks = 0 if now != before or (is_busy(app) and not is_waiting) else looks + 1
+        before = now
 
 
 def is_busy(app: App[int]) -> bool:

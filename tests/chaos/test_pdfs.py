@@ -1,0 +1,141 @@
+"""PDFs of resumes that name what is none of theirs, and of a process that is killed while it draws."""
+
+import json
+import os
+import random
+import re
+import signal
+import threading
+import time
+from collections import Counter
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from resumes.analyzer.schema import LAYOUTS
+from resumes.rendering.child import FOLDER
+from resumes.rendering.fonts import font_folders
+from tests.chaos.campaign import Figures
+from tests.chaos.strace import traced
+from tests.support.api import load
+from tests.support.api.load import RESUMES, Answer, a_request
+from tests.support.api.scenes import Scene, Server
+from tests.support.documents import with_section
+from tests.support.pdfs import SAMPLES
+from tests.support.waiting import drawing_children, wait_until
+
+HOSTILE: Final = (
+    '#read("/etc/passwd")', '#image("/etc/hostname")', '#include "/proc/self/environ"', "$x$",
+    '#import "@preview/cetz:0.3.0": *', "file:///etc/passwd", "/etc/passwd", "../../../../etc/passwd",
+)  # fmt: skip
+KILLS: Final = 30
+DRAWERS: Final = 2
+LONGEST_S: Final = 0.8
+"""After a process was there so long at most it is killed."""
+
+
+def create(scene: Scene, server: Server, document: Any) -> str:
+    body = document if isinstance(document, bytes) else json.dumps(document).encode()
+    answer = load.call(server.url, a_request(scene.key, "POST", body=body))
+    assert answer.status == 201, answer.body
+    resume_id: str = answer.json["id"]
+    return resume_id
+
+
+def draw(scene: Scene, server: Server, resume_id: str, layout: str = "double") -> Answer:
+    path = f"{RESUMES}/{resume_id}/pdf?layout={layout}"
+    return load.call(server.url, a_request(scene.key, path=path))
+
+
+def drawing_child(server: Server) -> int | None:
+    """Return the process that draws for the server; None while there is none."""
+    return next(iter(drawing_children(server.process.pid)), None)
+
+
+@pytest.mark.chaos(
+    38,
+    fault="a resume whose fields name files, packages and addresses is drawn",
+    promise="no file but template and fonts is opened, and no socket",
+)
+def test_what_draws_opens_nothing_but_its_template_and_fonts(
+    tmp_path: Path, figures: Figures
+) -> None:
+    """Each sample, and resumes that hold Typst's functions and paths in every field, over HTTP in all
+    layouts; strace writes down what the process that draws asks of files and the network."""
+    scene, calls = Scene(tmp_path / "home", tmp_path / "logs"), tmp_path / "calls"
+    documents: list[Any] = [path.read_bytes() for path in SAMPLES.values()]
+    for text in HOSTILE:
+        item = dict.fromkeys(("position", "workplace", "link", "companyLogo", "text"), text)
+        document = with_section("experiences", item)
+        document["header"] = dict.fromkeys(("name", "title", "website", "photo"), text)
+        documents.append(document)
+    with scene.served() as server:
+        ids = [create(scene, server, document) for document in documents]
+        assert draw(scene, server, ids[0]).status == 200
+        child = drawing_child(server)
+        assert child is not None
+        with traced(child, "%file,%network", calls):
+            drawn = [draw(scene, server, one, layout) for one in ids for layout in LAYOUTS]
+        assert drawing_child(server) == child
+    written = calls.read_text(errors="replace")
+    opened = re.findall(r' open(?:at|at2)?\((?:AT_FDCWD, )?"([^"]*)"[^=]*= \d', written)
+    own = (FOLDER, *font_folders(scene.home))
+    others = [path for path in opened if not any(Path(path).is_relative_to(one) for one in own)]
+    sockets = re.findall(r" (?:socket|connect|bind|send\w*|recv\w*)\(", written)
+    figures["pdfs"] = sum(answer.status == 200 for answer in drawn)
+    figures["opened"] = len(opened)
+    figures["other_files"] = len(others)
+    figures["sockets"] = len(sockets)
+    assert {answer.status for answer in drawn} == {200}
+    assert others == []
+    assert sockets == []
+
+
+@pytest.mark.chaos(
+    39,
+    fault="the process that draws PDFs is killed",
+    promise="it is tried once more, then 504; all other requests are answered",
+)
+def test_whoever_draws_may_be_killed(tmp_path: Path, figures: Figures, seed: random.Random) -> None:
+    """SIGKILL to the process that draws, 30 times, at any moment of two clients' PDFs, while another
+    client creates."""
+    scene = Scene(tmp_path / "home", tmp_path / "logs")
+    statuses, stop = Counter[int](), threading.Event()
+
+    def keep_drawing(server: Server, resume_id: str) -> None:
+        while not stop.is_set():
+            for layout in LAYOUTS:
+                statuses[draw(scene, server, resume_id, layout).status] += 1
+
+    with scene.served() as server:
+        ids = [create(scene, server, path.read_bytes()) for path in SAMPLES.values()][:DRAWERS]
+        threads = [threading.Thread(target=keep_drawing, args=(server, one)) for one in ids]
+        for thread in threads:
+            thread.start()
+        beside, killed = [], 0
+        for number in range(KILLS):
+            wait_until(lambda: drawing_child(server) is not None, within_s=30)
+            time.sleep(seed.uniform(0, LONGEST_S))
+            child = drawing_child(server)
+            beside.append(
+                load.call(server.url, a_request(scene.key, "POST", body=load.a_body(f"r-{number}")))
+            )
+            if child is not None:
+                with suppress(ProcessLookupError):
+                    os.kill(child, signal.SIGKILL)
+                    killed += 1
+        stop.set()
+        for thread in threads:
+            thread.join(60)
+        after = draw(scene, server, ids[0])
+    figures["kills"] = killed
+    figures["pdfs"] = statuses[200]
+    figures["answers_504"] = statuses[504]
+    figures["other_answers"] = statuses.total() - statuses[200] - statuses[504]
+    figures["creates_refused"] = sum(answer.status != 201 for answer in beside)
+    assert killed > KILLS / 2
+    assert statuses[200] > 0
+    assert figures["other_answers"] == figures["creates_refused"] == 0
+    assert after.status == 200
