@@ -231,8 +231,6 @@ def show(session: Session, resume_id: str, account: str | None) -> None:
 
     As people read it; with --json the stored resume whole, with all that the service sets.
     """
-    pass
-
     with session.store() as store:
         resume = get_resume(session, store, choose_account(store, account), resume_id)
     if session.as_json:
