@@ -4,7 +4,7 @@ its processes."""
 import sys
 
 INTERRUPTED = 130
-"""As `cli.exits` has it, which is not imported yet."""
+"""As `cli.errors` has it, which is not imported yet."""
 
 
 def main() -> None:

@@ -8,97 +8,84 @@ import re
 import secrets
 import sys
 import traceback
-from collections.abc import Callable, Sequence
-from difflib import get_close_matches
+from collections.abc import Callable, Mapping
+from enum import IntEnum
 from pathlib import Path
 
 import click
-from click.exceptions import NoSuchCommand, NoSuchOption
+from click.exceptions import NoSuchOption
 
-from cli.exits import EXIT_CODES, ExitCode
 from cli.output import safe_text, say
-from resumes.errors import ResumesError
+from resumes.errors import ErrorCode, ResumesError
 
-_NO_NUMBER = re.compile(r"'(.*)' is not a valid [a-z ]+\.", re.DOTALL)
-_OUT_OF_RANGE = re.compile(r"(\S+) is not in the range .+\.")
-_NO_CHOICE = re.compile(r"'(.*)' is not (?:one of )?'.+\.", re.DOTALL)
+
+class ExitCode(IntEnum):
+    """How a command ended, for scripts."""
+
+    DONE = 0
+    """Everything was done; files that were held or are duplicates count as done."""
+
+    FAILED = 1
+    """Something failed: a file, an item, the one thing that was asked for."""
+
+    USAGE = 2
+    """The command line or a setting cannot be used; a path given to a command cannot be found, read or
+    written."""
+
+    UNAVAILABLE = 3
+    """The store or the network cannot be had now."""
+
+    INTERRUPTED = 130
+    """Ctrl-C, as a shell reports it: 128 + SIGINT."""
+
+    READER_GONE = 141
+    """Nobody reads standard output any more, as a shell reports it: 128 + SIGPIPE."""
+
+
+EXIT_CODES: Mapping[ErrorCode, ExitCode] = {
+    ErrorCode.INVALID_JSON: ExitCode.FAILED,
+    ErrorCode.INVALID_RESUME: ExitCode.FAILED,
+    ErrorCode.COVER_LETTER: ExitCode.FAILED,
+    ErrorCode.TOO_LARGE: ExitCode.FAILED,
+    ErrorCode.INVALID_ARGUMENT: ExitCode.USAGE,
+    ErrorCode.INVALID_KEY: ExitCode.FAILED,
+    ErrorCode.QUOTA_REACHED: ExitCode.FAILED,
+    ErrorCode.BUSINESS_PLAN_REQUIRED: ExitCode.FAILED,
+    ErrorCode.NOT_FOUND: ExitCode.FAILED,
+    ErrorCode.CONFLICT: ExitCode.FAILED,
+    ErrorCode.IDEMPOTENCY_MISMATCH: ExitCode.FAILED,
+    ErrorCode.STORE_UNAVAILABLE: ExitCode.UNAVAILABLE,
+    ErrorCode.OUTCOME_UNKNOWN: ExitCode.UNAVAILABLE,
+    ErrorCode.STORE_INCOMPATIBLE: ExitCode.UNAVAILABLE,
+}
+"""One for every code; a test walks them all."""
+
+
+LONG_WORD = re.compile(r"(\S{160})\S+")
+"""A word of a usage error that is cut: click repeats what was typed, whatever its length."""
 
 
 def describe(error: click.UsageError) -> str:
-    """`Invalid --port "x": use a whole number from 0 to 65535. See `resumes up --help``."""
-    message = " ".join(_message(error).split())  # choices come on lines of their own
+    """Return what click says on one line, and where to read more: `… See `resumes up --help``."""
+    # Choices come on lines of their own.
+    message = LONG_WORD.sub(r"\1…", " ".join(error.format_message().split()))
+    if isinstance(error, NoSuchOption) and (setting := _find_setting(error.option_name)):
+        message = f"{error.message} {setting}"
     if error.ctx is None:
         return message
-    stop = "" if message.endswith((".", "?")) else "."
+    stop = "" if message.endswith((".", "?", ")")) else "."
     return f"{message}{stop} See `{error.ctx.command_path} --help`"
 
 
-def _message(error: click.UsageError) -> str:
-    match error:
-        case NoSuchOption():
-            return f"{error.message} {_way_on(error)}".rstrip()
-        case NoSuchCommand():
-            return f"{error.message} {_did_you_mean(_near_commands(error))}".rstrip()
-        case click.BadParameter() if not isinstance(error, click.MissingParameter):
-            return _explain_usage(error)
-    return error.format_message()
-
-
-def _way_on(error: NoSuchOption) -> str:
-    """What to do instead: an option that is no flag here may be a setting."""
+def _find_setting(option: str) -> str | None:
+    """Return where to set what is no option here, but a setting."""
     from resumes.settings import ENV_PREFIX, Settings
 
-    name = error.option_name.lstrip("-").replace("-", "_")
-    if name in Settings.model_fields:
-        variable = f"{ENV_PREFIX}{name.upper()}"
-        return f"It is a setting: {variable} in the environment, or `{name}` in config.toml."
-    return _did_you_mean(error.possibilities or ())
-
-
-def _near_commands(error: NoSuchCommand) -> Sequence[str]:
-    # Groups that import late tell click of no command.
-    if error.ctx is None or not isinstance(error.ctx.command, click.Group):
-        return ()
-    return get_close_matches(error.command_name, error.ctx.command.list_commands(error.ctx))
-
-
-def _did_you_mean(nearest_first: Sequence[str]) -> str:
-    return f"Did you mean '{nearest_first[0]}'?" if nearest_first else ""
-
-
-def _explain_usage(error: click.BadParameter) -> str:
-    name = _name(error)
-    kind = error.param.type if error.param is not None else None
-    for pattern in (_NO_NUMBER, _OUT_OF_RANGE, _NO_CHOICE):
-        found = pattern.fullmatch(error.message)
-        usable = _usable(kind)
-        if found is not None and usable is not None:
-            return f'Invalid {name} "{found[1][:80]}": use {usable}'
-    return f"Invalid {name}: {error.message[:1].lower()}{error.message[1:]}"
-
-
-def _name(error: click.BadParameter) -> str:
-    """`--port`, or `PATH` for the argument that help shows as `PATH...`."""
-    if error.param is None:
-        return "value"
-    if isinstance(error.param, click.Argument):
-        return error.param.human_readable_name.strip("[].")
-    return max(error.param.opts, key=len)
-
-
-def _usable(kind: object) -> str | None:
-    """What can be used where a value of this kind is wanted; None for kinds that say it themselves."""
-    if isinstance(kind, click.Choice):
-        *others, last = map(str, kind.choices)
-        return f"{', '.join(others)} or {last}" if others else last
-    if isinstance(kind, click.IntRange | click.FloatRange):
-        from resumes.text import number_words
-
-        is_whole = isinstance(kind, click.IntRange)
-        return number_words(is_whole=is_whole, minimum=kind.min, maximum=kind.max)
-    if kind is click.INT:
-        return "a whole number"
-    return None
+    name = option.lstrip("-").replace("-", "_")
+    if name not in Settings.model_fields:
+        return None
+    variable = f"{ENV_PREFIX}{name.upper()}"
+    return f"It is a setting: {variable} in the environment, or `{name}` in config.toml."
 
 
 class Failed(click.ClickException):

@@ -1,9 +1,8 @@
 """Command groups whose modules are imported when they are called, and the flags of all commands.
 
-`resumes --help` must be there at once, and the store alone takes a third of a second to import.
-So a group knows its commands by name and summary, and imports a command's module when it is
-needed; and those modules import the store inside their functions, for the sake of their own help
-and of the shell's completion.
+`resumes --help` and the completion of names must be there at once, and the store alone takes a third of
+a second to import. So the command knows its commands by name and summary, and imports the module of one
+when it is needed. Those modules import what they use at their top.
 """
 
 import importlib
@@ -122,26 +121,33 @@ def group(name: str | None = None) -> Callable[[Callable[..., Any]], Group]:
     return click.group(name, cls=Group)
 
 
-class LateGroup(Group):
+class LazyCommands(Mapping[str, click.Command]):
+    """Commands by name, each imported when it is looked up."""
+
+    def __init__(self, places: Mapping[str, Place]) -> None:
+        self._places = places
+
+    def __getitem__(self, name: str) -> click.Command:
+        place = self._places[name]
+        found = getattr(importlib.import_module(place.module), place.attribute)
+        assert isinstance(found, click.Command)
+        return found
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._places)
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+
+class LazyGroup(Group):
     """A group that imports a command when it is run, not when it is listed."""
 
     def __init__(self, *args: Any, chapters: Chapters, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.chapters = chapters
         self.places = {name: place for part in chapters.values() for name, place in part.items()}
-
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        """All names, in the order that help shows them."""
-        return list(self.places)
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """The command, imported now; None when there is none of that name."""
-        place = self.places.get(cmd_name)
-        if place is None:
-            return None
-        found = getattr(importlib.import_module(place.module), place.attribute)
-        assert isinstance(found, click.Command)
-        return found
+        self.commands = LazyCommands(self.places)  # type: ignore[assignment]  # none is ever added
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """The commands under their headings, from the summaries alone."""

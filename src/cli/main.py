@@ -9,8 +9,8 @@ from typing import Any
 import click
 
 from cli import errors
-from cli.exits import ExitCode
-from cli.groups import Chapters, LateGroup, Place
+from cli.errors import ExitCode
+from cli.groups import Chapters, LazyGroup, Place
 from cli.session import Session
 from cli.signals import keep_interrupts
 from resumes.errors import ResumesError
@@ -51,11 +51,11 @@ CHAPTERS: Chapters = {
 }
 
 
-class Resumes(LateGroup):
+class Resumes(LazyGroup):
     """The command itself: all failures end here, as one line and an exit code."""
 
     def main(self, *args: Any, **kwargs: Any) -> Any:
-        """Runs, tells what failed, and exits with the code of `cli.exits`."""
+        """Runs, tells what failed, and exits with the code of `cli.errors`."""
         session = Session()
         kwargs |= {"standalone_mode": False, "obj": session}
         code = errors.run(

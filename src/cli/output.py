@@ -83,14 +83,14 @@ def say(text: str = "", *, level: int = logging.INFO) -> None:
     The level is for those who read logs, where it goes to one.
     """
     if _Narration.by is None:
-        click.echo(text, err=True, color=_color())
+        click.echo(text, file=sys.stderr, color=_color())
     elif words := click.unstyle(text).strip():
         _Narration.by(level, words)
 
 
 def put(text: str = "") -> None:
     """Data: a line on standard output. Escape what comes from data first."""
-    click.echo(text, color=_color())
+    click.echo(text, file=sys.stdout, color=_color())
 
 
 def _color() -> bool | None:

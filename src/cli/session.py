@@ -4,6 +4,7 @@ import contextlib
 import shlex
 import shutil
 import sys
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,6 +21,9 @@ if TYPE_CHECKING:
     from resumes.store.stored_resumes import StoredResume
 
 NAME = "resumes"
+
+DATABASE = "RESUMES_DATABASE"
+"""The setting of the store's address, in the environment."""
 
 
 @dataclass(slots=True)
@@ -95,6 +99,15 @@ def program() -> str:
 pass_session = click.make_pass_decorator(Session)
 
 
+@contextlib.contextmanager
+def naming_commands(session: Session) -> Iterator[None]:
+    """Have the commands that a refusal in the block names lead to this session's home and store."""
+    try:
+        yield
+    except InvalidArgument as error:
+        raise InvalidArgument(session.installation().typeable(error.message)) from None
+
+
 def make_home(home: Path) -> None:
     """The folder exists; a new one can be entered by its owner only, as it holds personal data."""
     try:
@@ -143,3 +156,12 @@ def not_found(session: Session, account: "AccountInfo", resume_id: str) -> NotFo
         f'Resume not found in account "{account.name}": "{resume_id[:80]}". '
         f"`{line}` finds resumes by title, name or e-mail address"
     )
+
+
+def store_environment(database: str | None) -> dict[str, str]:
+    """By what our processes find the store, where a setting or a flag names it.
+
+    Not on their command lines: every user of the machine can read those, and a password may stand
+    in the address.
+    """
+    return {} if database is None else {DATABASE: database}

@@ -16,16 +16,13 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from cli.output import say
-from cli.session import Session
-from resumes.errors import Conflict, InvalidArgument, StoreUnavailable
-
-if TYPE_CHECKING:
-    from resumes.settings import Settings
-    from resumes.store import Store
-    from resumes.store.accounts import AccountInfo
+from resumes.errors import Conflict, StoreUnavailable
+from resumes.settings import Settings
+from resumes.store import Store, accounts
+from resumes.store.accounts import AccountInfo
+from server.service import listen
 
 FIRST_PAUSE_S = 0.5
 LONGEST_PAUSE_S = 30.0
@@ -83,7 +80,7 @@ class Child:
         )
         threading.Thread(target=self._listen, args=[self._process], daemon=True).start()
 
-    def _listen(self, process: "subprocess.Popen[str]") -> None:
+    def _listen(self, process: subprocess.Popen[str]) -> None:
         # Reads on for ever, so that the child never blocks on a full pipe.
         assert process.stdout is not None
         with contextlib.suppress(ValueError), process.stdout as lines:
@@ -227,49 +224,31 @@ def start_importer(
     supervisor.add(Child("The importer", words, environment=environment))
 
 
-DATABASE = "RESUMES_DATABASE"
-"""The setting of the store's address, in the environment."""
-
 PLAN = "business"
 """The plan of an account that nobody chose a plan for."""
 
 
-@contextlib.contextmanager
-def naming_commands(session: Session) -> Iterator[None]:
-    """Have the commands that a refusal in the block names lead to this session's home and store."""
-    try:
-        yield
-    except InvalidArgument as error:
-        raise InvalidArgument(session.installation().typeable(error.message)) from None
-
-
-def find_or_make_account(store: "Store", inbox: Path, name: str) -> "AccountInfo":
+def find_or_make_account(store: Store, inbox: Path, name: str) -> AccountInfo:
     """The account, with a folder in the inbox; a new one is on the business plan."""
-    from resumes.store import accounts
-
     account = accounts.find_account(store, name) or _make_account(store, name)
     (inbox / name).mkdir(parents=True, exist_ok=True)
     return account
 
 
-def _make_account(store: "Store", name: str) -> "AccountInfo":
-    from resumes.store import accounts
-
+def _make_account(store: Store, name: str) -> AccountInfo:
     try:
         return accounts.create_account(store, name, plan=PLAN)
     except Conflict:  # another machine has made it just now
         return accounts.get_account(store, name)
 
 
-def check_address(settings: "Settings") -> None:
+def check_address(settings: Settings) -> None:
     """The API can listen where the settings say, at present. Raises what a server that cannot would:
     asked before anything is made, so that what was made is not left without a word about it."""
-    from server.service import listen
-
     listen(settings).close()
 
 
-def serve_arguments(settings: "Settings") -> list[str]:
+def serve_arguments(settings: Settings) -> list[str]:
     """The command line of the API's process."""
     access_log = {None: [], True: ["--access-log"], False: ["--no-access-log"]}
     return [
@@ -281,7 +260,7 @@ def serve_arguments(settings: "Settings") -> list[str]:
     ]
 
 
-def watch_arguments(settings: "Settings") -> list[str]:
+def watch_arguments(settings: Settings) -> list[str]:
     """The command line of the importer's process."""
     return [
         *_home_arguments(settings),
@@ -291,14 +270,5 @@ def watch_arguments(settings: "Settings") -> list[str]:
     ]
 
 
-def _home_arguments(settings: "Settings") -> list[str]:
+def _home_arguments(settings: Settings) -> list[str]:
     return ["--home", str(settings.home.absolute())]
-
-
-def store_environment(database: str | None) -> dict[str, str]:
-    """By what our processes find the store, where a setting or a flag names it.
-
-    Not on their command lines: every user of the machine can read those, and a password may stand
-    in the address.
-    """
-    return {} if database is None else {DATABASE: database}

@@ -15,8 +15,9 @@ from server.request import HttpError, Request
 
 ROOT: Final = "/api/v1"
 RESUMES: Final = f"{ROOT}/resumes"
-ONE: Final = re.compile(f"{RESUMES}/[^/]+")
-PDF: Final = re.compile(f"{RESUMES}/[^/]+/pdf")
+# `upload` is not offered, and never taken for an id.
+ONE: Final = re.compile(rf"{RESUMES}/(?!upload\Z)[^/]+")
+PDF: Final = re.compile(f"{RESUMES}/(?!upload/)[^/]+/pdf")
 
 Read = Callable[[Request, KeyHolder], bytes]
 """Returns the body of a 200, or raises what stood in the way."""
@@ -114,6 +115,8 @@ class Api:
         else:
             return HttpError(404)
         operation = operations.get(request.method)
+        if operation is None and request.method == "HEAD":
+            operation = operations.get("GET")
         if operation is None:
             return HttpError(405, headers=[(b"allow", ", ".join(operations).encode())])
         return operation

@@ -138,7 +138,7 @@ class App:
         if path not in self._open:
             raise HttpError(404)
         name, respond = self._open[path]
-        if request.method != "GET":
+        if request.method not in ("GET", "HEAD"):
             raise HttpError(405, headers=[(b"allow", b"GET")])
         request.operation = name
         return respond(request)

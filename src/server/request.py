@@ -274,7 +274,8 @@ class Request:
         lines = [*(LINE % header for header in headers), *self.lines]
         lines += [b"content-length: %d\r\n" % len(body), b"x-request-id: %b\r\n" % self.id.encode()]
         self._begin(200, lines, body[:FILE_SLICE_BYTES])
-        for start in range(FILE_SLICE_BYTES, len(body), FILE_SLICE_BYTES):
+        end = 0 if self.method == "HEAD" else len(body)
+        for start in range(FILE_SLICE_BYTES, end, FILE_SLICE_BYTES):
             # In slices, each behind a turn of the loop in which the last can leave: a client that
             # does not read costs one of them, and not a copy of all.
             await asyncio.sleep(0)

@@ -25,9 +25,17 @@ def test_what_describes_the_api_needs_no_key_and_can_only_be_got(client: Client,
         assert int(answer.headers["Content-Length"]) == len(answer.content) > 0
         # A browser keeps only what has a version in its path.
         assert ("immutable" in answer.headers["Cache-Control"]) == (SWAGGER_UI in path)
-    for method in ("HEAD", "POST", "OPTIONS"):
+    head = client.request("HEAD", path, headers=[])
+    assert (head.status_code, head.content) == (200, b"")
+    assert head.headers["Content-Length"] == answer.headers["Content-Length"]
+    for method in ("POST", "OPTIONS"):
         refused = client.request(method, path, headers=[])
         assert (refused.status_code, refused.headers["Allow"]) == (405, "GET")
+
+
+def test_the_root_says_where_the_description_is(client: Client) -> None:
+    where = client.request("GET", "/", headers=[]).json()
+    assert set(where.values()) == {"/docs", "/openapi.json"} <= {*PATHS}
 
 
 def test_the_document_is_that_of_the_format_that_is_accepted(client: Client) -> None:

@@ -346,3 +346,21 @@ def test_a_new_key_counts_at_once_beside_the_old_one(client: Client, place: Plac
     assert (second.page().status_code, client.page().status_code) == (200, 200)
     assert second.request("GET", f"{RESUMES}?api_key=x").status_code == 200
     second.close()
+
+
+def test_head_has_the_status_and_headers_of_get_and_no_body(client: Client) -> None:
+    [resume_id] = create(client, 1)
+    for path in (RESUMES, f"{RESUMES}/{resume_id}", f"{RESUMES}/{resume_id}/pdf", f"{RESUMES}/x"):
+        got, head = client.request("GET", path), client.request("HEAD", path)
+        assert head.status_code == got.status_code
+        assert head.headers["Content-Length"] == got.headers["Content-Length"]
+        assert head.content == b""
+
+
+@pytest.mark.parametrize("plan", ["free", "business"])
+def test_upload_is_not_offered_and_never_taken_for_an_id(place: Place, plan: str) -> None:
+    client = place.client(plan)
+    for path in (f"{RESUMES}/upload", f"{RESUMES}/upload/pdf"):
+        answer = client.request("GET", path)
+        assert (answer.status_code, error_of(answer)["error"]) == (404, "Not Found")
+    client.close()

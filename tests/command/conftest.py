@@ -4,6 +4,7 @@ import contextlib
 import json
 import os
 import pty
+import re
 import select
 import subprocess
 import sys
@@ -17,7 +18,6 @@ import pytest
 from click.testing import CliRunner, Result
 
 from cli.main import resumes
-from cli.progress import REWRITE
 from resumes.analyzer import parse
 from resumes.store import Store, accounts, open_store
 from resumes.store.creation import Created, NewResume, create
@@ -167,15 +167,22 @@ def iter_commands(
 
 
 def screen(written: str) -> list[str]:
-    """The lines that a terminal shows after this was written to it."""
+    """The lines that a terminal shows after this was written to it, without colors."""
     lines = [""]
-    for part in written.replace(REWRITE, "\0").replace("\r\n", "\n"):
-        if part == "\0":
-            lines[-1] = ""
-        elif part == "\n":
-            lines.append("")
-        else:
-            lines[-1] += part
+    at = 0
+    for part in re.findall(r"\x1b\[[0-9;?]*[A-Za-z]|\r|\n|[^\x1b\r\n]+", written):
+        match part:
+            case "\n":
+                at += 1
+                lines += [""] * (at == len(lines))
+            case "\x1b[1A":
+                at -= 1
+            case "\x1b[2K":
+                lines[at] = ""
+            case "\r":
+                pass
+            case _ if not part.startswith("\x1b"):
+                lines[at] += part
     return lines
 
 

@@ -42,7 +42,7 @@ def test_what_a_terminal_ui_cannot_open_is_one_line(acme: CommandLine, tmp_path:
         assert (ended, line in written) == (code, True), written
         assert "Traceback" not in written
     assert not missing.exists()
-    assert 'Invalid --theme "x": use ' in acme.fails(2, "tui", "--theme", "x")
+    assert "Invalid value for '--theme': 'x' is not one of " in acme.fails(2, "tui", "--theme", "x")
 
 
 # In a browser

@@ -27,7 +27,7 @@ def test_each_shell_gets_its_script(run: CommandLine, shell: str) -> None:
 
 def test_another_shell_is_a_usage_error(run: CommandLine) -> None:
     told = run.fails(2, "completion", "tcsh")
-    assert told.startswith('Invalid SHELL "tcsh": use bash, zsh or fish.')
+    assert "'tcsh' is not one of 'bash', 'zsh', 'fish'. See `resumes completion --help`" in told
 
 
 def asked(shell: str, words: str, incomplete: str) -> dict[str, str]:

@@ -8,7 +8,6 @@ import pypdf
 import pytest
 
 from cli.output import safe_text, width
-from cli.progress import REWRITE
 from resumes.analyzer import parse, parse_imported, whole_view
 from resumes.analyzer.view import TO
 from tests.command.conftest import CommandLine, a_resume, on_terminal, store_resumes
@@ -322,7 +321,7 @@ def test_how_far_an_export_is_stands_on_the_terminal(acme: CommandLine, tmp_path
     code, _, written = on_terminal(*words)
 
     assert code == 0
-    assert f"{REWRITE}exported 0 of 3 resumes" in written
+    assert "exported 0 of 3 resumes" in written
 
 
 def a_section(*items: Any, name: str = "") -> dict[str, Any]:

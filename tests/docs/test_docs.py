@@ -14,7 +14,7 @@ from xml.etree import ElementTree
 import click
 import pytest
 
-from cli.exits import EXIT_CODES
+from cli.errors import EXIT_CODES
 from cli.main import resumes as command_line
 from importer.outcomes import TREATMENTS
 from resumes import analyzer, errors

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import Any, BinaryIO
 
 import click
 
@@ -18,11 +18,13 @@ from cli.progress import counting
 from cli.session import Session, pass_session
 from cli.signals import sigterm_as_interrupt
 from resumes.errors import Conflict, InvalidArgument
+from resumes.output_files import OutputFile
+from resumes.store import accounts as store_accounts
+from resumes.store.account_archive import export as account_export
+from resumes.store.account_archive.file_format import Kind, is_account_file
+from resumes.store.account_archive.restore import ImportedAccount, import_account
+from resumes.store.accounts import AccountInfo, AccountSummary
 from resumes.text import counted
-
-if TYPE_CHECKING:
-    from resumes.store.account_archive.restore import ImportedAccount
-    from resumes.store.accounts import AccountInfo, AccountSummary
 
 FILE = click.Path(dir_okay=False, readable=False, path_type=Path, allow_dash=True)
 
@@ -41,15 +43,12 @@ def export(session: Session, name: str, file: Path, with_keys: bool, overwrite: 
 
     FILE is a file that is not there yet, or a pipe or a device, which is written to.
     """
-    from resumes.store import accounts
-    from resumes.store.account_archive import export
-
     opened = _output(file, overwrite=overwrite)
     with sigterm_as_interrupt(), session.store() as store:
-        account = accounts.get_account(store, name)
+        account = store_accounts.get_account(store, name)
         with counting("resumes", account.resume_count) as count, opened() as out:
             out.writelines(
-                export.iter_lines(
+                account_export.iter_lines(
                     store,
                     account,
                     with_keys=with_keys,
@@ -72,9 +71,6 @@ def import_(session: Session, file: Path, name: str | None, plan: str | None) ->
     It is there whole or not at all: the file is checked first, and the account opened last. What was
     cut off is imported anew by the same command.
     """
-    from resumes.store.account_archive.file_format import Kind
-    from resumes.store.account_archive.restore import import_account
-
     with _opened(file) as source, session.store() as store, counting("rows") as count:
         imported = import_account(store, source, name=name, plan=plan, on_progress=count)
     account = imported.account
@@ -89,7 +85,7 @@ def import_(session: Session, file: Path, name: str | None, plan: str | None) ->
         say(f"A key for its programs: {session.command_line('keys', 'create', account.name)}")
 
 
-def _imported_as_json(imported: "ImportedAccount") -> dict[str, Any]:
+def _imported_as_json(imported: ImportedAccount) -> dict[str, Any]:
     """What has come in, as `--json` prints it: the account, and its rows by kind."""
     account = imported.account
     return {
@@ -105,9 +101,6 @@ def _imported_as_json(imported: "ImportedAccount") -> dict[str, Any]:
 
 def _output(file: Path, *, overwrite: bool) -> Callable[[], AbstractContextManager[BinaryIO]]:
     """Return what opens the output. Raises Conflict for a file that stays as it is."""
-    from resumes.output_files import OutputFile
-    from resumes.store.account_archive.file_format import is_account_file
-
     if str(file) == "-" or _is_standard_output(file):
         return lambda: contextlib.nullcontext(sys.stdout.buffer)
     if overwrite:
@@ -163,10 +156,8 @@ def accounts() -> None:
 @pass_session
 def create(session: Session, name: str, plan: str) -> None:
     """Make the account NAME."""
-    from resumes.store import accounts
-
     with session.store(makes=True) as store:
-        account = accounts.create_account(store, name, plan=plan)
+        account = store_accounts.create_account(store, name, plan=plan)
     inbox = session.settings().inbox / account.name
     inbox.mkdir(parents=True, exist_ok=True)
     if session.as_json:
@@ -181,10 +172,8 @@ def create(session: Session, name: str, plan: str) -> None:
 @pass_session
 def list_(session: Session) -> None:
     """List all accounts."""
-    from resumes.store import accounts
-
     with session.store() as store:
-        found = accounts.list_accounts(store, closed_too=True)
+        found = store_accounts.list_accounts(store, closed_too=True)
     known = [account for account in found if not account.is_closed]
     if session.as_json:
         put_json({"accounts": [as_json(account) for account in known]})
@@ -202,11 +191,9 @@ def list_(session: Session) -> None:
 @pass_session
 def show(session: Session, name: str) -> None:
     """Show the account NAME."""
-    from resumes.store import accounts
-
     with session.store() as store:
-        account = accounts.get_account(store, name)
-        has = accounts.get_summary(store, account.id)
+        account = store_accounts.get_account(store, name)
+        has = store_accounts.get_summary(store, account.id)
     if session.as_json:
         put_json(as_json(account) | _has_as_json(account, has))
         return
@@ -232,11 +219,9 @@ def show(session: Session, name: str) -> None:
 @pass_session
 def set_plan(session: Session, name: str, plan: str) -> None:
     """Put the account NAME on the plan PLAN, at once."""
-    from resumes.store import accounts
-
     with session.store() as store:
-        accounts.set_plan(store, name, plan)
-        account = accounts.get_account(store, name)
+        store_accounts.set_plan(store, name, plan)
+        account = store_accounts.get_account(store, name)
     if session.as_json:
         put_json(as_json(account))
         return
@@ -258,16 +243,14 @@ def delete(session: Session, name: str, with_resumes: bool, yes: bool) -> None:
 
     Its history of imports goes too. Deleting cannot be undone.
     """
-    from resumes.store import accounts
-
     with session.store() as store:
-        account = accounts.get_account(store, name, closed_too=True)
+        account = store_accounts.get_account(store, name, closed_too=True)
         held = counted(account.resume_count, "resume")
         if account.resume_count and not with_resumes:
             raise Conflict(f'Account "{name}" holds {held}: add --with-resumes to delete them too')
         if not yes:
             prompts.confirm(f'Delete the account "{safe_text(name)}" with {held} for good?')
-        gone = accounts.delete_account(store, name, with_resumes=with_resumes)
+        gone = store_accounts.delete_account(store, name, with_resumes=with_resumes)
     if session.as_json:
         put_json({"deleted": name, "resumes": gone})
     else:
@@ -278,7 +261,7 @@ accounts.add_command(export)
 accounts.add_command(import_)
 
 
-def _say_is_going(session: Session, account: "AccountInfo") -> None:
+def _say_is_going(session: Session, account: AccountInfo) -> None:
     delete = session.command_line("accounts", "delete", account.name, "--with-resumes", "--yes")
     if account.is_arriving:
         say(
@@ -293,7 +276,7 @@ def _say_is_going(session: Session, account: "AccountInfo") -> None:
     )
 
 
-def _row(account: "AccountInfo") -> list[str]:
+def _row(account: AccountInfo) -> list[str]:
     return [
         account.name,
         account.plan,
@@ -303,7 +286,7 @@ def _row(account: "AccountInfo") -> list[str]:
     ]
 
 
-def as_json(account: "AccountInfo") -> dict[str, Any]:
+def as_json(account: AccountInfo) -> dict[str, Any]:
     """The account as `--json` prints it. `maxResumes` and `freePlaces` null: unlimited."""
     return {
         "id": account.id,
@@ -317,7 +300,7 @@ def as_json(account: "AccountInfo") -> dict[str, Any]:
     }
 
 
-def _has_as_json(account: "AccountInfo", has: "AccountSummary") -> dict[str, Any]:
+def _has_as_json(account: AccountInfo, has: AccountSummary) -> dict[str, Any]:
     return {
         "lastResumeAt": account.last_resume_at,
         "keys": has.keys,

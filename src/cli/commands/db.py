@@ -3,23 +3,24 @@
 import contextlib
 import shlex
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
-from cli.exits import ExitCode
+from cli.errors import ExitCode
 from cli.groups import command, group
 from cli.output import Column, put, put_json, put_table, safe_text, say
-from cli.progress import counting, told_steps
+from cli.progress import copy_progress, counting
 from cli.session import Session, make_home, pass_session, program
 from cli.signals import sigterm_as_interrupt
+from resumes import watched_folder
 from resumes.errors import StoreUnavailable
+from resumes.store import Store, accounts, integrity, migrations, open_store
+from resumes.store.addresses import SqliteAddress, find_without_secrets, parse_address
+from resumes.store.integrity import Flaw
+from resumes.store.transfer import backups, copies, marks, restores
+from resumes.store.transfer.rows import TableDigest
 from resumes.text import counted
-
-if TYPE_CHECKING:
-    from resumes.store import Store
-    from resumes.store.integrity import Flaw
-    from resumes.store.transfer.rows import TableDigest
 
 
 @command()
@@ -49,14 +50,12 @@ def check(session: Session, context: click.Context) -> None:
     context.exit(ExitCode.FAILED if flaws else ExitCode.DONE)
 
 
-def _look(session: Session, store: "Store") -> tuple[list["Flaw"], int, int]:
+def _look(session: Session, store: Store) -> tuple[list[Flaw], int, int]:
     """What is wrong, and how many accounts and resumes were looked at."""
-    from resumes.store import accounts, integrity
-
     flaws: list[Flaw] = []
     account_count = resume_count = 0
 
-    def found(flaw: "Flaw") -> None:
+    def found(flaw: Flaw) -> None:
         flaws.append(flaw)
         if not session.as_json:
             _put(flaw)
@@ -76,13 +75,13 @@ def _look(session: Session, store: "Store") -> tuple[list["Flaw"], int, int]:
     return flaws, account_count, resume_count
 
 
-def _put(flaw: "Flaw") -> None:
+def _put(flaw: Flaw) -> None:
     whose = "" if flaw.account is None else f"{flaw.account}: "
     put(f"{click.style('WRONG', fg='red')}  {safe_text(f'{whose}{flaw.what} ({flaw.count:,})')}")
     put(f"       {safe_text(flaw.remedy)}")
 
 
-def as_json(flaw: "Flaw") -> dict[str, Any]:
+def as_json(flaw: Flaw) -> dict[str, Any]:
     """The flaw as `--json` prints it. `account` null: it is not an account's."""
     return {
         "defect": flaw.defect,
@@ -107,13 +106,10 @@ def copy(session: Session, source_url: str, target_url: str) -> None:
     was left by a copy that was killed, which goes on. FROM takes no writes from the beginning on, and
     none after a copy that ended well; after one that failed it does.
     """
-    from resumes.store import open_store
-    from resumes.store.transfer import copies
-
     with open_store(source_url, upgrade=False) as source:
         copies.check_target(source, target_url)
-        with open_store(target_url) as target, told_steps() as steps:
-            digests = copies.copy(source, target, watcher=steps)
+        with open_store(target_url) as target, copy_progress() as watcher:
+            digests = copies.copy(source, target, watcher=watcher)
             labels = source.label, target.label
     _tell(session, labels, digests, way_back=reopening(source_url))
 
@@ -121,15 +117,13 @@ def copy(session: Session, source_url: str, target_url: str) -> None:
 def reopening(url: str) -> str:
     """How to have a store at this address take writes again: a command to type, unless the address
     holds a secret, which is not repeated."""
-    from resumes.store.addresses import find_without_secrets, parse_address
-
     if parse_address(url) == parse_address(shown := find_without_secrets(url) or ""):
         return f"`{shlex.join([program(), '--database', shown, 'db', 'reopen'])}`"
     return f"`{program()} db reopen`, with RESUMES_DATABASE set to its address and password"
 
 
 def _tell(
-    session: Session, labels: tuple[str, str], digests: list["TableDigest"], *, way_back: str
+    session: Session, labels: tuple[str, str], digests: list[TableDigest], *, way_back: str
 ) -> None:
     source, target = map(safe_text, labels)
     if session.as_json:
@@ -158,9 +152,6 @@ def reopen(session: Session) -> None:
 
     What was written since to the store that it was moved to is not in this one.
     """
-    from resumes.store import open_store
-    from resumes.store.transfer import marks
-
     with open_store(session.settings().database_url, upgrade=False) as store:
         target = marks.reopen(store)
         label = safe_text(store.label)
@@ -187,10 +178,8 @@ def backup(session: Session, destination: Path, keep: int | None) -> None:
     DEST is a file that is not there yet, or a folder, where it is named by the time. The file is a
     store in SQLite, whatever keeps the store that it was made of. Its path goes to standard output.
     """
-    from resumes.store.transfer import backups
-
-    with sigterm_as_interrupt(), session.store() as store, told_steps() as steps:
-        made = backups.back_up(store, destination, keep=keep, watcher=steps)
+    with sigterm_as_interrupt(), session.store() as store, copy_progress() as watcher:
+        made = backups.back_up(store, destination, keep=keep, watcher=watcher)
     if session.as_json:
         put_json(
             {
@@ -214,14 +203,11 @@ def restore(session: Session, file: Path) -> None:
     A store in a file is kept beside it. In PostgreSQL the database has to be empty. What came after
     the backup is not in it; ids go on above all that were given.
     """
-    from resumes import watched_folder
-    from resumes.store.transfer import restores
-
     settings = session.settings()
     if settings.database is None:
         make_home(settings.home)
-    with sigterm_as_interrupt(), told_steps() as steps:
-        restored = restores.restore(file, settings.database_url, watcher=steps)
+    with sigterm_as_interrupt(), copy_progress() as watcher:
+        restored = restores.restore(file, settings.database_url, watcher=watcher)
     with contextlib.suppress(OSError):  # else the importer refuses the folder, and says what to do
         owner = watched_folder.Owner(restored.store_id, restored.label)
         watched_folder.replace_owner(settings.inbox, restored.kept_id, owner)
@@ -251,9 +237,6 @@ def database() -> None:
 @pass_session
 def upgrade(session: Session) -> None:
     """Bring the store up to this version, after a backup beside it."""
-    from resumes.store import migrations, open_store
-    from resumes.store.addresses import SqliteAddress, parse_address
-
     address = parse_address(session.settings().database_url)
     # Opening would make what is not there, and an upgrade of nothing is a slip of the pen.
     if isinstance(address, SqliteAddress) and not address.path.exists():

@@ -15,17 +15,17 @@ from dataclasses import dataclass, field
 from importlib import resources
 from importlib.resources.abc import Traversable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import urlsplit
 
 import click
 
 from cli.commands.keys import hand_over, make_first_key, write_key
-from cli.errors import Failed
-from cli.exits import ExitCode
+from cli.commands.watch import as_json
+from cli.errors import ExitCode, Failed
 from cli.groups import PORT, command
 from cli.output import Column, instant, put, put_json, put_table, safe_text, say
-from cli.session import Session, pass_session
+from cli.session import Session, pass_session, store_environment
 from cli.signals import stop_event
 from cli.supervisor import (
     check_address,
@@ -33,18 +33,17 @@ from cli.supervisor import (
     serve_arguments,
     start_api,
     start_importer,
-    store_environment,
     supervising,
     watch_arguments,
 )
-from resumes.errors import Conflict, StoreUnavailable
+from importer import service
+from importer.service import FileReport
+from resumes.errors import Conflict, InvalidKey, StoreUnavailable
+from resumes.settings import Settings
+from resumes.store import Store, accounts, api_keys, import_ledger
+from resumes.store.accounts import AccountInfo
+from resumes.store.stored_resumes import list_page
 from resumes.text import counted
-
-if TYPE_CHECKING:
-    from importer.service import FileReport
-    from resumes.settings import Settings
-    from resumes.store import Store
-    from resumes.store.accounts import AccountInfo
 
 
 def find_samples() -> tuple[list[Traversable], list[Traversable]]:
@@ -83,12 +82,11 @@ class Demo:
     """What a demo has done so far. `secret` None: the account's key is not known here."""
 
     session: Session
-    settings: "Settings"
+    settings: Settings
     secret: str | None = None
     dropped: dict[str, bool] = field(default_factory=dict)
     """Names of samples that were dropped now, and whether each is a good one."""
-
-    reports: list["FileReport"] = field(default_factory=list)
+    reports: list[FileReport] = field(default_factory=list)
 
     @property
     def is_as_expected(self) -> bool:
@@ -159,9 +157,6 @@ def ask_api(url: str, secret: str) -> list[dict[str, Any]]:
 
 
 def _from_store(demo: Demo) -> list[dict[str, Any]]:
-    from resumes.store import accounts
-    from resumes.store.stored_resumes import list_page
-
     with demo.session.store() as store:
         page = list_page(store, accounts.get_account(store, ACCOUNT).id, limit=LIMIT)
     resumes: list[dict[str, Any]] = page.as_json(limit=LIMIT)["resumes"]
@@ -230,8 +225,6 @@ def _inbox(demo: Demo, folder: str) -> str:
 
 
 def _as_json(demo: Demo, resumes: list[dict[str, Any]], *, url: str | None) -> dict[str, Any]:
-    from cli.commands.watch import as_json
-
     return {
         "home": str(demo.settings.home),
         "url": url,
@@ -305,10 +298,8 @@ def _scratch(session: Session, home: Path | None, *, keeps: bool) -> Iterator[Se
             say(f"The demo's home {safe_text(str(home))} is kept: remove it when you are done.")
 
 
-def _refuse_others(session: Session, settings: "Settings") -> None:
+def _refuse_others(session: Session, settings: Settings) -> None:
     """The home is a demo's, or has no account yet. Raises Conflict for somebody's own."""
-    from resumes.store import accounts
-
     if not (settings.home / DATABASE_FILE).exists():
         return
     # Nothing is changed by looking, not even a store of an older version.
@@ -324,8 +315,6 @@ def _refuse_others(session: Session, settings: "Settings") -> None:
 
 def _import(demo: Demo, stop: threading.Event) -> None:
     """The account is there with its key, and what lay in the inbox is imported."""
-    from importer import service
-
     settings = demo.settings
     with demo.session.store(makes=True) as store:
         account = find_or_make_account(store, settings.inbox, ACCOUNT)
@@ -349,11 +338,8 @@ def _import(demo: Demo, stop: threading.Event) -> None:
         )
 
 
-def _find_or_make_key(store: "Store", path: Path) -> str | None:
+def _find_or_make_key(store: Store, path: Path) -> str | None:
     """The account's first key. A demo keeps it in its home, so that the next one has it too."""
-    from resumes.errors import InvalidKey
-    from resumes.store import api_keys
-
     new = make_first_key(store, ACCOUNT)
     if new is not None:
         hand_over(store, new, lambda secret: write_key(path, secret))
@@ -365,10 +351,8 @@ def _find_or_make_key(store: "Store", path: Path) -> str | None:
     return None
 
 
-def _is_unused(store: "Store", account: "AccountInfo") -> bool:
+def _is_unused(store: Store, account: AccountInfo) -> bool:
     """Whether the account never had a resume or a file, also none that has gone since."""
-    from resumes.store import import_ledger
-
     return not account.resume_count and not import_ledger.list_files(
         store, account_id=account.id, limit=1
     )

@@ -4,10 +4,11 @@ from collections.abc import Sequence
 
 import click
 
-from cli.exits import ExitCode
+from cli.errors import ExitCode
 from cli.groups import command
 from cli.output import put, put_json, safe_text, say
 from cli.session import Session, pass_session
+from resumes.health.checks import iter_findings
 from resumes.health.findings import Finding, Severity, as_json
 from resumes.text import counted
 
@@ -27,8 +28,6 @@ def doctor(session: Session, context: click.Context) -> None:
     Home, settings, disk, SQLite or the database server, store, counters, quotas, keys, inbox, files and importers; each
     finding with its remedy. What merely wants a look is no failure.
     """
-    from resumes.health.checks import iter_findings
-
     findings = []
     for finding in iter_findings(session.installation()):
         findings.append(finding)

@@ -7,30 +7,36 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import click
 
 from cli.completion import account_option
-from cli.errors import Failed
-from cli.exits import ExitCode
+from cli.errors import ExitCode, Failed
 from cli.groups import command
 from cli.output import issues_as_json, line, put, put_json, put_json_line, safe_text, say, summary
+from cli.progress import status_line
 from cli.session import Session, choose_account, pass_session
-from resumes.errors import InvalidArgument, InvalidInput, InvalidResume, Issue, TooLarge
+from importer import files, unpack
+from importer.dry_run import ENDINGS, Why, find_why
+from importer.unpack import Limits, Part, text
+from resumes.analyzer import Format, parse_imported
+from resumes.errors import (
+    InvalidArgument,
+    InvalidInput,
+    InvalidResume,
+    Issue,
+    QuotaReached,
+    TooLarge,
+)
+from resumes.settings import Settings
+from resumes.store import Store, creation, import_ledger
+from resumes.store.accounts import AccountInfo
+from resumes.store.creation import Created, Duplicate, NewResume, Outcome
+from resumes.store.import_ledger import FileOutcome
 from resumes.text import counted
 
-if TYPE_CHECKING:
-    from importer.dry_run import Why
-    from importer.unpack import Limits, Part
-    from resumes.analyzer import Format
-    from resumes.settings import Settings
-    from resumes.store import Store
-    from resumes.store.accounts import AccountInfo
-    from resumes.store.creation import NewResume, Outcome
-    from resumes.store.import_ledger import FileOutcome
-
-    Read: TypeAlias = "tuple[Origin, NewResume | Result]"
+Read: TypeAlias = "tuple[Origin, NewResume | Result]"
 
 STANDARD_INPUT = "-"
 
@@ -53,8 +59,6 @@ class Source:
 
     def read(self, *, max_bytes: int) -> bytes:
         """Its bytes. Raises TooLarge over the limit, having read no more, and InvalidArgument."""
-        from importer import files
-
         if self.path != STANDARD_INPUT:
             return files.read(self.path, max_bytes)
         content = sys.stdin.buffer.read(max_bytes + 1)
@@ -87,23 +91,18 @@ class Document:
     message: str = ""
 
 
-def limits_of(settings: "Settings") -> "Limits":
+def limits_of(settings: Settings) -> Limits:
     """How much of a source is taken."""
-    from importer.unpack import Limits
-
     return Limits(max_bytes=settings.max_body_bytes, max_file_bytes=settings.max_file_bytes)
 
 
-def iter_documents(sources: Iterable[Source], limits: "Limits") -> Iterator[Document]:
+def iter_documents(sources: Iterable[Source], limits: Limits) -> Iterator[Document]:
     """What the sources hold, in order, of which one at a time is in memory."""
     for source in sources:
         yield from _open(source, limits)
 
 
-def _open(source: Source, limits: "Limits") -> Iterator[Document]:
-    from importer import unpack
-    from importer.unpack import text
-
+def _open(source: Source, limits: Limits) -> Iterator[Document]:
     origin = Origin(source)
     try:
         body = source.read(max_bytes=max(limits.max_bytes, limits.max_file_bytes))
@@ -119,7 +118,7 @@ def _open(source: Source, limits: "Limits") -> Iterator[Document]:
         return iter([Document(origin, code=error.refusal.reason, message=error.refusal.message)])
 
 
-def _iter_parts(source: Source, parts: "Iterator[Part]") -> Iterator[Document]:
+def _iter_parts(source: Source, parts: Iterator[Part]) -> Iterator[Document]:
     for part in parts:
         origin = Origin(source, part.number, part.place or None)
         if part.refusal is None:
@@ -138,7 +137,7 @@ class Found:
 
     paths: Sequence[str]
     sources: list[Source] = field(default_factory=list)
-    ignored: "Counter[Why]" = field(default_factory=Counter)
+    ignored: Counter[Why] = field(default_factory=Counter)
 
     def check(self) -> None:
         """Raises Failed when there is no file at all."""
@@ -164,8 +163,6 @@ def find_sources(paths: Sequence[str]) -> Found:
 
 
 def _look_into(folder: str, found: Found) -> None:
-    from importer.dry_run import find_why
-
     for entry in _iter_by_name(folder):
         if entry.is_dir(follow_symlinks=False):
             if not entry.name.startswith(("_", ".")):
@@ -176,12 +173,12 @@ def _look_into(folder: str, found: Found) -> None:
             found.sources.append(Source(entry.path))
 
 
-def _iter_by_name(folder: str) -> Iterator["os.DirEntry[str]"]:
+def _iter_by_name(folder: str) -> Iterator[os.DirEntry[str]]:
     with os.scandir(folder) as entries:
         yield from sorted(entries, key=lambda entry: entry.name)
 
 
-def describe(ignored: "Counter[Why]") -> str:
+def describe(ignored: Counter[Why]) -> str:
     """`3 files were passed over: 2 end in none of .json, …; 1 is a link.`; empty for none."""
     if not ignored:
         return ""
@@ -190,9 +187,7 @@ def describe(ignored: "Counter[Why]") -> str:
     return f"{ignored.total():,} {were} passed over: {parts}."
 
 
-def _part(why: "Why", count: int) -> str:
-    from importer.dry_run import ENDINGS, Why
-
+def _part(why: Why, count: int) -> str:
     one, several = {
         Why.ENDING: (f"ends in none of {ENDINGS}", f"end in none of {ENDINGS}"),
         Why.HIDDEN: ("has a hidden or temporary name", "have hidden or temporary names"),
@@ -212,7 +207,7 @@ class Result:
     """What became of a resume: done, duplicate or failed. `resume_id` None: nothing is stored."""
 
     origin: Origin
-    outcome: "FileOutcome"
+    outcome: FileOutcome
     code: str | None = None
     message: str | None = None
     resume_id: str | None = None
@@ -258,11 +253,9 @@ def import_(
 
 
 def iter_imported(
-    store: "Store", account: "AccountInfo", documents: Iterable[Document], accepted: "Format"
+    store: Store, account: AccountInfo, documents: Iterable[Document], accepted: Format
 ) -> Iterator[Result]:
     """What became of each document, in order; what is done is stored for good."""
-    from resumes.store import creation
-
     for batch in _batches(_read(document, accepted) for document in documents):
         new = [one for _, one in batch if not isinstance(one, Result)]
         outcomes = iter(creation.create(store, account.id, new) if new else [])
@@ -271,13 +264,9 @@ def iter_imported(
 
 
 def iter_judged(
-    store: "Store", account: "AccountInfo", documents: Iterable[Document], accepted: "Format"
+    store: Store, account: AccountInfo, documents: Iterable[Document], accepted: Format
 ) -> Iterator[Result]:
     """What would become of each document if it were imported now; nothing is stored."""
-    from resumes.errors import QuotaReached
-    from resumes.store import import_ledger
-    from resumes.store.creation import Created, Duplicate
-
     free = account.free_places
     seen: set[bytes] = set()
     for document in documents:
@@ -296,18 +285,13 @@ def iter_judged(
             yield _result(origin, one, Created(""))
 
 
-def _batches(read: Iterator["Read"]) -> Iterator[list["Read"]]:
+def _batches(read: Iterator[Read]) -> Iterator[list[Read]]:
     while batch := list(itertools.islice(read, BATCH)):
         yield batch
 
 
-def _read(document: Document, accepted: "Format") -> "Read":
+def _read(document: Document, accepted: Format) -> Read:
     """The document's resume on its way in, or why there is none."""
-    from importer import files
-    from resumes.analyzer import parse_imported
-    from resumes.store.creation import NewResume
-    from resumes.store.import_ledger import FileOutcome
-
     origin, body = document.origin, document.body
     if document.code is not None:
         return origin, Result(origin, FileOutcome.FAILED, document.code, document.message)
@@ -317,10 +301,7 @@ def _read(document: Document, accepted: "Format") -> "Read":
         return origin, Result(origin, FileOutcome.FAILED, error.code, error.message)
 
 
-def _result(origin: Origin, new: "NewResume", outcome: "Outcome") -> Result:
-    from resumes.store.creation import Created, Duplicate
-    from resumes.store.import_ledger import FileOutcome
-
+def _result(origin: Origin, new: NewResume, outcome: Outcome) -> Result:
     match outcome:
         case Created(id=resume_id):
             warnings = new.resume.warnings
@@ -333,34 +314,21 @@ def _result(origin: Origin, new: "NewResume", outcome: "Outcome") -> Result:
 
 
 def _told(session: Session, results: Iterator[Result], *, total: int) -> Iterator[Result]:
-    """The results, each told as it comes: as data, as a line, or by a bar that moves on."""
-    if session.as_json:
-        for result in results:
-            put_json_line(as_json(result))
-            yield result
-    elif sys.stderr.isatty() and total > 1:
-        yield from _told_by_bar(results, total=total)
-    else:
-        for result in results:
-            say(line(result.outcome, result.origin.name, _remark(result)))
-            yield result
-
-
-def _told_by_bar(results: Iterator[Result], *, total: int) -> Iterator[Result]:
-    # What failed is told below the bar: lines in between would tear it.
-    failed = []
-    with click.progressbar(length=total, label="Importing", file=sys.stderr, show_pos=True) as bar:
+    """Yield the results, each told as it comes: as data, as a line or, if there is a status, in that."""
+    with status_line(is_wanted=total > 1 and not session.as_json) as show:
+        number = 0
         source: Source | None = None
         for result in results:
-            # It counts files, of which each may give many results.
-            if result.origin.source is not source:
+            if result.origin.source is not source:  # of which each may give many results
                 source = result.origin.source
-                bar.update(1)
-            if result.outcome != "done":
-                failed.append(result)
+                number += 1
+            if session.as_json:
+                put_json_line(as_json(result))
+            elif show is None or result.outcome != "done":
+                say(line(result.outcome, result.origin.name, _remark(result)))
+            if show is not None:
+                show(f"Importing file {number:,} of {total:,}", number, total)
             yield result
-    for result in failed:
-        say(line(result.outcome, result.origin.name, result.message))
 
 
 def _remark(result: Result) -> str | None:
@@ -426,10 +394,8 @@ def validate(session: Session, context: click.Context, /, paths: tuple[str, ...]
     context.exit(ExitCode.FAILED if counts["failed"] else ExitCode.DONE)
 
 
-def judge(document: Document, accepted: "Format") -> Verdict:
+def judge(document: Document, accepted: Format) -> Verdict:
     """The verdict on a document; one that cannot be had is refused too."""
-    from resumes.analyzer import parse_imported
-
     origin = document.origin
     if document.code is not None:
         return Verdict(origin, document.code, (Issue("", document.message),), ())

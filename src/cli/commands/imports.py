@@ -6,25 +6,26 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from cli.completion import account_option, claim_ids, held_ids, retriable_ids
-from cli.exits import ExitCode
+from cli.errors import ExitCode
 from cli.groups import command, group
 from cli.output import Column, instant, put, put_fields, put_json, put_table, safe_text, say
 from cli.params import ReasonType
 from cli.session import Session, pass_session
+from importer.claims import Claim
+from importer.filing import iter_places
+from importer.outcomes import conclusion_of
 from resumes.errors import InvalidArgument, NotFound
+from resumes.store import Store, accounts, import_ledger, import_requests
+from resumes.store.identifiers import RESUME_ID
+from resumes.store.import_items import MAX_PROBLEMS, Items
+from resumes.store.import_ledger import SOURCE_BYTES, FileOutcome, FileRow
+from resumes.store.import_requests import Action, Request
 from resumes.text import counted
-
-if TYPE_CHECKING:
-    from importer.claims import Claim
-    from resumes.store import Store
-    from resumes.store.import_items import Items
-    from resumes.store.import_ledger import FileRow
-    from resumes.store.import_requests import Action, Request
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,17 +41,14 @@ class Whereabouts:
         return self.root / self.below
 
 
-def find_place(row: "FileRow", roots: Iterable[Path]) -> Whereabouts | None:
+def find_place(row: FileRow, roots: Iterable[Path]) -> Whereabouts | None:
     """The first place below one of the folders where the file lies; None when it is in none."""
-    from importer.filing import iter_places
-    from importer.outcomes import conclusion_of
-
     belows = [*iter_places(_claim(row), conclusion_of(row))]
     places = (Whereabouts(root, below) for root in roots for below in belows)
     return next((place for place in places if os.path.lexists(place.path)), None)
 
 
-def find_roots(row: "FileRow", inbox: Path) -> list[Path]:
+def find_roots(row: FileRow, inbox: Path) -> list[Path]:
     """The folders on this machine that it may lie in: the one that it was dropped in, and, should
     the home have been moved since, its inbox now."""
     # What was escaped in the ledger is no path any more.
@@ -58,9 +56,7 @@ def find_roots(row: "FileRow", inbox: Path) -> list[Path]:
     return [root for root in dict.fromkeys([*known, inbox.absolute()]) if root.is_dir()]
 
 
-def _claim(row: "FileRow") -> "Claim":
-    from importer.claims import Claim
-
+def _claim(row: FileRow) -> Claim:
     claimed_at = datetime.fromisoformat(row.claimed_at)
     return Claim(
         id=row.claim_id,
@@ -87,13 +83,13 @@ PROBLEM_COLUMNS = (
 )
 
 
-def put_files(files: Iterable["FileRow"]) -> None:
+def put_files(files: Iterable[FileRow]) -> None:
     """The files as a table on standard output."""
     put_table(COLUMNS, ([row.claim_id, row.outcome, row.reason or "-", row.name] for row in files))
 
 
 def put_file(
-    row: "FileRow", request: "Request | None", place: "Whereabouts | None", *, is_near: bool
+    row: FileRow, request: Request | None, place: Whereabouts | None, *, is_near: bool
 ) -> None:
     """All that is known of the file on standard output, with what went wrong inside it.
 
@@ -106,7 +102,7 @@ def put_file(
 
 
 def _fields(
-    row: "FileRow", request: "Request | None", place: "Whereabouts | None", is_near: bool
+    row: FileRow, request: Request | None, place: Whereabouts | None, is_near: bool
 ) -> list[tuple[str, str]]:
     not_found = NOT_FOUND if is_near else ""
     return [
@@ -128,11 +124,11 @@ def _fields(
     ]
 
 
-def _shown(row: "FileRow", place: "Whereabouts") -> str:
+def _shown(row: FileRow, place: Whereabouts) -> str:
     return place.below if str(place.root) == row.root else str(place.path)
 
 
-def _counts(items: "Items") -> str:
+def _counts(items: Items) -> str:
     counts = {
         "done": items.done,
         "duplicate": items.duplicate,
@@ -143,13 +139,11 @@ def _counts(items: "Items") -> str:
     return f"{items.total:,}: {parts}" if parts else f"{items.total:,}"
 
 
-def _asked(request: "Request") -> str:
+def _asked(request: Request) -> str:
     return f"{request.action}, since {instant(request.requested_at)} UTC"
 
 
-def _put_problems(items: "Items") -> None:
-    from resumes.store.import_items import MAX_PROBLEMS
-
+def _put_problems(items: Items) -> None:
     put_table(
         PROBLEM_COLUMNS,
         (
@@ -163,8 +157,6 @@ def _put_problems(items: "Items") -> None:
 
 def put_source(source: bytes) -> None:
     """The bytes as text on standard output, escaped; what is not UTF-8 too."""
-    from resumes.store.import_ledger import SOURCE_BYTES
-
     for line in readable(source).removesuffix("\n").split("\n"):
         put(safe_text(line))
     if len(source) == SOURCE_BYTES:
@@ -176,7 +168,7 @@ def readable(source: bytes) -> str:
     return source.decode("utf-8", "backslashreplace")
 
 
-def as_json(row: "FileRow") -> dict[str, Any]:
+def as_json(row: FileRow) -> dict[str, Any]:
     """The file's row as `--json` prints it; null where there is nothing to say."""
     return {
         "id": row.claim_id,
@@ -195,7 +187,7 @@ def as_json(row: "FileRow") -> dict[str, Any]:
     }
 
 
-def request_as_json(request: "Request | None") -> dict[str, Any] | None:
+def request_as_json(request: Request | None) -> dict[str, Any] | None:
     """What is asked for the file as `--json` prints it; null for nothing."""
     if request is None:
         return None
@@ -206,15 +198,13 @@ LOOK_EVERY_S = 0.1
 
 
 def wait_for(
-    store: "Store",
-    files: "Sequence[FileRow]",
+    store: Store,
+    files: Sequence[FileRow],
     wait_s: float,
     *,
     clock: Callable[[], float] = time.monotonic,
-) -> "list[FileRow]":
+) -> list[FileRow]:
     """The files as they are once something became of each, or when the time is over."""
-    from resumes.store import import_ledger
-
     until = clock() + wait_s
     while True:
         now = [
@@ -225,17 +215,15 @@ def wait_for(
         time.sleep(LOOK_EVERY_S)
 
 
-def _is_new(before: "FileRow", now: "FileRow") -> bool:
+def _is_new(before: FileRow, now: FileRow) -> bool:
     # Of a file of several resumes the ledger says how far it is after each part.
     return before.finished_at != now.finished_at and not now.is_under_way
 
 
 def tell_outcomes(
-    session: Session, action: "Action", before: "Sequence[FileRow]", now: "Sequence[FileRow]"
+    session: Session, action: Action, before: Sequence[FileRow], now: Sequence[FileRow]
 ) -> ExitCode:
     """What became of the files is on standard output; the code is FAILED unless all went well."""
-    from resumes.store.import_ledger import FileOutcome
-
     ended = [new for old, new in zip(before, now, strict=True) if _is_new(old, new)]
     if session.as_json:
         put_json({"action": action, "asked": len(now), "files": list(map(as_json, ended))})
@@ -299,8 +287,6 @@ def retry(
     They are taken from where they were put away, under the ids that they have. A held file is
     released.
     """
-    from resumes.store.import_requests import Action
-
     choice = Choice(claim_ids, account, is_all, reason)
     context.exit(_run(session, choice, Action.RETRY, wait_s))
 
@@ -325,13 +311,11 @@ def release(
 
     As far as the plan has room; what has none is held again.
     """
-    from resumes.store.import_requests import Action
-
     choice = Choice(claim_ids, account, is_all)
     context.exit(_run(session, choice, Action.RELEASE, wait_s))
 
 
-def _run(session: Session, choice: Choice, action: "Action", wait_s: float | None) -> ExitCode:
+def _run(session: Session, choice: Choice, action: Action, wait_s: float | None) -> ExitCode:
     choice.check()
     if wait_s is not None and not choice.claim_ids:
         raise click.UsageError("--wait needs the IDs of the files")
@@ -346,9 +330,7 @@ def _run(session: Session, choice: Choice, action: "Action", wait_s: float | Non
         return tell_outcomes(session, action, files, wait_for(store, files, wait_s))
 
 
-def _ask(store: "Store", choice: Choice, action: "Action") -> "list[FileRow]":
-    from resumes.store import import_ledger, import_requests
-
+def _ask(store: Store, choice: Choice, action: Action) -> list[FileRow]:
     account_id = _find_account_id(store, choice)
     claim_ids = dict.fromkeys(choice.claim_ids)
     files = [import_ledger.get_file(store, one, account_id=account_id) for one in claim_ids]
@@ -356,24 +338,18 @@ def _ask(store: "Store", choice: Choice, action: "Action") -> "list[FileRow]":
     return files
 
 
-def _ask_many(store: "Store", choice: Choice, action: "Action") -> int:
-    from resumes.store import import_requests
-
+def _ask_many(store: Store, choice: Choice, action: Action) -> int:
     account_id = _find_account_id(store, choice)
     return import_requests.request_all_files(
         store, action, account_id=account_id, reason=choice.reason
     )
 
 
-def _find_account_id(store: "Store", choice: Choice) -> str | None:
-    from resumes.store import accounts
-
+def _find_account_id(store: Store, choice: Choice) -> str | None:
     return None if choice.account is None else accounts.get_account(store, choice.account).id
 
 
-def _tell(session: Session, store: "Store", action: "Action", count: int) -> None:
-    from resumes.store import import_requests
-
+def _tell(session: Session, store: Store, action: Action, count: int) -> None:
     unwatched = import_requests.list_unwatched_roots(store) if count else []
     if session.as_json:
         put_json({"action": action, "asked": count, "isWatched": not unwatched})
@@ -433,8 +409,6 @@ def list_(
     With --failed-first what asks for something comes first, as in the terminal UI; then --before
     takes OUTCOME:ID, as the list ends with it.
     """
-    from resumes.store import accounts, import_ledger
-
     read = _read_by_outcome if failed_first else _read_newest
     with session.store() as store:
         files, last = read(
@@ -458,29 +432,23 @@ def list_(
 
 
 def _read_newest(
-    store: "Store", before: str | None, *, limit: int, **filters: Any
-) -> "tuple[Sequence[FileRow], str | None]":
+    store: Store, before: str | None, *, limit: int, **filters: Any
+) -> tuple[Sequence[FileRow], str | None]:
     """The page, and what goes on after it if anything may."""
-    from resumes.store import import_ledger
-
     files = import_ledger.list_files(store, before=_check(before), limit=limit, **filters)
     return files, files[-1].claim_id if len(files) == limit else None
 
 
 def _read_by_outcome(
-    store: "Store", before: str | None, *, limit: int, **filters: Any
-) -> "tuple[Sequence[FileRow], str | None]":
+    store: Store, before: str | None, *, limit: int, **filters: Any
+) -> tuple[Sequence[FileRow], str | None]:
     """The page, and what goes on after it if anything does."""
-    from resumes.store import import_ledger
-
     after = None if before is None else import_ledger.parse_place(before)
     page = import_ledger.list_by_outcome(store, after=after, limit=limit, **filters)
     return page.files, None if page.next is None else str(page.next)
 
 
 def _check(before: str | None) -> str | None:
-    from resumes.store.identifiers import RESUME_ID
-
     if before is not None and not RESUME_ID.fullmatch(before):
         raise InvalidArgument(
             f'Invalid ID "{before[:80]}": use the id of a file, 24 hexadecimal digits'
@@ -495,8 +463,6 @@ def _check(before: str | None) -> str | None:
 @pass_session
 def show(session: Session, claim_id: str, account: str | None, is_source: bool) -> None:
     """Show what became of one dropped file, why, and where it lies now."""
-    from resumes.store import accounts, import_ledger, import_requests
-
     with session.store() as store:
         account_id = None if account is None else accounts.get_account(store, account).id
         row = import_ledger.get_file(store, claim_id, account_id=account_id)
@@ -514,9 +480,7 @@ def show(session: Session, claim_id: str, account: str | None, is_source: bool) 
         put_file(row, request, place, is_near=bool(roots))
 
 
-def _get_source(store: "Store", row: "FileRow") -> bytes:
-    from resumes.store import import_ledger
-
+def _get_source(store: Store, row: FileRow) -> bytes:
     source = import_ledger.find_source(store, row)
     if source is None:
         raise NotFound(f"No source is kept of {row.claim_id}: it is {row.outcome}")

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -18,20 +18,16 @@ from cli.output import Column, instant, put, put_json, put_table, say
 from cli.session import Session, pass_session
 from resumes import output_files
 from resumes.errors import Conflict, InvalidArgument
-
-if TYPE_CHECKING:
-    from resumes.store import Store
-    from resumes.store.api_keys import KeyInfo, NewKey
+from resumes.store import Store, api_keys
+from resumes.store.api_keys import KeyInfo, KeyState, NewKey
 
 
-def hand_over(store: "Store", new: "NewKey", show: Callable[[str], None]) -> None:
+def hand_over(store: Store, new: NewKey, show: Callable[[str], None]) -> None:
     """The key was shown and is marked so; or it is revoked, and Failed is raised.
 
     The key is in the store already. `show` gets its text, and returns when it has been written
     through, not merely buffered.
     """
-    from resumes.store import api_keys
-
     try:
         show(new.secret)
     except OSError as error:
@@ -75,8 +71,6 @@ def keys() -> None:
 @pass_session
 def create(session: Session, account: str, name: str, expires: timedelta | datetime | None) -> None:
     """Make a key for ACCOUNT and print it, once."""
-    from resumes.store import api_keys
-
     with session.store() as store:
         lifetime = params.until(expires, now_us=store.clock())
         new = api_keys.create_key(store, account, name=name, lifetime=lifetime)
@@ -92,8 +86,6 @@ def create(session: Session, account: str, name: str, expires: timedelta | datet
 @pass_session
 def list_(session: Session, account: str | None) -> None:
     """List all keys, or those of ACCOUNT."""
-    from resumes.store import api_keys
-
     with session.store() as store:
         known = api_keys.list_keys(store, account=account)
     if session.as_json:
@@ -110,8 +102,6 @@ def list_(session: Session, account: str | None) -> None:
 @pass_session
 def revoke(session: Session, key_id: str) -> None:
     """Make the key KEYID count no more, at once and everywhere."""
-    from resumes.store import api_keys
-
     with session.store() as store:
         api_keys.revoke_key(store, key_id)
         key = api_keys.get_key(store, key_id)
@@ -134,8 +124,6 @@ def revoke(session: Session, key_id: str) -> None:
 @pass_session
 def rotate(session: Session, key_id: str, grace: timedelta) -> None:
     """Make a new key in place of KEYID and print it, once."""
-    from resumes.store import api_keys
-
     with session.store() as store:
         new = api_keys.rotate_key(store, key_id, grace=grace)
         hand_over(store, new, lambda secret: _show(session, new, secret))
@@ -155,8 +143,6 @@ def rotate(session: Session, key_id: str, grace: timedelta) -> None:
 @pass_session
 def import_(session: Session, account: str, name: str) -> None:
     """Make a key that was made elsewhere count for ACCOUNT. It is read from standard input."""
-    from resumes.store import api_keys
-
     if sys.stdin.isatty():
         say("Paste the key, then press Enter:")
     secret = _read_key()
@@ -177,7 +163,7 @@ def _read_key() -> str:
     return secret
 
 
-def _show(session: Session, new: "NewKey", secret: str) -> None:
+def _show(session: Session, new: NewKey, secret: str) -> None:
     if session.as_json:
         put_json({"id": new.id, "key": secret})
     else:
@@ -185,16 +171,14 @@ def _show(session: Session, new: "NewKey", secret: str) -> None:
     sys.stdout.flush()
 
 
-def _row(key: "KeyInfo") -> list[str]:
-    from resumes.store.api_keys import KeyState
-
+def _row(key: KeyInfo) -> list[str]:
     state: str = key.state
     if key.state is KeyState.ACTIVE and key.expires_at is not None:
         state = f"until {instant(key.expires_at)}"
     return [key.id, key.account, key.name or "-", key.masked, state, instant(key.last_used_at)]
 
 
-def as_json(key: "KeyInfo") -> dict[str, Any]:
+def as_json(key: KeyInfo) -> dict[str, Any]:
     """The key as `--json` prints it, masked. `shownAt` null: nobody has seen it."""
     return {
         "id": key.id,
@@ -215,13 +199,11 @@ MAX_KEY_BYTES = 1_024
 """More than any key, with the white space of an editor around it."""
 
 
-def make_first_key(store: "Store", account: str) -> "NewKey | None":
+def make_first_key(store: Store, account: str) -> NewKey | None:
     """A new key when the account never had one, or had a first key that nobody has seen.
 
     The unseen one is revoked. None: there is a key that somebody knows, or knew.
     """
-    from resumes.store import api_keys
-
     unseen = []
     for key in api_keys.list_keys(store, account=account):
         if key.name == NAME and key.shown_at is None:
@@ -249,8 +231,6 @@ def write_key(path: Path, secret: str) -> None:
 
 def _holds_key_at_most(path: Path) -> bool:
     """Whether this is a regular file with nothing in it, or nothing but a key."""
-    from resumes.store import api_keys
-
     try:
         if not stat.S_ISREG(path.lstat().st_mode):
             return False

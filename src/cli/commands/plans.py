@@ -1,7 +1,7 @@
 """`resumes plans`: list the plans, and set what they allow."""
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import click
 from click.core import ParameterSource
@@ -10,11 +10,10 @@ from cli.completion import plan_names
 from cli.groups import group
 from cli.output import Column, limit, put_json, put_table, say
 from cli.session import Session, pass_session
+from resumes.store import Store
+from resumes.store import plans as store_plans
+from resumes.store.plans import AffectedAccounts, PlanImpact, PlanInfo
 from resumes.text import counted
-
-if TYPE_CHECKING:
-    from resumes.store import Store
-    from resumes.store.plans import AffectedAccounts, PlanImpact, PlanInfo
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
@@ -85,10 +84,8 @@ def plans() -> None:
 @pass_session
 def list_(session: Session) -> None:
     """List all plans."""
-    from resumes.store import plans
-
     with session.store() as store:
-        known = plans.list_plans(store)
+        known = store_plans.list_plans(store)
     if session.as_json:
         put_json({"plans": [as_json(plan) for plan in known]})
     else:
@@ -126,23 +123,21 @@ def set_(
 
     Deletes nothing: an account that holds more than its plan allows keeps it, and takes no more.
     """
-    from resumes.store import plans
-
     requests = {
-        plans.Requests(f"requests_{window}"): None if rate == AS_SET else int(rate)
+        store_plans.Requests(f"requests_{window}"): None if rate == AS_SET else int(rate)
         for window, rate in per_window.items()
         if rate is not None
     }
     with session.store(makes=not dry_run) as store:
         if not _is_given("max_resumes"):
             max_resumes = _known_maximum(store, name)
-        change = plans.PlanChange(name, max_resumes, api_listing, requests)
-        plans.check_change(change)
-        effects = plans.preview_change(store, change)
+        change = store_plans.PlanChange(name, max_resumes, api_listing, requests)
+        store_plans.check_change(change)
+        effects = store_plans.preview_change(store, change)
         plan = None
         if not dry_run:
-            plans.set_plan_limits(store, change)
-            plan = plans.get_plan(store, name)
+            store_plans.set_plan_limits(store, change)
+            plan = store_plans.get_plan(store, name)
     if session.as_json:
         put_json(_effects_as_json(effects) if plan is None else as_json(plan))
     else:
@@ -155,16 +150,14 @@ def _is_given(option: str) -> bool:
     return source is not ParameterSource.DEFAULT
 
 
-def _known_maximum(store: "Store", name: str) -> int | None:
-    from resumes.store import plans
-
-    for plan in plans.list_plans(store):
+def _known_maximum(store: Store, name: str) -> int | None:
+    for plan in store_plans.list_plans(store):
         if plan.name == name:
             return plan.max_resumes
     raise click.UsageError(f"Missing option '--max-resumes': there is no plan \"{name}\" yet")
 
 
-def _sentence(plan: "PlanInfo") -> str:
+def _sentence(plan: PlanInfo) -> str:
     listing = "with" if plan.api_listing else "without"
     most = plan.max_resumes
     number = "any number of resumes" if most is None else counted(most, "resume")
@@ -177,7 +170,7 @@ def _sentence(plan: "PlanInfo") -> str:
     return f'Plan "{plan.name}" allows {number}, {listing} listing over the API{requests}.'
 
 
-def _say_effects(effects: "PlanImpact", max_resumes: int | None) -> None:
+def _say_effects(effects: PlanImpact, max_resumes: int | None) -> None:
     if effects.over.count:
         say(f"More than {limit(max_resumes)}: {_named(effects.over)}.")
         say("They keep what they hold, and take no more until it fits.")
@@ -185,28 +178,28 @@ def _say_effects(effects: "PlanImpact", max_resumes: int | None) -> None:
         say(f"No more listing over the API: {_named(effects.unlisted)}.")
 
 
-def _named(affected: "AffectedAccounts") -> str:
+def _named(affected: AffectedAccounts) -> str:
     names = ", ".join(f"{name} ({holds:,})" for name, holds in affected.fullest)
     rest = affected.count - len(affected.fullest)
     return f"{counted(affected.count, 'account')}: {names}{f' and {rest:,} more' if rest else ''}"
 
 
-def _effects_as_json(effects: "PlanImpact") -> dict[str, Any]:
+def _effects_as_json(effects: PlanImpact) -> dict[str, Any]:
     return {"over": _affected(effects.over), "unlisted": _affected(effects.unlisted)}
 
 
-def _affected(affected: "AffectedAccounts") -> dict[str, Any]:
+def _affected(affected: AffectedAccounts) -> dict[str, Any]:
     fullest = [{"account": name, "resumes": holds} for name, holds in affected.fullest]
     return {"count": affected.count, "fullest": fullest}
 
 
-def _row(plan: "PlanInfo") -> list[str]:
+def _row(plan: PlanInfo) -> list[str]:
     listing = "yes" if plan.api_listing else "no"
     rates = [AS_SET if rate is None else limit(rate or None) for rate in plan.rates]
     return [plan.name, limit(plan.max_resumes), listing, *rates, f"{plan.accounts:,}"]
 
 
-def as_json(plan: "PlanInfo") -> dict[str, Any]:
+def as_json(plan: PlanInfo) -> dict[str, Any]:
     """The plan as `--json` prints it. `maxResumes` null: unlimited.
 
     `requestsPer…` null: as the settings say; 0: unlimited.

@@ -7,13 +7,13 @@ import textwrap
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from cli import prompts
 from cli.completion import account_option, resume_ids
-from cli.exits import ExitCode
+from cli.errors import ExitCode
 from cli.groups import command
 from cli.output import (
     Column,
@@ -29,20 +29,27 @@ from cli.output import (
 from cli.progress import counting
 from cli.session import Session, choose_account, get_resume, not_found, pass_session
 from cli.signals import sigterm_as_interrupt
-from resumes.analyzer import Format, ShownSection, date_range, iter_sections, plain_number
+from resumes import export as exports
+from resumes.analyzer import (
+    Format,
+    ShownSection,
+    date_range,
+    iter_sections,
+    plain_number,
+    whole_view,
+)
 from resumes.analyzer.schema import LAYOUTS, SECTION_TYPES
 from resumes.analyzer.view import CONTACTS, LEADS, PLACES, PROSE, SECONDS
 from resumes.errors import InvalidArgument, NotFound
 from resumes.export import ExportFormat
+from resumes.rendering import Choice, RenderingFailed, TooLong
+from resumes.rendering.fonts import find_package
 from resumes.rendering.page import Paper
-from resumes.store.stored_resumes import StoredResume
+from resumes.store import Store, search, stored_resumes
+from resumes.store.accounts import AccountInfo
+from resumes.store.search import Found
+from resumes.store.stored_resumes import Page, StoredResume
 from resumes.text import counted
-
-if TYPE_CHECKING:
-    from resumes.store import Store
-    from resumes.store.accounts import AccountInfo
-    from resumes.store.search import Found
-    from resumes.store.stored_resumes import Page
 
 WIDTH = 78
 INDENT = "  "
@@ -178,11 +185,7 @@ def list_(
         say(f"{counted(found.unindexed, 'resume')} could not be searched yet. Ask again later.")
 
 
-def _find(
-    store: "Store", account_id: str, words: str | None, *, cursor: str, limit: int
-) -> "Found":
-    from resumes.store import search, stored_resumes
-
+def _find(store: Store, account_id: str, words: str | None, *, cursor: str, limit: int) -> Found:
     if words is None:
         return search.Found(
             stored_resumes.list_page(store, account_id, cursor=cursor, limit=limit), 0
@@ -192,7 +195,7 @@ def _find(
     )
 
 
-def _put_page(page: "Page", account: str, words: str | None, cursor: str) -> None:
+def _put_page(page: Page, account: str, words: str | None, cursor: str) -> None:
     if page.entries:
         put_entries(page)
     elif words is None:
@@ -206,8 +209,6 @@ def _put_page(page: "Page", account: str, words: str | None, cursor: str) -> Non
 
 
 def _check(cursor: str) -> None:
-    from resumes.store import stored_resumes
-
     try:
         stored_resumes.check_cursor(cursor)
     except InvalidArgument:
@@ -216,7 +217,7 @@ def _check(cursor: str) -> None:
         ) from None
 
 
-def put_entries(page: "Page") -> None:
+def put_entries(page: Page) -> None:
     """The page as a table on standard output."""
     put_table(COLUMNS, ([one.id, one.shown_title, instant(one.created_at)] for one in page.entries))
 
@@ -230,9 +231,6 @@ def show(session: Session, resume_id: str, account: str | None) -> None:
 
     As people read it; with --json the stored resume whole, with all that the service sets.
     """
-    pass
-    from resumes.analyzer import whole_view
-
     with session.store() as store:
         resume = get_resume(session, store, choose_account(store, account), resume_id)
     if session.as_json:
@@ -307,8 +305,6 @@ def export(
             raise click.UsageError(
                 "A PDF is not for a terminal: name a folder with --to DIR, or redirect it to a file"
             )
-    from resumes import export
-    from resumes.rendering import Choice, RenderingFailed, TooLong
 
     left_out: dict[str, None] = {}
     boxes = _Boxes()
@@ -318,13 +314,13 @@ def export(
     with (
         sigterm_as_interrupt(),
         session.store() as store,
-        export.Exporter(
+        exports.Exporter(
             ExportFormat(kind), settings.format, home=settings.home, choice=choice
         ) as exporter,
     ):
         chosen = choose_account(store, account)
         resumes = (
-            export.iter_resumes(store, chosen.id)
+            exports.iter_resumes(store, chosen.id)
             if is_all
             else _iter_named(session, store, chosen, resume_ids)
         )
@@ -346,7 +342,7 @@ def export(
                 if view.missing is not None:
                     boxes.note(resume.entry.id, view.missing)
                 if folder is not None:
-                    replaced += export.write(folder, view)
+                    replaced += exports.write(folder, view)
                 elif view.content is None:
                     put_bytes(view.body)
                 else:
@@ -371,8 +367,6 @@ class _Boxes:
 
     def note(self, resume_id: str, missing: str) -> None:
         """No font has this text of the resume."""
-        from resumes.rendering.fonts import find_package
-
         package = find_package(missing)
         self._first.setdefault(package, (missing, resume_id))
         self._resumes[package] += 1
@@ -392,8 +386,8 @@ class _Boxes:
 
 
 def _iter_named(
-    session: Session, store: "Store", account: "AccountInfo", resume_ids: tuple[str, ...]
-) -> Iterator["StoredResume"]:
+    session: Session, store: Store, account: AccountInfo, resume_ids: tuple[str, ...]
+) -> Iterator[StoredResume]:
     # All are looked up first: a wrong id is told before anything was written.
     yield from [get_resume(session, store, account, resume_id) for resume_id in resume_ids]
 
@@ -409,8 +403,6 @@ def delete(session: Session, resume_id: str, account: str | None, yes: bool) -> 
     On a terminal it asks first; scripts are not asked. The place in the quota is free again, and
     a file of the same content can be imported anew.
     """
-    from resumes.store import stored_resumes
-
     with session.store() as store:
         chosen = choose_account(store, account)
         if prompts.can_ask() and not yes:

@@ -10,6 +10,7 @@ from cli.logs import open_service_log
 from cli.output import put_json_line, say
 from cli.session import Session, make_home, pass_session
 from cli.signals import end_with_standard_input
+from server import service
 
 FILE = click.Path(exists=True, dir_okay=False, readable=True, path_type=Path)
 
@@ -57,7 +58,6 @@ def serve(
         access_log=access_log,
     )
     make_home(settings.home)
-    from server import service
 
     service.run(
         settings,

@@ -1,22 +1,20 @@
 """`resumes tui`: the terminal UI, in this terminal or, with --web, in a browser."""
 
 import contextlib
+import os
+import sys
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import click
 
 from cli.completion import account_option, resume_ids
 from cli.groups import PORT, command
-from cli.session import Session, pass_session
+from cli.output import put, put_json_line, say
+from cli.session import DATABASE, Session, pass_session, store_environment
 
 if TYPE_CHECKING:
     from tui.session import Session as TuiSession
-import os
-import sys
-from collections.abc import Iterator
-
-from cli.output import put, put_json_line, say
-from cli.supervisor import DATABASE, store_environment
 
 
 def serve_pages(

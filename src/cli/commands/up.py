@@ -5,7 +5,6 @@ import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
@@ -13,24 +12,22 @@ from cli.commands.keys import hand_over, make_first_key, write_key
 from cli.groups import ACCESS_LOG, LOG_FORMAT, PORT, command
 from cli.logs import set_up_logs
 from cli.output import put, put_json_line, safe_text, say
-from cli.session import Session, make_home, pass_session
+from cli.session import Session, make_home, naming_commands, pass_session, store_environment
 from cli.signals import stop_event
 from cli.supervisor import (
     check_address,
     find_or_make_account,
-    naming_commands,
     serve_arguments,
     start_api,
     start_importer,
-    store_environment,
     supervising,
     watch_arguments,
 )
+from resumes import watched_folder
 from resumes.errors import Conflict, InvalidArgument, StoreUnavailable
+from resumes.settings import Settings
+from resumes.store.locks import FileLock
 from resumes.watched_names import OWN
-
-if TYPE_CHECKING:
-    from resumes.settings import Settings
 
 ACCOUNT = "default"
 KEY_FILE = "first-key"
@@ -70,8 +67,6 @@ def up(session: Session, port: int | None, log_format: str | None, access_log: b
 def alone(home: Path) -> Iterator[None]:
     """No other `up` runs on this home during the block. Raises Conflict when one does, and
     StoreUnavailable when the home cannot be written."""
-    from resumes.store.locks import FileLock
-
     try:
         lock = FileLock(home / "up.lock")
     except OSError as error:
@@ -87,10 +82,8 @@ def alone(home: Path) -> Iterator[None]:
         lock.close()
 
 
-def _prepare(session: Session, settings: "Settings") -> Path | None:
+def _prepare(session: Session, settings: Settings) -> Path | None:
     """Make home, store, account, inbox and key; return where the key lies, if still in a file."""
-    from resumes import watched_folder
-
     with session.store(makes=True) as store:
         settings.inbox.mkdir(exist_ok=True)
         try:
@@ -119,7 +112,7 @@ def _show(secret: str) -> None:
     say()
 
 
-def _tell_running(session: Session, settings: "Settings", url: str, key_file: Path | None) -> None:
+def _tell_running(session: Session, settings: Settings, url: str, key_file: Path | None) -> None:
     inbox = settings.inbox / ACCOUNT
     if session.as_json:
         key_path = None if key_file is None else str(key_file)

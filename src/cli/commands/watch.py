@@ -5,52 +5,34 @@ import sys
 from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from cli.completion import account_option
-from cli.exits import ExitCode
+from cli.errors import ExitCode
 from cli.groups import LOG_FORMAT, command
 from cli.logs import is_file_or_pipe, narrating_behind, set_up_logs
 from cli.output import line, put_json_line, safe_text, say, summary
 from cli.progress import Meter, metered
-from cli.session import Session, pass_session
+from cli.session import Session, naming_commands, pass_session
 from cli.signals import end_with_standard_input, stop_event
-from cli.supervisor import naming_commands
-
-if TYPE_CHECKING:
-    from importer.service import FileReport, Ignored
-
-MOST = 20
-"""So many are named to people; as JSON all are."""
+from importer import service
+from importer.service import FileReport, Ignored
+from resumes import watched_folder
+from resumes.store.search_index import Indexer
 
 OUTCOME = "ignored"
 
 
-class LeftFiles:
-    """Tells what is left, beside what a meter tells."""
-
-    def __init__(self, session: Session, meter: Meter) -> None:
-        self._session = session
-        self._meter = meter
-        self._count = 0
-
-    def tell(self, one: "Ignored") -> None:
-        """The file has its line, or is counted."""
-        self._count += 1
-        if self._session.as_json:
-            put_json_line(_as_json(one))
-        elif self._count <= MOST:
-            self._meter.tell(OUTCOME, one.name, one.why.sentence)
-
-    def close(self) -> None:
-        """Those without a line are told by their number."""
-        if self._count > MOST and not self._session.as_json:
-            say(line(OUTCOME, f"and {self._count - MOST:,} more"))
+def _tell_ignored(session: Session, one: Ignored) -> None:
+    if session.as_json:
+        put_json_line(_as_json(one))
+    else:
+        say(line(OUTCOME, one.name, one.why.sentence))
 
 
-def _as_json(one: "Ignored") -> dict[str, str | int | None]:
+def _as_json(one: Ignored) -> dict[str, str | int | None]:
     """In the shape of a file that came to an end."""
     return {
         "account": None,
@@ -123,10 +105,6 @@ def watch(
         session.store(makes=not dry_run) as store,
         stop_event() as stop,
     ):
-        from importer import service
-        from resumes import watched_folder
-        from resumes.store.search_index import Indexer
-
         if root is None:
             root = settings.inbox
             if not dry_run:
@@ -134,7 +112,6 @@ def watch(
         elif not dry_run:
             with contextlib.suppress(OSError):  # else doctor does not look at the folder
                 watched_folder.note_watched(settings.home, root.resolve())
-        left = LeftFiles(session, meter)
         commands = session.installation()
         options = service.Options(
             account=account,
@@ -160,10 +137,9 @@ def watch(
                 stop=stop,
                 on_file=lambda report: tell(session, meter, report),
                 on_notice=lambda notice: say(safe_text(commands.typeable(str(notice)))),
-                on_progress=meter.progressed,
-                on_ignored=left.tell,
+                on_progress=meter.put_progress,
+                on_ignored=lambda one: _tell_ignored(session, one),
             )
-        left.close()
     if once:
         counts = asdict(ends) | {"stuck": 0}  # they are told as they come, and are waiting
         say(f"{summary(counts)}{' (nothing was changed)' if dry_run else ''}.")
@@ -193,15 +169,15 @@ def _exit_code(*, failed: int, was_interrupted: bool) -> ExitCode:
     return ExitCode.FAILED if failed else ExitCode.DONE
 
 
-def tell(session: Session, meter: Meter, report: "FileReport") -> None:
+def tell(session: Session, meter: Meter, report: FileReport) -> None:
     """The file's outcome: data with `--json`, a line of narration or a count without."""
     if session.as_json:
         put_json_line(as_json(report))
     else:
-        meter.tell(report.outcome, report.name, report.message)
+        meter.put_file(report.outcome, report.name, report.message)
 
 
-def as_json(report: "FileReport") -> dict[str, Any]:
+def as_json(report: FileReport) -> dict[str, Any]:
     """The file's outcome as `--json` prints it, on a line of its own; `warnings` counts them."""
     return {
         "account": report.account,
