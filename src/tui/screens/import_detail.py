@@ -1,7 +1,8 @@
 """One imported file: read in a thread, and laid out for the pane and for a page of its own."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 from textual.app import ComposeResult
@@ -253,6 +254,12 @@ class FileView(Container):
     def compose(self) -> ComposeResult:
         yield self._text
         yield self._source
+
+    def reading(self, file: FileRow) -> Callable[[Store], FileRead]:
+        """Return what reads the file for this view, in a thread."""
+        return partial(
+            read_file, account_id=file.account_id, claim_id=file.claim_id, before=self.read
+        )
 
     def show(self, read: FileRead) -> None:
         """The file is shown; from its start, unless it was there before."""

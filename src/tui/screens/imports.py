@@ -25,7 +25,7 @@ from tui.keys import ModeAsked, Place, bindings, changes_store
 from tui.notices import Failure
 from tui.screens.base import PageRead, SplitScreen
 from tui.screens.dialogs import AccountChooser, Choice, Chooser, ConfirmDialog, Fact
-from tui.screens.import_detail import FileRead, FileView, copied_text, read_file, why_not
+from tui.screens.import_detail import FileRead, FileView, copied_text, why_not
 from tui.screens.import_rows import COLUMNS, Row, outcome_content, position, read_page
 from tui.screens.importers import Overview
 from tui.session import Session
@@ -295,7 +295,9 @@ def _asked(store: Store, session: Session, files: int, unwatched: Sequence[str |
 
 
 REFRESH_S: Final = 1.0
-FILE_READ: Final = "file"
+
+FILE: Final = "file"
+"""The group of the calls that read a file in full."""
 
 
 class FileScreen(Screen[None]):
@@ -361,13 +363,8 @@ class FileScreen(Screen[None]):
             return
         self._read_id = self._wanted.claim_id
         self._client.read(
-            FILE_READ,
-            partial(
-                read_file,
-                account_id=self._wanted.account_id,
-                claim_id=self._wanted.claim_id,
-                before=self._view.read,
-            ),
+            FILE,
+            self._view.reading(self._wanted),
             then=self._show,
             failed=self._not_read,
         )
@@ -451,9 +448,6 @@ class FileScreen(Screen[None]):
         """The list is back, where it was."""
         self.dismiss()
 
-
-FILE: Final = "file"
-"""The group of the calls that read the file beside the list."""
 
 SHOWN: Final = (None, *ORDER)
 """What can be shown alone, after failed first."""
@@ -586,12 +580,7 @@ class ImportsScreen(SplitScreen[Row]):
         self._read_id = row.file.claim_id
         self.client.read(
             FILE,
-            partial(
-                read_file,
-                account_id=row.file.account_id,
-                claim_id=row.file.claim_id,
-                before=self.view.read,
-            ),
+            self.view.reading(row.file),
             then=self._show_beside,
             failed=self._beside_failed,
         )
