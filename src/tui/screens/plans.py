@@ -1,17 +1,15 @@
 """The plans screen: the list, the form for a plan's limits, the review before they are saved."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from operator import attrgetter
 from typing import ClassVar, Final
 
 from textual import on
-from textual.app import ComposeResult
 from textual.binding import BindingType
-from textual.containers import Horizontal, Vertical
 from textual.content import Content
-from textual.screen import ModalScreen
+from textual.widget import Widget
 
 from resumes.errors import Conflict, InvalidArgument
 from resumes.store import plans
@@ -29,12 +27,12 @@ from resumes.text import counted
 from tui.keys import Place, bindings
 from tui.notices import Failure
 from tui.screens.base import ListScreen, PageRead
-from tui.screens.dialogs import ConfirmDialog, Fact, FactsDialog
+from tui.screens.dialogs import ConfirmDialog, Dialog, Fact, FactsDialog
 from tui.session import Session
 from tui.store_calls import Reply, StoreClient
 from tui.text import joined, safe, tell
-from tui.widgets.bars import KeyLine, Note, TitleLine
-from tui.widgets.forms import Choices, LabelledField, SafeInput, TextButton
+from tui.widgets.bars import Note
+from tui.widgets.forms import Choices, LabelledField, SafeInput
 from tui.widgets.paged_list import Column, PagedList, text_cell
 
 UNLIMITED: Final = "unlimited"
@@ -209,16 +207,16 @@ RULE = (
 )
 
 
-class PlanForm(ModalScreen[PlanInfo | None]):
+class PlanForm(Dialog[PlanInfo]):
     """Gives the plan as it was saved, None when it was not. `shown` None makes a new plan."""
 
-    BINDINGS: ClassVar[list[BindingType]] = bindings(Place.DIALOG)
+    VERB = "Save"
     DEFAULT_CSS = """
     PlanForm #problem { color: $text-error; }
     """
 
     def __init__(self, session: Session, shown: PlanInfo | None) -> None:
-        super().__init__()
+        super().__init__("A new plan" if shown is None else f"The plan {shown.name}")
         self._client = StoreClient(session.store, self)
         self._shown = shown
         self._is_asking = False
@@ -228,22 +226,15 @@ class PlanForm(ModalScreen[PlanInfo | None]):
         self._listing = Choices(["no", "yes"], listing_text((shown or BLANK).api_listing))
         self._rates = {window: SafeInput(max_length=MAX_CHARS) for window in WINDOWS}
 
-    def compose(self) -> ComposeResult:
-        title = "A new plan" if self._shown is None else f"The plan {self._shown.name}"
-        with Vertical(classes="dialog"):
-            yield TitleLine(safe(title, "bold"))
-            if self._shown is None:
-                yield LabelledField("Name", self._name_line)
-            yield LabelledField("Resumes", self._maximum)
-            yield LabelledField("API listing", self._listing)
-            for window, label in WINDOWS.items():
-                yield LabelledField(label, self._rates[window])
-            yield Note(safe(RULE, "dim"))
-            yield Note(safe(""), id="problem")
-            with Horizontal(classes="buttons"):
-                yield TextButton(safe("Save"), id="save", variant="primary")
-                yield TextButton(safe("Cancel"), id="cancel")
-        yield KeyLine()
+    def fields(self) -> Iterable[Widget]:
+        if self._shown is None:
+            yield LabelledField("Name", self._name_line)
+        yield LabelledField("Resumes", self._maximum)
+        yield LabelledField("API listing", self._listing)
+        for window, label in WINDOWS.items():
+            yield LabelledField(label, self._rates[window])
+        yield Note(safe(RULE, "dim"))
+        yield Note(safe(""), id="problem")
 
     def on_mount(self) -> None:
         self._fill(self._shown or BLANK)
@@ -283,8 +274,6 @@ class PlanForm(ModalScreen[PlanInfo | None]):
             *rates,
         )
 
-    @on(SafeInput.Submitted)
-    @on(TextButton.Pressed, "#save")
     def submit(self) -> None:
         """What the plan would be is asked about, if there is nothing wrong with it."""
         try:
@@ -351,7 +340,6 @@ class PlanForm(ModalScreen[PlanInfo | None]):
         """The store call has ended."""
         self._client.deliver(reply)
 
-    @on(TextButton.Pressed, "#cancel")
     def action_cancel(self) -> None:
         """The plan stays as it is; what is being saved already is told of when it is."""
         if self._is_saving:
