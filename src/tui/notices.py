@@ -38,8 +38,8 @@ NOTICES: Final[Mapping[ErrorCode, Notice]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Failure:
+@dataclass(eq=False)
+class Failure(Exception):
     """A store call that did not work, in words for the reader."""
 
     message: str

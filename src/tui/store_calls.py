@@ -1,19 +1,19 @@
-"""How a screen asks the store: in a thread, with the answer as a message.
+"""How a screen asks the store: in a thread, which a worker awaits.
 
-The event loop never waits for the store, and a thread never touches a widget. Textual can
-cancel the task that waits for a thread, not the thread: an old call may end after a new one of
-its group. So every call has a generation number, and the reply of an older one is dropped.
+The event loop never waits for the store, and a thread never touches a widget. A worker that is
+canceled has no use for the answer: the thread goes on by itself, and what it returns is dropped.
 """
 
+import asyncio
 import logging
 import secrets
-from collections.abc import Callable
-from dataclasses import dataclass
-from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar
+from collections.abc import Callable, Coroutine
+from functools import wraps
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Protocol, TypeVar
 
+from textual import work
 from textual.dom import DOMNode
-from textual.message import Message
+from textual.worker import Worker
 
 from resumes.errors import ResumesError
 from tui.notices import Failure, failure, internal_failure
@@ -22,95 +22,71 @@ if TYPE_CHECKING:
     from resumes.store.store import Store
 
 T = TypeVar("T")
+P = ParamSpec("P")
 
 logger = logging.getLogger("resumes.tui")
 
 STORE_THREADS = 4
 """How many calls are under way at a time; each thread has a connection of its own."""
 
-CHANGES = "changes"
-"""The group of calls that write. They are never cancelled, and each gets its reply."""
+
+class _ShowsFailures(Protocol):
+    def show_failure(self, failure: Failure) -> None: ...
 
 
-@dataclass(frozen=True, slots=True)
-class _Call:
-    group: str
-    generation: int
-    run: Callable[["Store"], Any]
-    then: Callable[[Any], None]
-    failed: Callable[[Failure], None]
+S = TypeVar("S", bound=_ShowsFailures)
 
 
-class Reply(Message, bubble=False):
-    """A call has ended. Posted from its thread to the screen that asked."""
+async def call(
+    store: "Store",
+    function: "Callable[Concatenate[Store, P], T]",
+    *args: P.args,
+    **kwargs: P.kwargs,
+) -> T:
+    """Return what the function returns for the store. Raises Failure."""
+    try:
+        return await asyncio.to_thread(function, store, *args, **kwargs)
+    except ResumesError as error:
+        raise failure(error) from error
+    except Exception as error:  # the edge of this surface: logged whole, shown with an id
+        reference = secrets.token_hex(4)
+        logger.exception("Internal error %s in a store call", reference)
+        raise internal_failure(reference) from error
 
-    def __init__(self, call: _Call, outcome: Any) -> None:
-        super().__init__()
-        self.call = call
-        self.outcome = outcome
+
+def store_work(
+    *, group: str = "default", exclusive: bool = False
+) -> Callable[
+    [Callable[Concatenate[S, P], Coroutine[Any, Any, None]]],
+    Callable[Concatenate[S, P], Worker[None]],
+]:
+    """Make a method a worker that may end with a Failure, which its screen then shows.
+
+    `exclusive` cancels the worker of the same group that is under way: nothing that writes may be
+    in such a group, since nobody would hear of its outcome.
+    """
+
+    def decorate(
+        method: Callable[Concatenate[S, P], Coroutine[Any, Any, None]],
+    ) -> Callable[Concatenate[S, P], Worker[None]]:
+        # Textual would describe the worker by all its arguments, however long they are.
+        @work(group=group, exclusive=exclusive, description="")
+        @wraps(method)
+        async def run(self: S, *args: P.args, **kwargs: P.kwargs) -> None:
+            try:
+                await method(self, *args, **kwargs)
+            except Failure as failure:
+                self.show_failure(failure)
+
+        return run
+
+    return decorate
 
 
-class StoreClient:
-    """The store as one screen sees it, or the app, which hands each `Reply` it gets to `deliver`."""
-
-    def __init__(self, store: "Store", screen: DOMNode) -> None:
-        self._store = store
-        self._screen = screen
-        self._generations: dict[str, int] = {}
-
-    def read(
-        self,
-        group: str,
-        run: Callable[["Store"], T],
-        then: Callable[[T], None],
-        failed: Callable[[Failure], None],
-    ) -> None:
-        """`then` or `failed` is called with the outcome, unless the group was asked again."""
-        generation = self._generations[group] = self._generations.get(group, 0) + 1
-        self._start(_Call(group, generation, run, then, failed), exclusive=True)
-
-    def drop(self, group: str) -> None:
-        """What was asked in the group is not wanted any more: its reply will be dropped."""
-        self._generations[group] = self._generations.get(group, 0) + 1
-
-    def change(
-        self,
-        run: Callable[["Store"], T],
-        then: Callable[[T], None],
-        failed: Callable[[Failure], None],
-    ) -> None:
-        """`then` or `failed` is called with the outcome."""
-        self._start(_Call(CHANGES, 0, run, then, failed), exclusive=False)
-
-    def deliver(self, reply: Reply) -> None:
-        """The call's continuation has run, unless a newer call of its group made it stale."""
-        call = reply.call
-        if call.group != CHANGES and call.generation != self._generations[call.group]:
-            return
-        if isinstance(reply.outcome, Failure):
-            call.failed(reply.outcome)
-        else:
-            call.then(reply.outcome)
-
-    def _start(self, call: _Call, *, exclusive: bool) -> None:
-        self._screen.run_worker(
-            partial(self._run, call),
-            group=call.group,
-            exclusive=exclusive,
-            thread=True,
-            exit_on_error=False,
-        )
-
-    def _run(self, call: _Call) -> None:
-        """In a thread: nothing here but the call and one message."""
-        self._screen.post_message(Reply(call, self._outcome(call)))
-
-    def _outcome(self, call: _Call) -> Any:
-        try:
-            return call.run(self._store)
-        except ResumesError as error:
-            return failure(error)
-        except Exception:  # the edge of this surface: logged whole, shown with an id
-            reference = secrets.token_hex(4)
-            logger.exception("Internal error %s in a store call (%s)", reference, call.group)
-            return internal_failure(reference)
+def is_running(node: DOMNode, group: str, name: str | None = None) -> bool:
+    """Return whether a worker of the group, or the one of this name, is under way for the node."""
+    return any(
+        worker.node is node and worker.group == group and name in (None, worker.name)
+        for worker in node.workers
+        if not (worker.is_finished or worker.is_cancelled)
+    )

@@ -2,7 +2,6 @@
 
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -17,7 +16,7 @@ from tui.notices import Failure
 from tui.screens.dialogs import Dialog
 from tui.screens.plans import allowance
 from tui.session import Session
-from tui.store_calls import Reply, StoreClient
+from tui.store_calls import call, store_work
 from tui.text import safe, tell
 from tui.widgets.bars import Note
 from tui.widgets.forms import Choices, LabelledField, SafeInput
@@ -50,7 +49,7 @@ class CreateAccountDialog(Dialog[Made]):
         self, session: Session, plans: Sequence[PlanInfo], taken: Collection[str] = ()
     ) -> None:
         super().__init__("A new account")
-        self._client = StoreClient(session.store, self)
+        self._store = session.store
         self._inboxes = session.settings.inbox
         self._plans = {plan.name: plan for plan in plans}
         self._taken = taken
@@ -101,25 +100,16 @@ class CreateAccountDialog(Dialog[Made]):
             self._name_line.focus()
         elif not self._is_busy:
             self._is_busy = True
-            wish = partial(
-                make,
-                name=self._wished_name,
-                plan=self._plan_line.chosen,
-                inboxes=self._inboxes,
-            )
-            self._client.change(wish, then=self._end, failed=self._fail)
+            self._create(self._wished_name, self._plan_line.chosen)
 
-    def _end(self, made: Made) -> None:
-        self.dismiss(made)
+    @store_work()
+    async def _create(self, name: str, plan: str) -> None:
+        self.dismiss(await call(self._store, make, name=name, plan=plan, inboxes=self._inboxes))
 
-    def _fail(self, failure: Failure) -> None:
+    def show_failure(self, failure: Failure) -> None:
+        """Say why there is no account, under what was typed."""
         self._is_busy = False
         self._say(f"{failure.message}. What you typed is kept; enter tries again.")
-
-    @on(Reply)
-    def deliver(self, reply: Reply) -> None:
-        """The store call has ended."""
-        self._client.deliver(reply)
 
     def action_cancel(self) -> None:
         """No account is made; one that is being made already is told of when it is there."""

@@ -18,7 +18,7 @@ from resumes.store.store import Store
 from tui.keys import ACTIONS, Action, Place, bindings, find_action, key_names, shown_key
 from tui.notices import Failure
 from tui.session import Session
-from tui.store_calls import Reply, StoreClient
+from tui.store_calls import call, store_work
 from tui.text import joined, safe, tell
 from tui.widgets.bars import ErrorLine, KeyLine, Note, TitleLine
 from tui.widgets.forms import SafeInput, TextButton
@@ -97,7 +97,7 @@ class Chooser(Dialog[T]):
         preset: str | None = None,
     ) -> None:
         super().__init__(f"{question}  enter chooses, esc cancels")
-        self._client = StoreClient(store, self)
+        self._store = store
         self._list: PagedList[T] = PagedList(columns, key)
         self._read = read
         self._preset = preset
@@ -107,29 +107,24 @@ class Chooser(Dialog[T]):
         yield self._list
 
     @on(PagedList.PageWanted)
-    def read(self) -> None:
-        """The rows are being read."""
-        self._client.read("choices", self._read, then=self._fill, failed=self._fail)
+    @store_work(exclusive=True)
+    async def read(self) -> None:
+        """Read the rows."""
+        rows = await call(self._store, self._read)
+        self.query_one(ErrorLine).clear()
+        self._list.fill(0, rows, None)
+        if self._preset is not None:
+            self._list.select(self._preset)
 
     @on(ErrorLine.RetryDue)
     def action_reload(self) -> None:
         """What could not be read is being read."""
         self._list.refresh_rows()
 
-    def _fail(self, failure: Failure) -> None:
+    def show_failure(self, failure: Failure) -> None:
+        """Say above the list why its rows could not be read."""
         self.query_one(ErrorLine).show(failure)
         self._list.fail()
-
-    def _fill(self, rows: Sequence[T]) -> None:
-        self.query_one(ErrorLine).clear()
-        self._list.fill(0, rows, None)
-        if self._preset is not None:
-            self._list.select(self._preset)
-
-    @on(Reply)
-    def deliver(self, reply: Reply) -> None:
-        """The store call has ended."""
-        self._client.deliver(reply)
 
     @on(PagedList.Chosen)
     def choose(self, chosen: PagedList.Chosen) -> None:

@@ -21,7 +21,7 @@ from rich.segment import Segment
 from rich.style import Style
 from textual.app import App
 
-from tests.support.terminal.driving import LIMIT_S, LOOK_S, strips
+from tests.support.terminal.driving import LIMIT_S, LOOK_S, is_busy, strips
 
 FOLDER: Final = Path(__file__).parents[2] / "terminal" / "snapshots"
 
@@ -98,11 +98,6 @@ async def still(app: App[int], *, is_waiting: bool = False) -> None:
         now = seen(app)
         if now != before or (is_busy(app) and not is_waiting):
             before, since = now, time.monotonic()
-
-
-def is_busy(app: App[int]) -> bool:
-    """Whether anything is being read."""
-    return any(not worker.is_finished for worker in app.workers)
 
 
 def parse_parts(text: str) -> dict[str, list[str]]:
