@@ -5,9 +5,8 @@ from textual.app import App
 from resumes.store import accounts, stored_resumes
 from resumes.store.store import Store
 from tui.deletions import Deletion
-from tui.notices import Failure
 from tui.session import Session
-from tui.store_calls import call
+from tui.store_calls import Failure, call
 from tui.text import tell
 from tui.widgets.paged_list import PagedList
 

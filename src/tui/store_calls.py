@@ -1,4 +1,4 @@
-"""How a screen asks the store: in a thread, which a worker awaits.
+"""How a screen asks the store: in a thread, which a worker awaits; and what is said of errors.
 
 The event loop never waits for the store, and a thread never touches a widget. A worker that is
 canceled has no use for the answer: the thread goes on by itself, and what it returns is dropped.
@@ -7,27 +7,79 @@ canceled has no use for the answer: the thread goes on by itself, and what it re
 import asyncio
 import logging
 import secrets
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Mapping
+from dataclasses import dataclass
 from functools import wraps
-from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Protocol, TypeVar
+from typing import Any, Concatenate, Final, ParamSpec, Protocol, TypeVar
 
 from textual import work
+from textual.content import Content
 from textual.dom import DOMNode
 from textual.worker import Worker
 
-from resumes.errors import ResumesError
-from tui.notices import Failure, failure, internal_failure
-
-if TYPE_CHECKING:
-    from resumes.store.store import Store
+from resumes.errors import ErrorCode, ResumesError
+from tui.text import safe
 
 T = TypeVar("T")
 P = ParamSpec("P")
+R = TypeVar("R")
+"""The store: widgets, which import this module, know none."""
 
 logger = logging.getLogger("resumes.tui")
 
 STORE_THREADS = 4
 """How many calls are under way at a time; each thread has a connection of its own."""
+
+_RETRY: Final = "r tries again."
+_DATA: Final = "r reads again; `resumes doctor` checks the store."
+
+REMEDIES: Final[Mapping[ErrorCode, str]] = {
+    ErrorCode.INVALID_JSON: _DATA,
+    ErrorCode.INVALID_RESUME: _DATA,
+    ErrorCode.COVER_LETTER: "Only resumes are kept here.",
+    ErrorCode.TOO_LARGE: "Make it smaller.",
+    ErrorCode.INVALID_ARGUMENT: "Correct it and try again.",
+    ErrorCode.INVALID_KEY: "n in Keys makes a new one.",
+    ErrorCode.QUOTA_REACHED: "p in Accounts gives it a larger plan.",
+    ErrorCode.BUSINESS_PLAN_REQUIRED: "p in Accounts changes the plan.",
+    ErrorCode.NOT_FOUND: "It may have been deleted meanwhile; r reads again.",
+    ErrorCode.CONFLICT: "Nothing was changed; r reads again.",
+    ErrorCode.IDEMPOTENCY_MISMATCH: "Nothing was changed; r reads again.",
+    ErrorCode.STORE_UNAVAILABLE: _RETRY,
+    ErrorCode.OUTCOME_UNKNOWN: "r reads again.",
+    ErrorCode.STORE_INCOMPATIBLE: "Quit with q; r tries again.",
+}
+
+
+@dataclass(eq=False)
+class Failure(Exception):
+    """A store call that did not work, in words for the reader."""
+
+    message: str
+    remedy: str
+    is_passing: bool = False
+    """Whether the store is away, so that the same call may work in a while."""
+
+    is_gone: bool = False
+    """Whether what was asked for is not there any more."""
+
+    @property
+    def content(self) -> Content:
+        """The failure as one line."""
+        end = "" if self.message.endswith((".", "!", "?")) else "."
+        return safe(f"! {self.message}{end} {self.remedy}")
+
+
+def failure(error: ResumesError) -> Failure:
+    """Return what is said about an error that was foreseen."""
+    is_passing = error.code is ErrorCode.STORE_UNAVAILABLE
+    is_gone = error.code is ErrorCode.NOT_FOUND
+    return Failure(error.message, REMEDIES[error.code], is_passing, is_gone)
+
+
+def internal_failure(reference: str) -> Failure:
+    """Return what is said about an error that nobody foresaw; the log has it under `reference`."""
+    return Failure(f"Internal error {reference}", f"The log has the details; {_RETRY}")
 
 
 class _ShowsFailures(Protocol):
@@ -38,8 +90,8 @@ S = TypeVar("S", bound=_ShowsFailures)
 
 
 async def call(
-    store: "Store",
-    function: "Callable[Concatenate[Store, P], T]",
+    store: R,
+    function: Callable[Concatenate[R, P], T],
     *args: P.args,
     **kwargs: P.kwargs,
 ) -> T:

@@ -12,11 +12,10 @@ from resumes.store import accounts
 from resumes.store.accounts import FIRST_PLAN, NAME, AccountInfo
 from resumes.store.plans import PlanInfo
 from resumes.store.store import Store
-from tui.notices import Failure
 from tui.screens.dialogs import Dialog
 from tui.screens.plans import allowance
 from tui.session import Session
-from tui.store_calls import call, store_work
+from tui.store_calls import Failure, call, store_work
 from tui.text import safe, tell
 from tui.widgets.bars import Note
 from tui.widgets.forms import Choices, LabelledField, SafeInput

@@ -19,13 +19,12 @@ from resumes.store.plans import PlanInfo
 from resumes.store.store import Store
 from resumes.text import counted
 from tui.keys import ModeAsked, Place, bindings, shown_key
-from tui.notices import Failure
 from tui.screens.account_form import CreateAccountDialog
 from tui.screens.base import PageRead, SplitScreen
 from tui.screens.dialogs import Chooser, ConfirmDialog, Fact, no_accounts
 from tui.screens.plans import WINDOWS, listing_text, maximum_text, rate_text
 from tui.session import Session
-from tui.store_calls import call, store_work
+from tui.store_calls import Failure, call, store_work
 from tui.text import NONE, day, joined, minute, percent_used, quota_bar, safe, tell
 from tui.widgets.paged_list import Column, PagedList, text_cell
 from tui.widgets.text_pane import Paragraph, TextPane

@@ -16,9 +16,8 @@ from textual.widget import Widget
 from resumes.store.store import Store
 from tui.keys import changes_store
 from tui.looks import ROOM_CELLS
-from tui.notices import Failure
 from tui.session import Session
-from tui.store_calls import call
+from tui.store_calls import Failure, call
 from tui.text import safe, tell
 from tui.widgets.bars import ErrorLine, KeyLine, ModeLine, TitleLine
 from tui.widgets.paged_list import Column, PagedList

@@ -16,9 +16,8 @@ from textual.widget import Widget
 from resumes.store import accounts
 from resumes.store.store import Store
 from tui.keys import ACTIONS, Action, Place, bindings, find_action, key_names, shown_key
-from tui.notices import Failure
 from tui.session import Session
-from tui.store_calls import call, store_work
+from tui.store_calls import Failure, call, store_work
 from tui.text import joined, safe, tell
 from tui.widgets.bars import ErrorLine, KeyLine, Note, TitleLine
 from tui.widgets.forms import SafeInput, TextButton

@@ -18,9 +18,9 @@ from resumes.store.import_ledger import FileOutcome, FileRow, Item
 from resumes.store.import_requests import Action, Request
 from resumes.store.store import Store
 from resumes.text import in_bytes
-from tui.notices import Failure
 from tui.screens.import_rows import ASKED, outcome_content
 from tui.screens.source_pane import SourcePane, SourceText, fault_of, lay_out
+from tui.store_calls import Failure
 from tui.text import joined, minute, safe
 from tui.widgets.text_pane import Paragraph, TextPane
 

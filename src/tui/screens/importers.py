@@ -19,10 +19,9 @@ from resumes.store.import_ledger import ORDER, FileCount, FileOutcome
 from resumes.store.importers import SeenImporter, State
 from resumes.store.store import Store
 from resumes.text import counted
-from tui.notices import Failure
 from tui.screens.import_rows import SIGNS
 from tui.session import Session
-from tui.store_calls import call, is_running
+from tui.store_calls import Failure, call, is_running
 from tui.text import joined, safe
 from tui.widgets.paged_list import line_strip
 

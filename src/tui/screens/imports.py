@@ -23,14 +23,13 @@ from resumes.store.store import Store
 from resumes.text import counted
 from tui import clipboard
 from tui.keys import ModeAsked, Place, bindings, changes_store
-from tui.notices import Failure
 from tui.screens.base import PageRead, SplitScreen
 from tui.screens.dialogs import AccountChooser, Chooser, ConfirmDialog, Fact
 from tui.screens.import_detail import FileRead, FileView, copied_text, why_not
 from tui.screens.import_rows import COLUMNS, Row, outcome_content, position, read_page
 from tui.screens.importers import Overview
 from tui.session import Session
-from tui.store_calls import call, is_running, store_work
+from tui.store_calls import Failure, call, is_running, store_work
 from tui.text import joined, safe, tell
 from tui.widgets.bars import ErrorLine, KeyLine, ModeLine, TitleLine
 from tui.widgets.paged_list import Column, PagedList, text_cell

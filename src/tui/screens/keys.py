@@ -22,7 +22,6 @@ from resumes.store.store import Store
 from resumes.text import counted
 from tui import clipboard
 from tui.keys import Place, bindings, shown_key
-from tui.notices import Failure
 from tui.screens.base import ListScreen, PageRead
 from tui.screens.dialogs import (
     AccountChooser,
@@ -33,7 +32,7 @@ from tui.screens.dialogs import (
 )
 from tui.screens.key_forms import CreateKeyDialog, Foreign, RegisterKeyDialog, RotateDialog, Wish
 from tui.session import Session
-from tui.store_calls import call, store_work
+from tui.store_calls import Failure, call, store_work
 from tui.text import NONE, ago, day, minute, safe, tell
 from tui.widgets.bars import KeyLine, Note, TitleLine
 from tui.widgets.forms import TextButton

@@ -24,11 +24,10 @@ from resumes.store.plans import (
 from resumes.store.store import Store
 from resumes.text import counted
 from tui.keys import Place, bindings
-from tui.notices import Failure
 from tui.screens.base import ListScreen, PageRead
 from tui.screens.dialogs import ConfirmDialog, Dialog, Fact, FactsDialog
 from tui.session import Session
-from tui.store_calls import call, store_work
+from tui.store_calls import Failure, call, store_work
 from tui.text import joined, safe, tell
 from tui.widgets.bars import Note
 from tui.widgets.forms import Choices, LabelledField, SafeInput

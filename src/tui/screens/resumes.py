@@ -26,14 +26,13 @@ from resumes.text import escaped_json
 from tui import clipboard
 from tui.deletions import GRACE_S
 from tui.keys import Place, bindings, changes_store, shown_key
-from tui.notices import Failure
 from tui.screens import export_dialog, resume_pdf
 from tui.screens.base import PageRead, SplitScreen
 from tui.screens.dialogs import AccountChooser, Chooser, no_accounts
 from tui.screens.export_dialog import Export, ExportDialog, Wish
 from tui.screens.resume_views import Shown, View, show
 from tui.session import Session
-from tui.store_calls import call, store_work
+from tui.store_calls import Failure, call, store_work
 from tui.text import joined, minute, safe, tell
 from tui.widgets.bars import ErrorLine, KeyLine, ModeLine, TitleLine
 from tui.widgets.filter_bar import FilterLine
