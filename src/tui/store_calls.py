@@ -15,7 +15,7 @@ from typing import Any, Concatenate, Final, ParamSpec, Protocol, TypeVar
 from textual import work
 from textual.content import Content
 from textual.dom import DOMNode
-from textual.worker import Worker
+from textual.worker import Worker, get_current_worker
 
 from resumes.errors import ErrorCode, ResumesError
 from tui.text import safe
@@ -95,7 +95,7 @@ async def call(
     *args: P.args,
     **kwargs: P.kwargs,
 ) -> T:
-    """Return what the function returns for the store. Raises Failure."""
+    """Return what the function returns for the store; for a worker alone. Raises Failure."""
     try:
         return await asyncio.to_thread(function, store, *args, **kwargs)
     except ResumesError as error:
@@ -104,6 +104,11 @@ async def call(
         reference = secrets.token_hex(4)
         logger.exception("Internal error %s in a store call", reference)
         raise internal_failure(reference) from error
+    finally:
+        # Textual removes the parts of a screen before it cancels the screen's workers, and what is
+        # being removed is not displayed.
+        if not get_current_worker().node.display:
+            raise asyncio.CancelledError
 
 
 def store_work(
