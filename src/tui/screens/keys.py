@@ -189,10 +189,18 @@ ASKING: Final = "asking"
 NO_KEYS = safe("There are no keys here yet.")
 
 
-class KeyList(ListScreen[KeyInfo]):
-    """Which keys there are. Never a key itself: those are shown once, when they are made."""
+def read_keys(store: Store, account: str | None) -> PageRead[KeyInfo]:
+    """All keys, or the account's, and whether there are accounts."""
+    return PageRead(
+        api_keys.list_keys(store, account=account), about=bool(accounts.list_accounts(store))
+    )
+
+
+class KeysScreen(ListScreen[KeyInfo]):
+    """The keys that there are, never a key itself: those are shown once, when they are made."""
 
     MODE = "keys"
+    BINDINGS: ClassVar[list[BindingType]] = bindings(Place.KEYS)
 
     def __init__(self, session: Session) -> None:
         super().__init__(session)
@@ -251,19 +259,6 @@ class KeyList(ListScreen[KeyInfo]):
     def facts(self, key: KeyInfo) -> list[Fact]:
         """Everything that is known of the key, now."""
         return facts(key, self.session.store.clock())
-
-
-def read_keys(store: Store, account: str | None) -> PageRead[KeyInfo]:
-    """All keys, or the account's, and whether there are accounts."""
-    return PageRead(
-        api_keys.list_keys(store, account=account), about=bool(accounts.list_accounts(store))
-    )
-
-
-class KeysScreen(KeyList):
-    """The list, and a key that is made, registered, replaced or revoked from it."""
-
-    BINDINGS: ClassVar[list[BindingType]] = bindings(Place.KEYS)
 
     # A key that is made, here or elsewhere.
 
