@@ -74,7 +74,7 @@ openapi: .venv/runtime  ## openapi.json, the description of the API, anew
 	$(BIN)/python -m server.openapi openapi.json
 
 keys: .venv/runtime  ## docs/keys.md, the keys of the terminal UI, anew
-	$(BIN)/python -m tui.keys_page docs/keys.md
+	$(BIN)/python docs/pictures/keys_page.py docs/keys.md
 
 pictures: .venv/runtime  ## docs/pictures, the three surfaces and the PDFs with the samples, anew; the API's page wants Chromium
 	$(BIN)/python docs/pictures/draw.py

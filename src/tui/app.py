@@ -23,7 +23,7 @@ from tui.key_queue import KeyOrder
 from tui.keys import MODES, Action, ModeAsked, Place, bindings, find_action, shown_key, why_nothing
 from tui.looks import BREAKPOINTS, DARK, LEGIBLE, change_theme, is_colourless, theme_of
 from tui.shutdown import crash_report
-from tui.store_calls import STORE_THREADS, Reply
+from tui.store_calls import STORE_THREADS
 from tui.text import safe, tell, tell_once
 from tui.widgets.bars import KeyLine, ModeLine, TitleLine
 
@@ -286,11 +286,6 @@ class ResumesApp(App[int]):
         """Nothing of the session is left behind."""
         if self._session is not None:
             await asyncio.to_thread(self._session.close)
-
-    @on(Reply)
-    def deliver(self, reply: Reply) -> None:
-        """A deletion was carried out, or was not."""
-        self._rounds.client.deliver(reply)
 
     def action_go(self, mode: str) -> None:
         """The screen of that mode is shown, as it was left."""

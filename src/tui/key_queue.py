@@ -5,6 +5,7 @@ of them to the widget that has the focus before the first of them has done anyth
 what is typed after a `/` would not reach the line that the `/` opens, but delete or quit.
 """
 
+import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable
 from time import monotonic
@@ -76,6 +77,7 @@ class KeyOrder:
             self.end(key)
 
     async def _go_on(self) -> None:
+        await asyncio.sleep(0)  # a worker that the key before began opens its dialog first
         if not self._waiting or self._is_under_way():
             return
         if self._is_opening() and self._clock() - self._since_s < LIMIT_S:

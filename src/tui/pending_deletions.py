@@ -1,15 +1,12 @@
 """The work of pending deletions: each resume is deleted when its time to undo is over."""
 
-from functools import partial
-
 from textual.app import App
 
 from resumes.store import accounts, stored_resumes
 from resumes.store.store import Store
 from tui.deletions import Deletion
-from tui.notices import Failure
 from tui.session import Session
-from tui.store_calls import StoreClient
+from tui.store_calls import Failure, call
 from tui.text import tell
 from tui.widgets.paged_list import PagedList
 
@@ -22,17 +19,12 @@ class DeletionRounds:
     def __init__(self, app: App[int], session: Session) -> None:
         self._app = app
         self._session = session
-        self.client = StoreClient(session.store, app)
         self._timer = app.set_interval(LOOK_S, self.look)
 
     def look(self) -> None:
-        """What is due is being deleted."""
+        """Delete what is due."""
         for deletion in self._session.deletions.take_due():
-            self.client.change(
-                partial(carry_out, deletion=deletion),
-                then=partial(self._done, deletion),
-                failed=partial(self._failed, deletion),
-            )
+            self._app.run_worker(self._carry_out(deletion))
 
     def undo(self) -> None:
         """The deletion that was asked for last is taken back."""
@@ -47,14 +39,16 @@ class DeletionRounds:
         for listed in self._app.screen.query(PagedList):
             listed.refresh()
 
-    def _done(self, deletion: Deletion, _: None) -> None:
+    async def _carry_out(self, deletion: Deletion) -> None:
+        try:
+            await call(self._session.store, carry_out, deletion)
+        except Failure as failure:
+            tell(self._app, f'"{deletion.title}" was not deleted: {failure.message}', "error")
+            self._redraw()
+            return
         tell(self._app, f'"{deletion.title}" is deleted.')
         for listed in self._app.screen.query(PagedList):
             listed.refresh_rows()
-
-    def _failed(self, deletion: Deletion, failure: Failure) -> None:
-        tell(self._app, f'"{deletion.title}" was not deleted: {failure.message}', "error")
-        self._redraw()
 
 
 def carry_out(store: Store, deletion: Deletion) -> None:

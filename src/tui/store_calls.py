@@ -1,116 +1,149 @@
-"""How a screen asks the store: in a thread, with the answer as a message.
+"""How a screen asks the store: in a thread, which a worker awaits; and what is said of errors.
 
-The event loop never waits for the store, and a thread never touches a widget. Textual can
-cancel the task that waits for a thread, not the thread: an old call may end after a new one of
-its group. So every call has a generation number, and the reply of an older one is dropped.
+The event loop never waits for the store, and a thread never touches a widget. A worker that is
+canceled has no use for the answer: the thread goes on by itself, and what it returns is dropped.
 """
 
+import asyncio
 import logging
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass
-from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar
+from functools import wraps
+from typing import Any, Concatenate, Final, ParamSpec, Protocol, TypeVar
 
+from textual import work
+from textual.content import Content
 from textual.dom import DOMNode
-from textual.message import Message
+from textual.worker import Worker, get_current_worker
 
-from resumes.errors import ResumesError
-from tui.notices import Failure, failure, internal_failure
-
-if TYPE_CHECKING:
-    from resumes.store.store import Store
+from resumes.errors import ErrorCode, ResumesError
+from tui.text import safe
 
 T = TypeVar("T")
+P = ParamSpec("P")
+R = TypeVar("R")
+"""The store: widgets, which import this module, know none."""
 
 logger = logging.getLogger("resumes.tui")
 
 STORE_THREADS = 4
 """How many calls are under way at a time; each thread has a connection of its own."""
 
-CHANGES = "changes"
-"""The group of calls that write. They are never cancelled, and each gets its reply."""
+_RETRY: Final = "r tries again."
+_DATA: Final = "r reads again; `resumes doctor` checks the store."
+
+REMEDIES: Final[Mapping[ErrorCode, str]] = {
+    ErrorCode.INVALID_JSON: _DATA,
+    ErrorCode.INVALID_RESUME: _DATA,
+    ErrorCode.COVER_LETTER: "Only resumes are kept here.",
+    ErrorCode.TOO_LARGE: "Make it smaller.",
+    ErrorCode.INVALID_ARGUMENT: "Correct it and try again.",
+    ErrorCode.INVALID_KEY: "n in Keys makes a new one.",
+    ErrorCode.QUOTA_REACHED: "p in Accounts gives it a larger plan.",
+    ErrorCode.BUSINESS_PLAN_REQUIRED: "p in Accounts changes the plan.",
+    ErrorCode.NOT_FOUND: "It may have been deleted meanwhile; r reads again.",
+    ErrorCode.CONFLICT: "Nothing was changed; r reads again.",
+    ErrorCode.IDEMPOTENCY_MISMATCH: "Nothing was changed; r reads again.",
+    ErrorCode.STORE_UNAVAILABLE: _RETRY,
+    ErrorCode.OUTCOME_UNKNOWN: "r reads again.",
+    ErrorCode.STORE_INCOMPATIBLE: "Quit with q; r tries again.",
+}
 
 
-@dataclass(frozen=True, slots=True)
-class _Call:
-    group: str
-    generation: int
-    run: Callable[["Store"], Any]
-    then: Callable[[Any], None]
-    failed: Callable[[Failure], None]
+@dataclass(eq=False)
+class Failure(Exception):
+    """A store call that did not work, in words for the reader."""
+
+    message: str
+    remedy: str
+    is_passing: bool = False
+    """Whether the store is away, so that the same call may work in a while."""
+
+    is_gone: bool = False
+    """Whether what was asked for is not there any more."""
+
+    @property
+    def content(self) -> Content:
+        """The failure as one line."""
+        end = "" if self.message.endswith((".", "!", "?")) else "."
+        return safe(f"! {self.message}{end} {self.remedy}")
 
 
-class Reply(Message, bubble=False):
-    """A call has ended. Posted from its thread to the screen that asked."""
-
-    def __init__(self, call: _Call, outcome: Any) -> None:
-        super().__init__()
-        self.call = call
-        self.outcome = outcome
+def failure(error: ResumesError) -> Failure:
+    """Return what is said about an error that was foreseen."""
+    is_passing = error.code is ErrorCode.STORE_UNAVAILABLE
+    is_gone = error.code is ErrorCode.NOT_FOUND
+    return Failure(error.message, REMEDIES[error.code], is_passing, is_gone)
 
 
-class StoreClient:
-    """The store as one screen sees it, or the app, which hands each `Reply` it gets to `deliver`."""
+def internal_failure(reference: str) -> Failure:
+    """Return what is said about an error that nobody foresaw; the log has it under `reference`."""
+    return Failure(f"Internal error {reference}", f"The log has the details; {_RETRY}")
 
-    def __init__(self, store: "Store", screen: DOMNode) -> None:
-        self._store = store
-        self._screen = screen
-        self._generations: dict[str, int] = {}
 
-    def read(
-        self,
-        group: str,
-        run: Callable[["Store"], T],
-        then: Callable[[T], None],
-        failed: Callable[[Failure], None],
-    ) -> None:
-        """`then` or `failed` is called with the outcome, unless the group was asked again."""
-        generation = self._generations[group] = self._generations.get(group, 0) + 1
-        self._start(_Call(group, generation, run, then, failed), exclusive=True)
+class _ShowsFailures(Protocol):
+    def show_failure(self, failure: Failure) -> None: ...
 
-    def drop(self, group: str) -> None:
-        """What was asked in the group is not wanted any more: its reply will be dropped."""
-        self._generations[group] = self._generations.get(group, 0) + 1
 
-    def change(
-        self,
-        run: Callable[["Store"], T],
-        then: Callable[[T], None],
-        failed: Callable[[Failure], None],
-    ) -> None:
-        """`then` or `failed` is called with the outcome."""
-        self._start(_Call(CHANGES, 0, run, then, failed), exclusive=False)
+S = TypeVar("S", bound=_ShowsFailures)
 
-    def deliver(self, reply: Reply) -> None:
-        """The call's continuation has run, unless a newer call of its group made it stale."""
-        call = reply.call
-        if call.group != CHANGES and call.generation != self._generations[call.group]:
-            return
-        if isinstance(reply.outcome, Failure):
-            call.failed(reply.outcome)
-        else:
-            call.then(reply.outcome)
 
-    def _start(self, call: _Call, *, exclusive: bool) -> None:
-        self._screen.run_worker(
-            partial(self._run, call),
-            group=call.group,
-            exclusive=exclusive,
-            thread=True,
-            exit_on_error=False,
-        )
+async def call(
+    store: R,
+    function: Callable[Concatenate[R, P], T],
+    *args: P.args,
+    **kwargs: P.kwargs,
+) -> T:
+    """Return what the function returns for the store; for a worker alone. Raises Failure."""
+    try:
+        return await asyncio.to_thread(function, store, *args, **kwargs)
+    except ResumesError as error:
+        raise failure(error) from error
+    except Exception as error:  # the edge of this surface: logged whole, shown with an id
+        reference = secrets.token_hex(4)
+        logger.exception("Internal error %s in a store call", reference)
+        raise internal_failure(reference) from error
+    finally:
+        # Textual removes the parts of a screen before it cancels the screen's workers, and what is
+        # being removed is not displayed.
+        if not get_current_worker().node.display:
+            raise asyncio.CancelledError
 
-    def _run(self, call: _Call) -> None:
-        """In a thread: nothing here but the call and one message."""
-        self._screen.post_message(Reply(call, self._outcome(call)))
 
-    def _outcome(self, call: _Call) -> Any:
-        try:
-            return call.run(self._store)
-        except ResumesError as error:
-            return failure(error)
-        except Exception:  # the edge of this surface: logged whole, shown with an id
-            reference = secrets.token_hex(4)
-            logger.exception("Internal error %s in a store call (%s)", reference, call.group)
-            return internal_failure(reference)
+def store_work(
+    *, group: str = "default", exclusive: bool = False
+) -> Callable[
+    [Callable[Concatenate[S, P], Coroutine[Any, Any, None]]],
+    Callable[Concatenate[S, P], Worker[None]],
+]:
+    """Make a method a worker that may end with a Failure, which its screen then shows.
+
+    `exclusive` cancels the worker of the same group that is under way: nothing that writes may be
+    in such a group, since nobody would hear of its outcome.
+    """
+
+    def decorate(
+        method: Callable[Concatenate[S, P], Coroutine[Any, Any, None]],
+    ) -> Callable[Concatenate[S, P], Worker[None]]:
+        # Textual would describe the worker by all its arguments, however long they are.
+        @work(group=group, exclusive=exclusive, description="")
+        @wraps(method)
+        async def run(self: S, *args: P.args, **kwargs: P.kwargs) -> None:
+            try:
+                await method(self, *args, **kwargs)
+            except Failure as failure:
+                self.show_failure(failure)
+
+        return run
+
+    return decorate
+
+
+def is_running(node: DOMNode, group: str, name: str | None = None) -> bool:
+    """Return whether a worker of the group, or the one of this name, is under way for the node."""
+    return any(
+        worker.node is node and worker.group == group and name in (None, worker.name)
+        for worker in node.workers
+        if not (worker.is_finished or worker.is_cancelled)
+    )

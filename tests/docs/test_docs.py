@@ -29,7 +29,7 @@ from server.openapi import document_bytes
 from server.request import STATUSES
 from tests.support import pages
 from tui.keys import MODES
-from tui.notices import NOTICES
+from tui.store_calls import REMEDIES
 
 pytestmark = pytest.mark.docs
 
@@ -226,7 +226,7 @@ def errors_page(repository: Path) -> dict[str, list[str]]:
 def test_every_table_and_the_page_know_every_code_and_no_other(
     errors_page: dict[str, list[str]],
 ) -> None:
-    for table in (STATUSES, EXIT_CODES, TREATMENTS, NOTICES):
+    for table in (STATUSES, EXIT_CODES, TREATMENTS, REMEDIES):
         assert set(table) == set(ErrorCode)
     assert set(errors_page) == {code.value for code in ErrorCode}
     assert set(HINTS) == set(Reason)

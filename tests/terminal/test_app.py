@@ -27,9 +27,9 @@ from tests.support.terminal.driving import (
 )
 from tui.app import MOST_TYPED, ResumesApp, is_offered
 from tui.keys import ACTIONS, Place
-from tui.notices import NOTICES, failure
 from tui.opening import find_owner, prepare
 from tui.session import Session
+from tui.store_calls import REMEDIES, failure
 from tui.widgets.bars import KeyLine
 
 pytestmark = pytest.mark.anyio
@@ -171,12 +171,12 @@ def test_an_account_is_that_of_every_screen(store: Store) -> None:
 
 
 def test_every_error_code_has_a_notice() -> None:
-    assert set(NOTICES) == set(ErrorCode)
+    assert set(REMEDIES) == set(ErrorCode)
 
 
 @pytest.mark.parametrize("code", ErrorCode)
 def test_a_notice_says_what_to_do(code: ErrorCode) -> None:
-    assert NOTICES[code].remedy.endswith(".")
+    assert REMEDIES[code].endswith(".")
 
 
 def test_an_unknown_outcome_does_not_talk_of_idempotency_keys() -> None:

@@ -4,16 +4,15 @@ import asyncio
 import dataclasses
 import functools
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, cast
 
 import pytest
 from textual.pilot import Pilot
 
 from resumes.settings import Settings
 from resumes.store import import_requests, importers, open_store
-from resumes.store.import_ledger import FileOutcome
+from resumes.store.import_ledger import FileCount, FileOutcome
 from resumes.store.importers import ImporterFinding, State
 from resumes.store.store import Store
 from tests.support.clocks import SteppingClock
@@ -45,9 +44,8 @@ from tests.support.terminal.driving import (
 )
 from tests.support.terminal.hostility import assert_harmless
 from tests.support.terminal.outages import UnsteadyStore
-from tui.screens.importers import TALLIES, Overview, Tallied
+from tui.screens.importers import Overview
 from tui.session import Session
-from tui.store_calls import StoreClient
 
 pytestmark = pytest.mark.anyio
 
@@ -482,31 +480,27 @@ async def test_pages_follow_one_another(store: Store) -> None:
 # How often files are counted.
 
 
-class Counting:
-    """A client for which counting takes as long as it is told; nothing else is answered."""
-
-    def __init__(self, took_s: float) -> None:
-        self.took_s = took_s
-        self.counts = 0
-
-    def read(
-        self, group: str, run: Callable[[Store], Any], then: Callable[[Any], None], failed: object
-    ) -> None:
-        if group == TALLIES:
-            self.counts += 1
-            then(Tallied([], self.took_s))
-
-
-@pytest.mark.parametrize(("took_s", "pause_s"), [(0.001, 2.0), (1.0, 50.0)])
+@pytest.mark.parametrize(("took_s", "pause_s"), [(0.0, 2.0), (1.0, 50.0)])
 async def test_files_are_counted_less_often_where_counting_takes_long(
     store: Store, monkeypatch: pytest.MonkeyPatch, took_s: float, pause_s: float
 ) -> None:
+    clock, counts = HandClock(), list[float]()
+
+    def count(_: Store, account: str | None) -> list[FileCount]:
+        counts.append(clock.now_s)
+        clock.now_s += took_s
+        return []
+
     monkeypatch.setattr("tui.screens.importers.TALLY_EVERY_S", 2.0)
-    client, clock = Counting(took_s), HandClock()
-    overview = Overview(Session(store), cast(StoreClient, client), monotonic=clock)
-    for expected in (1, 2, 3):
-        overview.read(None)
-        clock.now_s += pause_s - 0.01
-        overview.read(None)
-        assert client.counts == expected
-        clock.now_s += 0.02
+    monkeypatch.setattr("tui.screens.importers.read_tallies", count)
+    async with running(store, refresh_s=NEVER_S) as pilot:
+        overview = Overview(Session(store), monotonic=clock)
+        await pilot.app.screen.mount(overview)
+        for expected in (1, 2, 3):
+            overview.read(None)
+            await at_rest(pilot)
+            clock.now_s += pause_s - 0.01
+            overview.read(None)
+            await at_rest(pilot)
+            assert len(counts) == expected
+            clock.now_s += 0.02

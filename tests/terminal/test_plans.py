@@ -205,10 +205,10 @@ async def test_a_plan_changed_elsewhere_is_not_overwritten_unseen(store: Store) 
         await presses(pilot, "enter")
         await saves(pilot)
 
-        await shows(pilot.app, '! Plan "pro" was changed by somebody else', "50 → 40", "30")
+        await shows(pilot.app, '! Plan "pro" was changed by somebody else', "50 → 40", "77")
         assert plans.get_plan(store, "pro").max_resumes == 40
 
-        await presses(pilot, "enter")
+        await writes(pilot, "30\n")
         await shows(pilot.app, "40 → 30")
         await saves(pilot)
         await until(lambda: plans.get_plan(store, "pro").max_resumes == 30)

@@ -9,14 +9,13 @@ from textual.pilot import Pilot
 
 from resumes.store.store import Store
 from tests.support.terminal import scenes
-from tests.support.terminal.driving import presses, until
+from tests.support.terminal.driving import is_busy, presses, until
 from tests.support.terminal.outages import UnsteadyStore
 from tests.support.terminal.scenes import StandingClock, an_app, standing_still
 from tests.support.terminal.snapshot import (
     FOLDER,
     IS_WRITTEN_ANEW,
     a_snapshot,
-    is_busy,
     seen,
     still,
 )

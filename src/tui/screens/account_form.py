@@ -1,29 +1,24 @@
 """The form for a new account."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
-from typing import ClassVar, Final
+from typing import Final
 
 from textual import on
-from textual.app import ComposeResult
-from textual.binding import BindingType
-from textual.containers import Horizontal, Vertical
-from textual.screen import ModalScreen
+from textual.widget import Widget
 
 from resumes.store import accounts
 from resumes.store.accounts import FIRST_PLAN, NAME, AccountInfo
 from resumes.store.plans import PlanInfo
 from resumes.store.store import Store
-from tui.keys import Place, bindings
-from tui.notices import Failure
+from tui.screens.dialogs import Dialog
 from tui.screens.plans import allowance
 from tui.session import Session
-from tui.store_calls import Reply, StoreClient
+from tui.store_calls import Failure, call, store_work
 from tui.text import safe, tell
-from tui.widgets.bars import KeyLine, Note, TitleLine
-from tui.widgets.forms import Choices, LabelledField, SafeInput, TextButton
+from tui.widgets.bars import Note
+from tui.widgets.forms import Choices, LabelledField, SafeInput
 
 MAX_CHARS: Final = 80
 RULE: Final = "A name is 1 to 63 of a-z, 0-9 and -, not - first."
@@ -41,10 +36,10 @@ class Made:
     problem: str = ""
 
 
-class CreateAccountDialog(ModalScreen[Made | None]):
+class CreateAccountDialog(Dialog[Made]):
     """Gives the account once it is made, None when it was cancelled. `taken` are known names."""
 
-    BINDINGS: ClassVar[list[BindingType]] = bindings(Place.DIALOG)
+    VERB = "Create"
     DEFAULT_CSS = """
     CreateAccountDialog .-bad { color: $text-error; }
     """
@@ -52,8 +47,8 @@ class CreateAccountDialog(ModalScreen[Made | None]):
     def __init__(
         self, session: Session, plans: Sequence[PlanInfo], taken: Collection[str] = ()
     ) -> None:
-        super().__init__()
-        self._client = StoreClient(session.store, self)
+        super().__init__("A new account")
+        self._store = session.store
         self._inboxes = session.settings.inbox
         self._plans = {plan.name: plan for plan in plans}
         self._taken = taken
@@ -62,17 +57,11 @@ class CreateAccountDialog(ModalScreen[Made | None]):
         first = FIRST_PLAN if FIRST_PLAN in self._plans else next(iter(self._plans))
         self._plan_line = Choices(list(self._plans), first)
 
-    def compose(self) -> ComposeResult:
-        with Vertical(classes="dialog"):
-            yield TitleLine(safe("A new account", "bold"))
-            yield LabelledField("Name", self._name_line)
-            yield Note(safe(RULE), id="name-note")
-            yield LabelledField("Plan", self._plan_line)
-            yield Note(safe(""), id="plan-note")
-            with Horizontal(classes="buttons"):
-                yield TextButton(safe("Create"), id="create", variant="primary")
-                yield TextButton(safe("Cancel"), id="cancel")
-        yield KeyLine()
+    def fields(self) -> Iterable[Widget]:
+        yield LabelledField("Name", self._name_line)
+        yield Note(safe(RULE), id="name-note")
+        yield LabelledField("Plan", self._plan_line)
+        yield Note(safe(""), id="plan-note")
 
     def on_mount(self) -> None:
         self._name_line.focus()
@@ -103,36 +92,24 @@ class CreateAccountDialog(ModalScreen[Made | None]):
         note.set_class(bool(problem), "-bad")
         note.update(safe(f"! {problem}" if problem else RULE))
 
-    @on(SafeInput.Submitted)
-    @on(TextButton.Pressed, "#create")
-    def create(self) -> None:
+    def submit(self) -> None:
         """The account is being made, unless something is wrong with its name."""
         if problem := self._problem():
             self._say(problem)
             self._name_line.focus()
         elif not self._is_busy:
             self._is_busy = True
-            wish = partial(
-                make,
-                name=self._wished_name,
-                plan=self._plan_line.chosen,
-                inboxes=self._inboxes,
-            )
-            self._client.change(wish, then=self._end, failed=self._fail)
+            self._create(self._wished_name, self._plan_line.chosen)
 
-    def _end(self, made: Made) -> None:
-        self.dismiss(made)
+    @store_work()
+    async def _create(self, name: str, plan: str) -> None:
+        self.dismiss(await call(self._store, make, name=name, plan=plan, inboxes=self._inboxes))
 
-    def _fail(self, failure: Failure) -> None:
+    def show_failure(self, failure: Failure) -> None:
+        """Say why there is no account, under what was typed."""
         self._is_busy = False
         self._say(f"{failure.message}. What you typed is kept; enter tries again.")
 
-    @on(Reply)
-    def deliver(self, reply: Reply) -> None:
-        """The store call has ended."""
-        self._client.deliver(reply)
-
-    @on(TextButton.Pressed, "#cancel")
     def action_cancel(self) -> None:
         """No account is made; one that is being made already is told of when it is there."""
         if self._is_busy:

@@ -1,12 +1,12 @@
 """The accounts screen: the list, an account's details, its plan, its deletion."""
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import partial
-from typing import Any, ClassVar, Final
+from typing import ClassVar, Final
 
-from textual import on
+from textual import on, work
 from textual.binding import BindingType
 from textual.content import Content
 from textual.message import Message
@@ -19,12 +19,12 @@ from resumes.store.plans import PlanInfo
 from resumes.store.store import Store
 from resumes.text import counted
 from tui.keys import ModeAsked, Place, bindings, shown_key
-from tui.notices import Failure
-from tui.screens.account_form import CreateAccountDialog, Made
-from tui.screens.base import ListScreen, PageRead, SplitScreen
+from tui.screens.account_form import CreateAccountDialog
+from tui.screens.base import PageRead, SplitScreen
 from tui.screens.dialogs import Chooser, ConfirmDialog, Fact, no_accounts
 from tui.screens.plans import WINDOWS, listing_text, maximum_text, rate_text
 from tui.session import Session
+from tui.store_calls import Failure, call, store_work
 from tui.text import NONE, day, joined, minute, percent_used, quota_bar, safe, tell
 from tui.widgets.paged_list import Column, PagedList, text_cell
 from tui.widgets.text_pane import Paragraph, TextPane
@@ -67,7 +67,7 @@ def read_losses(store: Store, account: AccountInfo) -> Losses:
     )
 
 
-def delete(store: Store, *, name: str, tell_gone: Callable[[int], None]) -> int:
+def delete(store: Store, *, name: str, tell_gone: Callable[[int], object]) -> int:
     """The account is gone; the number of resumes that went. In a worker's thread.
 
     `tell_gone` hears after each slice how many went. When the worker is cancelled, as the end
@@ -228,120 +228,6 @@ class Going:
     total: int
 
 
-class AccountChanges:
-    """Makes, changes and deletes accounts for a screen, which is told `SliceGone`."""
-
-    def __init__(self, screen: ListScreen[Any]) -> None:
-        self._screen = screen
-        self._session = screen.session
-        self.going: dict[str, Going] = {}
-        """The accounts that are being deleted from here, by name."""
-
-    def create(self, plans: Sequence[PlanInfo], taken: Collection[str]) -> None:
-        """The form for a new account is open."""
-        dialog = CreateAccountDialog(self._session, plans, taken)
-        self._screen.app.push_screen(dialog, self._created)
-
-    def _created(self, made: Made | None) -> None:
-        if made is None:
-            return
-        name, plan = made.account.name, made.account.plan
-        if made.problem:
-            trouble = f"but its folder {made.inbox} could not be made: {made.problem}."
-            tell(self._screen, f'Account "{name}" is there, {trouble}', "warning")
-        else:
-            # In full it is often longer than the line.
-            inbox = f"{made.inbox.parent.name}/{name}"
-            tell(self._screen, f"{name} is there, on the plan {plan}. Its files go into {inbox}.")
-        self._screen.action_reload()
-
-    def change_plan(self, account: AccountInfo) -> None:
-        """A dialog asks which plan the account shall be on."""
-        chooser = PlanChooser(self._session, account)
-        self._screen.app.push_screen(chooser, partial(self._plan_chosen, account))
-
-    def _plan_chosen(self, account: AccountInfo, plan: PlanInfo | None) -> None:
-        if plan is None:
-            return
-        if plan.name == account.plan:
-            tell(self._screen, f"{account.name} is on the plan {plan.name} already.")
-        elif losses(account, plan):
-            answered = partial(self._plan_answered, account, plan)
-            self._screen.app.push_screen(PlanDialog(account, plan), answered)
-        else:
-            self._plan_answered(account, plan, is_sure=True)
-
-    def _plan_answered(self, account: AccountInfo, plan: PlanInfo, is_sure: bool | None) -> None:
-        if is_sure:
-            self._screen.client.change(
-                partial(accounts.set_plan, name=account.name, plan=plan.name),
-                then=lambda _: self._done(f"{account.name} is on the plan {plan.name}."),
-                failed=self._screen.show_failure,
-            )
-
-    def delete(self, account: AccountInfo) -> None:
-        """What would go is being counted, for the question whether to delete the account."""
-        if account.name in self.going:
-            tell(self._screen, f"{account.name} is being deleted.")
-            return
-        self._screen.client.read(
-            "losses",
-            partial(read_losses, account=account),
-            then=self._ask_to_delete,
-            failed=self._screen.show_failure,
-        )
-
-    def _ask_to_delete(self, found: Losses) -> None:
-        # Counting takes a while in a large account; the reader may be elsewhere by now.
-        if self._screen.is_active:
-            answered = partial(self._delete_answered, found.account)
-            self._screen.app.push_screen(DeleteAccountDialog(found), answered)
-
-    def _delete_answered(self, account: AccountInfo, is_sure: bool | None) -> None:
-        if not is_sure:
-            return
-        name = account.name
-
-        def tell_gone(gone: int) -> None:
-            self._screen.post_message(SliceGone(name, gone))
-
-        self.going[name] = Going(0, account.resume_count)
-        self._screen.show_heading()
-        self._screen.client.change(
-            partial(delete, name=name, tell_gone=tell_gone),
-            then=partial(self._deleted, name),
-            failed=partial(self._not_deleted, name),
-        )
-
-    def note_progress(self, slice_gone: SliceGone) -> None:
-        """What is gone is known in `going`, and the list is read again after the first slice."""
-        going = self.going.get(slice_gone.name)
-        if going is not None:
-            self.going[slice_gone.name] = replace(going, gone=slice_gone.gone)
-            self._screen.show_heading()
-            if not going.gone:
-                self._screen.list.refresh_rows()
-
-    def _deleted(self, name: str, gone: int) -> None:
-        del self.going[name]
-        session = self._session
-        session.account = None if session.account == name else session.account
-        session.keys_account = None if session.keys_account == name else session.keys_account
-        session.imports_account = (
-            None if session.imports_account == name else session.imports_account
-        )
-        self._done(f'Account "{name}" is gone, with {counted(gone, "resume")}.')
-
-    def _not_deleted(self, name: str, failure: Failure) -> None:
-        del self.going[name]
-        self._screen.show_heading()
-        self._screen.show_failure(failure)
-
-    def _done(self, message: str) -> None:
-        tell(self._screen, message)
-        self._screen.action_reload()
-
-
 class Order(StrEnum):
     """What the accounts are sorted by; the value says so."""
 
@@ -409,7 +295,10 @@ COLUMNS: tuple[Column[Row], ...] = (
 
 
 DETAILS: Final = "details"
-"""The group of the calls that read the details beside the list."""
+"""The group of the workers that read the details beside the list."""
+
+COUNTING: Final = "counting"
+"""The group of the workers that count what would go with an account."""
 
 
 class AccountsScreen(SplitScreen[Row]):
@@ -428,7 +317,9 @@ class AccountsScreen(SplitScreen[Row]):
         super().__init__(session, self._details_pane)
         self._order = Order.NAME
         self._plans: Sequence[PlanInfo] = ()
-        self._changes = AccountChanges(self)
+        self._going: dict[str, Going] = {}
+        """The accounts that are being deleted from here, by name."""
+
         self._shown: Sequence[Paragraph] = ()
 
     def columns(self) -> Sequence[Column[Row]]:
@@ -447,7 +338,7 @@ class AccountsScreen(SplitScreen[Row]):
         parts = [safe(counted(self.list.pages.count, "account"), "bold"), safe(self._order)]
         parts += [
             safe(f"deleting {name}: {going.gone:,} of {going.total:,} resumes", "$warning")
-            for name, going in self._changes.going.items()
+            for name, going in self._going.items()
         ]
         return joined(parts, by=" · ")
 
@@ -460,21 +351,22 @@ class AccountsScreen(SplitScreen[Row]):
 
     def read_beside(self, row: Row | None) -> None:
         if row is None:
-            self.client.drop(DETAILS)
+            self.workers.cancel_group(self, DETAILS)
             gone = "This account is deleted." if self.list.pages.count else ""
             self._show_beside([Paragraph(safe(gone, "dim"))])
-            return
-        self.client.read(
-            DETAILS,
-            partial(read_details, name=row.account.name),
-            then=lambda details: self._show_beside(paragraphs(details, self.session.settings)),
-            failed=self._beside_failed,
-        )
+        else:
+            self._read_details(row.account.name)
 
-    def _beside_failed(self, failure: Failure) -> None:
-        # While the store is away the list says so, and what was read stays.
-        if not failure.is_passing:
-            self._show_beside([Paragraph(failure.content)])
+    @work(group=DETAILS, exclusive=True)
+    async def _read_details(self, name: str) -> None:
+        try:
+            details = await call(self.session.store, read_details, name)
+        except Failure as failure:
+            # While the store is away the list says so, and what was read stays.
+            if not failure.is_passing:
+                self._show_beside([Paragraph(failure.content)])
+        else:
+            self._show_beside(paragraphs(details, self.session.settings))
 
     def _show_beside(self, shown: Sequence[Paragraph]) -> None:
         # Showing scrolls to the start, so what is there already is left alone.
@@ -509,35 +401,97 @@ class AccountsScreen(SplitScreen[Row]):
         self._order = self._order.next
         self.restart()
 
-    def action_create_account(self) -> None:
-        """The form for a new account is open."""
+    @work
+    async def action_create_account(self) -> None:
+        """Open the form for a new account."""
         if not self._plans:
             tell(self, "The plans are not read yet. Try again in a moment.")
-        else:
-            self._changes.create(self._plans, self._names())
-
-    def _names(self) -> set[str]:
+            return
         rows = map(self.list.pages.peek, range(self.list.pages.count))
-        return {row.account.name for row in rows if isinstance(row, Row)}
+        taken = {row.account.name for row in rows if isinstance(row, Row)}
+        form = CreateAccountDialog(self.session, self._plans, taken)
+        made = await self.app.push_screen_wait(form)
+        if made is None:
+            return
+        name, plan = made.account.name, made.account.plan
+        if made.problem:
+            trouble = f"but its folder {made.inbox} could not be made: {made.problem}."
+            tell(self, f'Account "{name}" is there, {trouble}', "warning")
+        else:
+            # In full it is often longer than the line.
+            inbox = f"{made.inbox.parent.name}/{name}"
+            tell(self, f"{name} is there, on the plan {plan}. Its files go into {inbox}.")
+        self.action_reload()
 
-    def action_change_plan(self) -> None:
-        """A dialog asks which plan the account shall be on."""
+    @store_work()
+    async def action_change_plan(self) -> None:
+        """Put the account at the cursor on another plan."""
         account = self._account("change the plan of")
-        if account is not None:
-            self._changes.change_plan(account)
+        if account is None:
+            return
+        plan = await self.app.push_screen_wait(PlanChooser(self.session, account))
+        if plan is None:
+            return
+        if plan.name == account.plan:
+            tell(self, f"{account.name} is on the plan {plan.name} already.")
+            return
+        if losses(account, plan) and not await self.app.push_screen_wait(PlanDialog(account, plan)):
+            return
+        await call(self.session.store, accounts.set_plan, name=account.name, plan=plan.name)
+        tell(self, f"{account.name} is on the plan {plan.name}.")
+        self.action_reload()
 
-    def action_delete_account(self) -> None:
-        """A dialog will ask whether to delete the account; one half deleted may be gone on with."""
+    @store_work(group=COUNTING, exclusive=True)
+    async def action_delete_account(self) -> None:
+        """Ask whether to delete the account, or to go on with one that is half deleted."""
         row = self.list.current
         if row is None:
             tell(self, "There is no account to delete.")
-        else:
-            self._changes.delete(row.account)
+            return
+        if row.account.name in self._going:
+            tell(self, f"{row.account.name} is being deleted.")
+            return
+        found = await call(self.session.store, read_losses, row.account)
+        if not self.is_active:  # counting takes a while, and the reader went elsewhere
+            return
+        if await self.app.push_screen_wait(DeleteAccountDialog(found)):
+            self._delete(found.account)
+
+    @work
+    async def _delete(self, account: AccountInfo) -> None:
+        name, session = account.name, self.session
+        self._going[name] = Going(0, account.resume_count)
+        self.show_heading()
+        try:
+            gone = await call(
+                session.store,
+                delete,
+                name=name,
+                tell_gone=lambda gone: self.post_message(SliceGone(name, gone)),
+            )
+        except Failure as failure:
+            del self._going[name]
+            self.show_heading()
+            self.show_failure(failure)
+            return
+        del self._going[name]
+        session.account = None if session.account == name else session.account
+        session.keys_account = None if session.keys_account == name else session.keys_account
+        session.imports_account = (
+            None if session.imports_account == name else session.imports_account
+        )
+        tell(self, f'Account "{name}" is gone, with {counted(gone, "resume")}.')
+        self.action_reload()
 
     @on(SliceGone)
     def show_progress(self, slice_gone: SliceGone) -> None:
-        """The title line says how many resumes went."""
-        self._changes.note_progress(slice_gone)
+        """Say in the title how many resumes went; read the list again after the first slice."""
+        going = self._going.get(slice_gone.name)
+        if going is not None:
+            self._going[slice_gone.name] = replace(going, gone=slice_gone.gone)
+            self.show_heading()
+            if not going.gone:
+                self.list.refresh_rows()
 
     def _account(self, verb: str) -> AccountInfo | None:
         """The account that has the cursor; None, with the reason told, where nothing can be done."""

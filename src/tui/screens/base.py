@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Generic, TypeVar
 
-from textual import events, on
+from textual import events, on, work
 from textual.app import ComposeResult
 from textual.containers import Horizontal
 from textual.content import Content
@@ -16,9 +16,8 @@ from textual.widget import Widget
 from resumes.store.store import Store
 from tui.keys import changes_store
 from tui.looks import ROOM_CELLS
-from tui.notices import Failure
 from tui.session import Session
-from tui.store_calls import Reply, StoreClient
+from tui.store_calls import Failure, call
 from tui.text import safe, tell
 from tui.widgets.bars import ErrorLine, KeyLine, ModeLine, TitleLine
 from tui.widgets.paged_list import Column, PagedList
@@ -26,7 +25,7 @@ from tui.widgets.paged_list import Column, PagedList
 T = TypeVar("T")
 
 PAGE = "page"
-"""The group of the calls that read pages."""
+"""The group of the workers that read pages."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +53,6 @@ class ListScreen(Screen[None], Generic[T]):
     def __init__(self, session: Session) -> None:
         super().__init__()
         self.session = session
-        self.client = StoreClient(session.store, self)
         self.list: PagedList[T] = PagedList(self.columns(), self.row_key, inserts=self.INSERTS)
         self._cannot_read = False
         """Whether what is shown as an error is that the list could not be read."""
@@ -119,19 +117,15 @@ class ListScreen(Screen[None], Generic[T]):
             self.list.refresh_rows()
 
     @on(PagedList.PageWanted)
-    def read_page(self, wanted: PagedList.PageWanted) -> None:
-        """The page is being read."""
-        self.client.read(
-            PAGE,
-            self.reading(wanted.cursor),
-            then=lambda read: self._fill(wanted.page, read),
-            failed=self._fail,
-        )
-
-    @on(Reply)
-    def deliver(self, reply: Reply) -> None:
-        """A store call has ended."""
-        self.client.deliver(reply)
+    @work(group=PAGE, exclusive=True)
+    async def read_page(self, wanted: PagedList.PageWanted) -> None:
+        """Read the page, unless another is wanted before it is there."""
+        try:
+            read = await call(self.session.store, self.reading(wanted.cursor))
+        except Failure as failure:
+            self._fail(failure)
+        else:
+            self._fill(wanted.page, read)
 
     @on(PagedList.Changed)
     def show_heading(self) -> None:
@@ -149,13 +143,13 @@ class ListScreen(Screen[None], Generic[T]):
 
     def action_reload(self) -> None:
         """The list is being read again; an error is gone until the next one."""
-        self.client.drop(PAGE)
+        self.workers.cancel_group(self, PAGE)
         self._forget_failure()
         self.list.refresh_rows(anew=True)
 
     def restart(self, *, keeps_rows: bool = False) -> None:
         """Another list is being read, from its start; `keeps_rows`: it has some of the same rows."""
-        self.client.drop(PAGE)
+        self.workers.cancel_group(self, PAGE)
         self._forget_failure()
         self.list.restart(keeps_rows=keeps_rows)
 

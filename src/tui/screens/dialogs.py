@@ -1,6 +1,7 @@
-"""Dialogs that several screens use: confirm, facts, choose, choose an account, help."""
+"""The base of all dialogs, and those that several screens use: confirm, facts, choose, choose an account, help."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from abc import abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Generic, TypeVar
 
@@ -10,13 +11,13 @@ from textual.binding import BindingType
 from textual.containers import Horizontal, Vertical
 from textual.content import Content
 from textual.screen import ModalScreen, Screen
+from textual.widget import Widget
 
 from resumes.store import accounts
 from resumes.store.store import Store
 from tui.keys import ACTIONS, Action, Place, bindings, find_action, key_names, shown_key
-from tui.notices import Failure
 from tui.session import Session
-from tui.store_calls import Reply, StoreClient
+from tui.store_calls import Failure, call, store_work
 from tui.text import joined, safe, tell
 from tui.widgets.bars import ErrorLine, KeyLine, Note, TitleLine
 from tui.widgets.forms import SafeInput, TextButton
@@ -26,10 +27,63 @@ from tui.widgets.text_pane import Paragraph, TextPane
 T = TypeVar("T")
 
 
-class Chooser(ModalScreen[T | None], Generic[T]):
+class Dialog(ModalScreen[T | None], Generic[T]):
+    """A box with a title, fields and buttons. Give a result, or None when it was canceled."""
+
+    BINDINGS: ClassVar[list[BindingType]] = bindings(Place.DIALOG)
+    VERB: ClassVar[str] = ""
+    """What the button says that submits; empty: the dialog has no buttons."""
+
+    IS_TALL: ClassVar[bool] = False
+    """Whether the box is as high as the screen allows, whatever is in it."""
+
+    def __init__(self, title: str) -> None:
+        super().__init__()
+        self._title = title
+
+    @abstractmethod
+    def fields(self) -> Iterable[Widget]:
+        """Yield what stands between the title and the buttons."""
+
+    def buttons(self) -> Iterable[Widget]:
+        """Yield the buttons; `submit` and `cancel` are the ids that the dialog listens to."""
+        if self.VERB:
+            yield TextButton(safe(self.VERB), id="submit", variant="primary")
+            yield TextButton(safe("Cancel"), id="cancel")
+
+    def compose(self) -> ComposeResult:
+        with Vertical(classes="dialog tall" if self.IS_TALL else "dialog"):
+            if self._title:
+                yield TitleLine(safe(self._title, "bold"))
+            yield from self.fields()
+            if buttons := list(self.buttons()):
+                yield Horizontal(*buttons, classes="buttons")
+        yield KeyLine()
+
+    def submit(self) -> object:
+        """Check what was typed, and end with it."""
+
+    def action_cancel(self) -> None:
+        """End without a result."""
+        self.dismiss(None)
+
+    # Textual calls a decorated method of each class, not the one that overrides it.
+
+    @on(SafeInput.Submitted)
+    @on(TextButton.Pressed, "#submit")
+    def _submit(self) -> None:
+        self.submit()
+
+    @on(TextButton.Pressed, "#cancel")
+    def _cancel(self) -> None:
+        self.action_cancel()
+
+
+class Chooser(Dialog[T]):
     """Gives the chosen row, None when nothing was chosen. `preset` is the key of the first one."""
 
-    BINDINGS: ClassVar[list[BindingType]] = bindings(Place.DIALOG, Place.CHOOSER)
+    BINDINGS: ClassVar[list[BindingType]] = bindings(Place.CHOOSER)
+    IS_TALL = True
 
     def __init__(
         self,
@@ -41,53 +95,40 @@ class Chooser(ModalScreen[T | None], Generic[T]):
         read: Callable[[Store], Sequence[T]],
         preset: str | None = None,
     ) -> None:
-        super().__init__()
-        self._question = question
-        self._client = StoreClient(store, self)
+        super().__init__(f"{question}  enter chooses, esc cancels")
+        self._store = store
         self._list: PagedList[T] = PagedList(columns, key)
         self._read = read
         self._preset = preset
 
-    def compose(self) -> ComposeResult:
-        with Vertical(classes="dialog tall"):
-            yield TitleLine(safe(f"{self._question}  enter chooses, esc cancels", "bold"))
-            yield ErrorLine()
-            yield self._list
-        yield KeyLine()
+    def fields(self) -> Iterable[Widget]:
+        yield ErrorLine()
+        yield self._list
 
     @on(PagedList.PageWanted)
-    def read(self) -> None:
-        """The rows are being read."""
-        self._client.read("choices", self._read, then=self._fill, failed=self._fail)
+    @store_work(exclusive=True)
+    async def read(self) -> None:
+        """Read the rows."""
+        rows = await call(self._store, self._read)
+        self.query_one(ErrorLine).clear()
+        self._list.fill(0, rows, None)
+        if self._preset is not None:
+            self._list.select(self._preset)
 
     @on(ErrorLine.RetryDue)
     def action_reload(self) -> None:
         """What could not be read is being read."""
         self._list.refresh_rows()
 
-    def _fail(self, failure: Failure) -> None:
+    def show_failure(self, failure: Failure) -> None:
+        """Say above the list why its rows could not be read."""
         self.query_one(ErrorLine).show(failure)
         self._list.fail()
-
-    def _fill(self, rows: Sequence[T]) -> None:
-        self.query_one(ErrorLine).clear()
-        self._list.fill(0, rows, None)
-        if self._preset is not None:
-            self._list.select(self._preset)
-
-    @on(Reply)
-    def deliver(self, reply: Reply) -> None:
-        """The store call has ended."""
-        self._client.deliver(reply)
 
     @on(PagedList.Chosen)
     def choose(self, chosen: PagedList.Chosen) -> None:
         """The dialog ends with the row."""
         self.dismiss(chosen.row)
-
-    def action_cancel(self) -> None:
-        """The dialog ends without one."""
-        self.dismiss(None)
 
 
 Fact = tuple[str, str]
@@ -102,44 +143,36 @@ def fact_line(fact: Fact) -> Content:
     return joined([safe(f"{label:<{LABEL_CELLS}}", "dim"), safe(value)])
 
 
-class FactsDialog(ModalScreen[None]):
+def fact_notes(facts: Iterable[Fact]) -> Iterator[Note]:
+    """Yield each fact as a line of a dialog."""
+    return (Note(fact_line(fact)) for fact in facts)
+
+
+class FactsDialog(Dialog[None]):
     """Shows facts, and under them a remark, until it is closed."""
 
-    BINDINGS: ClassVar[list[BindingType]] = bindings(Place.DIALOG)
-
     def __init__(self, title: str, facts: Sequence[Fact], *, remark: str = "") -> None:
-        super().__init__()
-        self._title = title
+        super().__init__(title)
         self._facts = facts
         self._remark = remark
 
-    def compose(self) -> ComposeResult:
-        with Vertical(classes="dialog"):
-            yield TitleLine(safe(self._title, "bold"))
-            for fact in self._facts:
-                yield Note(fact_line(fact))
-            if self._remark:
-                yield Note(safe(self._remark))
-            with Horizontal(classes="buttons"):
-                yield TextButton(safe("Close"), id="cancel")
-        yield KeyLine()
+    def fields(self) -> Iterable[Widget]:
+        yield from fact_notes(self._facts)
+        if self._remark:
+            yield Note(safe(self._remark))
 
-    @on(TextButton.Pressed, "#cancel")
-    def action_cancel(self) -> None:
-        """The dialog is closed."""
-        self.dismiss()
+    def buttons(self) -> Iterable[Widget]:
+        yield TextButton(safe("Close"), id="cancel")
 
 
 MAX_TYPED_CHARS = 200
 
 
-class ConfirmDialog(ModalScreen[bool]):
-    """Gives whether to do it. Cancel has the focus, or the line to type in, where one is asked.
+class ConfirmDialog(Dialog[bool]):
+    """Gives True to do it. Cancel has the focus, or the line to type in, where one is asked.
 
     With `typed` the answer is yes only when just that was typed.
     """
-
-    BINDINGS: ClassVar[list[BindingType]] = bindings(Place.DIALOG)
 
     def __init__(
         self,
@@ -150,70 +183,50 @@ class ConfirmDialog(ModalScreen[bool]):
         verb: str,
         typed: str | None = None,
     ) -> None:
-        super().__init__()
-        self._question = question
+        super().__init__(question)
         self._facts = facts
         self._consequence = consequence
         self._verb = verb
         self._typed = typed
 
-    def compose(self) -> ComposeResult:
-        with Vertical(classes="dialog"):
-            yield TitleLine(safe(self._question, "bold"))
-            for fact in self._facts:
-                yield Note(fact_line(fact))
-            yield Note(safe(self._consequence, "bold"))
-            if self._typed is not None:
-                yield Note(safe(f"Type {self._typed} to {self._verb.lower()}:"))
-                yield SafeInput(max_length=MAX_TYPED_CHARS)
-            with Horizontal(classes="buttons"):
-                yield TextButton(safe("Cancel"), id="cancel")
-                yield TextButton(safe(self._verb), id="confirm", variant="error")
-        yield KeyLine()
+    def fields(self) -> Iterable[Widget]:
+        yield from fact_notes(self._facts)
+        yield Note(safe(self._consequence, "bold"))
+        if self._typed is not None:
+            yield Note(safe(f"Type {self._typed} to {self._verb.lower()}:"))
+            yield SafeInput(max_length=MAX_TYPED_CHARS)
+
+    def buttons(self) -> Iterable[Widget]:
+        yield TextButton(safe("Cancel"), id="cancel")
+        yield TextButton(safe(self._verb), id="submit", variant="error")
 
     def on_mount(self) -> None:
-        if self._typed is None:
-            self.query_one("#cancel").focus()
-        else:
-            self.query_one(SafeInput).focus()
+        first = "#cancel" if self._typed is None else "Input"
+        self.query_one(first).focus()
 
-    @on(SafeInput.Submitted)
-    @on(TextButton.Pressed, "#confirm")
-    def confirm(self) -> None:
-        """The answer is yes, if what had to be typed was."""
+    def submit(self) -> None:
         if self._typed is not None and self.query_one(SafeInput).value.strip() != self._typed:
             tell(self, f"Nothing is done until you type {self._typed} exactly.", "warning")
             self.query_one(SafeInput).focus()
             return
         self.dismiss(True)
 
-    @on(TextButton.Pressed, "#cancel")
-    def action_cancel(self) -> None:
-        """The answer is no."""
-        self.dismiss(False)
-
 
 KEYS_CELLS = 13
 
 
-class HelpScreen(ModalScreen[None]):
+class HelpScreen(Dialog[None]):
     """Every key and what it does, where it does it."""
 
-    BINDINGS: ClassVar[list[BindingType]] = bindings(Place.DIALOG)
+    IS_TALL = True
 
     def __init__(self, over: Screen[object], keymap: Mapping[str, str]) -> None:
-        super().__init__()
+        super().__init__("")
         self._here = places_of(over)
         self._keymap = keymap
 
-    def compose(self) -> ComposeResult:
-        with Vertical(classes="dialog tall"):
-            yield TextPane(help_text(self._here, self._keymap))
-        yield KeyLine()
-
-    def action_cancel(self) -> None:
-        """The help is closed."""
-        self.dismiss()
+    def fields(self) -> Iterable[Widget]:
+        yield TextPane(help_text(self._here, self._keymap))
 
 
 def places_of(screen: Screen[object]) -> list[Place]:

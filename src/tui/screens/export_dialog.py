@@ -1,15 +1,10 @@
 """The export dialog, and the export itself, in a thread."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar
 
-from textual import on
-from textual.app import ComposeResult
-from textual.binding import BindingType
-from textual.containers import Horizontal, Vertical
-from textual.screen import ModalScreen
+from textual.widget import Widget
 
 from resumes.analyzer import Format
 from resumes.errors import InvalidArgument, NotFound
@@ -21,11 +16,11 @@ from resumes.store import accounts, search, stored_resumes
 from resumes.store.search import Found
 from resumes.store.store import Store
 from resumes.text import counted
-from tui.keys import Place, bindings
 from tui.pdf_files import describe
+from tui.screens.dialogs import Dialog
 from tui.text import safe, safe_text, tell
-from tui.widgets.bars import KeyLine, TitleLine
-from tui.widgets.forms import Choices, SafeInput, TextButton
+from tui.widgets.bars import TitleLine
+from tui.widgets.forms import Choices, SafeInput
 
 MAX_PATH_CHARS = 4_000
 THIS = "this resume"
@@ -42,52 +37,36 @@ class Wish:
     is_all: bool
 
 
-class ExportDialog(ModalScreen[Wish | None]):
+class ExportDialog(Dialog[Wish]):
     """Gives what is wished for, None when it was cancelled. `listed` is what "all" means here."""
 
-    BINDINGS: ClassVar[list[BindingType]] = bindings(Place.DIALOG)
+    VERB = "Export"
 
     def __init__(self, *, listed: str | None) -> None:
-        super().__init__()
+        super().__init__("Export to files")
         self._listed = listed
 
-    def compose(self) -> ComposeResult:
-        with Vertical(classes="dialog"):
-            yield TitleLine(safe("Export to files", "bold"))
-            if self._listed is not None:
-                yield TitleLine(safe("What?"))
-                yield Choices([THIS, self._listed], THIS, id="what")
-            yield TitleLine(safe("As what? pdf is to be read; only analyzer keeps everything."))
-            yield Choices(
-                [kind.value for kind in ExportFormat], ExportFormat.ANALYZER.value, id="kind"
-            )
-            yield TitleLine(safe("Into which folder? It is made if it is not there."))
-            yield SafeInput(max_length=MAX_PATH_CHARS)
-            with Horizontal(classes="buttons"):
-                yield TextButton(safe("Export"), id="export", variant="primary")
-                yield TextButton(safe("Cancel"), id="cancel")
-        yield KeyLine()
+    def fields(self) -> Iterable[Widget]:
+        if self._listed is not None:
+            yield TitleLine(safe("What?"))
+            yield Choices([THIS, self._listed], THIS, id="what")
+        yield TitleLine(safe("As what? pdf is to be read; only analyzer keeps everything."))
+        yield Choices([kind.value for kind in ExportFormat], ExportFormat.ANALYZER.value, id="kind")
+        yield TitleLine(safe("Into which folder? It is made if it is not there."))
+        yield SafeInput(max_length=MAX_PATH_CHARS)
 
     def on_mount(self) -> None:
         line = self.query_one(SafeInput)
         line.value = preset_folder()
         line.focus()
 
-    @on(SafeInput.Submitted)
-    @on(TextButton.Pressed, "#export")
-    def export(self) -> None:
-        """The dialog ends with the wish, if there is a folder in it."""
+    def submit(self) -> None:
         if not self.query_one(SafeInput).value.strip():
             tell(self, "Name a folder to write to.", "warning")
             return
         what = self.query_one("#what", Choices).chosen if self._listed is not None else THIS
         kind = ExportFormat(self.query_one("#kind", Choices).chosen)
         self.dismiss(Wish(self.query_one(SafeInput).value, kind, what != THIS))
-
-    @on(TextButton.Pressed, "#cancel")
-    def action_cancel(self) -> None:
-        """The dialog ends without one."""
-        self.dismiss(None)
 
 
 def preset_folder() -> str:

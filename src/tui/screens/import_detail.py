@@ -1,7 +1,8 @@
 """One imported file: read in a thread, and laid out for the pane and for a page of its own."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 from textual.app import ComposeResult
@@ -17,9 +18,9 @@ from resumes.store.import_ledger import FileOutcome, FileRow, Item
 from resumes.store.import_requests import Action, Request
 from resumes.store.store import Store
 from resumes.text import in_bytes
-from tui.notices import Failure
 from tui.screens.import_rows import ASKED, outcome_content
 from tui.screens.source_pane import SourcePane, SourceText, fault_of, lay_out
+from tui.store_calls import Failure
 from tui.text import joined, minute, safe
 from tui.widgets.text_pane import Paragraph, TextPane
 
@@ -253,6 +254,12 @@ class FileView(Container):
     def compose(self) -> ComposeResult:
         yield self._text
         yield self._source
+
+    def reading(self, file: FileRow) -> Callable[[Store], FileRead]:
+        """Return what reads the file for this view, in a thread."""
+        return partial(
+            read_file, account_id=file.account_id, claim_id=file.claim_id, before=self.read
+        )
 
     def show(self, read: FileRead) -> None:
         """The file is shown; from its start, unless it was there before."""

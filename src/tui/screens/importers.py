@@ -2,10 +2,11 @@
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
-from functools import partial
 from typing import Final
 
+from textual import work
 from textual.content import Content
 from textual.geometry import Size
 from textual.strip import Strip
@@ -18,10 +19,9 @@ from resumes.store.import_ledger import ORDER, FileCount, FileOutcome
 from resumes.store.importers import SeenImporter, State
 from resumes.store.store import Store
 from resumes.text import counted
-from tui.notices import Failure
 from tui.screens.import_rows import SIGNS
 from tui.session import Session
-from tui.store_calls import StoreClient
+from tui.store_calls import Failure, call, is_running
 from tui.text import joined, safe
 from tui.widgets.paged_list import line_strip
 
@@ -97,32 +97,6 @@ MOST_IMPORTERS: Final = 3
 WELL: Final = {State.OK: "$text-success", State.POLLING: "$text-success"}
 
 
-class WatcherLines(Widget):
-    """How importing goes, in as many lines as there is to say."""
-
-    DEFAULT_CSS = """
-    WatcherLines { height: auto; max-height: 7; padding: 0 1; }
-    """
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._lines: Sequence[Content] = [safe("…", "dim")]
-
-    def show(self, lines: Sequence[Content]) -> None:
-        """The lines read so; each ends in an ellipsis where it does not fit."""
-        has_as_many = len(lines) == len(self._lines)
-        self._lines = lines
-        self.refresh(layout=not has_as_many)
-
-    def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
-        return len(self._lines)
-
-    def render_line(self, y: int) -> Strip:
-        line = self._lines[y] if y < len(self._lines) else safe("")
-        line = line.truncate(max(1, self.size.width), ellipsis=True)
-        return line_strip(self, line, self.visual_style)
-
-
 def tally_line(tallies: Iterable[FileCount]) -> Content:
     """`✗ 19 failed   ‖ 2 held   = 1 duplicate   ✓ 1,204 done`; what there is none of is dim."""
     counts = dict.fromkeys(ORDER, 0)
@@ -193,14 +167,6 @@ TALLY_TIMES: Final = 50
 
 
 @dataclass(frozen=True, slots=True)
-class Tallied:
-    """How many files there are, and how long counting them took."""
-
-    tallies: Sequence[FileCount]
-    took_s: float
-
-
-@dataclass(frozen=True, slots=True)
 class Watching:
     """The importers, and the command that starts one on the inbox."""
 
@@ -208,82 +174,61 @@ class Watching:
     start: str
 
 
-class Overview:
+class Overview(Widget):
     """Who watches, how many files came to which end, and how far those are that wait."""
 
+    DEFAULT_CSS = """
+    Overview { height: auto; max-height: 7; padding: 0 1; }
+    """
+
     def __init__(
-        self,
-        session: Session,
-        client: StoreClient,
-        *,
-        monotonic: Callable[[], float] = time.monotonic,
+        self, session: Session, *, monotonic: Callable[[], float] = time.monotonic
     ) -> None:
-        self.lines = WatcherLines()
+        super().__init__()
         self._session = session
-        self._client = client
         self._monotonic = monotonic
         self._backlog = Backlog(monotonic)
         self._watching: Watching | None = None
-        self._is_reading_importers = False
         self._tallies: Sequence[FileCount] | None = None
         self._tally_due_s = 0.0
-        self._is_tallying = False
+        self._lines: Sequence[Content] = [safe("…", "dim")]
 
     def restart(self, account: str | None) -> None:
-        """The files of another account are counted."""
-        self._client.drop(TALLIES)
+        """Count the files of another account."""
+        self.workers.cancel_group(self, TALLIES)
         self._backlog.forget_pace()
         self._tallies = None
-        self._is_tallying = False
         self._tally_due_s = 0.0
         self.read(account)
 
     def read(self, account: str | None) -> None:
-        """What has changed is being read; files are counted again when it is time."""
-        self._read_importers()
-        if self._is_tallying or self._monotonic() < self._tally_due_s:
-            return
-        self._is_tallying = True
-        self._client.read(
-            TALLIES,
-            partial(read_tallies, account=account, monotonic=self._monotonic),
-            then=self._tallied,
-            failed=self._failed_to_tally,
-        )
-
-    def _read_importers(self) -> None:
+        """Read what has changed, and count files again when it is time."""
         # Asked again, the call that is under way would be for nothing.
-        if self._is_reading_importers:
-            return
-        self._is_reading_importers = True
-        self._client.read(
-            IMPORTERS,
-            partial(read_watching, session=self._session),
-            then=self._watched,
-            failed=self._failed_to_watch,
-        )
+        if not is_running(self, IMPORTERS):
+            self._read_importers()
+        if self._monotonic() >= self._tally_due_s and not is_running(self, TALLIES):
+            self._read_tallies(account)
 
-    def _watched(self, watching: Watching) -> None:
-        self._is_reading_importers = False
-        self._watching = watching
-        self._backlog.note_waiting(importers.count_waiting(watching.seen), last_said(watching.seen))
-        self._draw()
+    # Of a failure the list says what is wrong, which is read at the same time.
 
-    def _tallied(self, tallied: Tallied) -> None:
-        self._is_tallying = False
-        pause_s = max(TALLY_EVERY_S, TALLY_TIMES * tallied.took_s)
-        self._tally_due_s = self._monotonic() + pause_s
-        self._tallies = tallied.tallies
-        self._backlog.note_ended(sum(tally.files for tally in tallied.tallies))
-        self._draw()
+    @work(group=IMPORTERS)
+    async def _read_importers(self) -> None:
+        with suppress(Failure):
+            watching = await call(self._session.store, read_watching, session=self._session)
+            self._watching, seen = watching, watching.seen
+            self._backlog.note_waiting(importers.count_waiting(seen), last_said(seen))
+            self._draw()
 
-    # The list, which is read at the same time, says what is wrong.
-
-    def _failed_to_watch(self, _: Failure) -> None:
-        self._is_reading_importers = False
-
-    def _failed_to_tally(self, _: Failure) -> None:
-        self._is_tallying = False
+    @work(group=TALLIES)
+    async def _read_tallies(self, account: str | None) -> None:
+        with suppress(Failure):
+            begin_s = self._monotonic()
+            tallies = await call(self._session.store, read_tallies, account=account)
+            now_s = self._monotonic()
+            self._tally_due_s = now_s + max(TALLY_EVERY_S, TALLY_TIMES * (now_s - begin_s))
+            self._tallies = tallies
+            self._backlog.note_ended(sum(tally.files for tally in tallies))
+            self._draw()
 
     def _draw(self) -> None:
         # What must be seen comes first: on a low terminal the last importers are cut off.
@@ -294,7 +239,17 @@ class Overview:
             lines.append(backlog_line(outlook))
         if self._watching is not None:
             lines += importer_lines(self._watching.seen, self._watching.start)
-        self.lines.show(lines)
+        has_as_many = len(lines) == len(self._lines)
+        self._lines = lines
+        self.refresh(layout=not has_as_many)
+
+    def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
+        return len(self._lines)
+
+    def render_line(self, y: int) -> Strip:
+        line = self._lines[y] if y < len(self._lines) else safe("")
+        line = line.truncate(max(1, self.size.width), ellipsis=True)
+        return line_strip(self, line, self.visual_style)
 
 
 def read_watching(store: Store, *, session: Session) -> Watching:
@@ -303,11 +258,7 @@ def read_watching(store: Store, *, session: Session) -> Watching:
     return Watching(importers.list_importers(store), installation.start_line())
 
 
-def read_tallies(
-    store: Store, *, account: str | None, monotonic: Callable[[], float] = time.monotonic
-) -> Tallied:
-    """The files of the account, or of all, counted by what became of them."""
-    begin = monotonic()
+def read_tallies(store: Store, *, account: str | None) -> Sequence[FileCount]:
+    """Count the files of the account, or of all, by what became of them."""
     account_id = None if account is None else accounts.get_account(store, account).id
-    found = import_ledger.count_files(store, account_id=account_id)
-    return Tallied(found, monotonic() - begin)
+    return import_ledger.count_files(store, account_id=account_id)

@@ -1,11 +1,12 @@
 """The imports screen: the list, retry, release, the resumes of a file, its detail."""
 
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import ClassVar, Final
 
-from textual import on
+from textual import on, work
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.content import Content
@@ -22,62 +23,25 @@ from resumes.store.store import Store
 from resumes.text import counted
 from tui import clipboard
 from tui.keys import ModeAsked, Place, bindings, changes_store
-from tui.notices import Failure
 from tui.screens.base import PageRead, SplitScreen
-from tui.screens.dialogs import AccountChooser, Choice, Chooser, ConfirmDialog, Fact
-from tui.screens.import_detail import FileRead, FileView, copied_text, read_file, why_not
+from tui.screens.dialogs import AccountChooser, Chooser, ConfirmDialog, Fact
+from tui.screens.import_detail import FileRead, FileView, copied_text, why_not
 from tui.screens.import_rows import COLUMNS, Row, outcome_content, position, read_page
 from tui.screens.importers import Overview
 from tui.session import Session
-from tui.store_calls import Reply, StoreClient
+from tui.store_calls import Failure, call, is_running, store_work
 from tui.text import joined, safe, tell
 from tui.widgets.bars import ErrorLine, KeyLine, ModeLine, TitleLine
 from tui.widgets.paged_list import Column, PagedList, text_cell
 
 FOLLOWED: Final = "followed"
+"""The group of the workers that look what became of files that were asked for."""
 
 MOST_FOLLOWED: Final = 20
 """Further ones are seen in the list alone."""
 
 MOST_NAME_CHARS: Final = 60
 """A message has one line."""
-
-
-class Followed:
-    """What became of a file that was asked for is told once, wherever in the list it is by then."""
-
-    def __init__(self, client: StoreClient, tell: Callable[[str], None]) -> None:
-        self._client = client
-        self._tell = tell
-        self._files: dict[str, FileRow] = {}
-        self._is_looking = False
-
-    def add(self, file: FileRow) -> None:
-        """The file was asked for."""
-        if len(self._files) < MOST_FOLLOWED:
-            self._files[file.claim_id] = file
-
-    def look(self) -> None:
-        """Whatever came to a new end is being told."""
-        # Asked again, the call that is under way would be for nothing.
-        if self._files and not self._is_looking:
-            self._is_looking = True
-            self._client.read(
-                FOLLOWED,
-                partial(read_ended, files=list(self._files.values())),
-                then=self._ended,
-                failed=self._failed,
-            )
-
-    def _ended(self, ended: Sequence[FileRow]) -> None:
-        self._is_looking = False
-        for file in ended:
-            if self._files.pop(file.claim_id, None) is not None:
-                self._tell(ending(file))
-
-    def _failed(self, _: Failure) -> None:
-        # It is looked again soon, and the list says what is wrong.
-        self._is_looking = False
 
 
 def read_ended(store: Store, *, files: Sequence[FileRow]) -> list[FileRow]:
@@ -130,24 +94,21 @@ def list_resumes(store: Store, *, account_id: str, claim_id: str) -> Sequence[It
     return import_ledger.find_items(store, account_id, claim_id, limit=MOST_CHOICES)
 
 
-def open_resume(screen: Screen[None], session: Session, read: FileRead) -> None:
-    """The resume is shown among those of its account; a dialog asks which, if there are several."""
-
-    def show(item: Item | None) -> None:
-        if item is not None:
-            session.account, session.open_id = read.file.account, item.resume_id
-            screen.post_message(ModeAsked("resumes"))
-
+async def open_resume(screen: Screen[None], session: Session, read: FileRead) -> None:
+    """Show the resume among those of its account; ask which, if there are several."""
     if not read.resumes:
         tell(screen, f"This file became no resume: it {STATES[read.file.outcome]}.")
-    elif len(read.resumes) == 1:
-        show(read.resumes[0])
-    else:
-        screen.app.push_screen(ResumeChooser(session.store, read.file), show)
+        return
+    item: Item | None = read.resumes[0]
+    if len(read.resumes) > 1:
+        item = await screen.app.push_screen_wait(ResumeChooser(session.store, read.file))
+    if item is not None:
+        session.account, session.open_id = read.file.account, item.resume_id
+        screen.post_message(ModeAsked("resumes"))
 
 
 COUNT: Final = "count"
-"""The group of the calls that count what an action is for."""
+"""The group of the workers that count what an action is for."""
 
 MOST_REASONS: Final = 6
 """Reasons that a question names one by one."""
@@ -171,85 +132,36 @@ class Asked:
     start: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class Doing:
-    """Who asks, and what is done when something was asked or could not be."""
+async def ask(screen: Screen[None], session: Session, file: FileRow, action: Action) -> bool:
+    """Ask for the action, or say why it cannot be; return whether it was asked. Raises Failure."""
+    refusal = why_not(file, action)
+    if refusal is not None:
+        tell(screen, refusal)
+        return False
+    tell_asked(
+        screen, await call(session.store, ask_for, session=session, file=file, action=action)
+    )
+    return True
 
-    screen: Screen[None]
-    session: Session
-    client: StoreClient
-    asked: Callable[[], None]
-    failed: Callable[[Failure], None]
 
-    def ask(self, file: FileRow, action: Action) -> bool:
-        """Whether the action is being asked for; else the reader is told why it cannot be."""
-        refusal = why_not(file, action)
-        if refusal is not None:
-            tell(self.screen, refusal)
-            return False
-        self.client.change(
-            partial(ask_for, session=self.session, file=file, action=action),
-            then=self._tell,
-            failed=self.failed,
-        )
-        return True
+def tell_asked(screen: Screen[None], asked: Asked) -> None:
+    """Say how many files were asked for, and how to start an importer where none is running."""
+    them = "it" if asked.files == 1 else "them"
+    what = f"Asked for {counted(asked.files, 'file')}"
+    if asked.start is None:
+        tell(screen, f"{what}; the importer takes {them} up within a second.")
+    else:
+        text = f"{what}, but no importer is running for {them}: {asked.start}."
+        tell(screen, text, "warning")
 
-    def ask_all(self, action: Action) -> None:
-        """A dialog asks whether to, once it is known how many files it is about."""
-        account = self.session.imports_account
-        self.client.read(
-            COUNT,
-            partial(count_fitting, account=account, action=action),
-            then=partial(self._confirm, action, account),
-            failed=self.failed,
-        )
 
-    def forget(self) -> None:
-        """Nothing will be asked about the files that are being counted."""
-        self.client.drop(COUNT)
-
-    def _confirm(self, action: Action, account: str | None, found: Sequence[FileCount]) -> None:
-        if not self.screen.is_active:  # counting takes a while, and the reader went elsewhere
-            return
-        if not found:
-            whose = account or "any account"
-            state = import_requests.STATES[import_requests.FITS[action]]
-            tell(self.screen, f"No file of {whose} {state}: nothing to {action}.")
-            return
-        dialog = ConfirmDialog(
-            QUESTIONS[action],
-            facts(account, found),
-            consequence=CONSEQUENCES[action],
-            verb=VERBS[action],
-        )
-        self.screen.app.push_screen(dialog, partial(self._answered, action, account))
-
-    def _answered(self, action: Action, account: str | None, is_sure: bool | None) -> None:
-        if is_sure:
-            tell(self.screen, "Asking…")  # many files take a while
-            self.client.change(
-                partial(ask_for_all, session=self.session, account=account, action=action),
-                then=self._tell,
-                failed=self.failed,
-            )
-
-    def _tell(self, asked: Asked) -> None:
-        them = "it" if asked.files == 1 else "them"
-        what = f"Asked for {counted(asked.files, 'file')}"
-        if asked.start is None:
-            tell(self.screen, f"{what}; the importer takes {them} up within a second.")
-        else:
-            text = f"{what}, but no importer is running for {them}: {asked.start}."
-            tell(self.screen, text, "warning")
-        self.asked()
-
-    def copy_reason(self, file: FileRow) -> None:
-        """The terminal was asked to put the reason on the clipboard; it gives no answer."""
-        text = copied_text(file)
-        if text is None:
-            tell(self.screen, f"This file has no reason to copy: it is {file.outcome}.")
-            return
-        clipboard.send(self.screen, text, what="reason")
+def copy_reason(screen: Screen[None], file: FileRow) -> None:
+    """Ask the terminal to put the reason on the clipboard; it gives no answer."""
+    text = copied_text(file)
+    if text is None:
+        tell(screen, f"This file has no reason to copy: it is {file.outcome}.")
+        return
+    clipboard.send(screen, text, what="reason")
 
 
 def facts(account: str | None, found: Sequence[FileCount]) -> list[Fact]:
@@ -295,7 +207,9 @@ def _asked(store: Store, session: Session, files: int, unwatched: Sequence[str |
 
 
 REFRESH_S: Final = 1.0
-FILE_READ: Final = "file"
+
+FILE: Final = "file"
+"""The group of the workers that read a file in full."""
 
 
 class FileScreen(Screen[None]):
@@ -327,11 +241,7 @@ class FileScreen(Screen[None]):
         """What is seen, and acted on: the file as the list had it, then as it was read last."""
         self._wanted = file
         """What is to be seen: another file from the key that asks for it until it is read."""
-        self._read_id: str | None = None
-        """The claim of the file that is being read; None when none is."""
         self._neighbour = neighbour
-        self._client = StoreClient(session.store, self)
-        self._doing = Doing(self, session, self._client, self._read, self._fail)
         self._view = FileView(can_focus_text=True)
 
     def compose(self) -> ComposeResult:
@@ -356,40 +266,26 @@ class FileScreen(Screen[None]):
 
     @on(ErrorLine.RetryDue)
     def _read(self) -> None:
+        wanted = self._wanted
         # Asked again, the call that is under way would be for nothing.
-        if self._read_id == self._wanted.claim_id:
+        if not is_running(self, FILE, wanted.claim_id):
+            reading = self._show(self._view.reading(wanted))
+            self.run_worker(reading, name=wanted.claim_id, group=FILE, exclusive=True)
+
+    async def _show(self, reading: Callable[[Store], FileRead]) -> None:
+        try:
+            read = await call(self._session.store, reading)
+        except Failure as failure:
+            self.show_failure(failure)
             return
-        self._read_id = self._wanted.claim_id
-        self._client.read(
-            FILE_READ,
-            partial(
-                read_file,
-                account_id=self._wanted.account_id,
-                claim_id=self._wanted.claim_id,
-                before=self._view.read,
-            ),
-            then=self._show,
-            failed=self._not_read,
-        )
-
-    @on(Reply)
-    def deliver(self, reply: Reply) -> None:
-        """A store call has ended."""
-        self._client.deliver(reply)
-
-    def _show(self, read: FileRead) -> None:
-        self._read_id = None
         self._file = self._wanted = read.file
         parts = [safe(read.file.name, "bold"), outcome_content(read.file, read.request)]
         self.query_one(ErrorLine).clear()
         self.query_one(TitleLine).show(joined(parts, by=" · "))
         self._view.show(read)
 
-    def _not_read(self, failure: Failure) -> None:
-        self._read_id = None
-        self._fail(failure)
-
-    def _fail(self, failure: Failure) -> None:
+    def show_failure(self, failure: Failure) -> None:
+        """Show the failure above the file, which stays."""
         self.query_one(ErrorLine).show(failure)
 
     def action_reload(self) -> None:
@@ -419,41 +315,40 @@ class FileScreen(Screen[None]):
         """The file is being asked to be let in, if it is held."""
         self._ask(Action.RELEASE)
 
-    def _ask(self, action: Action) -> None:
-        if self._is_wanted_seen():
-            self._doing.ask(self._file, action)
+    @store_work()
+    async def _ask(self, action: Action) -> None:
+        if self._is_wanted_seen() and await ask(self, self._session, self._file, action):
+            self._read()
 
     def _is_wanted_seen(self) -> bool:
         """Whether the file that was asked for is the one that is seen; else the reader is told."""
         if self._wanted.claim_id == self._file.claim_id:
             return True
-        if self._read_id is None:
-            tell(self, "The next file could not be read: r tries again.")
-        else:
+        if is_running(self, FILE):
             tell(self, "The next file is being read.")
+        else:
+            tell(self, "The next file could not be read: r tries again.")
         return False
 
     def action_copy(self) -> None:
         """The reason is on its way to the clipboard."""
         if self._is_wanted_seen():
-            self._doing.copy_reason(self._file)
+            copy_reason(self, self._file)
 
-    def action_open_resume(self) -> None:
-        """The resume that the file became is shown; a dialog asks which, where it became several."""
+    @work
+    async def action_open_resume(self) -> None:
+        """Show the resume that the file became; ask which, where it became several."""
         if not self._is_wanted_seen():
             return
         if self._view.read is None:
             tell(self, "The file is being read.")
         else:
-            open_resume(self, self._session, self._view.read)
+            await open_resume(self, self._session, self._view.read)
 
     def action_back(self) -> None:
         """The list is back, where it was."""
         self.dismiss()
 
-
-FILE: Final = "file"
-"""The group of the calls that read the file beside the list."""
 
 SHOWN: Final = (None, *ORDER)
 """What can be shown alone, after failed first."""
@@ -473,16 +368,14 @@ class ImportsScreen(SplitScreen[Row]):
         super().__init__(session, self.view)
         self._outcome: FileOutcome | None = None
         self._asked_for = session.imports_account
-        self.overview = Overview(session, self.client)
-        self._read_id: str | None = None
-        """The claim of the file that is being read for beside the list; None when none is."""
-        self._followed = Followed(self.client, partial(tell, self))
-        self._doing = Doing(self, session, self.client, self.refresh_rows, self.show_failure)
+        self.overview = Overview(session)
+        self._followed: dict[str, FileRow] = {}
+        """The files that were asked for, by claim: what becomes of them is told once."""
 
     # The list.
 
     def body(self) -> Iterable[Widget]:
-        yield self.overview.lines
+        yield self.overview
         yield from super().body()
 
     def columns(self) -> Sequence[Column[Row]]:
@@ -528,8 +421,18 @@ class ImportsScreen(SplitScreen[Row]):
         super().refresh_rows()
         if self.is_active and not self.query_one(ErrorLine).has_failure:
             self.overview.read(self._asked_for)
-            self._followed.look()
+            if self._followed and not is_running(self, FOLLOWED):
+                self._tell_ended()
             self.refresh_beside()
+
+    @work(group=FOLLOWED)
+    async def _tell_ended(self) -> None:
+        # The list says what is wrong; it is looked again with it.
+        with suppress(Failure):
+            files = list(self._followed.values())
+            for file in await call(self.session.store, read_ended, files=files):
+                del self._followed[file.claim_id]
+                tell(self, ending(file))
 
     def action_reload(self) -> None:
         super().action_reload()
@@ -546,16 +449,15 @@ class ImportsScreen(SplitScreen[Row]):
 
     def _show_account(self, name: str | None) -> None:
         self._asked_for = self.session.imports_account = name
-        self._doing.forget()
+        self.workers.cancel_group(self, COUNT)
         self.overview.restart(name)
         self.restart()
 
-    def action_choose_account(self) -> None:
-        """A dialog asks whose files to show."""
+    @work
+    async def action_choose_account(self) -> None:
+        """Ask whose files to show."""
         chooser = AccountChooser(self.session, offer_all=True, preset=self._asked_for or "")
-        self.app.push_screen(chooser, self._account_chosen)
-
-    def _account_chosen(self, choice: Choice | None) -> None:
+        choice = await self.app.push_screen_wait(chooser)
         if choice is not None:
             self._show_account(choice.name)
 
@@ -577,34 +479,22 @@ class ImportsScreen(SplitScreen[Row]):
 
     def read_beside(self, row: Row | None) -> None:
         if row is None:
-            self.client.drop(FILE)
-            self._read_id = None
+            self.workers.cancel_group(self, FILE)
             self.view.show_nothing()
-            return
-        if self._read_id == row.file.claim_id:
-            return  # asked again, the call that is under way would be for nothing
-        self._read_id = row.file.claim_id
-        self.client.read(
-            FILE,
-            partial(
-                read_file,
-                account_id=row.file.account_id,
-                claim_id=row.file.claim_id,
-                before=self.view.read,
-            ),
-            then=self._show_beside,
-            failed=self._beside_failed,
-        )
+        # Asked again, the call that is under way would be for nothing.
+        elif not is_running(self, FILE, row.file.claim_id):
+            reading = self._show_beside(self.view.reading(row.file))
+            self.run_worker(reading, name=row.file.claim_id, group=FILE, exclusive=True)
 
-    def _show_beside(self, read: FileRead) -> None:
-        self._read_id = None
-        self.view.show(read)
-
-    def _beside_failed(self, failure: Failure) -> None:
-        self._read_id = None
-        # While the store is away the list says so, and what was read stays.
-        if not failure.is_passing:
-            self.view.show_failure(failure)
+    async def _show_beside(self, reading: Callable[[Store], FileRead]) -> None:
+        try:
+            read = await call(self.session.store, reading)
+        except Failure as failure:
+            # While the store is away the list says so, and what was read stays.
+            if not failure.is_passing:
+                self.view.show_failure(failure)
+        else:
+            self.view.show(read)
 
     def action_scroll_pane(self, pages: int) -> None:
         """The file beside the list is scrolled."""
@@ -633,20 +523,53 @@ class ImportsScreen(SplitScreen[Row]):
         """The file is being asked to be let in, if it is held."""
         self._ask(Action.RELEASE)
 
-    def _ask(self, action: Action) -> None:
+    @store_work()
+    async def _ask(self, action: Action) -> None:
         row = self.list.current
         if row is None:
             tell(self, f"There is no file here to {action}.")
-        elif self._doing.ask(row.file, action):
-            self._followed.add(row.file)
+        elif await ask(self, self.session, row.file, action):
+            if len(self._followed) < MOST_FOLLOWED:
+                self._followed[row.file.claim_id] = row.file
+            self.refresh_rows()
 
     def action_retry_all(self) -> None:
-        """A dialog asks whether all that failed shall be tried again."""
-        self._doing.ask_all(Action.RETRY)
+        """Ask whether all that failed shall be tried again."""
+        self._count(Action.RETRY)
 
     def action_release_all(self) -> None:
-        """A dialog asks whether all that are held shall be let in."""
-        self._doing.ask_all(Action.RELEASE)
+        """Ask whether all that are held shall be let in."""
+        self._count(Action.RELEASE)
+
+    @store_work(group=COUNT, exclusive=True)
+    async def _count(self, action: Action) -> None:
+        account = self._asked_for
+        found = await call(self.session.store, count_fitting, account=account, action=action)
+        if not self.is_active:  # counting takes a while, and the reader went elsewhere
+            return
+        if not found:
+            whose = account or "any account"
+            state = import_requests.STATES[import_requests.FITS[action]]
+            tell(self, f"No file of {whose} {state}: nothing to {action}.")
+            return
+        dialog = ConfirmDialog(
+            QUESTIONS[action],
+            facts(account, found),
+            consequence=CONSEQUENCES[action],
+            verb=VERBS[action],
+        )
+        if await self.app.push_screen_wait(dialog):
+            self._ask_all(account, action)
+
+    @store_work()
+    async def _ask_all(self, account: str | None, action: Action) -> None:
+        tell(self, "Asking…")  # many files take a while
+        session = self.session
+        asked = await call(
+            session.store, ask_for_all, session=session, account=account, action=action
+        )
+        tell_asked(self, asked)
+        self.refresh_rows()
 
     def action_copy(self) -> None:
         """The reason is on its way to the clipboard."""
@@ -654,4 +577,4 @@ class ImportsScreen(SplitScreen[Row]):
         if row is None:
             tell(self, "There is no file here.")
         else:
-            self._doing.copy_reason(row.file)
+            copy_reason(self, row.file)

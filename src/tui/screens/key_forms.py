@@ -1,24 +1,22 @@
 """The dialogs that create, register and rotate an API key."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
-from typing import ClassVar, Final
+from typing import Final
 
 from textual import on
 from textual.app import ComposeResult
-from textual.binding import BindingType
-from textual.containers import Horizontal, Vertical
-from textual.screen import ModalScreen
+from textual.containers import Vertical
+from textual.widget import Widget
 
 from resumes import durations
 from resumes.clock import Clock, later, system_clock
 from resumes.store.api_keys import FORM, MAX_GRACE
-from tui.keys import Place, bindings
-from tui.screens.dialogs import Fact, fact_line
+from tui.screens.dialogs import Dialog, Fact, fact_notes
 from tui.text import minute, safe, tell
-from tui.widgets.bars import KeyLine, Note, TitleLine
-from tui.widgets.forms import Choices, SafeInput, TextButton
+from tui.widgets.bars import Note
+from tui.widgets.forms import Choices, SafeInput
 
 MAX_CHARS = 40
 
@@ -114,40 +112,31 @@ class NameLine(SafeInput):
         super().__init__(max_length=MAX_NAME_CHARS)
 
 
-class CreateKeyDialog(ModalScreen[Wish | None]):
+class CreateKeyDialog(Dialog[Wish]):
     """Gives what is wished for, None when it was cancelled."""
 
-    BINDINGS: ClassVar[list[BindingType]] = bindings(Place.DIALOG)
+    VERB = "Create"
 
     def __init__(self, accounts: Sequence[str], preset: str, clock: Clock = system_clock) -> None:
-        super().__init__()
+        super().__init__("A new key")
         self._accounts = accounts
         self._preset = preset
         self._clock = clock
 
-    def compose(self) -> ComposeResult:
-        with Vertical(classes="dialog"):
-            yield TitleLine(safe("A new key", "bold"))
-            yield Note(safe("For which account?"))
-            yield Choices(self._accounts, self._preset)
-            yield Note(safe("What is it for? A name tells keys apart; it may be empty."))
-            yield NameLine()
-            yield SpanField(
-                "When does it expire? 30d, 12h or a date; it may be empty.",
-                lambda text: understand_expiry(text, self._clock()),
-            )
-            with Horizontal(classes="buttons"):
-                yield TextButton(safe("Create"), id="create", variant="primary")
-                yield TextButton(safe("Cancel"), id="cancel")
-        yield KeyLine()
+    def fields(self) -> Iterable[Widget]:
+        yield Note(safe("For which account?"))
+        yield Choices(self._accounts, self._preset)
+        yield Note(safe("What is it for? A name tells keys apart; it may be empty."))
+        yield NameLine()
+        yield SpanField(
+            "When does it expire? 30d, 12h or a date; it may be empty.",
+            lambda text: understand_expiry(text, self._clock()),
+        )
 
     def on_mount(self) -> None:
         self.query_one(NameLine).focus()
 
-    @on(SafeInput.Submitted)
-    @on(TextButton.Pressed, "#create")
-    def create(self) -> None:
-        """The dialog ends with the wish, if the expiry can be used."""
+    def submit(self) -> None:
         expiry = self.query_one(SpanField)
         if not expiry.understood.is_usable:
             tell(self, expiry.understood.words, "warning")
@@ -157,58 +146,38 @@ class CreateKeyDialog(ModalScreen[Wish | None]):
         name = self.query_one(NameLine).value.strip()
         self.dismiss(Wish(account, name, expiry.understood.span))
 
-    @on(TextButton.Pressed, "#cancel")
-    def action_cancel(self) -> None:
-        """The dialog ends without one."""
-        self.dismiss(None)
-
 
 PRESET = "24h"
 
 
-class RotateDialog(ModalScreen[timedelta | None]):
+class RotateDialog(Dialog[timedelta]):
     """Gives the grace of the old key, None when it was cancelled."""
 
-    BINDINGS: ClassVar[list[BindingType]] = bindings(Place.DIALOG)
+    VERB = "Rotate"
 
     def __init__(self, facts: Sequence[Fact], clock: Clock = system_clock) -> None:
-        super().__init__()
+        super().__init__("Replace this key by a new one?")
         self._facts = facts
         self._clock = clock
 
-    def compose(self) -> ComposeResult:
-        with Vertical(classes="dialog"):
-            yield TitleLine(safe("Replace this key by a new one?", "bold"))
-            for fact in self._facts:
-                yield Note(fact_line(fact))
-            yield SpanField(
-                "How long does the old key still count? 0 to 7d.",
-                lambda text: understand_grace(text, self._clock()),
-                preset=PRESET,
-            )
-            with Horizontal(classes="buttons"):
-                yield TextButton(safe("Rotate"), id="rotate", variant="primary")
-                yield TextButton(safe("Cancel"), id="cancel")
-        yield KeyLine()
+    def fields(self) -> Iterable[Widget]:
+        yield from fact_notes(self._facts)
+        yield SpanField(
+            "How long does the old key still count? 0 to 7d.",
+            lambda text: understand_grace(text, self._clock()),
+            preset=PRESET,
+        )
 
     def on_mount(self) -> None:
         self.query_one(SafeInput).focus()
 
-    @on(SafeInput.Submitted)
-    @on(TextButton.Pressed, "#rotate")
-    def rotate(self) -> None:
-        """The dialog ends with the grace, if it can be used."""
+    def submit(self) -> None:
         grace = self.query_one(SpanField).understood
         if not grace.is_usable:
             tell(self, grace.words, "warning")
             self.query_one(SafeInput).focus()
             return
         self.dismiss(grace.span)
-
-    @on(TextButton.Pressed, "#cancel")
-    def action_cancel(self) -> None:
-        """The dialog ends without one."""
-        self.dismiss(None)
 
 
 MAX_SECRET_CHARS: Final = 200
@@ -232,37 +201,28 @@ class SecretLine(SafeInput):
         self.password = True
 
 
-class RegisterKeyDialog(ModalScreen[Foreign | None]):
+class RegisterKeyDialog(Dialog[Foreign]):
     """Gives a key to register, None when it was cancelled."""
 
-    BINDINGS: ClassVar[list[BindingType]] = bindings(Place.DIALOG)
+    VERB = "Register"
 
     def __init__(self, accounts: Sequence[str], preset: str) -> None:
-        super().__init__()
+        super().__init__("A key that was made elsewhere")
         self._accounts = accounts
         self._preset = preset
 
-    def compose(self) -> ComposeResult:
-        with Vertical(classes="dialog"):
-            yield TitleLine(safe("A key that was made elsewhere", "bold"))
-            yield Note(safe("For which account?"))
-            yield Choices(self._accounts, self._preset)
-            yield Note(safe("What is it for? A name tells keys apart; it may be empty."))
-            yield NameLine()
-            yield Note(safe("The key in full. Dots are shown in its place."))
-            yield SecretLine()
-            with Horizontal(classes="buttons"):
-                yield TextButton(safe("Register"), id="register", variant="primary")
-                yield TextButton(safe("Cancel"), id="cancel")
-        yield KeyLine()
+    def fields(self) -> Iterable[Widget]:
+        yield Note(safe("For which account?"))
+        yield Choices(self._accounts, self._preset)
+        yield Note(safe("What is it for? A name tells keys apart; it may be empty."))
+        yield NameLine()
+        yield Note(safe("The key in full. Dots are shown in its place."))
+        yield SecretLine()
 
     def on_mount(self) -> None:
         self.query_one(SecretLine).focus()
 
-    @on(SafeInput.Submitted)
-    @on(TextButton.Pressed, "#register")
-    def register(self) -> None:
-        """The dialog ends with the key, if it has the form of one."""
+    def submit(self) -> None:
         line = self.query_one(SecretLine)
         secret = line.value.strip()
         if not FORM.fullmatch(secret):
@@ -271,8 +231,3 @@ class RegisterKeyDialog(ModalScreen[Foreign | None]):
             return
         name = self.query_one(NameLine).value.strip()
         self.dismiss(Foreign(self.query_one(Choices).chosen, name, secret))
-
-    @on(TextButton.Pressed, "#cancel")
-    def action_cancel(self) -> None:
-        """The dialog ends without one."""
-        self.dismiss(None)

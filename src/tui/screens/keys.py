@@ -6,7 +6,7 @@ from functools import partial
 from types import MappingProxyType
 from typing import ClassVar, Final
 
-from textual import on
+from textual import on, work
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Vertical
@@ -22,11 +22,9 @@ from resumes.store.store import Store
 from resumes.text import counted
 from tui import clipboard
 from tui.keys import Place, bindings, shown_key
-from tui.notices import Failure
 from tui.screens.base import ListScreen, PageRead
 from tui.screens.dialogs import (
     AccountChooser,
-    Choice,
     ConfirmDialog,
     Fact,
     FactsDialog,
@@ -34,6 +32,7 @@ from tui.screens.dialogs import (
 )
 from tui.screens.key_forms import CreateKeyDialog, Foreign, RegisterKeyDialog, RotateDialog, Wish
 from tui.session import Session
+from tui.store_calls import Failure, call, store_work
 from tui.text import NONE, ago, day, minute, safe, tell
 from tui.widgets.bars import KeyLine, Note, TitleLine
 from tui.widgets.forms import TextButton
@@ -166,21 +165,6 @@ def facts(key: KeyInfo, now_us: int) -> list[Fact]:
     ]
 
 
-def create(store: Store, wish: Wish) -> NewKey:
-    """A new key, not yet shown. Raises NotFound and InvalidArgument."""
-    return api_keys.create_key(store, wish.account, name=wish.name, lifetime=wish.lifetime)
-
-
-def register(store: Store, foreign: Foreign) -> str:
-    """The id of a key from elsewhere, which counts. Raises NotFound, Conflict, InvalidArgument."""
-    return api_keys.import_key(store, foreign.account, foreign.secret, name=foreign.name)
-
-
-def rotate(store: Store, key: KeyInfo, grace: timedelta) -> NewKey:
-    """A new key in place of the old one. Raises NotFound, and Conflict if that does not count."""
-    return api_keys.rotate_key(store, key.id, grace=grace)
-
-
 def revoke(store: Store, key: KeyInfo) -> None:
     """The key does not count any more. Raises NotFound, and Conflict if somebody was faster."""
     found = api_keys.get_key(store, key.id)
@@ -199,13 +183,24 @@ def fate(old: KeyInfo, grace: timedelta, now_us: int) -> str:
     return f"The old key {old.id} counts until {clock.minute(ends)} UTC."
 
 
+ASKING: Final = "asking"
+"""The group of the workers that read what a dialog asks about."""
+
 NO_KEYS = safe("There are no keys here yet.")
 
 
-class KeyList(ListScreen[KeyInfo]):
-    """Which keys there are. Never a key itself: those are shown once, when they are made."""
+def read_keys(store: Store, account: str | None) -> PageRead[KeyInfo]:
+    """All keys, or the account's, and whether there are accounts."""
+    return PageRead(
+        api_keys.list_keys(store, account=account), about=bool(accounts.list_accounts(store))
+    )
+
+
+class KeysScreen(ListScreen[KeyInfo]):
+    """The keys that there are, never a key itself: those are shown once, when they are made."""
 
     MODE = "keys"
+    BINDINGS: ClassVar[list[BindingType]] = bindings(Place.KEYS)
 
     def __init__(self, session: Session) -> None:
         super().__init__(session)
@@ -248,11 +243,11 @@ class KeyList(ListScreen[KeyInfo]):
         self._account = self.session.keys_account = name
         self.restart()
 
-    def action_choose_account(self) -> None:
-        """A dialog asks whose keys to show."""
-        self.app.push_screen(AccountChooser(self.session, offer_all=True), self._account_chosen)
-
-    def _account_chosen(self, choice: Choice | None) -> None:
+    @work
+    async def action_choose_account(self) -> None:
+        """Ask whose keys to show."""
+        chooser = AccountChooser(self.session, offer_all=True)
+        choice = await self.app.push_screen_wait(chooser)
         if choice is not None:
             self._show_account(choice.name)
 
@@ -265,145 +260,120 @@ class KeyList(ListScreen[KeyInfo]):
         """Everything that is known of the key, now."""
         return facts(key, self.session.store.clock())
 
-
-def read_keys(store: Store, account: str | None) -> PageRead[KeyInfo]:
-    """All keys, or the account's, and whether there are accounts."""
-    return PageRead(
-        api_keys.list_keys(store, account=account), about=bool(accounts.list_accounts(store))
-    )
-
-
-class KeysScreen(KeyList):
-    """The list, and a key that is made, registered, replaced or revoked from it."""
-
-    BINDINGS: ClassVar[list[BindingType]] = bindings(Place.KEYS)
-
     # A key that is made, here or elsewhere.
 
-    def action_create_key(self) -> None:
-        """The form for a new key opens as soon as it is known which accounts there are."""
-        self._with_accounts(
-            lambda names, preset: self.app.push_screen(
-                CreateKeyDialog(names, preset, self.session.store.clock), self._key_wished
-            )
-        )
+    @store_work(group=ASKING, exclusive=True)
+    async def action_create_key(self) -> None:
+        """Open the form for a new key, once it is known which accounts there are."""
+        if (known := await self._read_accounts()) is None:
+            return
+        clock = self.session.store.clock
+        wish = await self.app.push_screen_wait(CreateKeyDialog(*known, clock))
+        if wish is not None:
+            self._create(wish)
 
-    def action_import_key(self) -> None:
-        """The form for a key that was made elsewhere opens as soon as the accounts are known."""
-        self._with_accounts(
-            lambda names, preset: self.app.push_screen(
-                RegisterKeyDialog(names, preset), self._key_given
-            )
+    @store_work()
+    async def _create(self, wish: Wish) -> None:
+        new = await call(
+            self.session.store,
+            api_keys.create_key,
+            wish.account,
+            name=wish.name,
+            lifetime=wish.lifetime,
         )
+        await self._show_once(wish.account, new)
 
-    def _with_accounts(self, ask: Callable[[list[str], str], object]) -> None:
-        self.client.read(
-            "accounts",
-            accounts.list_accounts,
-            then=lambda known: self._ask(ask, [account.name for account in known]),
-            failed=self.show_failure,
+    @store_work(group=ASKING, exclusive=True)
+    async def action_import_key(self) -> None:
+        """Open the form for a key that was made elsewhere, once the accounts are known."""
+        if (known := await self._read_accounts()) is None:
+            return
+        foreign = await self.app.push_screen_wait(RegisterKeyDialog(*known))
+        if foreign is not None:
+            self._register(foreign)
+
+    @store_work()
+    async def _register(self, foreign: Foreign) -> None:
+        key_id = await call(
+            self.session.store,
+            api_keys.import_key,
+            foreign.account,
+            foreign.secret,
+            name=foreign.name,
         )
+        self._changed(f"{key_id} counts from now on.")
 
-    def _ask(self, ask: Callable[[list[str], str], object], names: list[str]) -> None:
+    async def _read_accounts(self) -> tuple[list[str], str] | None:
+        """Return the names, and which to begin with; None when no key can be made now."""
+        known = await call(self.session.store, accounts.list_accounts)
         # Reading may take a while; the reader may be elsewhere by now.
         if not self.is_active:
-            return
+            return None
+        names = [account.name for account in known]
         if not names:
             line = self.session.program + " accounts create NAME"
             tell(self, f"There are no accounts: `{line}` makes one.")
-            return
+            return None
         preset = self.session.keys_account or self.session.account
-        ask(names, preset if preset in names else names[0])
+        return names, preset if preset in names else names[0]
 
-    def _key_wished(self, wish: Wish | None) -> None:
-        if wish is not None:
-            self.client.change(
-                partial(create, wish=wish),
-                then=lambda new: self._show_once(wish.account, new),
-                failed=self._not_changed,
-            )
-
-    def _key_given(self, foreign: Foreign | None) -> None:
-        if foreign is not None:
-            self.client.change(
-                partial(register, foreign=foreign),
-                then=lambda key_id: self._changed(f"{key_id} counts from now on."),
-                failed=self._not_changed,
-            )
-
-    def _show_once(self, account: str, new: NewKey, remark: str = "") -> None:
-        def stored(_: None) -> None:
-            self.client.change(
-                partial(api_keys.mark_shown, key_id=new.id),
-                then=lambda _: self._changed(f"{new.id} counts, and is not shown again."),
-                failed=self.show_failure,
-            )
-
+    async def _show_once(self, account: str, new: NewKey, remark: str = "") -> None:
         self.app.clear_notifications()
         self.action_reload()
-        self.app.push_screen(
-            NewKeyScreen(account, new, remark=remark, keymap=self.session.keymap), stored
-        )
+        shown = NewKeyScreen(account, new, remark=remark, keymap=self.session.keymap)
+        await self.app.push_screen_wait(shown)
+        await call(self.session.store, api_keys.mark_shown, key_id=new.id)
+        self._changed(f"{new.id} counts, and is not shown again.")
 
     # A key that ends.
 
-    def action_rotate_key(self) -> None:
-        """A dialog asks how long the key shall count beside the one that replaces it."""
+    @store_work()
+    async def action_rotate_key(self) -> None:
+        """Replace the key at the cursor, once it is known how long it counts beside the new one."""
         key = self.list.current
         if key is None:
             tell(self, "There is no key to rotate.")
-        elif key.state is not KeyState.ACTIVE:
-            tell(
-                self,
-                f"{label(key)} is {key.state}: {self.create_key} makes a new key.",
-                "warning",
-            )
-        else:
-            dialog = RotateDialog(self.facts(key), self.session.store.clock)
-            self.app.push_screen(dialog, partial(self._grace_given, key))
-
-    def _grace_given(self, key: KeyInfo, grace: timedelta | None) -> None:
+            return
+        if key.state is not KeyState.ACTIVE:
+            words = f"{label(key)} is {key.state}: {self.create_key} makes a new key."
+            tell(self, words, "warning")
+            return
+        store = self.session.store
+        grace = await self.app.push_screen_wait(RotateDialog(self.facts(key), store.clock))
         if grace is not None:
-            remark = fate(key, grace, self.session.store.clock())
-            self.client.change(
-                partial(rotate, key=key, grace=grace),
-                then=lambda new: self._show_once(key.account, new, remark),
-                failed=self._not_changed,
-            )
+            remark = fate(key, grace, store.clock())
+            new = await call(store, api_keys.rotate_key, key.id, grace=grace)
+            await self._show_once(key.account, new, remark)
 
-    def action_revoke_key(self) -> None:
-        """A dialog asks whether the key shall be revoked, and for its name."""
+    @store_work()
+    async def action_revoke_key(self) -> None:
+        """Revoke the key at the cursor, whose name has to be typed."""
         key = self.list.current
         if key is None:
             tell(self, "There is no key to revoke.")
-        elif key.state is KeyState.REVOKED:
+            return
+        if key.state is KeyState.REVOKED:
             tell(self, f"{label(key)} is revoked already.", "warning")
-        else:
-            dialog = ConfirmDialog(
-                "Revoke this key?",
-                self.facts(key),
-                consequence="Programs that use it are refused at once. This cannot be undone.",
-                verb="Revoke",
-                typed=label(key),
-            )
-            self.app.push_screen(dialog, partial(self._revoke_answered, key))
-
-    def _revoke_answered(self, key: KeyInfo, is_sure: bool | None) -> None:
-        if is_sure:
-            self.client.change(
-                partial(revoke, key=key),
-                then=lambda _: self._changed(f"{label(key)} is revoked."),
-                failed=self._not_changed,
-            )
+            return
+        dialog = ConfirmDialog(
+            "Revoke this key?",
+            self.facts(key),
+            consequence="Programs that use it are refused at once. This cannot be undone.",
+            verb="Revoke",
+            typed=label(key),
+        )
+        if await self.app.push_screen_wait(dialog):
+            await call(self.session.store, revoke, key)
+            self._changed(f"{label(key)} is revoked.")
 
     def _changed(self, words: str) -> None:
         tell(self, words)
         self.action_reload()
 
-    def _not_changed(self, failure: Failure) -> None:
-        """Why, in a line; and the list shows how things are."""
+    def show_failure(self, failure: Failure) -> None:
+        """Say why in a line, and show how things are; above the list while the store is away."""
         if failure.is_passing:
-            self.show_failure(failure)
+            super().show_failure(failure)
             return
         tell(self, failure.content.plain, "error")
         self.action_reload()

@@ -1,17 +1,14 @@
 """The plans screen: the list, the form for a plan's limits, the review before they are saved."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
 from operator import attrgetter
 from typing import ClassVar, Final
 
-from textual import on
-from textual.app import ComposeResult
+from textual import on, work
 from textual.binding import BindingType
-from textual.containers import Horizontal, Vertical
 from textual.content import Content
-from textual.screen import ModalScreen
+from textual.widget import Widget
 
 from resumes.errors import Conflict, InvalidArgument
 from resumes.store import plans
@@ -27,14 +24,13 @@ from resumes.store.plans import (
 from resumes.store.store import Store
 from resumes.text import counted
 from tui.keys import Place, bindings
-from tui.notices import Failure
 from tui.screens.base import ListScreen, PageRead
-from tui.screens.dialogs import ConfirmDialog, Fact, FactsDialog
+from tui.screens.dialogs import ConfirmDialog, Dialog, Fact, FactsDialog
 from tui.session import Session
-from tui.store_calls import Reply, StoreClient
+from tui.store_calls import Failure, call, store_work
 from tui.text import joined, safe, tell
-from tui.widgets.bars import KeyLine, Note, TitleLine
-from tui.widgets.forms import Choices, LabelledField, SafeInput, TextButton
+from tui.widgets.bars import Note
+from tui.widgets.forms import Choices, LabelledField, SafeInput
 from tui.widgets.paged_list import Column, PagedList, text_cell
 
 UNLIMITED: Final = "unlimited"
@@ -209,56 +205,44 @@ RULE = (
 )
 
 
-class PlanForm(ModalScreen[PlanInfo | None]):
+class PlanForm(Dialog[PlanInfo]):
     """Gives the plan as it was saved, None when it was not. `shown` None makes a new plan."""
 
-    BINDINGS: ClassVar[list[BindingType]] = bindings(Place.DIALOG)
+    VERB = "Save"
     DEFAULT_CSS = """
     PlanForm #problem { color: $text-error; }
     """
 
     def __init__(self, session: Session, shown: PlanInfo | None) -> None:
-        super().__init__()
-        self._client = StoreClient(session.store, self)
+        super().__init__("A new plan" if shown is None else f"The plan {shown.name}")
+        self._store = session.store
         self._shown = shown
-        self._is_asking = False
         self._is_saving = False
         self._name_line = SafeInput(max_length=MAX_CHARS)
         self._maximum = SafeInput(max_length=MAX_CHARS)
         self._listing = Choices(["no", "yes"], listing_text((shown or BLANK).api_listing))
         self._rates = {window: SafeInput(max_length=MAX_CHARS) for window in WINDOWS}
 
-    def compose(self) -> ComposeResult:
-        title = "A new plan" if self._shown is None else f"The plan {self._shown.name}"
-        with Vertical(classes="dialog"):
-            yield TitleLine(safe(title, "bold"))
-            if self._shown is None:
-                yield LabelledField("Name", self._name_line)
-            yield LabelledField("Resumes", self._maximum)
-            yield LabelledField("API listing", self._listing)
-            for window, label in WINDOWS.items():
-                yield LabelledField(label, self._rates[window])
-            yield Note(safe(RULE, "dim"))
-            yield Note(safe(""), id="problem")
-            with Horizontal(classes="buttons"):
-                yield TextButton(safe("Save"), id="save", variant="primary")
-                yield TextButton(safe("Cancel"), id="cancel")
-        yield KeyLine()
+    def fields(self) -> Iterable[Widget]:
+        if self._shown is None:
+            yield LabelledField("Name", self._name_line)
+        yield LabelledField("Resumes", self._maximum)
+        yield LabelledField("API listing", self._listing)
+        for window, label in WINDOWS.items():
+            yield LabelledField(label, self._rates[window])
+        yield Note(safe(RULE, "dim"))
+        yield Note(safe(""), id="problem")
 
     def on_mount(self) -> None:
         self._fill(self._shown or BLANK)
         (self._name_line if self._shown is None else self._maximum).focus()
 
-    def _fill(self, plan: PlanInfo, *, was: PlanInfo | None = None) -> None:
-        """The form says the plan's limits, but where something else was typed than it `was`."""
-        if was is None or self._maximum.value == maximum_text(was.max_resumes):
-            self._maximum.value = maximum_text(plan.max_resumes)
-        if was is None or self._listing.chosen == listing_text(was.api_listing):
-            self._listing.value = listing_text(plan.api_listing)
-        before = (None,) * len(WINDOWS) if was is None else was.rates
-        for line, rate, rate_was in zip(self._rates.values(), plan.rates, before, strict=True):
-            if was is None or line.value == rate_text(rate_was):
-                line.value = rate_text(rate)
+    def _fill(self, plan: PlanInfo) -> None:
+        """Show the plan's limits in the form."""
+        self._maximum.value = maximum_text(plan.max_resumes)
+        self._listing.value = listing_text(plan.api_listing)
+        for line, rate in zip(self._rates.values(), plan.rates, strict=True):
+            line.value = rate_text(rate)
 
     @on(SafeInput.Changed)
     def check(self) -> None:
@@ -283,8 +267,6 @@ class PlanForm(ModalScreen[PlanInfo | None]):
             *rates,
         )
 
-    @on(SafeInput.Submitted)
-    @on(TextButton.Pressed, "#save")
     def submit(self) -> None:
         """What the plan would be is asked about, if there is nothing wrong with it."""
         try:
@@ -292,66 +274,48 @@ class PlanForm(ModalScreen[PlanInfo | None]):
         except InvalidArgument as error:
             self._tell_problem(error.message)
             return
-        if self._is_asking or self._is_saving:
-            return
-        change = change_to(new, shown=self._shown)
-        if self._shown is None:
-            self._save(change)
-        elif not differences(self._shown, new):
-            self._tell_problem("Nothing here differs from what the plan is.")
-        else:
-            self._foresee(self._shown, new, change)
+        if not self._is_saving:
+            self._save(new)
 
-    def _foresee(self, shown: PlanInfo, new: PlanInfo, change: PlanChange) -> None:
-        def review(effects: PlanImpact) -> None:
-            self._is_asking = False
-            answered = partial(self._review_answered, change)
-            self.app.push_screen(ReviewDialog(shown, new, effects), answered)
-
-        self._is_asking = True
-        self._client.read(
-            "effects", partial(plans.preview_change, change=change), then=review, failed=self._fail
-        )
-
-    def _review_answered(self, change: PlanChange, is_sure: bool | None) -> None:
-        if is_sure:
-            self._save(change)
-
-    def _save(self, change: PlanChange) -> None:
+    @store_work(exclusive=True)
+    async def _save(self, new: PlanInfo) -> None:
+        """Save the plan, once what that does to accounts was looked at."""
+        shown = self._shown
+        change = change_to(new, shown=shown)
+        if shown is not None:
+            if not differences(shown, new):
+                self._tell_problem("Nothing here differs from what the plan is.")
+                return
+            effects = await call(self._store, plans.preview_change, change=change)
+            if not await self.app.push_screen_wait(ReviewDialog(shown, new, effects)):
+                return
         self._is_saving = True
-        self._client.change(partial(save, change=change), then=self._saved, failed=self._fail)
-
-    def _saved(self, saved: Saved) -> None:
+        saved = await call(self._store, save, change)
         self._is_saving = False
         if not saved.conflict:
             self.dismiss(saved.plan)
-        elif self._shown is None or saved.plan is None:
+        elif shown is None or saved.plan is None:
             self._tell_problem(f"{saved.conflict}. Nothing was saved.")
         else:
-            self._take_over(self._shown, saved.plan, saved.conflict)
+            self._take_over(shown, saved.plan, saved.conflict)
 
     def _take_over(self, shown: PlanInfo, plan: PlanInfo, conflict: str) -> None:
-        """The form is about the plan as somebody else made it; what was typed here stays."""
+        """Show the plan as somebody else saved it."""
         others = ", ".join(f"{what} {how}" for what, how in differences(shown, plan))
         self._shown = plan
         # Whoever sets a line is told that it changed, and would take the problem away.
         with self.prevent(SafeInput.Changed):
-            self._fill(plan, was=shown)
-        self._tell_problem(f"{conflict}: {others}. Nothing was saved; save again to go on.")
+            self._fill(plan)
+        self._tell_problem(f"{conflict}: {others}. Nothing was saved: here is the plan as it is.")
 
-    def _fail(self, failure: Failure) -> None:
-        self._is_asking = self._is_saving = False
+    def show_failure(self, failure: Failure) -> None:
+        """Say under the form why nothing was saved."""
+        self._is_saving = False
         self._tell_problem(f"{failure.message}. What you typed is kept; enter tries again.")
 
     def _tell_problem(self, problem: str) -> None:
         self.query_one("#problem", Note).update(safe(f"! {problem}" if problem else ""))
 
-    @on(Reply)
-    def deliver(self, reply: Reply) -> None:
-        """The store call has ended."""
-        self._client.deliver(reply)
-
-    @on(TextButton.Pressed, "#cancel")
     def action_cancel(self) -> None:
         """The plan stays as it is; what is being saved already is told of when it is."""
         if self._is_saving:
@@ -401,26 +365,27 @@ class PlansScreen(ListScreen[PlanInfo]):
 
     @on(PagedList.Chosen)
     def open_plan(self, chosen: PagedList.Chosen) -> None:
-        """The form for the plan is open, or what it allows is shown while nothing can change."""
+        """Open the form for the plan, or show what it allows while nothing can change."""
         plan: PlanInfo = chosen.row
         if self.session.read_only:
             on_it = ("Accounts", f"{plan.accounts:,}")
             self.app.push_screen(FactsDialog(f"The plan {plan.name}", [*facts(plan), on_it]))
         else:
-            self.app.push_screen(PlanForm(self.session, plan), self._saved)
+            self._edit(plan)
 
     def action_edit_plan(self) -> None:
-        """The form for the plan is open."""
         if self.list.current is None:
             tell(self, "There is no plan here to change.")
         else:
             self.list.action_choose()
 
     def action_create_plan(self) -> None:
-        """The form for a new plan is open."""
-        self.app.push_screen(PlanForm(self.session, None), self._saved)
+        self._edit(None)
 
-    def _saved(self, plan: PlanInfo | None) -> None:
+    @work
+    async def _edit(self, shown: PlanInfo | None) -> None:
+        """Open the form for the plan that is shown, or for a new one."""
+        plan = await self.app.push_screen_wait(PlanForm(self.session, shown))
         if plan is not None:
             tell(self, f"Saved. {plan.name}: {allowance(plan)}.")
             self.action_reload()

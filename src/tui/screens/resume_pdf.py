@@ -1,6 +1,5 @@
 """Open a resume as a PDF: drawn in a thread, shown by another program or sent to the browser."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from io import BytesIO
@@ -15,10 +14,9 @@ from resumes.rendering.fonts import font_remedy
 from resumes.store import accounts, stored_resumes
 from resumes.store.store import Store
 from tui.keys import Place, shown_key
-from tui.notices import Failure
 from tui.pdf_files import DrawnPdf, Viewer, describe, find_viewer, start_viewer, watch_viewer
 from tui.session import Session
-from tui.store_calls import StoreClient
+from tui.store_calls import call
 from tui.text import tell
 from tui.web.driver import is_behind_a_page
 
@@ -37,41 +35,32 @@ class Outcome:
     where: str = ""
 
 
-def open_pdf(
-    screen: Screen[None],
-    session: Session,
-    client: StoreClient,
-    account: str,
-    resume_id: str,
-    *,
-    place: Place,
-    failed: Callable[[Failure], None],
+async def open_pdf(
+    screen: Screen[None], session: Session, account: str, resume_id: str, *, place: Place
 ) -> None:
-    """A thread draws the PDF and starts what shows it; a toast says how that went."""
+    """Draw the PDF and start what shows it; a toast says how that went. Raises Failure."""
     app = screen.app
-
-    def opened(outcome: Outcome | None) -> None:
-        if outcome is None:
-            return
-        if outcome.download is not None:
-            _deliver(app, outcome.download)
-        tell(screen, outcome.sentence, outcome.severity)
-        if outcome.viewer is not None:
-            watch_viewer(outcome.viewer, partial(viewer_failed, outcome.where))
 
     def viewer_failed(where: str, code: int) -> None:
         said = f"{find_viewer()} could not open it (exit code {code}). {where}"
         app.call_later(tell, app, said, "error")
 
     tell(screen, "Drawing the PDF…")
-    run = partial(
+    outcome = await call(
+        session.store,
         _open,
         account=account,
         resume_id=resume_id,
         session=session,
         copy_key=shown_key(f"{place.name.lower()}.copy", session.keymap),
     )
-    client.change(run, then=opened, failed=failed)
+    if outcome is None:
+        return
+    if outcome.download is not None:
+        _deliver(app, outcome.download)
+    tell(screen, outcome.sentence, outcome.severity)
+    if outcome.viewer is not None:
+        watch_viewer(outcome.viewer, partial(viewer_failed, outcome.where))
 
 
 def _deliver(app: App[object], pdf: DrawnPdf) -> None:

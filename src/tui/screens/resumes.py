@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import ClassVar
 
 import orjson
-from textual import on
+from textual import on, work
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Vertical
@@ -26,14 +26,13 @@ from resumes.text import escaped_json
 from tui import clipboard
 from tui.deletions import GRACE_S
 from tui.keys import Place, bindings, changes_store, shown_key
-from tui.notices import Failure
 from tui.screens import export_dialog, resume_pdf
 from tui.screens.base import PageRead, SplitScreen
-from tui.screens.dialogs import AccountChooser, Choice, Chooser, no_accounts
+from tui.screens.dialogs import AccountChooser, Chooser, no_accounts
 from tui.screens.export_dialog import Export, ExportDialog, Wish
 from tui.screens.resume_views import Shown, View, show
 from tui.session import Session
-from tui.store_calls import Reply, StoreClient
+from tui.store_calls import Failure, call, store_work
 from tui.text import joined, minute, safe, tell
 from tui.widgets.bars import ErrorLine, KeyLine, ModeLine, TitleLine
 from tui.widgets.filter_bar import FilterLine
@@ -95,49 +94,38 @@ def delete(
     tell(screen, f'"{title}" will be deleted in {GRACE_S:.0f} s. {undo} keeps it.', "warning")
 
 
-def copy(screen: Screen[None], session: Session, shown: Shown) -> None:
-    """A dialog asks what of the resume to copy."""
-
-    def chosen(one: Copyable | None) -> None:
-        if one is not None:
-            clipboard.send(screen, one.text, what=one.what, instead="x exports it")
-
-    screen.app.push_screen(
-        CopyDialog(session.store, shown, session.pdfs.find(shown.entry.id)), chosen
-    )
+async def copy(screen: Screen[None], session: Session, shown: Shown) -> None:
+    """Ask what of the resume to copy, and send that to the clipboard."""
+    dialog = CopyDialog(session.store, shown, session.pdfs.find(shown.entry.id))
+    one = await screen.app.push_screen_wait(dialog)
+    if one is not None:
+        clipboard.send(screen, one.text, what=one.what, instead="x exports it")
 
 
-def export(
+async def export(
     screen: Screen[None],
     session: Session,
-    client: StoreClient,
     account: str,
     *,
     resume_id: str,
     listed: str | None = None,
     text: str = "",
-    failed: Callable[[Failure], None],
 ) -> None:
-    """A dialog asks what to export and where to, and a thread does it. `listed`: what "all" is."""
-
-    def wished(wish: Wish | None) -> None:
-        if wish is None:
-            return
-        tell(screen, "Exporting…")
-        client.change(
-            partial(
-                _export,
-                account=account,
-                resume_id=None if wish.is_all else resume_id,
-                text=text,
-                wish=wish,
-                session=session,
-            ),
-            then=lambda said: tell(screen, said),
-            failed=failed,
-        )
-
-    screen.app.push_screen(ExportDialog(listed=listed), wished)
+    """Ask what to export and where to, and do it. `listed`: what "all" is. Raises Failure."""
+    wish = await screen.app.push_screen_wait(ExportDialog(listed=listed))
+    if wish is None:
+        return
+    tell(screen, "Exporting…")
+    said = await call(
+        session.store,
+        _export,
+        account=account,
+        resume_id=None if wish.is_all else resume_id,
+        text=text,
+        wish=wish,
+        session=session,
+    )
+    tell(screen, said)
 
 
 def _export(
@@ -235,6 +223,10 @@ class ResumePane(Vertical):
         self._text.action_scroll_pages(pages)
 
 
+RESUME = "resume"
+"""The group of the workers that read the resume to be shown."""
+
+
 class DetailScreen(Screen[None]):
     """A resume of the account's list. `neighbour` moves in that list and gives the id there."""
 
@@ -253,7 +245,6 @@ class DetailScreen(Screen[None]):
         self._account = account
         self._resume_id = resume_id
         self._neighbour = neighbour
-        self._client = StoreClient(session.store, self)
         self._pane = ResumePane(can_focus_text=True)
         self._pane.view = view
 
@@ -272,19 +263,21 @@ class DetailScreen(Screen[None]):
         return not (self._session.read_only and changes_store(action))
 
     @on(ErrorLine.RetryDue)
-    def action_reload(self) -> None:
-        """The resume is being read."""
-        self._client.read(
-            "resume",
-            partial(show, account=self._account, resume_id=self._resume_id, view=self._pane.view),
-            then=self._show,
-            failed=self._fail,
+    @store_work(group=RESUME, exclusive=True)
+    async def action_reload(self) -> None:
+        """Read the resume, and show it."""
+        shown = await call(
+            self._session.store,
+            show,
+            account=self._account,
+            resume_id=self._resume_id,
+            view=self._pane.view,
         )
-
-    @on(Reply)
-    def deliver(self, reply: Reply) -> None:
-        """A store call has ended."""
-        self._client.deliver(reply)
+        entry = shown.entry
+        parts = [self._account, entry.shown_title, minute(entry.created_at)]
+        self.query_one(ErrorLine).clear()
+        self.query_one(TitleLine).show(joined([safe(part, "bold") for part in parts], by=" · "))
+        self._pane.show(shown)
 
     def action_next_view(self, views: int) -> None:
         """Another way of showing it."""
@@ -300,35 +293,25 @@ class DetailScreen(Screen[None]):
         self._resume_id = found
         self.action_reload()
 
-    def action_copy(self) -> None:
-        """A dialog asks what of the resume to copy."""
+    @work
+    async def action_copy(self) -> None:
+        """Ask what of the resume to copy."""
         if (shown := self._seen()) is not None:
-            copy(self, self._session, shown)
+            await copy(self, self._session, shown)
 
-    def action_open_pdf(self) -> None:
-        """The resume is being drawn, to be seen in another program."""
+    @store_work()
+    async def action_open_pdf(self) -> None:
+        """Draw the resume, to be seen in another program."""
         if (shown := self._seen()) is not None:
-            resume_pdf.open_pdf(
-                self,
-                self._session,
-                self._client,
-                self._account,
-                shown.entry.id,
-                place=Place.RESUME,
-                failed=self._fail,
+            await resume_pdf.open_pdf(
+                self, self._session, self._account, shown.entry.id, place=Place.RESUME
             )
 
-    def action_export(self) -> None:
-        """A dialog asks where to export it."""
+    @store_work()
+    async def action_export(self) -> None:
+        """Ask where to export it."""
         if (shown := self._seen()) is not None:
-            export(
-                self,
-                self._session,
-                self._client,
-                self._account,
-                resume_id=shown.entry.id,
-                failed=self._fail,
-            )
+            await export(self, self._session, self._account, resume_id=shown.entry.id)
 
     def action_delete(self) -> None:
         """The resume will be deleted, unless that is undone."""
@@ -348,23 +331,17 @@ class DetailScreen(Screen[None]):
         """The list is back, where it was."""
         self.dismiss()
 
-    def _show(self, shown: Shown) -> None:
-        entry = shown.entry
-        parts = [self._account, entry.shown_title, minute(entry.created_at)]
-        self.query_one(ErrorLine).clear()
-        self.query_one(TitleLine).show(joined([safe(part, "bold") for part in parts], by=" · "))
-        self._pane.show(shown)
-
-    def _fail(self, failure: Failure) -> None:
+    def show_failure(self, failure: Failure) -> None:
+        """Show the failure above the resume, which stays."""
         self.query_one(ErrorLine).show(failure)
 
+
+COPY = "copy"
+"""The group of the workers that read the resume to copy from."""
 
 PAGE_SIZE = 100
 TICK_S = 1.0
 """How often the time is drawn anew that is left to take a deletion back."""
-
-RESUME = "resume"
-"""The group of the calls that read the resume beside the list."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -480,12 +457,11 @@ class ResumesScreen(SplitScreen[Entry]):
         self.filter.close()
         self.restart()
 
-    def action_choose_account(self) -> None:
-        """A dialog asks which account to show."""
+    @work
+    async def action_choose_account(self) -> None:
+        """Ask which account to show."""
         chooser = AccountChooser(self.session, preset=self._asked_for)
-        self.app.push_screen(chooser, self._account_chosen)
-
-    def _account_chosen(self, choice: Choice | None) -> None:
+        choice = await self.app.push_screen_wait(chooser)
         if choice is not None:
             self._show_account(choice.name)
 
@@ -513,20 +489,27 @@ class ResumesScreen(SplitScreen[Entry]):
 
     def read_beside(self, row: Entry | None) -> None:
         if row is None or self._asked_for is None:
-            self.client.drop(RESUME)
+            self.workers.cancel_group(self, RESUME)
             self.pane.show_nothing("This resume is deleted." if self.list.pages.count else "")
-            return
-        self.client.read(
-            RESUME,
-            partial(show, account=self._asked_for, resume_id=row.id, view=self.pane.view),
-            then=self.pane.show,
-            failed=self._beside_failed,
-        )
+        else:
+            self._read_resume(self._asked_for, row.id)
 
-    def _beside_failed(self, failure: Failure) -> None:
-        # While the store is away the list says so, and what was read stays.
-        if not failure.is_passing:
-            self.pane.show_failure(failure)
+    @work(group=RESUME, exclusive=True)
+    async def _read_resume(self, account: str, resume_id: str) -> None:
+        try:
+            shown = await call(
+                self.session.store,
+                show,
+                account=account,
+                resume_id=resume_id,
+                view=self.pane.view,
+            )
+        except Failure as failure:
+            # While the store is away the list says so, and what was read stays.
+            if not failure.is_passing:
+                self.pane.show_failure(failure)
+        else:
+            self.pane.show(shown)
 
     def action_next_view(self, views: int) -> None:
         """Another view of the resume beside the list."""
@@ -568,50 +551,44 @@ class ResumesScreen(SplitScreen[Entry]):
             delete(self, self.session, self._asked_for, entry.id, entry.shown_title)
             self.list.refresh()
 
-    def action_copy(self) -> None:
-        """A dialog asks what of the resume to copy."""
+    @store_work(group=COPY, exclusive=True)
+    async def action_copy(self) -> None:
+        """Ask what of the resume to copy."""
         entry = self._current("copy")
         if entry is not None and self._asked_for is not None:
-            self.client.read(
-                "copy",
-                partial(show, account=self._asked_for, resume_id=entry.id, view=self.pane.view),
-                then=self._copy,
-                failed=self.show_failure,
+            shown = await call(
+                self.session.store,
+                show,
+                account=self._asked_for,
+                resume_id=entry.id,
+                view=self.pane.view,
             )
+            if self.is_active:
+                await copy(self, self.session, shown)
 
-    def _copy(self, shown: Shown) -> None:
-        if self.is_active:
-            copy(self, self.session, shown)
-
-    def action_open_pdf(self) -> None:
-        """The resume is being drawn, to be seen in another program."""
+    @store_work()
+    async def action_open_pdf(self) -> None:
+        """Draw the resume, to be seen in another program."""
         entry = self._current("open")
         if entry is not None and self._asked_for is not None:
-            resume_pdf.open_pdf(
-                self,
-                self.session,
-                self.client,
-                self._asked_for,
-                entry.id,
-                place=Place.RESUMES,
-                failed=self.show_failure,
+            await resume_pdf.open_pdf(
+                self, self.session, self._asked_for, entry.id, place=Place.RESUMES
             )
 
-    def action_export(self) -> None:
-        """A dialog asks what to export and where to."""
+    @store_work()
+    async def action_export(self) -> None:
+        """Ask what to export and where to."""
         entry = self._current("export")
         if entry is None or self._asked_for is None:
             return
         text = self.filter.text
-        export(
+        await export(
             self,
             self.session,
-            self.client,
             self._asked_for,
             resume_id=entry.id,
             listed=f'all with "{text}"' if text else f"all of {self._asked_for}",
             text=text,
-            failed=self.show_failure,
         )
 
     def _current(self, verb: str) -> Entry | None:

@@ -13,7 +13,7 @@ from textual.widget import Widget
 from textual.widgets import Input, Static
 
 from tui.keys import MODES, Place, find_action
-from tui.notices import Failure
+from tui.store_calls import Failure
 from tui.text import joined, safe
 
 TICK_S = 1.0

@@ -93,11 +93,19 @@ async def until(condition: Callable[[], object], told: Callable[[], object] | No
 
 
 async def at_rest(pilot: Pilot[int]) -> None:
-    """Nothing is waited for any more: each worker has come to its end, or was cancelled, and what
-    it was doing may go on behind. None has failed."""
+    """Nothing is read or written any more, but by threads whose workers were canceled. No worker
+    has failed."""
     workers = list(pilot.app.workers)
-    await until(lambda: all(worker.is_finished for worker in pilot.app.workers))
+    await until(lambda: not is_busy(pilot.app))
     assert [worker for worker in workers if worker.state is WorkerState.ERROR] == []
+
+
+def is_busy(app: App[int]) -> bool:
+    """Whether a worker does anything but wait for the answer of a dialog."""
+    screens = [screen for stack in app._screen_stacks.values() for screen in stack]
+    asked = [callback.future for screen in screens for callback in screen._result_callbacks]
+    waiting = sum(future is not None and not future.done() for future in asked)
+    return sum(not worker.is_finished for worker in app.workers) > waiting
 
 
 async def shows(app: App[int], *texts: str) -> None:

@@ -22,8 +22,7 @@ from tests.support.terminal.builders import (
     an_importer,
     stored,
 )
-from tests.support.terminal.driving import presses, segments, until
-from tests.support.terminal.snapshot import is_busy
+from tests.support.terminal.driving import is_busy, presses, segments, until
 from tui.widgets.paged_list import GAP_CELLS, MARGIN_CELLS, PagedList
 
 CLICK: Final = "[@click=app.quit]x[/]"

@@ -21,7 +21,7 @@ from rich.segment import Segment
 from rich.style import Style
 from textual.app import App
 
-from tests.support.terminal.driving import LIMIT_S, LOOK_S, strips
+from tests.support.terminal.driving import LIMIT_S, LOOK_S, is_busy, strips
 
 FOLDER: Final = Path(__file__).parents[2] / "terminal" / "snapshots"
 
@@ -99,11 +99,6 @@ async def still(app: App[int], *, is_waiting: bool = False) -> None:
         now = seen(app)
         looks = 0 if now != before or (is_busy(app) and not is_waiting) else looks + 1
         before = now
-
-
-def is_busy(app: App[int]) -> bool:
-    """Whether anything is being read."""
-    return any(not worker.is_finished for worker in app.workers)
 
 
 def parse_parts(text: str) -> dict[str, list[str]]:

@@ -1,4 +1,4 @@
-"""The page of keys in the docs: `python -m tui.keys_page FILE` writes it from the table of actions."""
+"""The page of keys in the docs: `keys_page.py FILE` writes it from the table of actions."""
 
 import sys
 from collections.abc import Iterator
@@ -44,7 +44,7 @@ TABLE: Final = """\
 
 
 def page() -> str:
-    """The page as Markdown: every action, by the place where its keys work."""
+    """Return the page as Markdown: every action, by the place where its keys work."""
     return HEAD + "".join(map(_chapter, _places()))
 
 
