@@ -240,6 +240,10 @@ class Returns:
             import_requests.drop_requests(self._store, self._answered)
             self._answered.clear()
 
+    def hold(self, claim: Claim) -> None:
+        """Take note that a file is under way that was taken up before this importer began."""
+        self._under_way[claim.id] = claim.account_id
+
     def _add(self, files: Iterable[PutAway]) -> None:
         for one in files:
             if one.claim_id not in self._under_way:

@@ -389,7 +389,7 @@ class Importer:
             )
             slot.end(entry.claim.id for entry in entries)
         for ended in plan.ended:
-            self._intake.hold(ended.work.claim)
+            self._hold(ended.work.claim)
         self._pipeline.adopt(plan.ended)
         self._intake.suspect(plan.suspects)
         self._resume(plan.resumed)
@@ -398,8 +398,13 @@ class Importer:
 
     def _resume(self, candidates: Iterable[Candidate]) -> None:
         for one in candidates:
-            self._intake.hold(one.claim)
+            self._hold(one.claim)
             self._resumed.append(one)
+
+    def _hold(self, claim: Claim) -> None:
+        self._intake.hold(claim)
+        if claim.is_return:
+            self._returns.hold(claim)
 
     def _give_helpers(self) -> None:
         """Have helpers if there is a backlog, and give them files."""
