@@ -27,7 +27,7 @@ from importer import files, outcomes
 from importer.claims import Claim
 from importer.failpoints import Observer, Step
 from importer.files import Content, Folders, Known, Signature, escaped, find_extension
-from importer.filing import OF_THE_FILE, Filed, Filer, State, Work, is_report
+from importer.filing import ENDED, OF_THE_FILE, Filed, Filer, State, Work, is_report
 from importer.notices import Remark
 from importer.options import Options
 from importer.outcomes import Conclusion, Refusal, as_ledger_text
@@ -243,9 +243,9 @@ class Batches:
         self._monotonic = monotonic
         self._inspector = Inspector(options.format, options.settle_s)
         self._folders = Folders()
-        self._filer = Filer(root, slot, self._folders, store.clock, observe)
+        self._filer = Filer(root, self._folders, store.clock, observe)
         self._ready: deque[Work] = deque()
-        self.several: deque[Work] = deque()
+        self._several: deque[Work] = deque()
         """Files of several resumes, to be unpacked (`importer.slices`)."""
         self._unmoved: dict[str, Ended] = {}
         """Files that are imported, and lie where they lay or are still written to."""
@@ -262,12 +262,13 @@ class Batches:
     @property
     def under_way(self) -> int:
         """How many files were read and are not where they belong."""
-        return len(self._ready) + len(self.several) + len(self._stuck) + len(self._unmoved)
+        return len(self._ready) + len(self._several) + len(self._stuck) + len(self._unmoved)
 
     @property
-    def has_ready(self) -> bool:
-        """Whether files wait for their commit, as the store did not take them."""
-        return bool(self._ready)
+    def can_go_on(self) -> bool:
+        """Whether files can be gone on with at once: those of several resumes, and those that the
+        store did not take."""
+        return bool(self._ready or self._several)
 
     def next_due(self, *, awaited: bool = False) -> float | None:
         """Return when to look at the first file again, on the monotonic clock; with `awaited` at the
@@ -280,24 +281,22 @@ class Batches:
         """The names of files that lie where they belong and are still written to."""
         return [one.work.claim.name for one in self._unmoved.values() if one.target]
 
-    def take_ended(self) -> list[str]:
-        """Return the ids of the files that came to their end since this was last asked."""
-        ended, self._ended = self._ended, []
-        return ended
-
-    def take_went_back(self) -> list[Claim]:
-        """Return the files that went back to where they lay since this was last asked."""
-        went_back, self._went_back = self._went_back, []
-        return went_back
+    def take_ends(self) -> tuple[tuple[str, ...], tuple[Claim, ...]]:
+        """Return the ids of the files that came to their end since this was last asked, and the
+        claims of those that went back to where they lay."""
+        ends = tuple(self._ended), tuple(self._went_back)
+        self._ended.clear()
+        self._went_back.clear()
+        return ends
 
     # Read
 
     def read(self, candidates: Sequence[Candidate]) -> list[Left]:
-        """Read the files that are ready, for the next `commit`; return the others.
-
-        Raises OSError when they cannot be noted.
-        """
-        self._slot.note(one.claim for one in candidates)
+        """Read the files that are ready, for the next `commit`; return the others."""
+        try:
+            self._slot.note(one.claim for one in candidates)
+        except OSError as error:
+            return [Left(one.claim.id, Why.TROUBLE, None, error) for one in candidates]
         self._observe(Step.NOTED)
         left: list[Left] = []
         read: list[Work] = []
@@ -312,7 +311,7 @@ class Batches:
         self._slot.note_read((one.claim.id, one.signature, one.digest) for one in read)
         self._observe(Step.READ)
         for work in read:
-            (self._ready if work.verdict is not None else self.several).append(work)
+            (self._ready if work.verdict is not None else self._several).append(work)
         return left
 
     def _read(self, one: Candidate) -> Work | Left:
@@ -415,34 +414,24 @@ class Batches:
         return works
 
     def _commit(self, works: Sequence[Work]) -> list[Conclusion]:
-        creations = [self._creation(work) for work in works]
         try:
+            creations = [self._creation(work) for work in works]
             results = create_files(
                 self._store, creations, deadline_s=self._options.tuning.write_timeout_s
             )
         except StoreError:
             raise
         except Exception:
-            logger.exception("A batch of %d files failed; one by one", len(works))
-            return [self._commit_alone(work) for work in works]
+            if len(works) > 1:
+                logger.exception("A batch of %d files failed; one by one", len(works))
+                return [end for work in works for end in self._commit([work])]
+            conclusion = outcomes.failed(outcomes.internal_error())
+            self.record(works[0], conclusion)
+            return [conclusion]
         return [
             outcomes.conclude(_verdict(work), creation, result)
             for work, creation, result in zip(works, creations, results, strict=True)
         ]
-
-    def _commit_alone(self, work: Work) -> Conclusion:
-        try:
-            creation = self._creation(work)
-            (result,) = create_files(
-                self._store, [creation], deadline_s=self._options.tuning.write_timeout_s
-            )
-        except StoreError:
-            raise
-        except Exception:  # noqa: BLE001 - logged whole; one file must not stop the others
-            conclusion = outcomes.failed(outcomes.internal_error())
-            self.record(work, conclusion)
-            return conclusion
-        return outcomes.conclude(_verdict(work), creation, result)
 
     def _creation(self, work: Work) -> Creation:
         claim = work.claim
@@ -512,13 +501,6 @@ class Batches:
         """Put files away whose outcome is in the ledger, as far as that is possible now."""
         for work, conclusion in ended:
             self._queues.note(work.claim, conclusion)
-        try:
-            self._filer.plan_reports(ended)
-        except OSError as error:
-            stuck = Filed(State.STUCK, problem=error.strerror or str(error))
-            for work, conclusion in ended:
-                self._after(Ended(work, conclusion), stuck)
-            return
         over = []
         for work, conclusion in ended:
             filed = self._filer.file_away(work, conclusion)
@@ -549,6 +531,8 @@ class Batches:
         work, conclusion, *_ = ended
         claim = work.claim
         problem = escaped(filed.problem)
+        if (claim.is_return or conclusion.needs_report) and filed.state in ENDED:
+            self._filer.tidy(claim, [conclusion])
         match filed.state:
             case State.FILED:
                 self._on_filed(claim, conclusion, filed.target)
@@ -606,7 +590,7 @@ class Batches:
                 self._observe(Step.ENDED)
 
     def tidy(self, claims: Iterable[Claim]) -> None:
-        """Remove reports on files that are not gone on with, where no file lies."""
+        """Remove reports on files that are not filed yet, where no file lies."""
         for claim in claims:
             self._filer.tidy(claim)
 
@@ -619,7 +603,7 @@ class Batches:
         for work in self._ready:
             if work.descriptor is not None:
                 os.close(work.descriptor)
-        for some in (self._ready, self.several, self._unmoved, self._stuck):
+        for some in (self._ready, self._several, self._unmoved, self._stuck):
             some.clear()
         self._folders.close()
 

@@ -38,9 +38,6 @@ class Claim(NamedTuple):
     items: int = 0
     """How many of its items were imported when it was last begun, of a file of several."""
 
-    reports: tuple[str, ...] = ()
-    """Paths below ROOT at which a report on this claim may lie."""
-
     is_return: bool = False
     """Whether it was put away before, and is taken up again as it is."""
 

@@ -150,8 +150,7 @@ def rehearse(
             if isinstance(conclusion, Why):
                 ignore(seen, conclusion)
             elif conclusion is not None:
-                outcome = conclusion.outcome.value
-                setattr(summary, outcome, getattr(summary, outcome) + 1)
+                summary.count(conclusion.outcome)
                 now_us = store.clock()
                 claim = Claim("", info.id, info.name, escaped(seen.name), claimed_at_us=now_us)
                 folder = folder_of(conclusion, info.name, claim.claimed_at)

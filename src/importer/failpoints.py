@@ -10,7 +10,6 @@ class Step(StrEnum):
     NOTED = "noted"
     READ = "read"
     COMMITTED = "committed"
-    REPORT_PLANNED = "report_planned"
     REPORT_WRITTEN = "report_written"
     SET_ASIDE = "set_aside"
     COPIED = "copied"

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from resumes.errors import InvalidArgument, TooLarge
+from resumes.output_files import flush
 from resumes.text import replaced
 from resumes.watched_names import find_extension as find_extension
 
@@ -330,16 +331,7 @@ def move(source: str | Path, target: str | Path, *, source_fd: int | None = None
 def copy(source: str | Path, target: Path) -> None:
     """Copy a file, with its times, so that it is on the disk. Raises OSError."""
     shutil.copy2(source, target, follow_symlinks=False)
-    sync(target)
-
-
-def sync(path: Path) -> None:
-    """Have a file's content, or the names in a folder, on the disk. Raises OSError."""
-    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+    flush(target)
 
 
 def is_copy(source: str | Path, target: str | Path) -> bool:

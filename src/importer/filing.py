@@ -15,7 +15,7 @@ import errno
 import json
 import os
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from enum import StrEnum
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -25,10 +25,10 @@ from importer.claims import Claim
 from importer.failpoints import Observer, Step
 from importer.files import Folders, Signature, find_extension, safe_stem, split_extension
 from importer.outcomes import Conclusion, Refusal, issues_as_dicts
-from importer.slots import Slot
 from resumes.analyzer import Resume
 from resumes.clock import Clock, timestamp
 from resumes.import_reasons import Reason
+from resumes.output_files import flush
 from resumes.store.accounts import NAME
 from resumes.store.import_ledger import FileOutcome
 from resumes.watched_folder import HELD
@@ -103,6 +103,12 @@ def report_path(file: str | Path) -> Path:
 
 DONE, FAILED, DUPLICATE = "_done", "_failed", "_duplicate"
 
+ENDS = (
+    *(Conclusion(one) for one in FileOutcome if one is not FileOutcome.FAILED),
+    *(Conclusion(FileOutcome.FAILED, refusal=Refusal(reason, "")) for reason in Reason),
+)
+"""Every end that a file can come to, as far as its place depends on it."""
+
 FRESH_NS = 3_000_000_000
 """A file that was changed so short a time before may have been changed once more within the same
 tick of the file system's clock, so its bytes are compared too."""
@@ -140,6 +146,10 @@ class State(StrEnum):
     """It lies where it lay, for a reason that concerns all files."""
 
 
+ENDED = (State.FILED, State.GONE, State.CHANGED)
+"""Nothing is left to do."""
+
+
 class Filed(NamedTuple):
     """Where a file lies now, and what is in the way of more."""
 
@@ -149,57 +159,35 @@ class Filed(NamedTuple):
 
 
 class Filer:
-    """Puts files away below one ROOT. Their claims stand in the slot's note."""
+    """Puts files away below one ROOT."""
 
-    def __init__(
-        self, root: Path, slot: Slot, folders: Folders, clock: Clock, observe: Observer
-    ) -> None:
+    def __init__(self, root: Path, folders: Folders, clock: Clock, observe: Observer) -> None:
         self._root = str(root)
-        self._slot = slot
         self._folders = folders
         self._clock = clock
         self._observe = observe
         self._made: set[str] = set()
 
-    def plan_reports(self, ended: Sequence[tuple[Work, Conclusion]]) -> None:
-        """Note where reports will lie before any does.
-
-        They are found again then if a claim comes to another end after all. Raises OSError.
-        """
-        planned = []
-        for work, conclusion in ended:
-            claim = self._slot.find(work.claim.id)
-            if claim is None or not conclusion.needs_report:
-                continue
-            places = [str(report_path(place)) for place in iter_places(claim, conclusion)]
-            if new := [place for place in places if place not in claim.reports]:
-                planned.append(claim._replace(reports=(*claim.reports, *new)))
-        if planned:
-            self._slot.note(planned)
-            self._observe(Step.REPORT_PLANNED)
-
     def file_away(self, work: Work, conclusion: Conclusion) -> Filed:
         """Move the file, as it was read, into its outcome's folder, with its report."""
-        claim = self._slot.find(work.claim.id) or work.claim
+        claim = work.claim
         is_copied = False
         try:
             if claim.is_return and claim.source in iter_places(claim, conclusion):
                 target = claim.path(self._root)
                 if conclusion.needs_report:
-                    self._report(claim, work, conclusion, target)
+                    self._report(work, conclusion, target)
             else:
-                target, is_copied = self._move(claim, work, conclusion)
+                target, is_copied = self._move(work, conclusion)
         except FileNotFoundError:
             if files.find_signature(self._lies_at(claim)) is not None:
                 return Filed(State.STUCK, problem=os.strerror(errno.ENOENT))
-            self.tidy(claim)
             return Filed(State.GONE)
         except _NotMoved as error:
             return error.filed
         except OSError as error:
             return Filed(State.STUCK, problem=error.strerror or str(error))
         if is_copied:  # the copy is ours alone
-            self.tidy(claim)
             return Filed(State.FILED, target)
         self._observe(Step.MOVED)
         return self.check(work, target)
@@ -210,25 +198,23 @@ class Filer:
         Another version goes to where it came from: under another name if its own was given to yet
         another file.
         """
-        claim = self._slot.find(work.claim.id) or work.claim
         try:
             is_as_read = _is_as_read(work, target)
             if is_as_read is None:
                 return Filed(State.WRITTEN_TO, target)
-            if not is_as_read and not self._is_copy(claim, work, target):
-                put_back(self._root, claim, target)
+            if not is_as_read and not self._is_copy(work, target):
+                put_back(self._root, work.claim, target)
                 self._observe(Step.MOVED_BACK)
-                self.tidy(claim)
                 return Filed(State.CHANGED)
         except FileNotFoundError:
             pass  # somebody was quick to take it away; it was imported
         except OSError as error:
             return Filed(State.WRITTEN_TO, target, error.strerror or str(error))
-        self.tidy(claim)
         return Filed(State.FILED, target)
 
-    def _move(self, claim: Claim, work: Work, conclusion: Conclusion) -> tuple[str, bool]:
+    def _move(self, work: Work, conclusion: Conclusion) -> tuple[str, bool]:
         """Return where the file is now, and whether it was copied there from another disk."""
+        claim = work.claim
         folder = f"{self._root}/{_folder(claim, conclusion)}"
         if folder not in self._made:
             Path(folder).mkdir(parents=True, exist_ok=True)
@@ -239,8 +225,8 @@ class Filer:
                 if conclusion.needs_report:
                     if self._is_taken(claim, target):
                         continue
-                    self._report(claim, work, conclusion, target)
-                return target, self._rename(claim, work, target)
+                    self._report(work, conclusion, target)
+                return target, self._rename(work, target)
             except FileExistsError:
                 continue
             except FileNotFoundError:
@@ -255,8 +241,9 @@ class Filer:
         report = report_path(target)
         return os.path.lexists(report) and load_report(report).get("claim_id") != claim.id
 
-    def _rename(self, claim: Claim, work: Work, target: str) -> bool:
+    def _rename(self, work: Work, target: str) -> bool:
         """Move the file; return whether it had to be copied."""
+        claim = work.claim
         folder = self._folders.open(claim.folder(self._root))
         try:
             files.move(claim.base, target, source_fd=folder)
@@ -278,40 +265,39 @@ class Filer:
                     raise _NotMoved(State.UNMOVABLE, os.strerror(errno.EACCES)) from None
                 files.move(claim.base, aside, source_fd=folder)
                 self._observe(Step.SET_ASIDE)
-        self._copy(claim, work, aside, Path(target))
+        self._copy(work, aside, Path(target))
         return True
 
-    def _copy(self, claim: Claim, work: Work, aside: Path, target: Path) -> None:
+    def _copy(self, work: Work, aside: Path, target: Path) -> None:
         """Copy a file to another disk that was set aside.
 
         It stays aside until its copy is whole, and is known to be of what was read.
         """
         if not files.is_copy(aside, target):
-            temporary = _beside(target, claim)
-            self._check_aside(claim, work, aside)
+            temporary = _beside(target, work.claim)
+            self._check_aside(work, aside)
             try:
                 files.copy(aside, temporary)
-                self._check_aside(claim, work, aside)
+                self._check_aside(work, aside)
                 files.move(temporary, target)
             finally:
                 temporary.unlink(missing_ok=True)
-            files.sync(target.parent)
+            flush(target.parent)
         self._observe(Step.COPIED)
         aside.unlink()
 
-    def _check_aside(self, claim: Claim, work: Work, aside: Path) -> None:
+    def _check_aside(self, work: Work, aside: Path) -> None:
         match _is_as_read(work, aside):
             case None:
                 raise _NotMoved(State.UNMOVABLE, "somebody has it open for writing")
             case False:
-                put_back(self._root, claim, aside)
-                self.tidy(claim)
+                put_back(self._root, work.claim, aside)
                 raise _NotMoved(State.CHANGED)
 
-    def _is_copy(self, claim: Claim, work: Work, target: str) -> bool:
+    def _is_copy(self, work: Work, target: str) -> bool:
         """Return whether the target, which is not the file that was read, is a copy of it."""
         with contextlib.suppress(FileNotFoundError):  # the folder may be gone
-            if os.lstat(claim.folder(self._root)).st_dev != os.lstat(target).st_dev:
+            if os.lstat(work.claim.folder(self._root)).st_dev != os.lstat(target).st_dev:
                 return True
         # One disk, seen as two (a bind mount).
         try:
@@ -327,23 +313,24 @@ class Filer:
         aside = str(aside_of(self._root, claim))
         return aside if os.path.lexists(aside) else claim.path(self._root)
 
-    def _report(self, claim: Claim, work: Work, conclusion: Conclusion, target: str) -> None:
+    def _report(self, work: Work, conclusion: Conclusion, target: str) -> None:
+        claim = work.claim
         sha256 = files.find_sha256(self._lies_at(claim))
         content = compose(claim, work.signature, conclusion, sha256=sha256, now_us=self._clock())
         path = report_path(target)
         files.write_over(path, content, temporary=_beside(path, claim))
         self._observe(Step.REPORT_WRITTEN)
 
-    def tidy(self, claim: Claim) -> None:
-        """Remove the reports on a claim that no file lies beside."""
-        if not claim.reports:
-            return
-        extension = find_extension(claim.name) or ".json"
+    def tidy(self, claim: Claim, ends: Iterable[Conclusion] = ENDS) -> None:
+        """Remove the reports on a claim that no file lies beside: the one that it came back with, and
+        those that were written when it came to one of these ends."""
+        places = [place for end in ends for place in iter_places(claim, end)]
+        if claim.is_return:
+            places.append(claim.source)
         with contextlib.suppress(OSError):  # no more than a report too many
-            for place in claim.reports:
-                path = Path(self._root, place)
-                file = path.with_name(path.name.removesuffix(REPORT) + extension)
+            for file in (f"{self._root}/{place}" for place in places):
                 if not os.path.lexists(file):
+                    path = report_path(file)
                     if load_report(path).get("claim_id") == claim.id:
                         path.unlink(missing_ok=True)
                     _beside(path, claim).unlink(missing_ok=True)

@@ -240,6 +240,10 @@ class Returns:
             import_requests.drop_requests(self._store, self._answered)
             self._answered.clear()
 
+    def hold(self, claim: Claim) -> None:
+        """Take note that a file is under way that was taken up before this importer began."""
+        self._under_way[claim.id] = claim.account_id
+
     def _add(self, files: Iterable[PutAway]) -> None:
         for one in files:
             if one.claim_id not in self._under_way:
@@ -254,10 +258,7 @@ class Returns:
         """
         claim_id, account_id, _ = file
         path = Path(file.path)
-        report_file = report_path(path)
-        report = load_report(report_file)
-        place = str(report_file.relative_to(self._root))
-        is_utf8 = not any("\ud800" <= char <= "\udfff" for char in place)  # as notes are
+        report = load_report(report_path(path))
         claim = Claim(
             id=claim_id,
             account_id=account_id,
@@ -265,7 +266,6 @@ class Returns:
             name=escaped_before(str(report.get("file") or path.name)),
             source=str(path.relative_to(self._root)),
             claimed_at_us=self._store.clock(),
-            reports=(place,) if is_utf8 else (),
             is_return=True,
         )
         items = import_ledger.find_items(self._store, account_id, claim_id)
@@ -278,7 +278,7 @@ class Returns:
         new_id = identifiers.resume_id(self._store.clock())
         self._under_way[new_id] = account_id
         self._renamed[new_id] = claim_id
-        return claim._replace(id=new_id, reports=())
+        return claim._replace(id=new_id)
 
     def next_batch(self, at_most: int) -> list[Candidate]:
         """Return the next files to take up."""

@@ -57,9 +57,8 @@ class Intake:
         """Of the files that are under way."""
         self._schedule = ScanSchedule(options.scan_s, monotonic)
         self._turn = 0
-        self.suspects: dict[str, int] = {}
-        """Files that may have ended a process, by their paths below ROOT, with the attempts that
-        were made of them alone (pitfalls I10)."""
+        self.suspects: dict[str, list[Claim]] = {}
+        """By path below ROOT, the claims of files that may have ended a process (pitfalls I10)."""
         self.looks = 0
         """How often ROOT was looked through, or tried to be."""
 
@@ -191,7 +190,7 @@ class Intake:
     def _candidate(
         self, seen: Seen, inbox: Inbox, account: AccountInfo, slot: int, now_us: int
     ) -> Candidate:
-        attempt = self.suspects.get(seen.name)
+        suspected = self.suspects.get(seen.name)
         claim = Claim(
             self._ids.next(),
             account.id,
@@ -199,17 +198,16 @@ class Intake:
             escaped(seen.name),
             seen.name,
             now_us,
-            attempt or 0,
+            max(one.attempt for one in suspected) if suspected else 0,
         )
         self._under_way[claim.id] = _UnderWay(seen.path, inbox, slot)
         self._paths.add(seen.path)
-        return Candidate(claim, inbox.settling.find_known(seen.path), attempt is not None)
+        return Candidate(claim, inbox.settling.find_known(seen.path), suspected is not None)
 
     def suspect(self, claims: Iterable[Claim]) -> None:
         """Have files read alone that may have ended a process."""
         for claim in claims:
-            attempt = max(claim.attempt, self.suspects.get(claim.source, 0))
-            self.suspects[claim.source] = attempt
+            self.suspects.setdefault(claim.source, []).append(claim)
 
     def hold(self, claim: Claim) -> None:
         """Take note that a file is under way that was not found by a look."""

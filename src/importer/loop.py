@@ -7,6 +7,7 @@ stand by until its slot is free.
 """
 
 import contextlib
+import dataclasses
 import os
 import time
 from collections import deque
@@ -14,7 +15,7 @@ from collections.abc import Callable, Collection, Iterable
 from pathlib import Path
 
 from importer import slots
-from importer.batch import Batches, Candidate, Left, Queues, Why
+from importer.batch import Candidate, Left, Queues, Why
 from importer.claims import Claim, ClaimIds
 from importer.failpoints import Observer, Step, unobserved
 from importer.files import escaped
@@ -22,10 +23,10 @@ from importer.held import Returns
 from importer.helpers import Batch, Helpers, Setup
 from importer.inbox import find_inboxes, iter_inbox
 from importer.intake import Intake
-from importer.notices import FileReport, Notices, Progress, Summary, Tally, as_report
+from importer.notices import FileReport, Notices, Progress, Summary, as_report
 from importer.options import Options
 from importer.recovery import find_claimed, plan_recovery
-from importer.slices import Unbundler
+from importer.slices import Pipeline
 from importer.slots import Slot
 from importer.watcher import Changes, Marked
 from resumes import watched_folder
@@ -74,11 +75,11 @@ class Importer:
         self._changes = changes or Changes()
         self._observe = observe
         self._monotonic = monotonic
-        self._id = identifiers.resume_id(store.clock())
+        self.id = identifiers.resume_id(store.clock())
         self._slot = Slot(root, 0)
         self._ids = ClaimIds(store.clock)
         self._queues = Queues()
-        self._batches = Batches(
+        self._pipeline = Pipeline(
             store,
             self._slot,
             root=root,
@@ -88,15 +89,6 @@ class Importer:
             remark=notices,
             observe=observe,
             monotonic=monotonic,
-        )
-        self._unbundler = Unbundler(
-            store,
-            self._slot,
-            self._batches,
-            root=str(root),
-            queues=self._queues,
-            options=options,
-            observe=observe,
         )
         self._intake = Intake(
             root,
@@ -114,15 +106,17 @@ class Importer:
             on_answer=self._changes.wake,
             monotonic=monotonic,
         )
-        self._tally = Tally()
+        self._summary = Summary()
+        self._held_ids: set[str] = set()
+        self.filed = 0
+        """How many files were filed so far, by this process and its helpers."""
         self._accounts: list[AccountInfo] = []
         self._unknown_ids: set[str] = set()
         """Those of the finding, that the store does not know."""
         self._resumed: deque[Candidate] = deque()
         """Files that a process had under way that is gone."""
-        self._suspect_ids: dict[str, list[str]] = {}
-        """By path below ROOT, the claims under which suspects stand in the note."""
-        self._stands_by = self._has_led = False
+        self.stands_by = self._has_led = False
+        """Whether another importer works in the folder; and whether this one ever did."""
         self._is_emptied = False
         """Whether what lies in ROOT/.work was looked for."""
         self._left_slots: set[int] = {0}
@@ -140,19 +134,9 @@ class Importer:
     # What those who run it ask
 
     @property
-    def id(self) -> str:
-        """The importer's id."""
-        return self._id
-
-    @property
-    def stands_by(self) -> bool:
-        """Whether another importer works in the folder."""
-        return self._stands_by
-
-    @property
     def is_stuck(self) -> bool:
         """Whether something could not be filed away; nothing new is taken while that is so."""
-        return self._batches.is_stuck or self._helpers.is_stuck
+        return self._pipeline.is_stuck or self._helpers.is_stuck
 
     @property
     def folders(self) -> list[str]:
@@ -163,11 +147,6 @@ class Importer:
     def looks(self) -> int:
         """How often ROOT was looked through, or tried to be."""
         return self._intake.looks
-
-    @property
-    def filed(self) -> int:
-        """How many files were filed so far, by this process and its helpers."""
-        return self._tally.filed
 
     @property
     def has_answers(self) -> bool:
@@ -189,12 +168,7 @@ class Importer:
     @property
     def _is_working(self) -> bool:
         """Whether something that was begun can be gone on with at once."""
-        return bool(
-            self._batches.has_ready
-            or self._batches.several
-            or self._resumed
-            or self._returns.are_due
-        )
+        return bool(self._pipeline.can_go_on or self._resumed or self._returns.are_due)
 
     def wait_s(self) -> float:
         """Seconds until there is something to do, apart from what changes or helpers say."""
@@ -206,7 +180,7 @@ class Importer:
         waits = [self._maintenance_due - now]
         if not self._left_slots:
             waits.append(self._intake.wait_s())
-        if (due := self._batches.next_due()) is not None:
+        if (due := self._pipeline.next_due()) is not None:
             waits.append(due - now)
         return max(0.0, min(waits))
 
@@ -219,7 +193,7 @@ class Importer:
         if self._left_slots:
             return self._maintenance_due
         dues = [due for due, _ in self._intake.list_awaited()]
-        moved = self._batches.next_due(awaited=True)
+        moved = self._pipeline.next_due(awaited=True)
         return min(dues if moved is None else [*dues, moved], default=None)
 
     @property
@@ -227,7 +201,7 @@ class Importer:
         """The names of the files that somebody waits for, below ROOT and escaped."""
         paths = [path for _, path in self._intake.list_awaited()]
         names = [escaped(os.path.relpath(path, self._root)) for path in paths]
-        return sorted([*names, *self._batches.awaited])
+        return sorted([*names, *self._pipeline.awaited])
 
     def mark(self, marked: Marked) -> None:
         """Look at what changed soon."""
@@ -238,7 +212,7 @@ class Importer:
     def round(self) -> int:
         """Do everything that can be done now, for about a second; return how many files came to
         an end. Raises StoreError and OSError."""
-        before = self._tally.filed
+        before = self.filed
         self._maintenance_due = self._accounts_due = self._lead_due = self._monotonic()
         self._intake.force()
         ends_at = time.monotonic() + ROUND_S
@@ -247,7 +221,7 @@ class Importer:
             if self._helpers.is_busy and not self._can_go_on:
                 self._changes.wait(MAINTENANCE_INTERVAL_S)
             if not self.has_work or time.monotonic() >= ends_at:
-                return self._tally.filed - before
+                return self.filed - before
 
     def turn(self) -> None:
         """Go one step further with everything. Raises StoreError and OSError; what was read is
@@ -260,16 +234,15 @@ class Importer:
         elif self._intake.wants_owners:
             self._find_owners()
         self._hear_helpers()
-        self._batches.commit()
-        self._batches.go_on()
-        self._unbundler.go_on()
+        self._pipeline.commit()
+        self._pipeline.go_on()
         if not self.is_stuck and not self._left_slots:
             self._intake.look()
             self._check_account_owners()
             self._give_helpers()
             self._take()
-            self._batches.commit()
-        self._note_ends(self._batches.take_ended(), self._batches.take_went_back())
+            self._pipeline.commit()
+        self._note_ends(*self._pipeline.take_ends())
         self._returns.answer()
         if self._returns.has_released and not self._is_working:
             self._maintenance_due = self._monotonic()  # more may be waiting for their places
@@ -286,8 +259,8 @@ class Importer:
         self._lead_due = self._monotonic() + STAND_BY_INTERVAL_S
         if self._has_led:
             self._check_folder_owner()
-        self._stands_by = not self._slot.take()
-        if self._stands_by:
+        self.stands_by = not self._slot.take()
+        if self.stands_by:
             self._notices(
                 "standby",
                 f"Another importer works in {escaped(str(self._root))}. This one stands by, and "
@@ -305,8 +278,7 @@ class Importer:
     def _let_go(self) -> None:
         """Have nothing under way any more."""
         self._helpers.end()
-        self._batches.drop()
-        self._unbundler.drop()
+        self._pipeline.drop()
         self._resumed.clear()
         self._intake.give_up()
 
@@ -321,7 +293,7 @@ class Importer:
         by_id = {one.id: one for one in self._accounts}
         unknown = self._find_unknown(self._returns.account_ids)
         resumed = {one.claim.account_id for one in self._resumed}
-        busy = self._unbundler.account_ids | resumed | unknown
+        busy = self._pipeline.unpacking_account_ids | resumed | unknown
         self._queues.by_account = self._returns.release(by_id, busy=busy)
         self._note_unknown(unknown)
         self._returns.take_requests()
@@ -405,7 +377,7 @@ class Importer:
         self._intake.give_up(slot.number)
         kept = {claim.id: claim for claim in plan.kept}
         # While they are noted: who is killed now does it again.
-        self._batches.tidy(entry.claim for entry in entries if entry.claim.id not in kept)
+        self._pipeline.tidy(entry.claim for entry in entries)
         if slot is self._slot:
             slot.note(kept.values())
             slot.end(entry.claim.id for entry in entries if entry.claim.id not in kept)
@@ -417,23 +389,26 @@ class Importer:
             )
             slot.end(entry.claim.id for entry in entries)
         for ended in plan.ended:
-            self._intake.hold(ended.work.claim)
-        self._batches.adopt(plan.ended)
+            self._hold(ended.work.claim)
+        self._pipeline.adopt(plan.ended)
         self._intake.suspect(plan.suspects)
-        for claim in plan.suspects:
-            self._suspect_ids.setdefault(claim.source, []).append(claim.id)
         self._resume(plan.resumed)
         for _ in entries:
             self._observe(Step.RECOVERED)
 
     def _resume(self, candidates: Iterable[Candidate]) -> None:
         for one in candidates:
-            self._intake.hold(one.claim)
+            self._hold(one.claim)
             self._resumed.append(one)
+
+    def _hold(self, claim: Claim) -> None:
+        self._intake.hold(claim)
+        if claim.is_return:
+            self._returns.hold(claim)
 
     def _give_helpers(self) -> None:
         """Have helpers if there is a backlog, and give them files."""
-        is_working = self._batches.under_way > 0
+        is_working = self._pipeline.under_way > 0
         self._helpers.supervise(backlog=self._intake.backlog, is_working=is_working)
         for helper in self._helpers.iter_free():
             candidates = self._intake.next_batch(helper.slot)
@@ -452,26 +427,22 @@ class Importer:
 
     def _take(self) -> None:
         """Read the next files: what others had under way first, then those that were put away before."""
-        if self._batches.under_way > MAX_UNDER_WAY:
+        if self._pipeline.under_way > MAX_UNDER_WAY:
             return
         most = self._options.tuning.batch_files
         batch = [self._resumed.popleft() for _ in range(min(len(self._resumed), most))]
         batch = batch or self._returns.next_batch(most) or self._intake.next_batch()
         if not batch:
             return
-        try:
-            left = self._batches.read(batch)
-        except OSError as error:
-            left = [Left(one.claim.id, Why.TROUBLE, None, error) for one in batch]
-        self._note_left(batch, left)
+        self._note_left(batch, self._pipeline.read(batch))
 
     def _note_left(self, candidates: Iterable[Candidate], left: Iterable[Left]) -> None:
         left_by_id = {one.claim_id: one for one in left}
         for one in candidates:
             claim = one.claim
             if one.is_alone:
-                self._intake.suspects.pop(claim.source, None)
-                self._slot.end(self._suspect_ids.pop(claim.source, []))
+                suspects = self._intake.suspects.pop(claim.source, ())
+                self._slot.end(suspect.id for suspect in suspects)
             why_left = left_by_id.get(claim.id)
             if why_left is None:
                 continue
@@ -489,7 +460,13 @@ class Importer:
             self._intake.look_again(claim)
 
     def _filed(self, report: FileReport) -> None:
-        self._tally.add(report)
+        self.filed += 1
+        if report.claim_id in self._held_ids:
+            self._held_ids.discard(report.claim_id)
+            self._summary.count(FileOutcome.HELD, -1)
+        if report.outcome is FileOutcome.HELD:
+            self._held_ids.add(report.claim_id)
+        self._summary.count(report.outcome)
         self._on_file(report)
 
     # What people are told
@@ -497,16 +474,16 @@ class Importer:
     @property
     def _under_way(self) -> int:
         """Files that are read and not filed, by us and by helpers."""
-        return self._batches.under_way + self._helpers.under_way
+        return self._pipeline.under_way + self._helpers.under_way
 
     def progress(self) -> Progress:
         """Return how far everything is."""
         inboxes = list(self._intake.inboxes)
         return Progress(
-            done=self._tally[FileOutcome.DONE],
-            failed=self._tally[FileOutcome.FAILED],
-            duplicate=self._tally[FileOutcome.DUPLICATE],
-            held=self._tally[FileOutcome.HELD],
+            done=self._summary.done,
+            failed=self._summary.failed,
+            duplicate=self._summary.duplicate,
+            held=self._summary.held,
             waiting=sum(inbox.waiting for inbox in inboxes) + self._under_way,
             waiting_bytes=sum(inbox.waiting_bytes for inbox in inboxes),
             is_complete=not any(inbox.is_looking for inbox in inboxes),
@@ -530,13 +507,10 @@ class Importer:
         resting = sum(inbox.settling.count_resting() for inbox in self._intake.inboxes)
         left = sum(inbox.settling.count_left() for inbox in self._intake.inboxes)
         owned = {inbox.below for inbox in self._intake.inboxes if inbox.account is not None}
-        return Summary(
-            done=self._tally[FileOutcome.DONE],
-            failed=self._tally[FileOutcome.FAILED],
-            duplicate=self._tally[FileOutcome.DUPLICATE],
-            held=self._tally[FileOutcome.HELD],
+        return dataclasses.replace(
+            self._summary,
             ignored=ignored + resting,
-            waiting=waiting - resting + len(self._batches.awaited),
+            waiting=waiting - resting + len(self._pipeline.awaited),
             stuck=left + len(unlisted & owned) + self._under_way,
         )
 
@@ -544,5 +518,5 @@ class Importer:
         """Let other importers go on with what is left."""
         self._helpers.end()
         self._hear_helpers()
-        self._batches.drop()
+        self._pipeline.drop()
         self._slot.leave()

@@ -59,6 +59,10 @@ class Summary:
     waiting: int = 0
     stuck: int = 0
 
+    def count(self, outcome: FileOutcome, by: int = 1) -> None:
+        """Count a file that came to this end."""
+        setattr(self, outcome.value, getattr(self, outcome.value) + by)
+
 
 @dataclass(frozen=True, slots=True)
 class Progress:
@@ -142,27 +146,3 @@ def unowned(folder: str, default_account: str | None) -> str:
         "Files directly in the watched folder are left there: say whose they are with --account, "
         "or move them into a folder named after an account"
     )
-
-
-class Tally:
-    """The files that one importer filed."""
-
-    def __init__(self) -> None:
-        self._counts = dict.fromkeys(FileOutcome, 0)
-        self._held_ids: set[str] = set()
-        self.filed = 0
-        """Reports in all, so that it is known whether anything happened."""
-
-    def add(self, report: FileReport) -> None:
-        """The file is counted."""
-        outcome, claim_id = report.outcome, report.claim_id
-        self.filed += 1
-        if claim_id in self._held_ids:
-            self._held_ids.discard(claim_id)
-            self._counts[FileOutcome.HELD] -= 1
-        if outcome is FileOutcome.HELD:
-            self._held_ids.add(claim_id)
-        self._counts[outcome] += 1
-
-    def __getitem__(self, outcome: FileOutcome) -> int:
-        return self._counts[outcome]

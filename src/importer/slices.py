@@ -5,18 +5,17 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from importer import files, outcomes, unpack
-from importer.batch import Batches, Queues, is_last_attempt
+from importer.batch import Batches, is_last_attempt
 from importer.claims import Claim
-from importer.failpoints import Observer, Step
+from importer.failpoints import Step
 from importer.files import Signature
 from importer.filing import Work
-from importer.options import DEFAULT_TUNING, Limits, Options, Tuning
+from importer.options import DEFAULT_TUNING, Limits, Tuning
 from importer.outcomes import Conclusion, ItemConclusion, Refusal
-from importer.slots import Slot
 from importer.unpack.text import CannotUnpack, Part, file_too_large
 from resumes.analyzer import Format, Resume
 from resumes.errors import ResumesError, StoreError
-from resumes.store import Store, import_ledger
+from resumes.store import import_ledger
 from resumes.store.creation import Creation, NewResume, Outcome, create_files
 from resumes.store.import_ledger import SO_FAR
 
@@ -95,64 +94,49 @@ class Bundle:
 logger = logging.getLogger("resumes.importer")
 
 
-class Unbundler:
-    """Unpacks one file at a time; the others wait where they lie."""
+class Pipeline(Batches):
+    """Imports files, those of several resumes too: it unpacks one of them at a time, and the others
+    wait where they lie."""
 
-    def __init__(
-        self,
-        store: Store,
-        slot: Slot,
-        batches: Batches,
-        *,
-        root: str,
-        queues: Queues,
-        options: Options,
-        observe: Observer,
-    ) -> None:
-        self._store = store
-        self._slot = slot
-        self._batches = batches
-        self._root = root
-        self._queues = queues
-        self._options = options
-        self._observe = observe
-        self._bundle: Bundle | None = None
-        self._slice: list[Portion] = []
+    _bundle: Bundle | None = None
+    _slice: Sequence[Portion] = ()
 
     @property
-    def account_ids(self) -> set[str]:
+    def unpacking_account_ids(self) -> set[str]:
         """The accounts of files that are being unpacked, and take places in a while."""
-        return {work.claim.account_id for work in self._batches.several}
+        return {work.claim.account_id for work in self._several}
 
     def go_on(self) -> None:
-        """Store a slice of the first file, if there is one; put the file away after its last.
+        """Try again what could not be filed away, and store the next slice of the first file of
+        several resumes, if there is one; put that file away after its last.
 
         Raises StoreError, and goes on there later.
         """
-        if not self._batches.several:
+        super().go_on()
+        if not self._several:
             return
-        work = self._batches.several[0]
+        work = self._several[0]
         if self._bundle is None:
             opened = self._open(work)
             if opened is None:
                 self._close()
-                self._batches.end([work])
+                self.end([work])
                 return
             if isinstance(opened, Conclusion):
-                self._end(work, opened)
+                self._finish(work, opened)
                 return
             self._bundle = opened
         try:
             self._slice = self._slice or self._bundle.next_slice()
         except Exception:  # noqa: BLE001 - logged whole; one file must not stop the others
-            self._end(work, outcomes.failed(outcomes.internal_error()))
+            self._finish(work, outcomes.failed(outcomes.internal_error()))
             return
         if self._slice:
             goes_on = self._commit_slice(work, self._bundle)
-            self._slice = []
+            self._slice = ()
             if goes_on:
                 return
-        self._end(work, outcomes.sum_up(self._bundle.items))
+        self._finish(work, outcomes.sum_up(self._bundle.items))
 
     def _open(self, work: Work) -> Bundle | Conclusion | None:
         """The open file; the end that it comes to instead; None if it is gone or has changed, and
@@ -193,7 +177,7 @@ class Unbundler:
         """Return False if the account was deleted, so that this slice is the file's last."""
         portions = self._slice
         new = [one for portion in portions if (one := portion.new_resume()) is not None]
-        row = self._batches.row(work)
+        row = self.row(work)
         creation = Creation(work.claim.account_id, new, self._store.clock(), row, SO_FAR)
         try:
             (result,) = create_files(
@@ -207,27 +191,27 @@ class Unbundler:
                 bundle.conclude(portion, failed)
             return True
         is_gone = isinstance(result, ResumesError)
-        if is_gone and self._batches.leave_if_unknown(work):
+        if is_gone and self.leave_if_unknown(work):
             self._close()
             return True
         self._observe(Step.COMMITTED)
         _conclude(bundle, portions, result)
         return not is_gone
 
-    def _end(self, work: Work, conclusion: Conclusion) -> None:
-        self._batches.record(work, conclusion)
+    def _finish(self, work: Work, conclusion: Conclusion) -> None:
+        self.record(work, conclusion)
         digest = None if self._bundle is None else self._bundle.digest
         self._close()
-        self._batches.file_away([(work._replace(digest=digest), conclusion)])
+        self.file_away([(work._replace(digest=digest), conclusion)])
 
     def _close(self) -> None:
-        self.drop()
-        self._batches.several.popleft()
+        self._bundle, self._slice = None, ()
+        self._several.popleft()
 
     def drop(self) -> None:
-        """No file is being unpacked any more."""
-        self._bundle = None
-        self._slice = []
+        """Have nothing under way any more."""
+        super().drop()
+        self._bundle, self._slice = None, ()
 
 
 def _conclude(

@@ -48,7 +48,7 @@ class Entry(NamedTuple):
 
 
 class _Noted(msgspec.Struct, array_like=True, forbid_unknown_fields=True):
-    """An entry as it stands in a line."""
+    """An entry as it stands in a line: the fields of its claim, and what is known of it."""
 
     id: Annotated[str, msgspec.Meta(pattern=rf"^{CLAIM_ID.pattern}\Z")]
     account_id: Annotated[str, msgspec.Meta(pattern=rf"^{ACCOUNT_ID.pattern}\Z")]
@@ -59,7 +59,6 @@ class _Noted(msgspec.Struct, array_like=True, forbid_unknown_fields=True):
     claimed_at_us: int
     attempt: int
     items: int
-    reports: tuple[str, ...]
     is_return: bool
     is_begun: bool
     read: tuple[str, str, str, str] | None
@@ -127,11 +126,6 @@ class Slot:
         """
         self._entries = {entry.claim.id: entry for entry in _load(self._path)}
         return list(self._entries.values())
-
-    def find(self, claim_id: str) -> Claim | None:
-        """Return the claim as it is noted; None when it is not under way."""
-        entry = self._entries.get(claim_id)
-        return None if entry is None else entry.claim
 
     def note(self, claims: Iterable[Claim]) -> None:
         """Note files that are about to be opened, or what their claims say now. Raises OSError.
@@ -253,45 +247,27 @@ def _noted(entry: Entry) -> _Noted:
     if signature is not None:
         inode, size_bytes, mtime_ns = map(str, signature)
         read = (inode, size_bytes, mtime_ns, "" if digest is None else digest.hex())
-    return _Noted(
-        claim.id,
-        claim.account_id,
-        claim.account,
-        claim.name,
-        os.fsencode(claim.source).hex(),
-        claim.claimed_at_us,
-        claim.attempt,
-        claim.items,
-        claim.reports,
-        claim.is_return,
-        is_begun,
-        read,
-    )
+    source = os.fsencode(claim.source).hex()
+    return _Noted(*claim[:4], source, *claim[5:], is_begun, read)
 
 
 def _entry(noted: _Noted) -> Entry:
     """Raises ValueError for what none of ours wrote."""
+    *fields, is_begun, read = msgspec.structs.astuple(noted)
     source = bytes.fromhex(noted.source)
     if 0 in source or {b"", b".", b".."}.intersection(source.split(b"/")):
         raise ValueError  # it leads out of ROOT
     signature = digest = None
-    if noted.read is not None:
-        *numbers, sha256 = noted.read
+    if read is not None:
+        *numbers, sha256 = read
         signature = Signature(*map(int, numbers))
         digest = bytes.fromhex(sha256) or None
-    claim = Claim(
-        noted.id,
-        noted.account_id,
-        escaped_before(noted.account),
-        escaped_before(noted.name),
-        os.fsdecode(source),
-        noted.claimed_at_us,
-        noted.attempt,
-        noted.items,
-        noted.reports,
-        noted.is_return,
+    claim = Claim(*fields)._replace(
+        account=escaped_before(noted.account),
+        name=escaped_before(noted.name),
+        source=os.fsdecode(source),
     )
-    return Entry(claim, signature, digest, noted.is_begun)
+    return Entry(claim, signature, digest, is_begun)
 
 
 def _load(path: str) -> list[Entry]:

@@ -15,10 +15,10 @@ from collections.abc import Callable
 from multiprocessing.connection import Connection
 
 from importer import files
-from importer.batch import Batches, Left, Queues, Why
+from importer.batch import Left, Queues
 from importer.helpers import Answer, Batch, Setup
 from importer.notices import FileReport, as_report
-from importer.slices import Unbundler
+from importer.slices import Pipeline
 from importer.slots import Slot
 from resumes import process_memory
 from resumes.errors import ResumesError, StoreError
@@ -41,7 +41,7 @@ class _Work:
         self._remarks: list[tuple[str, str]] = []
         self._is_in_trouble = False
         self._queues = Queues()
-        self._batches = Batches(
+        self._pipeline = Pipeline(
             store,
             slot,
             root=setup.root,
@@ -51,31 +51,18 @@ class _Work:
             remark=lambda key, sentence: self._remarks.append((key, sentence)),
             observe=setup.observe,
         )
-        self._unbundler = Unbundler(
-            store,
-            slot,
-            self._batches,
-            root=str(setup.root),
-            queues=self._queues,
-            options=setup.options,
-            observe=setup.observe,
-        )
 
     def take(self, batch: Batch) -> list[Left]:
         """The files of the batch that were not imported."""
         self._queues.by_account = dict(batch.queues)
-        try:
-            return self._batches.read(batch.candidates)
-        except OSError as error:
-            return [Left(one.claim.id, Why.TROUBLE, None, error) for one in batch.candidates]
+        return self._pipeline.read(batch.candidates)
 
     def go_on(self) -> None:
         """Everything that can be done now with what was read is done."""
         self._is_in_trouble = False
         try:
-            self._batches.commit()
-            self._batches.go_on()
-            self._unbundler.go_on()
+            self._pipeline.commit()
+            self._pipeline.go_on()
         except (StoreError, OSError) as error:
             self._is_in_trouble = True
             why = error.message if isinstance(error, ResumesError) else str(error)
@@ -84,25 +71,26 @@ class _Work:
     @property
     def may_take(self) -> bool:
         """Whether new files may be read."""
-        return not self._is_in_trouble and not self._batches.is_stuck
+        return not self._is_in_trouble and not self._pipeline.is_stuck
 
     def wait_s(self) -> float:
         """Seconds until there is something to do, apart from new files."""
-        if self.may_take and self._batches.several:
+        if self.may_take and self._pipeline.can_go_on:
             return 0.0
-        return IDLE_S if self.may_take and not self._batches.under_way else AGAIN_S
+        return IDLE_S if self.may_take and not self._pipeline.under_way else AGAIN_S
 
     def answer(self, left: list[Left] | None) -> Answer:
         """What there is to say."""
+        over, went_back = self._pipeline.take_ends()
         reports, self._reports = self._reports, []
         remarks, self._remarks = self._remarks, []
         return Answer(
             left,
-            tuple(self._batches.take_ended()),
-            tuple(self._batches.take_went_back()),
+            over,
+            went_back,
             tuple(reports),
             tuple(remarks),
-            self._batches.under_way,
+            self._pipeline.under_way,
             is_stuck=not self.may_take,
         )
 

@@ -13,6 +13,7 @@ from resumes.store.import_ledger import FileOutcome
 from resumes.store.import_requests import Action
 from tests.store.conftest import SteppingClock
 from tests.support.inbox.builders import (
+    FakeMonotonic,
     MakeAccount,
     MakeImporter,
     Moment,
@@ -312,6 +313,29 @@ def test_a_request_outlives_an_importer_that_was_killed_before_it_took_the_file(
     an_importer().round()
     assert told.outcomes() == {"ana/cv.json": "failed"}
     assert import_requests.list_requests(store) == []
+
+
+def test_a_file_that_an_importer_was_killed_over_is_taken_up_once_though_somebody_asked(
+    store: Store, root: Path, told: Told, an_importer: MakeImporter, monotonic: FakeMonotonic
+) -> None:
+    account = an_account_with_room_for(store, 0)
+    drop(root, "ana/cv.json", b"{")
+    an_importer(settle_s=0).round()
+    (path,) = filed(root, "_failed")
+    path.write_bytes(a_document("corrected"))
+    ask_for_all(store, Action.RETRY)
+    die(an_importer(settle_s=0, observe=killing_at(Moment.NOTED)))
+    importer = an_importer(settle_s=0)
+    importer.turn()
+    assert counts(root, "held", "failed") == [1, 0]
+    set_limit(store, "ana", 1)
+    for _ in range(3):
+        monotonic.advance(1)
+        importer.turn()
+    assert resume_names(store, account.id) == ["corrected"]
+    assert counts(root, "done", "held", "failed") == [1, 0, 0]
+    assert import_requests.list_requests(store) == []
+    assert [file.outcome for file in told.files] == ["failed", "held", "done"]
 
 
 @pytest.mark.parametrize("what", ["the file", "its report"])

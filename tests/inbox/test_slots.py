@@ -57,7 +57,7 @@ def test_what_was_under_way_is_what_was_noted_and_not_ended(root: Path) -> None:
     slot.note_read([(claim.id, read, b"digest") for claim in claims[:3]])
     slot.end([claims[0].id])
     slot.begin_alone(claims[1]._replace(attempt=1))
-    slot.note([claims[2]._replace(reports=("_failed/a.report.json",))])
+    slot.note([claims[2]._replace(items=7)])
     slot.leave()
 
     found = taken(root).load()
@@ -65,7 +65,7 @@ def test_what_was_under_way_is_what_was_noted_and_not_ended(root: Path) -> None:
     assert [entry.claim.id for entry in found] == [claim.id for claim in claims[1:]]
     begun, replaced, unread = found
     assert (begun.is_begun, begun.claim.attempt, begun.signature) == (True, 1, read)
-    assert (replaced.claim.reports, replaced.digest) == (("_failed/a.report.json",), b"digest")
+    assert (replaced.claim.items, replaced.digest) == (7, b"digest")
     assert (unread.signature, unread.claim) == (None, claims[3])
 
 
@@ -83,7 +83,7 @@ def test_a_line_that_was_cut_off_or_written_by_others_says_nothing(root: Path) -
     slot.leave()
     note = root / ".importer" / "0.files"
     whole = note.read_bytes()
-    inside = [f"{2:024x}", OWNER, "a", "a", "78", 0, 0, 0, [], False, False]
+    inside = [f"{2:024x}", OWNER, "a", "a", "78", 0, 0, 0, False, False]
     outside = [*inside[:4], "2e2e2f78", *inside[5:]]
     foreign = [
         b"5",
