@@ -29,8 +29,9 @@ FOLDER: Final = Path(__file__).parents[2] / "terminal" / "snapshots"
 IS_WRITTEN_ANEW: Final = bool(os.environ.get("UPDATE_SNAPSHOTS"))
 
 
-STILL_LOOKS: Final = 30
-"""A screen that was the same so often in a row, 5 ms apart, is complete. Looks, not seconds: on a busy machine a second may pass
+STILL_LOOKS: Final = 10
+STILL_LOOK_S: Final = 0.015
+"""A screen that is the same so often in a row, so long apart, is complete. Looks, not seconds: on a busy machine a second may pass
 in which this process, and whatever timer it has, does not run."""
 
 
@@ -95,7 +96,7 @@ async def still(app: App[int], *, is_waiting: bool = False) -> None:
     before, looks = seen(app), 0
     while looks < STILL_LOOKS:
         assert time.monotonic() < deadline, "the screen never stood still"
-        await asyncio.sleep(LOOK_S)
+        await asyncio.sleep(STILL_LOOK_S)
         now = seen(app)
         looks = 0 if now != before or (is_busy(app) and not is_waiting) else looks + 1
         before = now
