@@ -260,7 +260,7 @@ def upgrade(session: Session) -> None:
         raise StoreUnavailable(f"Database not found: {address.path}. `resumes up` makes one")
     with open_store(session.settings().database_url) as store:
         label = store.label
-    revision = migrations.revisions()[-1]
+    revision = migrations.list_revisions()[-1]
     if session.as_json:
         put_json({"database": label, "revision": revision})
     else:

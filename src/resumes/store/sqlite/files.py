@@ -172,7 +172,7 @@ def examine(path: Path, shown: Path) -> None:
         with engine.connect() as connection:
             if connection.exec_driver_sql("PRAGMA application_id").scalar_one() != APPLICATION_ID:
                 raise StoreIncompatible(f"{shown} is no store of this program")
-            if migrations.state(connection, str(shown)) == "empty":
+            if migrations.find_state(connection, str(shown)) == "empty":
                 raise StoreIncompatible(f"{shown} is an empty store")
             for found in find_foreign_code(connection):
                 raise StoreIncompatible(

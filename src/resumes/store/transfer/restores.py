@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from sqlalchemy import Connection, bindparam, delete, inspect, select, update
+from sqlalchemy import Connection, bindparam, delete, select, update
 
 from resumes.clock import Clock, system_clock
 from resumes.errors import InvalidArgument, StoreIncompatible, StoreUnavailable
@@ -20,7 +20,7 @@ from resumes.store import open_store
 from resumes.store.addresses import PostgresAddress, SqliteAddress, parse_address
 from resumes.store.locks import FileLock
 from resumes.store.processes import name_processes
-from resumes.store.schema import account_usage, import_requests, importers, store_facts
+from resumes.store.schema import account_usage, import_requests, importers
 from resumes.store.sqlite.bootstrap import check_place, create_private
 from resumes.store.sqlite.files import (
     check_room,
@@ -199,8 +199,7 @@ def _read_replaced(path: Path) -> _Replaced | None:
     try:
         with engine.connect() as connection:
             last_ids = dict(LAST_IDS.run(connection).fetchall())
-            is_older = not inspect(connection).has_table(store_facts.name)
-            store_id = "" if is_older else read_marks(connection).store_id
+            store_id = read_marks(connection).store_id
             connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)").all()
             return _Replaced(last_ids, store_id)
     except DRIVER_ERRORS:
