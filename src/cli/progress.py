@@ -19,7 +19,7 @@ from resumes.text import counted
 
 if TYPE_CHECKING:
     from importer.service import Progress
-    from resumes.store.transfer.copies import Progress as CopyProgress
+    from resumes.store.transfer.rows import Progress as CopyProgress
 
 REWRITE = "\r\x1b[K"
 """To the beginning of the line, and erase it (ECMA-48, EL)."""

@@ -16,8 +16,8 @@ import pytest
 from cli.output import width
 from cli.progress import StatusLine, describe, describe_move
 from importer.notices import Progress
-from resumes.store.transfer import copies
-from resumes.store.transfer.copies import Stage
+from resumes.store.transfer import rows
+from resumes.store.transfer.rows import Stage
 from tests.command.conftest import screen
 
 
@@ -133,8 +133,8 @@ def test_it_says_what_is_known(
 
 def a_progress(
     done: int, *, stage: Stage = Stage.COPYING, what: str = "documents"
-) -> copies.Progress:
-    return copies.Progress(stage, what, done, 1_000_000)
+) -> rows.Progress:
+    return rows.Progress(stage, what, done, 1_000_000)
 
 
 def test_rows_are_told_with_their_pace_and_what_is_left() -> None:

@@ -103,18 +103,21 @@ COLUMNS = (Column("TABLE"), Column("ROWS", is_number=True), Column("SHA-256"))
 def copy(session: Session, source_url: str, target_url: str) -> None:
     """Copy a store to another, and prove that both hold the same.
 
-    FROM and TO are addresses such as sqlite:///PATH and postgresql://USER@HOST/NAME. TO is empty, or
-    was left by a copy that was killed, which goes on. FROM takes no writes from the beginning on, and
-    none after a copy that ended well; after one that failed it does.
+    FROM and TO are addresses such as sqlite:///PATH and postgresql://USER@HOST/NAME. TO is empty, and
+    stays so unless the copy ends well. FROM takes no writes from the beginning on, and none after a
+    copy that ended well; after one that failed it does.
     """
     from resumes.store import open_store
+    from resumes.store.addresses import parse_address
     from resumes.store.transfer import copies
 
-    with open_store(source_url, upgrade=False) as source:
-        copies.check_target(source, target_url)
-        with open_store(target_url) as target, told_steps() as steps:
-            digests = copies.copy(source, target, watcher=steps)
-            labels = source.label, target.label
+    with (
+        sigterm_as_interrupt(),
+        open_store(source_url, upgrade=False) as source,
+        told_steps() as steps,
+    ):
+        digests = copies.copy(source, target_url, on_progress=steps)
+        labels = source.label, copies.label_of(parse_address(target_url))
     _tell(session, labels, digests, way_back=reopening(source_url))
 
 
@@ -158,11 +161,10 @@ def reopen(session: Session) -> None:
 
     What was written since to the store that it was moved to is not in this one.
     """
-    from resumes.store import open_store
-    from resumes.store.transfer import marks
+    from resumes.store import closed, open_store
 
     with open_store(session.settings().database_url, upgrade=False) as store:
-        target = marks.reopen(store)
+        target = closed.reopen(store)
         label = safe_text(store.label)
     if session.as_json:
         put_json({"database": label, "movedTo": target})
@@ -190,7 +192,7 @@ def backup(session: Session, destination: Path, keep: int | None) -> None:
     from resumes.store.transfer import backups
 
     with sigterm_as_interrupt(), session.store() as store, told_steps() as steps:
-        made = backups.back_up(store, destination, keep=keep, watcher=steps)
+        made = backups.back_up(store, destination, keep=keep, on_progress=steps)
     if session.as_json:
         put_json(
             {
@@ -221,7 +223,7 @@ def restore(session: Session, file: Path) -> None:
     if settings.database is None:
         make_home(settings.home)
     with sigterm_as_interrupt(), told_steps() as steps:
-        restored = restores.restore(file, settings.database_url, watcher=steps)
+        restored = restores.restore(file, settings.database_url, on_progress=steps)
     with contextlib.suppress(OSError):  # else the importer refuses the folder, and says what to do
         owner = watched_folder.Owner(restored.store_id, restored.label)
         watched_folder.replace_owner(settings.inbox, restored.kept_id, owner)
