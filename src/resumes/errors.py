@@ -186,8 +186,10 @@ class OutcomeUnknown(StoreError):
 
     code = ErrorCode.OUTCOME_UNKNOWN
 
-    def __init__(self) -> None:
-        super().__init__("Outcome unknown: it may have been done. Look before you try again")
+    def __init__(
+        self, message: str = "Outcome unknown: it may have been done. Look before you try again"
+    ) -> None:
+        super().__init__(message)
 
 
 class StoreIncompatible(StoreError):

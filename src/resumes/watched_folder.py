@@ -22,8 +22,8 @@ from typing import Final, NamedTuple
 
 from resumes.errors import InvalidArgument
 from resumes.store import identifiers
+from resumes.store.closed import read_facts
 from resumes.store.store import Store
-from resumes.store.transfer.marks import read_marks
 from resumes.text import counted, escaped
 from resumes.watched_names import OWN, REPORT, WORK
 
@@ -61,7 +61,7 @@ class Owner(NamedTuple):
 def owner_of(store: Store) -> Owner:
     """Return the store as an owner of folders. Raises StoreError."""
     with store.read() as connection:
-        return Owner(read_marks(connection).store_id, store.label)
+        return Owner(read_facts(connection).store_id, store.label)
 
 
 def find_owner(root: Path) -> Owner | None:

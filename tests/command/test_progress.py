@@ -12,8 +12,8 @@ import pytest
 
 from cli.progress import FEW, describe, describe_copy, metered
 from importer.notices import Progress
-from resumes.store.transfer import copies
-from resumes.store.transfer.copies import Stage
+from resumes.store.transfer import rows
+from resumes.store.transfer.rows import Stage
 from tests.command.conftest import screen
 
 MANY = Progress(
@@ -88,18 +88,18 @@ def test_it_says_what_became_of_files_and_how_many_wait(fields: dict[str, Any], 
     ("progress", "text"),
     [
         (
-            copies.Progress(Stage.COPYING, "documents", 120_000, 1_000_000),
+            rows.Progress(Stage.COPYING, "documents", 120_000, 1_000_000),
             "Copying: 120,000 of 1,000,000 rows",
         ),
         (
-            copies.Progress(Stage.PROVING, "documents", 1_000_000, 1_000_000),
+            rows.Progress(Stage.PROVING, "documents", 1_000_000, 1_000_000),
             "Comparing both: 1,000,000 of 1,000,000 rows",
         ),
         (
-            copies.Progress(Stage.BACKING_UP, "store", 120_000_000, 350_400_000),
+            rows.Progress(Stage.BACKING_UP, "store", 120_000_000, 350_400_000),
             "Backing up: 120 of about 350 MB",
         ),
     ],
 )
-def test_a_copy_says_what_it_does_and_how_far_it_is(progress: copies.Progress, text: str) -> None:
+def test_a_copy_says_what_it_does_and_how_far_it_is(progress: rows.Progress, text: str) -> None:
     assert describe_copy(progress) == text

@@ -288,7 +288,7 @@ def test_passwords_of_addresses_appear_nowhere(
         acme("--database", there, "db", "reopen"),
         acme("db", "copy", store_url(acme), with_password("absent")),
     ]
-    assert [result.exit_code for result in results] == [0, 1, 3, 0, 0, 3, 1, 0, 3]
+    assert [result.exit_code for result in results] == [0, 0, 3, 0, 0, 3, 1, 0, 3]
     assert json.loads(results[0].stdout)["to"].startswith("postgresql://127.0.0.1:")
     for result in results:
         assert "s3cret-pass" not in result.output
@@ -297,7 +297,7 @@ def test_passwords_of_addresses_appear_nowhere(
 
 
 def test_upgrade_says_which_schema_the_store_has(acme: CommandLine) -> None:
-    newest = max(path.name[:4] for path in (migrations.FOLDER / "versions").glob("[0-9]*.py"))
+    newest = migrations.list_revisions()[-1]
     assert f"is current (schema {newest})" in acme("db", "upgrade").stderr
     assert acme.answers("db", "upgrade", "--json")["revision"] == newest
 

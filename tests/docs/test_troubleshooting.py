@@ -20,9 +20,9 @@ import pytest
 from click.testing import CliRunner
 
 from cli.main import resumes
-from resumes.errors import StoreUnavailable
+from resumes.errors import StoreIncompatible, StoreUnavailable
 from resumes.settings import Settings
-from resumes.store import accounts, api_keys, open_store
+from resumes.store import accounts, api_keys, migrations, open_store
 from resumes.store.sqlite.driver import dbapi
 from tests.support.api.builders import RESUMES, Client, a_resume
 from tests.support.api.serving import serving
@@ -318,8 +318,11 @@ def _(scene: Scene) -> str:
 @shows("The store … is older than this program. Run `resumes db upgrade`")
 def _(scene: Scene) -> str:
     scene.has_account()
-    scene.alters("UPDATE alembic_version SET version_num = '0001'")
-    return scene.says("list")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(migrations, "list_revisions", lambda: ["0001", "0002"])  # a later program's
+        with pytest.raises(StoreIncompatible) as refused:
+            open_store(f"sqlite:///{scene.home / 'resumes.db'}", upgrade=False)
+    return refused.value.message
 
 
 @shows("The store … is in use by process …. Stop it, then restore")

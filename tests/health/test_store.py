@@ -25,7 +25,7 @@ from resumes.health.store_checks import (
     read_server_facts,
 )
 from resumes.settings import Settings
-from resumes.store import Store, accounts, import_requests, importers, open_store
+from resumes.store import Store, accounts, closed, import_requests, importers, open_store
 from resumes.store.accounts import AccountInfo
 from resumes.store.creation import create
 from resumes.store.import_ledger import FileOutcome
@@ -33,7 +33,6 @@ from resumes.store.import_requests import Action
 from resumes.store.postgresql.writer import THREADS
 from resumes.store.schema import account_usage
 from resumes.store.store import Size
-from resumes.store.transfer.marks import Move, depart, reopen, set_marks
 from resumes.text import in_bytes
 from tests.health.conftest import MY_NAME, command_line, find, opening, write
 from tests.support import postgres
@@ -57,24 +56,15 @@ def test_a_store_that_was_copied_elsewhere_is_wrong_until_it_is_reopened(
     settings: Settings, store: Store
 ) -> None:
     installation = installation_of(store, settings, "resumes --home moved")
-    depart(store, Move(store.label, "postgresql://db/resumes", "move", "a" * 16))
-
-    [closed] = find(installation, "store")
-
-    assert closed.severity is Severity.ERROR
-    assert "is being moved to postgresql://db/resumes, or was, and takes no writes" in closed.text
-    assert (closed.remedy or "").endswith("`resumes --home moved db reopen`")
-    reopen(store)
-    assert [one.severity for one in find(installation, "store")] == [Severity.OK]
-
-
-def test_a_store_that_is_being_filled_is_wrong(installation: Installation, store: Store) -> None:
-    store.write(lambda connection: set_marks(connection, filled_from="sqlite:////srv/old.db"))
+    closed.close_store(store, "postgresql://db/resumes", "0123")
 
     [finding] = find(installation, "store")
 
     assert finding.severity is Severity.ERROR
-    assert "is still being filled from sqlite:////srv/old.db" in finding.text
+    assert "is being moved to postgresql://db/resumes, or was, and takes no writes" in finding.text
+    assert (finding.remedy or "").endswith("`resumes --home moved db reopen`")
+    closed.reopen(store)
+    assert [one.severity for one in find(installation, "store")] == [Severity.OK]
 
 
 def test_a_store_of_somebody_else_is_a_finding(tmp_path: Path) -> None:

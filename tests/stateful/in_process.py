@@ -124,8 +124,7 @@ class InProcess:
     def copy_store(self) -> None:
         """The store was copied while the application had it open, and the copy is open instead."""
         place = self._make_place()
-        with open_store(place, clock=self._clock) as target:
-            copies.copy(self._store, target)
+        copies.copy(self._store, place)
         self.close()
         self._url = place
         self._open()

@@ -14,13 +14,12 @@ from resumes.errors import (
     StoreIncompatible,
     StoreUnavailable,
 )
-from resumes.store import Store, accounts, import_requests, importers, open_store
+from resumes.store import Store, accounts, closed, import_requests, importers, open_store
 from resumes.store.creation import Created, create
 from resumes.store.sqlite import files
 from resumes.store.sqlite.store import sqlite_engine
-from resumes.store.transfer import backups, copies, marks, restores
-from resumes.store.transfer.copies import Progress
-from resumes.store.transfer.marks import Move
+from resumes.store.transfer import backups, restores
+from resumes.store.transfer.rows import Progress, Stage
 from tests.store.conftest import SteppingClock
 from tests.support.resumes import a_resume
 from tests.support.store.builders import (
@@ -49,7 +48,7 @@ def test_a_backup_is_one_private_file_that_opens(store: Store, folder: Path) -> 
     fill_store(store)
     told: list[Progress] = []
 
-    made = backups.back_up(store, folder / "today.db", watcher=told.append)
+    made = backups.back_up(store, folder / "today.db", on_progress=told.append)
 
     assert names_in(folder) == ["today.db"]
     assert made.path.stat().st_mode & 0o777 == 0o600
@@ -241,9 +240,6 @@ def test_where_a_backup_cannot_go_is_said(store: Store, tmp_path: Path) -> None:
     ):
         with pytest.raises(InvalidArgument, match=why):
             backups.back_up(store, path, keep=keep)
-    copies.begin(store, Move("sqlite:////here.db", store.label, "0123", "a" * 16))
-    with pytest.raises(Conflict, match=r"filled from sqlite:////here\.db"):
-        backups.back_up(store, tmp_path / "backup.db")
 
 
 @pytest.fixture
@@ -432,8 +428,24 @@ def test_a_database_that_is_not_empty_is_refused(backup: Path, store: Store, url
     accounts.create_account(store, "still")
 
 
+def test_a_database_is_restored_whole_or_not_at_all(backup: Path, store: Store, url: str) -> None:
+    if store.path is not None:
+        pytest.skip("a file is put in place at once")
+    before = held_by(store)
+
+    def fail(progress: Progress) -> None:
+        if progress.stage is Stage.PROVING:
+            raise OSError("the terminal is gone")
+
+    with pytest.raises(OSError, match="the terminal is gone"):
+        restores.restore(backup, url, on_progress=fail)
+
+    assert held_by(store) == before
+    assert restores.restore(backup, url).resumes == count_rows(store, "resumes") > 0
+
+
 def test_what_was_being_moved_is_not_once_it_is_restored(source: Store, tmp_path: Path) -> None:
-    marks.depart(source, Move(source.label, "sqlite:////there.db", "0123", "a" * 16))
+    closed.close_store(source, "sqlite:////there.db", "0123")
     made = backups.back_up(source, tmp_path / "backup.db")
     restores.restore(made.path, f"sqlite:///{tmp_path / 'new.db'}")
     with open_store(f"sqlite:///{tmp_path / 'new.db'}") as store:

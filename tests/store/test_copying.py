@@ -1,13 +1,12 @@
-"""A store that moves: marked, copied row by row to another engine, proved to be there, and closed."""
+"""A store that moves: closed, copied row by row to another engine, whole and compared, or not at all."""
 
+import contextlib
 import resource
 import signal
-import subprocess
-import sys
-import textwrap
 import threading
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import psycopg
 import pytest
@@ -15,15 +14,22 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sqlalchemy import Connection, text
 
-from resumes.errors import Conflict, InvalidArgument, OutcomeUnknown, StoreUnavailable
-from resumes.store import Store, accounts, open_store, plans, stored_resumes
+from resumes.errors import (
+    Conflict,
+    InvalidArgument,
+    OutcomeUnknown,
+    ResumesError,
+    StoreUnavailable,
+)
+from resumes.store import Store, accounts, closed, open_store, plans, stored_resumes
+from resumes.store.addresses import parse_address
 from resumes.store.creation import create
 from resumes.store.plans import PlanChange
-from resumes.store.schema import documents, metadata, resumes
-from resumes.store.transfer import copies, marks
-from resumes.store.transfer.copies import BATCH_CHARACTERS, BATCH_ROWS, Batch, Progress, Stage
-from resumes.store.transfer.marks import Move
-from resumes.store.transfer.rows import READERS, TABLES, encode
+from resumes.store.postgresql.connection import TimeoutConnection
+from resumes.store.schema import metadata
+from resumes.store.sqlite import files
+from resumes.store.transfer import copies
+from resumes.store.transfer.rows import BATCH_ROWS, READERS, TABLES, Progress, Stage, encode
 from tests.support import postgres
 from tests.support.engines import Engine
 from tests.support.inbox.builders import a_full_disk
@@ -31,47 +37,55 @@ from tests.support.resumes import a_resume
 from tests.support.store.builders import (
     count_all,
     count_rows,
+    damage,
     fill_store,
     free_maximum,
     held_by,
     ids_of,
+    names_in,
     rename,
+    run_python,
 )
 from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.engines
 
-HERE, THERE = "sqlite:////here.db", "sqlite:////there.db"
+THERE = "sqlite:////there.db"
 
 
-def a_move(name: str = "0123", *, source: str = HERE, target: str = THERE) -> Move:
-    return Move(source, target, name, "a" * 16)
+def is_file(url: str) -> bool:
+    return url.startswith("sqlite")
 
 
-def change(store: Store, statement: str) -> None:
-    """Write what a store takes also while it is moved."""
-    store.write(lambda connection: connection.execute(text(statement)), ignores_closed=True)
+def assert_nothing_is_there(url: str, tmp_path: Path) -> None:
+    if is_file(url):
+        names = names_in(tmp_path)
+        assert not [one for one in names if one == "resumes.db" or one.endswith(".scratch")]
+    else:
+        with open_store(url) as store:
+            assert not any(count_all(store)[table] for table in READERS if table != "plans")
 
 
-def fill(source: Store, target: Store, told: Callable[[str, int], None] = lambda *_: None) -> None:
-    with source.read() as connection:
-        copies.fill(connection, target, told)
+def assert_takes_no_writes(store: Store) -> None:
+    with pytest.raises(StoreUnavailable, match="being moved to"):
+        accounts.create_account(store, "late")
 
 
 # Copies
 
 
-def test_a_copy_there_and_back_holds_the_same(source: Store, store: Store, tmp_path: Path) -> None:
+def test_a_copy_there_and_back_holds_the_same(source: Store, place: str, tmp_path: Path) -> None:
     before, newest = held_by(source), ids_of(source, "ana")[-1]
     assert all(digest.rows for digest in before)
     last: dict[Stage, Progress] = {}
 
-    there = copies.copy(source, store, watcher=lambda one: last.update({one.stage: one}))
-    with open_store(f"sqlite:///{tmp_path / 'back.db'}") as back:
-        again = copies.copy(store, back)
+    there = copies.copy(source, place, on_progress=lambda one: last.update({one.stage: one}))
 
+    with open_store(place) as store:
+        again = copies.copy(store, f"sqlite:///{tmp_path / 'back.db'}")
+        assert count_all(store) == count_all(source)
+    with open_store(f"sqlite:///{tmp_path / 'back.db'}") as back:
         assert there == again == before == held_by(back)
-        assert count_all(back) == count_all(source)
         accounts.create_account(back, "new")
         assert ids_of(back, "ana") == ids_of(source, "ana")
         # Ids and cursors go on where they were, and the index is filled anew.
@@ -101,207 +115,231 @@ def test_any_text_comes_through_there_and_back(
     engine: Engine, tmp_path_factory: pytest.TempPathFactory, names: list[str]
 ) -> None:
     folder, other = tmp_path_factory.mktemp("ends"), tmp_path_factory.mktemp("between")
-    with (
-        open_store(f"sqlite:///{folder / 'first.db'}") as first,
-        open_store(f"sqlite:///{folder / 'last.db'}") as last,
-        engine.a_store(other) as url,
-        open_store(url) as between,
-    ):
+    last = f"sqlite:///{folder / 'last.db'}"
+    with open_store(f"sqlite:///{folder / 'first.db'}") as first, engine.a_store(other) as url:
         fill_store(first, resumes=len(names), names=tuple(f"A {name}" for name in names))
-        assert copies.copy(first, between) == copies.copy(between, last) == held_by(first)
+        there = copies.copy(first, url)
+        with open_store(url) as between:
+            assert copies.copy(between, last) == there == held_by(first)
 
 
-KILLED_COPY = """
-    import os, signal, sys
+def test_more_rows_than_one_statement_inserts_are_copied(place: str, tmp_path: Path) -> None:
+    with open_store(f"sqlite:///{tmp_path / 'large.db'}") as source:
+        account = accounts.create_account(source, "ana", plan="business")
+        plans.set_plan_limits(source, PlanChange("business", None))
+        create(source, account.id, [a_resume()] * (BATCH_ROWS + 1))
+        there = copies.copy(source, place)
+        assert {one.name: one.rows for one in there} == count_all(source)
+    if not is_file(place):  # which plans by what it knows of a table
+        with psycopg.connect(place) as connection:
+            known = connection.execute(
+                "SELECT reltuples FROM pg_class WHERE relname = 'documents'"
+            ).fetchone()
+            assert known == (BATCH_ROWS + 1,)
+
+
+def test_plans_of_an_empty_store_are_replaced(source: Store, url: str) -> None:
+    with open_store(url) as store:
+        plans.set_plan_limits(store, PlanChange("theirs", 7))
+    copies.copy(source, url)
+    with open_store(url) as store:
+        assert plans.find_plan(store, "theirs") is None
+        assert held_by(store) == held_by(source)
+
+
+@pytest.mark.sqlite("the files of one")
+def test_a_copy_is_one_private_file_beside_a_lock(source: Store, tmp_path: Path) -> None:
+    (tmp_path / "new").mkdir()
+    copies.copy(source, f"sqlite:///{tmp_path / 'new' / 'resumes.db'}")
+    assert names_in(tmp_path / "new") == ["resumes.db", "resumes.db.lock"]
+    assert (tmp_path / "new" / "resumes.db").stat().st_mode & 0o777 == 0o600
+
+
+KILLED = """
+    import os, sys
     from resumes.store import open_store
     from resumes.store.transfer import copies
 
-    told = []
+    def die(progress):
+        if (progress.stage, progress.what) == (sys.argv[3], "documents"):
+            os.kill(os.getpid(), 9)
 
-    def watch(progress):
-        told.append(progress.what)
-        if told.count("documents") == 2:
-            os.kill(os.getpid(), signal.SIGKILL)
-
-    with open_store(sys.argv[1]) as source, open_store(sys.argv[2]) as target:
-        copies.copy(source, target, watcher=watch)
+    with open_store(sys.argv[1]) as source:
+        copies.copy(source, sys.argv[2], on_progress=die)
 """
-"""Copies until the first documents are there: before them it is told how many were."""
 
 
-def test_a_copy_that_was_killed_goes_on_where_it_was(
-    store: Store, url: str, tmp_path: Path
+@pytest.mark.parametrize("stage", [Stage.COPYING, Stage.PROVING])
+def test_a_copy_that_was_killed_is_not_there_and_starts_again(
+    source: Store, place: str, tmp_path: Path, stage: Stage
 ) -> None:
-    source_url = f"sqlite:///{tmp_path / 'large.db'}"
-    with open_store(source_url) as source:
-        fill_store(source)
-        ana = accounts.get_account(source, "ana")
-        create(source, ana.id, [a_resume()] * (BATCH_ROWS + 500))
+    assert run_python(KILLED, source.url, place, stage).returncode == -signal.SIGKILL
+    assert_takes_no_writes(source)
 
-        words = [sys.executable, "-c", textwrap.dedent(KILLED_COPY), source_url, url]
-        assert subprocess.run(words, timeout=60, check=False).returncode == -signal.SIGKILL
-        there = count_rows(store, "documents")
-        assert 0 < there < count_rows(source, "documents")
-        for one, why in ((source, "being moved"), (store, "still being filled")):
-            with pytest.raises(StoreUnavailable, match=why):
-                accounts.create_account(one, "late")
+    assert copies.copy(source, place) == held_by(source)
 
-        told: list[Progress] = []
-        copies.copy(source, store, watcher=told.append)
-
+    with open_store(place) as store:
         assert held_by(store) == held_by(source)
-        assert count_all(store) == count_all(source)
-        goes_on = next(one.done for one in told if one.what == "documents")
-        assert goes_on >= there, "what was there was copied again"
+    assert not [name for name in names_in(tmp_path) if name.endswith(".scratch")]
+    assert_takes_no_writes(source)
 
 
-def test_s13_the_source_of_a_copy_stays_closed(source: Store, store: Store) -> None:
-    copies.copy(source, store)
-    with pytest.raises(StoreUnavailable, match="being moved to"):
-        accounts.create_account(source, "late")
-    marks.reopen(source)
+KILLED_WITH_TWO_NAMES = """
+    import os, sys
+    from resumes.store import open_store
+    from resumes.store.transfer import copies
+
+    def die_when_it_has_both_names(event, arguments):
+        if event == "os.remove" and str(arguments[0]).endswith(".scratch/resumes.db"):
+            os.kill(os.getpid(), 9)
+
+    with open_store(sys.argv[1]) as source:
+        sys.addaudithook(die_when_it_has_both_names)
+        copies.copy(source, sys.argv[2])
+"""
+
+
+@pytest.mark.sqlite("a file with two names")
+def test_a_copy_that_was_killed_when_it_was_there_is_found_by_the_next(
+    source: Store, place: str
+) -> None:
+    assert run_python(KILLED_WITH_TWO_NAMES, source.url, place).returncode == -signal.SIGKILL
+    assert copies.copy(source, place) == held_by(source)
+    with open_store(place) as store:
+        accounts.create_account(store, "new")
+
+
+def test_s13_the_source_of_a_copy_stays_closed(source: Store, place: str) -> None:
+    copies.copy(source, place)
+    assert_takes_no_writes(source)
+    assert closed.reopen(source) == copies.label_of(parse_address(place))
     accounts.create_account(source, "late")
+    assert closed.reopen(source) is None
 
 
-def test_s13_the_source_of_a_copy_that_failed_takes_writes(source: Store, store: Store) -> None:
+def test_s13_the_source_of_a_copy_that_failed_takes_writes(
+    source: Store, place: str, tmp_path: Path
+) -> None:
     def fail(progress: Progress) -> None:
         if progress.stage is Stage.PROVING:
             raise OSError("the terminal is gone")
 
     with pytest.raises(OSError, match="the terminal is gone"):
-        copies.copy(source, store, watcher=fail)
+        copies.copy(source, place, on_progress=fail)
+
+    assert_nothing_is_there(place, tmp_path)
     accounts.create_account(source, "late")
-
-    # What the other holds is not of use, and the next copy knows it.
-    assert copies.copy(source, store) == held_by(source)
-    assert [one.name for one in accounts.list_accounts(store)] == ["ana", "bob", "late"]
+    assert copies.copy(source, place) == held_by(source)
 
 
-@pytest.mark.parametrize("error", [KeyboardInterrupt, OutcomeUnknown])
-def test_s13_a_copy_that_ended_or_may_have_ended_gives_nothing_back(
-    source: Store, store: Store, monkeypatch: pytest.MonkeyPatch, error: type[BaseException]
+def test_s13_the_source_of_a_copy_that_may_be_there_stays_closed(
+    source: Store, url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    finish = copies.finish
+    def failing(end: Callable[..., Any], error: BaseException) -> Callable[..., Any]:
+        def end_and_fail(*arguments: Any) -> None:
+            end(*arguments)
+            raise error
 
-    def finish_and_fail(target: Store) -> None:
-        if error is KeyboardInterrupt:
-            finish(target)
-        # The other as of a COMMIT that still waits for a standby when nobody waits for it.
-        raise error
+        return end_and_fail
 
-    monkeypatch.setattr(copies, "finish", finish_and_fail)
-    with pytest.raises(error):
-        copies.copy(source, store)
-    if error is OutcomeUnknown:
-        finish(store)
+    with monkeypatch.context() as patch:
+        if is_file(url):
+            patch.setattr(copies, "exchange", failing(files.exchange, KeyboardInterrupt()))
+        else:
+            no_answer = failing(TimeoutConnection.commit, psycopg.OperationalError("no answer"))
+            patch.setattr(TimeoutConnection, "commit", no_answer)
+        with pytest.raises((KeyboardInterrupt, OutcomeUnknown)):
+            copies.copy(source, url)
+    assert_takes_no_writes(source)
 
-    accounts.create_account(store, "late")
-    with pytest.raises(StoreUnavailable, match="being moved to"):
-        accounts.create_account(source, "late")
+    # Called again, it says that all is well, as long as nobody has written to the copy.
+    assert copies.copy(source, url) == held_by(source)
+    assert_takes_no_writes(source)
+    with open_store(url) as store:
+        accounts.create_account(store, "new")
+    with pytest.raises(Conflict, match="holds account"):
+        copies.copy(source, url)
+    assert_takes_no_writes(source)
 
 
 @pytest.mark.slow
-def test_s13_a_source_is_given_back_though_its_target_is_lost(
-    source: Store, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(copies, "DEADLINE_S", 1.0)
-    monkeypatch.setattr(copies, "RETRY_TIMEOUT_S", 0.0)
-    with (
-        postgres.running("18") as server,
-        open_store(server.url(server.make_database())) as target,
-        pytest.raises(StoreUnavailable),
-    ):
-        copies.copy(source, target, watcher=lambda _: server.stop())
+def test_s13_a_source_is_given_back_though_its_target_is_lost(source: Store) -> None:
+    with postgres.running("18") as server:
+        place = server.url(server.make_database())
+        with pytest.raises(StoreUnavailable, match="cannot be used now"):
+            copies.copy(source, place, on_progress=lambda _: server.stop())
     accounts.create_account(source, "late")
 
 
 def test_a_target_that_is_the_source_or_holds_something_is_refused_and_both_stay_as_they_were(
-    source: Store, store: Store, url: str
+    source: Store, url: str
 ) -> None:
-    with open_store(url) as same, pytest.raises(InvalidArgument, match="to itself"):
-        copies.copy(store, same)
-    accounts.create_account(store, "mine")
-    before = held_by(store)
+    with open_store(url) as store:
+        with pytest.raises(InvalidArgument, match="to itself"):
+            copies.copy(store, url)
+        accounts.create_account(store, "mine")
+        before = held_by(store)
     with pytest.raises(Conflict, match='holds account "mine" already'):
-        copies.copy(source, store)
-    assert held_by(store) == before
-    for one in (source, store):
-        accounts.create_account(one, "late")
+        copies.copy(source, url)
+    with open_store(url) as store:
+        assert held_by(store) == before
+        for one in (source, store):
+            accounts.create_account(one, "late")
 
 
-def test_room_is_asked_for_what_is_missing_where_that_can_be_known(
+@pytest.mark.sqlite("a database may be open elsewhere")
+def test_a_file_that_somebody_uses_or_that_is_no_store_is_no_target(
+    source: Store, url: str, tmp_path: Path
+) -> None:
+    with open_store(url), pytest.raises(StoreUnavailable, match=r"in use by process .* then copy"):
+        copies.copy(source, url)
+    notes, gone = tmp_path / "notes.db", tmp_path / "gone.db"
+    notes.write_text("mine")
+    (tmp_path / "gone.db-wal").write_text("what is left of one")
+    for path, why in ((notes, "notes"), (gone, "would be taken for a part of")):
+        with pytest.raises(ResumesError, match=why):
+            copies.copy(source, f"sqlite:///{path}")
+    assert notes.read_text() == "mine"
+    accounts.create_account(source, "late")
+
+
+def test_a_database_that_is_being_filled_can_be_read_and_takes_no_writes(
+    source: Store, url: str
+) -> None:
+    if is_file(url):
+        pytest.skip("a file is not there yet")
+
+    def use(progress: Progress) -> None:
+        with psycopg.connect(url, autocommit=True) as other:
+            other.execute("SET lock_timeout = '10ms'")
+            assert other.execute("SELECT count(*) FROM accounts").fetchone() == (0,)
+            with pytest.raises(psycopg.errors.LockNotAvailable):
+                other.execute("INSERT INTO plans (name, api_listing) VALUES ('mine', false)")
+
+    assert copies.copy(source, url, on_progress=use) == held_by(source)
+
+
+def test_a_copy_begins_only_where_there_is_room(
     source: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(resource, "getrlimit", lambda _: (100_000, 100_000))
-    place, half_done = tmp_path / "new.db", tmp_path / "half.db"
     with pytest.raises(StoreUnavailable, match=r"A file may have 0\.1 MB here .* are needed"):
-        copies.check_target(source, f"sqlite:///{place}")
-    assert not place.exists()
-    half_done.write_bytes(bytes(10**7))
-    for url in (f"sqlite:///{half_done}", "postgresql://resumes@db.example/resumes"):
-        copies.check_target(source, url)
+        copies.copy(source, f"sqlite:///{tmp_path / 'new.db'}")
+    assert not [name for name in names_in(tmp_path) if name.startswith("new")]
+    accounts.create_account(source, "late")
 
 
-# Filling
-
-
-def test_rows_are_told_and_batches_that_are_there_are_not_added_again(
-    source: Store, store: Store
-) -> None:
-    told: dict[str, int] = {}
-    copies.begin(store, a_move())
-    with source.read() as connection:
-        batch = Batch("plans", list(READERS["plans"].iter_rows(connection)))
-    for _ in range(2):
-        copies.add_rows(store, batch)
-    assert count_rows(store, "plans") == len(batch.rows)
-    fill(source, store, lambda table, rows: told.update({table: told.get(table, 0) + rows}))
-    assert told == {digest.name: digest.rows for digest in held_by(source)}
-    if store.path is None:  # which plans by what it knows of a table
-        with store.read() as connection:
-            known = text("SELECT reltuples FROM pg_class WHERE relname = 'documents'")
-            assert connection.execute(known).scalar_one() == count_rows(source, "documents")
-
-
-def test_what_another_copy_from_there_has_left_is_removed(source: Store, store: Store) -> None:
-    copies.begin(store, a_move())
-    fill(source, store)
-    copies.begin(store, a_move("4567"))
-    assert all(digest.rows == 0 for digest in held_by(store))
-
-
-def test_a_store_that_is_being_filled_takes_nothing_else_and_goes_nowhere(store: Store) -> None:
-    copies.begin(store, a_move())
-    with pytest.raises(Conflict, match=r"filled from sqlite:////here\.db"):
-        copies.begin(store, a_move(source="sqlite:////elsewhere.db"))
-    with pytest.raises(StoreUnavailable, match="still being filled"):
-        accounts.create_account(store, "ana")
-    with pytest.raises(Conflict, match="still being filled"):
-        marks.plan_move(store, THERE)
-    with pytest.raises(Conflict, match="not whole"):
-        marks.reopen(store)
-    copies.finish(store)
-    plans.set_plan_limits(store, PlanChange("pro", 7))
-
-
-def test_a_store_that_cannot_grow_is_named_with_the_reason(
-    source: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(copies, "RETRY_TIMEOUT_S", 0.0)
-    with open_store(f"sqlite:///{tmp_path / 'small.db'}") as small:
-        copies.begin(small, a_move())
-        with (
-            a_full_disk((tmp_path / "small.db-wal").stat().st_size),
-            pytest.raises(StoreUnavailable, match=r"^sqlite:.*/small\.db was not filled to"),
-        ):
-            fill(source, small)
-
-
-def test_batches_are_bounded_by_rows_and_by_characters() -> None:
-    narrow = [("a", str(number)) for number in range(BATCH_ROWS + 1)]
-    assert [len(batch) for batch in copies.batches(resumes, narrow)] == [BATCH_ROWS, 1]
-    wide = [("a", str(number), "x" * (BATCH_CHARACTERS // 2)) for number in range(5)]
-    assert [len(batch) for batch in copies.batches(documents, wide)] == [2, 2, 1]
+def test_a_file_that_cannot_grow_is_named_with_the_reason(source: Store, tmp_path: Path) -> None:
+    with (
+        contextlib.ExitStack() as disk,
+        pytest.raises(StoreUnavailable, match=r"/small\.db cannot be used now: .*(full|I/O)"),
+    ):
+        copies.copy(
+            source,
+            f"sqlite:///{tmp_path / 'small.db'}",
+            on_progress=lambda _: disk.enter_context(a_full_disk()),
+        )
+    assert not (tmp_path / "small.db").exists()
 
 
 def test_every_table_is_moved_but_what_is_made_from_others_or_of_one_store_in_a_fit_order() -> None:
@@ -327,67 +365,72 @@ def test_rows_that_differ_are_encoded_otherwise() -> None:
     assert encode((memoryview(b"x"),)) == encode((b"x",))
 
 
-def test_a_copy_that_differs_in_any_value_names_the_table_and_is_not_used(
-    source: Store, store: Store
+def test_a_copy_that_differs_in_any_value_names_the_table_and_is_not_kept(
+    source: Store, place: str, tmp_path: Path
 ) -> None:
     def spoil(progress: Progress) -> None:
-        if progress.stage is Stage.PROVING:
-            change(store, "UPDATE documents SET document = replace(document, 'B', 'b')")
+        if progress.stage is Stage.COPYING and progress.done == progress.total:
+            damage(source, "UPDATE documents SET document = replace(document, 'B', 'b')")
 
     with pytest.raises(Conflict, match='differs in table "documents"'):
-        copies.copy(source, store, watcher=spoil)
-    with pytest.raises(StoreUnavailable, match="still being filled"):
-        accounts.create_account(store, "late")
+        copies.copy(source, place, on_progress=spoil)
+
+    assert_nothing_is_there(place, tmp_path)
+    accounts.create_account(source, "late")
 
 
-# Marks
+# Closed stores
 
 
-@pytest.mark.parametrize("mark", ["moving_to", "filled_from"])
-def test_s13_a_marked_store_takes_no_write_of_any_process_and_undoes_what_began(
-    store: Store, url: str, mark: str
+def test_s13_a_closed_store_takes_no_write_of_any_process_and_undoes_what_began(
+    store: Store, url: str
 ) -> None:
     accounts.create_account(store, "ana")
-    if mark == "moving_to":
-        marks.depart(store, a_move())
-        words = r"moved to sqlite:////there\.db"
-    else:
-        change(store, f"INSERT INTO store_facts VALUES ('filled_from', '{HERE}')")
-        words = r"still being filled from sqlite:////here\.db"
+    closed.close_store(store, THERE, "0123")
 
     with open_store(url) as of_another_process:
         for one in (store, of_another_process):
-            with pytest.raises(StoreUnavailable, match=words):
-                accounts.create_account(one, "bob")
-            with pytest.raises(StoreUnavailable, match=words):
-                one.write(rename("x"))
+            for write in (
+                lambda one=one: accounts.create_account(one, "bob"),
+                lambda one=one: one.write(rename("x")),
+            ):
+                with pytest.raises(StoreUnavailable, match=r"moved to sqlite:////there\.db"):
+                    write()
             assert free_maximum(one) == 5
             assert [account.name for account in accounts.list_accounts(one)] == ["ana"]
 
 
-def test_a_store_goes_to_one_place_by_one_copy_that_gives_back_only_what_it_took(
-    store: Store,
+def test_a_store_goes_to_one_place(source: Store, place: str, tmp_path: Path) -> None:
+    copies.copy(source, place)
+    with pytest.raises(Conflict, match=r"is being moved to .*\. Copy it there, or take it back"):
+        copies.copy(source, f"sqlite:///{tmp_path / 'elsewhere.db'}")
+    assert not (tmp_path / "elsewhere.db").exists()
+    assert_takes_no_writes(source)
+
+
+def test_s13_a_source_that_was_reopened_meanwhile_is_not_moved(
+    source: Store, place: str, tmp_path: Path
 ) -> None:
-    first = marks.plan_move(store, THERE)
-    assert first != marks.plan_move(store, THERE)
-    marks.depart(store, first)
-    assert marks.plan_move(store, THERE) == first  # a copy that goes on has the name that it had
-    for call, why in (
-        (lambda: marks.plan_move(store, "sqlite:////elsewhere.db"), r"moved to .*there\.db"),
-        (lambda: marks.depart(store, a_move("4567", target="sqlite:////else.db")), "."),
-        (lambda: marks.depart(store, a_move("4567", source=first.source)), "Somebody else"),
-    ):
-        with pytest.raises(Conflict, match=why):
-            call()
-    marks.give_back(store, "4567")
-    marks.check_departed(store, first)
-    marks.give_back(store, first.name)
+    def reopen(progress: Progress) -> None:
+        if progress.stage is Stage.PROVING and progress.done == progress.total:
+            closed.reopen(source)
+
     with pytest.raises(Conflict, match="reopened while it was copied"):
-        marks.check_departed(store, first)
-    assert marks.plan_move(store, THERE) != first
+        copies.copy(source, place, on_progress=reopen)
+
+    assert_nothing_is_there(place, tmp_path)
+    accounts.create_account(source, "late")
 
 
-def test_s13_a_write_that_began_before_is_over_when_the_store_has_departed(store: Store) -> None:
+def test_s13_a_copy_that_failed_does_not_reopen_what_another_has_closed(source: Store) -> None:
+    closed.close_store(source, THERE, "0123")
+    closed.close_store(source, THERE, "4567")
+    assert closed.reopen(source, "0123") is None
+    closed.check_closed(source, "4567")
+    assert_takes_no_writes(source)
+
+
+def test_s13_a_write_that_began_before_is_over_when_the_store_is_closed(store: Store) -> None:
     began, go_on = threading.Event(), threading.Event()
     refused: list[StoreUnavailable] = []
 
@@ -403,34 +446,34 @@ def test_s13_a_write_that_began_before_is_over_when_the_store_has_departed(store
             refused.append(error)
 
     writer = threading.Thread(target=write)
-    leaver = threading.Thread(target=marks.depart, args=(store, a_move()))
+    closer = threading.Thread(target=closed.close_store, args=(store, THERE, "0123"))
     writer.start()
     assert began.wait(60)
-    leaver.start()
+    closer.start()
     go_on.set()
-    for thread in (writer, leaver):
+    for thread in (writer, closer):
         thread.join(60)
         assert not thread.is_alive()
     # Either it came in time, or it was refused: none comes later.
     assert (plans.find_plan(store, "slow") is None) is bool(refused)
 
 
-def test_s13_who_has_looked_at_the_marks_and_not_yet_committed_is_waited_for(
+def test_s13_who_was_not_refused_and_has_not_yet_committed_is_waited_for(
     store: Store, url: str
 ) -> None:
     if store.path is not None:
         pytest.skip("writers to a file exclude one another")
 
-    def is_marked() -> bool:
+    def is_closed() -> bool:
         with store.read() as connection:
-            return bool(marks.read_marks(connection).moving_to)
+            return bool(closed.read_facts(connection).moving_to)
 
-    leaver = threading.Thread(target=marks.depart, args=(store, a_move()))
+    closer = threading.Thread(target=closed.close_store, args=(store, THERE, "0123"))
     with psycopg.connect(url) as writer:
         writer.execute("INSERT INTO plans (name, api_listing) VALUES ('slow', false)")
-        leaver.start()
-        wait_until(is_marked)
-        leaver.join(0.5)
-        assert leaver.is_alive(), "departed with a writer under way"
-    leaver.join(60)
-    assert not leaver.is_alive()
+        closer.start()
+        wait_until(is_closed)
+        closer.join(0.5)
+        assert closer.is_alive(), "closed with a writer under way"
+    closer.join(60)
+    assert not closer.is_alive()

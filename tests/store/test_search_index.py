@@ -80,7 +80,7 @@ def test_an_account_is_a_range_of_rows_of_its_own(store: Store, an_account: Make
         numbers = connection.execute(text("SELECT number FROM search_progress ORDER BY number"))
         assert numbers.scalars().all() == [1, 2]
         if store.path is None:
-            rows = connection.execute(text("SELECT pieces FROM search_pieces")).scalars().all()
+            rows = connection.execute(text("SELECT trigrams FROM search_trigrams")).scalars().all()
             assert len({frozenset(row) for row in rows}) == 2  # in common they have none
 
 

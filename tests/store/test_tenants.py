@@ -145,7 +145,7 @@ def test_a_statement_that_says_the_account_is_let_pass(sql: str) -> None:
         ),
         ("UPDATE account_usage SET resume_count = ?", {"account_usage"}),
         ("DELETE FROM idempotency WHERE idempotency.created_at <= %s", {"idempotency"}),
-        ("DELETE FROM search_pieces WHERE seq = %s", {"search_pieces"}),
+        ("DELETE FROM search_trigrams WHERE seq = %s", {"search_trigrams"}),
         ("INSERT INTO resumes (id) VALUES (?)", {"resumes"}),
         (
             "INSERT INTO import_requests (account_id, claim_id) SELECT account_id, claim_id"

@@ -26,7 +26,7 @@ TENANT_TABLES: Final = frozenset(
     if next(iter(table.primary_key)).name == "account_id"
 )
 # PostgreSQL's own way to keep the trigrams of the search index.
-POSTGRES_TABLES: Final = TENANT_TABLES | {"search_pieces"}
+POSTGRES_TABLES: Final = TENANT_TABLES | {"search_trigrams"}
 
 SAYING: Final = {
     ("accounts", "id"),

@@ -11,7 +11,7 @@ import pytest
 
 from resumes.store import accounts, open_store
 from tests.support import programs
-from tests.support.versions import a_newer_store, an_empty_store, upgrade_an_older_store
+from tests.support.versions import a_newer_store, an_empty_store
 
 
 def on_a_terminal(home: Path, *arguments: str, until: bytes) -> int:
@@ -65,11 +65,6 @@ def test_the_terminal_ui_makes_an_empty_store_current(tmp_path: Path) -> None:
     assert on_a_terminal(tmp_path, "tui", until=b"no accounts yet") == 0
     with open_store(f"sqlite:///{path}", upgrade=False) as store:
         assert accounts.list_accounts(store) == []
-
-
-@pytest.mark.slow
-def test_an_older_store_is_left_alone_until_it_is_upgraded(tmp_path: Path) -> None:
-    upgrade_an_older_store(tmp_path)
 
 
 @pytest.mark.slow

@@ -15,10 +15,10 @@ from cli.session import Session, make_home, pass_session, program
 from cli.signals import sigterm_as_interrupt
 from resumes import watched_folder
 from resumes.errors import StoreUnavailable
-from resumes.store import Store, accounts, integrity, migrations, open_store
+from resumes.store import Store, accounts, closed, integrity, migrations, open_store
 from resumes.store.addresses import SqliteAddress, find_without_secrets, parse_address
 from resumes.store.integrity import Flaw
-from resumes.store.transfer import backups, copies, marks, restores
+from resumes.store.transfer import backups, copies, restores
 from resumes.store.transfer.rows import TableDigest
 from resumes.text import counted
 
@@ -102,15 +102,17 @@ COLUMNS = (Column("TABLE"), Column("ROWS", is_number=True), Column("SHA-256"))
 def copy(session: Session, source_url: str, target_url: str) -> None:
     """Copy a store to another, and prove that both hold the same.
 
-    FROM and TO are addresses such as sqlite:///PATH and postgresql://USER@HOST/NAME. TO is empty, or
-    was left by a copy that was killed, which goes on. FROM takes no writes from the beginning on, and
-    none after a copy that ended well; after one that failed it does.
+    FROM and TO are addresses such as sqlite:///PATH and postgresql://USER@HOST/NAME. TO is empty, and
+    stays so unless the copy ends well. FROM takes no writes from the beginning on, and none after a
+    copy that ended well; after one that failed it does.
     """
-    with open_store(source_url, upgrade=False) as source:
-        copies.check_target(source, target_url)
-        with open_store(target_url) as target, copy_progress() as watcher:
-            digests = copies.copy(source, target, watcher=watcher)
-            labels = source.label, target.label
+    with (
+        sigterm_as_interrupt(),
+        open_store(source_url, upgrade=False) as source,
+        copy_progress() as show,
+    ):
+        digests = copies.copy(source, target_url, on_progress=show)
+        labels = source.label, copies.label_of(parse_address(target_url))
     _tell(session, labels, digests, way_back=reopening(source_url))
 
 
@@ -153,7 +155,7 @@ def reopen(session: Session) -> None:
     What was written since to the store that it was moved to is not in this one.
     """
     with open_store(session.settings().database_url, upgrade=False) as store:
-        target = marks.reopen(store)
+        target = closed.reopen(store)
         label = safe_text(store.label)
     if session.as_json:
         put_json({"database": label, "movedTo": target})
@@ -178,8 +180,8 @@ def backup(session: Session, destination: Path, keep: int | None) -> None:
     DEST is a file that is not there yet, or a folder, where it is named by the time. The file is a
     store in SQLite, whatever keeps the store that it was made of. Its path goes to standard output.
     """
-    with sigterm_as_interrupt(), session.store() as store, copy_progress() as watcher:
-        made = backups.back_up(store, destination, keep=keep, watcher=watcher)
+    with sigterm_as_interrupt(), session.store() as store, copy_progress() as show:
+        made = backups.back_up(store, destination, keep=keep, on_progress=show)
     if session.as_json:
         put_json(
             {
@@ -206,8 +208,8 @@ def restore(session: Session, file: Path) -> None:
     settings = session.settings()
     if settings.database is None:
         make_home(settings.home)
-    with sigterm_as_interrupt(), copy_progress() as watcher:
-        restored = restores.restore(file, settings.database_url, watcher=watcher)
+    with sigterm_as_interrupt(), copy_progress() as show:
+        restored = restores.restore(file, settings.database_url, on_progress=show)
     with contextlib.suppress(OSError):  # else the importer refuses the folder, and says what to do
         owner = watched_folder.Owner(restored.store_id, restored.label)
         watched_folder.replace_owner(settings.inbox, restored.kept_id, owner)
@@ -243,7 +245,7 @@ def upgrade(session: Session) -> None:
         raise StoreUnavailable(f"Database not found: {address.path}. `resumes up` makes one")
     with open_store(session.settings().database_url) as store:
         label = store.label
-    revision = migrations.revisions()[-1]
+    revision = migrations.list_revisions()[-1]
     if session.as_json:
         put_json({"database": label, "revision": revision})
     else:

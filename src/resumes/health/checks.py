@@ -21,9 +21,9 @@ from resumes.health.import_checks import (
 )
 from resumes.health.metrics import QueryCache
 from resumes.health.store_checks import (
+    check_closed,
     check_counters,
     check_error,
-    check_marks,
     check_size,
     check_sqlite,
     find_old_files_in_use,
@@ -79,7 +79,7 @@ def _iter_findings(installation: Installation, cache: QueryCache) -> Iterator[Fi
     has_server = isinstance(address, PostgresAddress)
     try:
         with installation.store() as store:
-            yield check_marks(settings, store)
+            yield check_closed(settings, store)
             if has_server:
                 yield from iter_server_findings(read_server_facts(store), workers=settings.workers)
             yield from _iter_store_findings(installation, settings, store, cache)

@@ -26,12 +26,12 @@ from resumes.store import api_keys
 from resumes.store.accounts import AccountInfo, ResumeCounter
 from resumes.store.addresses import find_without_secrets
 from resumes.store.api_keys import KeyState
+from resumes.store.closed import read_facts
 from resumes.store.locks import find_holders
 from resumes.store.plans import PlanInfo
 from resumes.store.processes import PROC, name_processes
 from resumes.store.sqlite.store import refuse_mount_point, refuse_second_name, refuse_special_files
 from resumes.store.store import Size, Store
-from resumes.store.transfer.marks import read_marks
 from resumes.text import counted, in_bytes
 
 # The store's file, before it is opened.
@@ -143,23 +143,17 @@ def check_error(error: ResumesError, *, has_server: bool = False) -> Finding:
     return Finding("store", text, remedy or "Close other programs that use it, then try again")
 
 
-def check_marks(settings: Settings, store: Store) -> Finding:
-    """Check that the store takes writes: it was not copied elsewhere, nor is it being filled."""
+def check_closed(settings: Settings, store: Store) -> Finding:
+    """Check that the store takes writes: it is not being copied elsewhere, and was not."""
     label = find_without_secrets(settings.database_url) or store.label
     with store.read() as connection:
-        marks = read_marks(connection)
-    if marks.moving_to:
+        moving_to = read_facts(connection).moving_to
+    if moving_to:
         return Finding(
             "store",
-            f"{label} is closed: it is being moved to {marks.moving_to}, or was, and takes no writes",
+            f"{label} is closed: it is being moved to {moving_to}, or was, and takes no writes",
             "Use that one, by the setting `database`, RESUMES_DATABASE or --database; or take this "
             "one back, without what came to that one since: `resumes db reopen`",
-        )
-    if marks.filled_from:
-        return Finding(
-            "store",
-            f"{label} is still being filled from {marks.filled_from}, and takes no writes",
-            "Let `resumes db copy` or `resumes db restore` end; if it was broken off, begin it again",
         )
     return Finding("store", label)
 

@@ -289,8 +289,9 @@ class StoreFact(SQLModel, table=True):
     """What the store says of itself as a whole.
 
     `oldest_program`: the revision that a program has to know; `moving_to`: where it is being
-    copied, empty where it is not; `probe`: written to see whether writing works; `store_id`: random,
-    by which watched folders know their store, and the same in its backups and in its copy.
+    copied, empty where it is not; `copy_id`: random, the copy that closed it; `probe`: written to
+    see whether writing works; `store_id`: random, by which watched folders know their store, and the
+    same in its backups and in its copy.
     """
 
     __tablename__: ClassVar[str] = "store_facts"

@@ -48,20 +48,20 @@ Entries = Iterable[tuple[int, str]]
 NUMBER_SHIFT: Final = 40
 """Bits for the entries of an account; those above tell some eight million accounts apart."""
 
-ADD_SQLITE: Final = "INSERT INTO search_pieces (rowid, pieces) VALUES (?, ?)"
+ADD_SQLITE: Final = "INSERT INTO search_trigrams (rowid, trigrams) VALUES (?, ?)"
 # The table stores no text: to delete a row, it has to be given what was put in.
 REMOVE_SQLITE: Final = (
-    "INSERT INTO search_pieces (search_pieces, rowid, pieces) VALUES ('delete', ?, ?)"
+    "INSERT INTO search_trigrams (search_trigrams, rowid, trigrams) VALUES ('delete', ?, ?)"
 )
 # CROSS JOIN: in this order, so that rows come as they are asked for and nothing is sorted.
 CANDIDATES_SQLITE: Final = (
     "SELECT e.words, r.id, r.title, r.name, r.filename, r.created_at, r.updated_at"
-    " FROM search_pieces"
+    " FROM search_trigrams"
     " CROSS JOIN search_entries AS e"
-    " ON e.account_id = ? AND e.seq = search_pieces.rowid - ?"
+    " ON e.account_id = ? AND e.seq = search_trigrams.rowid - ?"
     " CROSS JOIN resumes AS r ON r.account_id = e.account_id AND r.id = e.id"
-    " WHERE search_pieces MATCH ? AND search_pieces.rowid BETWEEN ? AND ?"
-    " ORDER BY search_pieces.rowid"
+    " WHERE search_trigrams MATCH ? AND search_trigrams.rowid BETWEEN ? AND ?"
+    " ORDER BY search_trigrams.rowid"
 )
 
 # Trigrams on PostgreSQL. Each is hashed together with the account's number to 64 bits, so that what
@@ -70,19 +70,21 @@ CANDIDATES_SQLITE: Final = (
 CANDIDATE_ROWS: Final = 500
 """Entries that one statement gives: the reader may want no more."""
 
-ADD_POSTGRESQL: Final = "INSERT INTO search_pieces (account_id, seq, pieces) VALUES (%s, %s, %s)"
-REMOVE_POSTGRESQL: Final = "DELETE FROM search_pieces WHERE account_id = %s AND seq = %s"
+ADD_POSTGRESQL: Final = (
+    "INSERT INTO search_trigrams (account_id, seq, trigrams) VALUES (%s, %s, %s)"
+)
+REMOVE_POSTGRESQL: Final = "DELETE FROM search_trigrams WHERE account_id = %s AND seq = %s"
 # Lookups rather than joins (see `looked_up`), with limits so that they remain such. An entry is the
 # first one from its number on: in that order only the index of numbers gives it without a sort.
 CANDIDATES_POSTGRESQL: Final = (
     "SELECT p.seq, e.words, r.id, r.title, r.name, r.filename, r.created_at, r.updated_at"
-    " FROM search_pieces p"
+    " FROM search_trigrams p"
     " JOIN LATERAL (SELECT s.seq, s.id, s.words FROM search_entries s"
     " WHERE s.account_id = p.account_id AND s.seq >= p.seq ORDER BY s.seq LIMIT 1) e"
     " ON e.seq = p.seq"
     " JOIN LATERAL (SELECT o.* FROM resumes o"
     " WHERE o.account_id = p.account_id AND o.id = e.id LIMIT 1) r ON true"
-    " WHERE p.account_id = %s AND p.seq BETWEEN %s AND %s AND p.pieces @> %s::bigint[]"
+    " WHERE p.account_id = %s AND p.seq BETWEEN %s AND %s AND p.trigrams @> %s::bigint[]"
     " ORDER BY p.seq LIMIT %s"
 )
 

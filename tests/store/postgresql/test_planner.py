@@ -14,7 +14,7 @@ from tests.support.store.builders import a_person, count_rows, index_all
 GROWN = 600
 """Resumes of an account that the statistics do not know."""
 
-TABLES = ("resumes", "documents", "search_entries", "search_pieces")
+TABLES = ("resumes", "documents", "search_entries", "search_trigrams")
 READ = text(
     "SELECT sum(idx_tup_fetch + seq_tup_read) FROM pg_stat_user_tables WHERE relname = ANY(:of)"
 )

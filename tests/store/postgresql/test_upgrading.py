@@ -4,6 +4,7 @@ import shutil
 import subprocess
 import sys
 import textwrap
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from concurrent.futures import TimeoutError as FuturesTimeoutError
 from pathlib import Path
@@ -13,12 +14,9 @@ import pytest
 
 from resumes.errors import StoreIncompatible
 from resumes.store import accounts, creation, migrations, open_store
-from resumes.store.addresses import PostgresAddress
-from resumes.store.postgresql import bootstrap
-from resumes.store.postgresql.connection import postgres_engine
 from tests.support.resumes import a_resume
 
-LAST = migrations.revisions()[-1]
+LAST = migrations.list_revisions()[-1]
 NEXT = f"{int(LAST) + 1:04}"
 NODES = 6
 
@@ -41,22 +39,25 @@ OPEN_TOGETHER = """
 """
 
 
-def a_folder_with(tmp_path: Path, *, says: str = "") -> Path:
-    """Migrations with one more, which says this of older programs."""
+Upgrade = Callable[..., None]
+"""Upgrade the store at an address by a program with one more revision, which `says` so of itself."""
+
+
+@pytest.fixture
+def upgrade(tmp_path: Path) -> Upgrade:
     folder = tmp_path / "migrations"
     shutil.copytree(migrations.FOLDER, folder)
-    code = textwrap.dedent(ADD_COLUMN)
-    for word, by in (("NEXT", NEXT), ("LAST", LAST), ("SAYS", says)):
-        code = code.replace(word, by)
-    (folder / "versions" / f"{NEXT}_next.py").write_text(code)
-    return folder
 
+    def upgrade_by_next(url: str, says: str = "") -> None:
+        code = textwrap.dedent(ADD_COLUMN)
+        for word, by in (("NEXT", NEXT), ("LAST", LAST), ("SAYS", says)):
+            code = code.replace(word, by)
+        (folder / "versions" / f"{NEXT}_next.py").write_text(code)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(migrations, "FOLDER", folder)
+            open_store(url).close()
 
-def upgrade(url: str, folder: Path) -> None:
-    address = PostgresAddress(url)
-    plain = postgres_engine(address, timeout_s=60)
-    transactional = postgres_engine(address, timeout_s=60, begin="BEGIN")
-    bootstrap.upgrade_database(plain, transactional, address.label, folder=folder)
+    return upgrade_by_next
 
 
 def rows(url: str, query: str) -> list[tuple[object, ...]]:
@@ -99,38 +100,36 @@ def test_a_table_that_somebody_is_making_at_the_same_moment_is_waited_for(url: s
                 assert accounts.list_accounts(store) == []
 
 
-def test_an_older_store_is_upgraded_with_what_it_holds(url: str, tmp_path: Path) -> None:
+def test_an_older_store_is_upgraded_with_what_it_holds(url: str, upgrade: Upgrade) -> None:
     with open_store(url) as store:
         account = accounts.create_account(store, "ana")
         creation.create(store, account.id, [a_resume()])
-    upgrade(url, a_folder_with(tmp_path))
+    upgrade(url)
     assert rows(url, "SELECT name, note FROM accounts") == [("ana", None)]
     assert rows(url, "SELECT count(*) FROM documents") == [(1,)]
 
 
-def test_a_migration_that_fails_leaves_the_store_as_it_was(url: str, tmp_path: Path) -> None:
+def test_a_migration_that_fails_leaves_the_store_as_it_was(url: str, upgrade: Upgrade) -> None:
     with open_store(url) as store:
         accounts.create_account(store, "ana")
-    folder = a_folder_with(tmp_path, says="import resumes.does_not_exist")
     with pytest.raises(ImportError):
-        upgrade(url, folder)
+        upgrade(url, says="import resumes.does_not_exist")
     with open_store(url, upgrade=False) as store:
         assert [one.name for one in accounts.list_accounts(store)] == ["ana"]
 
 
-def test_a_newer_store_is_refused_by_name(url: str, tmp_path: Path) -> None:
+def test_a_newer_store_is_refused_by_name(url: str, upgrade: Upgrade) -> None:
     open_store(url).close()
-    upgrade(url, a_folder_with(tmp_path))
+    upgrade(url)
     with pytest.raises(StoreIncompatible, match=rf"newer version \(schema {NEXT}.* {LAST}\)"):
         open_store(url)
 
 
 def test_nodes_of_two_versions_use_a_store_together_when_the_newer_one_allows_it(
-    url: str, tmp_path: Path
+    url: str, upgrade: Upgrade
 ) -> None:
     with open_store(url) as running:
-        folder = a_folder_with(tmp_path, says=f'oldest_program = "{LAST}"')
-        upgrade(url, folder)
+        upgrade(url, says=f'oldest_program = "{LAST}"')
         account = accounts.create_account(running, "ana")
         creation.create(running, account.id, [a_resume()])
         with open_store(url) as started_later:

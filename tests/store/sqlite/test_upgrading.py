@@ -1,5 +1,6 @@
 import shutil
 import textwrap
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -8,29 +9,16 @@ from sqlalchemy.schema import CreateTable
 
 from resumes.clock import system_clock
 from resumes.errors import StoreIncompatible, StoreUnavailable
-from resumes.store import (
-    accounts,
-    creation,
-    import_ledger,
-    import_requests,
-    migrations,
-    open_store,
-    schema,
-    search,
-)
-from resumes.store.import_ledger import FileOutcome
-from resumes.store.import_requests import Action
+from resumes.store import accounts, creation, migrations, open_store, schema
 from resumes.store.locks import FileLock
-from resumes.store.sqlite import bootstrap
 from resumes.store.sqlite.bootstrap import open_file
 from resumes.store.sqlite.store import sqlite_engine
-from tests.support.resumes import a_claim, a_resume
-from tests.support.store import older_stores
-from tests.support.store.builders import index_all, made_ids, path_of
+from tests.support.resumes import a_resume
+from tests.support.store.builders import index_all, path_of
 
 pytestmark = pytest.mark.sqlite("migrations of a file, and what it is copied to before")
 
-LAST = migrations.revisions()[-1]
+LAST = migrations.list_revisions()[-1]
 NEXT = f"{int(LAST) + 1:04}"
 
 REBUILD_ACCOUNTS = """
@@ -54,16 +42,25 @@ MAKE_INDEX_ANEW = """
     revision = "NEXT"
     down_revision = "LAST"
     def upgrade():
-        op.execute("INSERT INTO search_pieces (search_pieces) VALUES ('delete-all')")
+        op.execute("INSERT INTO search_trigrams (search_trigrams) VALUES ('delete-all')")
 """
 
 
-def a_folder_with(tmp_path: Path, revision: str) -> Path:
+ReleaseNext = Callable[[str], None]
+"""From now on the program has one more revision, of this code."""
+
+
+@pytest.fixture
+def release_next(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ReleaseNext:
     folder = tmp_path / "migrations"
     shutil.copytree(migrations.FOLDER, folder)
-    code = textwrap.dedent(revision).replace("NEXT", NEXT).replace("LAST", LAST)
-    (folder / "versions" / f"{NEXT}_next.py").write_text(code)
-    return folder
+
+    def release(revision: str) -> None:
+        code = textwrap.dedent(revision).replace("NEXT", NEXT).replace("LAST", LAST)
+        (folder / "versions" / f"{NEXT}_next.py").write_text(code)
+        monkeypatch.setattr(migrations, "FOLDER", folder)
+
+    return release
 
 
 def a_filled_store(url: str) -> Path:
@@ -73,94 +70,55 @@ def a_filled_store(url: str) -> Path:
         return path_of(store)
 
 
-def upgrade(path: Path, folder: Path) -> None:
-    bootstrap.upgrade_file(sqlite_engine(path, transactions=True), path, folder=folder)
-
-
 def count(path: Path, table: str) -> int:
     engine = sqlite_engine(path, transactions=False)
     with engine.connect() as connection:
         return int(connection.execute(text(f"SELECT count(*) FROM {table}")).scalar_one())
 
 
-def test_s5_rebuilding_the_accounts_table_takes_no_resumes_along(url: str, tmp_path: Path) -> None:
+def test_s5_rebuilding_the_accounts_table_takes_no_resumes_along(
+    url: str, release_next: ReleaseNext
+) -> None:
     path = a_filled_store(url)
-    folder = a_folder_with(tmp_path, REBUILD_ACCOUNTS)
-    upgrade(path, folder)
+    release_next(REBUILD_ACCOUNTS)
+    open_store(url).close()
     assert [count(path, table) for table in ("accounts", "resumes", "documents")] == [1, 10, 10]
     with sqlite_engine(path, transactions=False).connect() as connection:
-        assert migrations.state(connection, str(path), folder=folder) == "current"
+        assert migrations.find_state(connection, str(path)) == "current"
         assert connection.execute(text("SELECT note FROM accounts")).all() == [(None,)]
 
 
-def test_s5_a_migration_that_would_lose_rows_is_undone(url: str, tmp_path: Path) -> None:
+def test_s5_a_migration_that_would_lose_rows_is_undone(url: str, release_next: ReleaseNext) -> None:
     path = a_filled_store(url)
-    folder = a_folder_with(tmp_path, LOSE_ROWS)
+    release_next(LOSE_ROWS)
     with pytest.raises(StoreIncompatible, match="lost rows of documents"):
-        upgrade(path, folder)
-    assert count(path, "documents") == 10
-    with open_store(url) as store:
-        assert accounts.get_account(store, "ana").resume_count == 10
+        open_store(url)
+    assert count(path, "documents") == count(path, "resumes") == 10
+    with sqlite_engine(path, transactions=False).connect() as connection:
+        assert migrations.find_state(connection, str(path)) == "older"
 
 
-def test_s5_an_older_store_is_backed_up_before_it_is_migrated(url: str, tmp_path: Path) -> None:
+def test_s5_an_older_store_is_backed_up_before_it_is_migrated(
+    url: str, release_next: ReleaseNext
+) -> None:
     path = a_filled_store(url)
-    upgrade(path, a_folder_with(tmp_path, REBUILD_ACCOUNTS))
+    release_next(REBUILD_ACCOUNTS)
+    open_store(url).close()
     backup = path.with_name(f"resumes.db.before-{NEXT}")
     assert backup.stat().st_mode & 0o777 == 0o600
     assert count(backup, "resumes") == 10
 
 
-def test_a_store_of_0001_is_upgraded_with_every_row_that_it_has(place: str, tmp_path: Path) -> None:
-    path = tmp_path / "resumes.db"
-    older_stores.a_store_of_0001(path, tmp_path)
-    with open_store(place) as store:
-        files = import_ledger.list_files(store)
-        assert [(file.claim_id, file.outcome) for file in files] == [
-            (older_stores.HELD, FileOutcome.HELD),
-            (older_stores.FAILED, FileOutcome.FAILED),
-            (older_stores.DONE, FileOutcome.DONE),
-        ]
-        assert {(file.root, file.items) for file in files} == {(None, None)}
-        assert import_ledger.find_source(store, files[1]) == b"{"
-        assert (
-            import_ledger.find_stored(store, older_stores.ACCOUNT, b"d" * 32) == older_stores.RESUME
-        )
-        assert accounts.list_wrong(store) == []
-    assert [count(path, table) for table in ("resumes", "documents", "imported_items")] == [1] * 3
-    assert count(path.with_name(f"resumes.db.before-{LAST}"), "imported_files") == 3
-
-
-def test_what_later_versions_brought_works_on_the_rows_of_0001(place: str, tmp_path: Path) -> None:
-    older_stores.a_store_of_0001(tmp_path / "resumes.db", tmp_path)
-    with open_store(place) as store:
-        (failed,) = import_ledger.list_files(store, reason="invalid_json")
-        import_requests.request_files(store, [failed], Action.RETRY)
-        assert import_requests.request_all_files(store, Action.RELEASE) == 1
-        asked = import_requests.list_requests(store, root="/srv/inbox")
-        assert [(one.claim_id, one.root) for one in asked] == [
-            (older_stores.FAILED, None),
-            (older_stores.HELD, None),
-        ]
-        claim = a_claim(older_stores.FAILED)
-        made = made_ids(creation.create(store, older_stores.ACCOUNT, [a_resume()], claim=claim))
-        assert import_ledger.list_files(store, outcome=FileOutcome.FAILED) == []
-        for _ in range(2):  # before the index is filled, and after
-            page, unindexed = search.find_page(store, older_stores.ACCOUNT, "ada exam")
-            assert ([entry.id for entry in page.entries], unindexed) == (made, 0)
-            index_all(store)
-
-
-def test_what_is_made_from_other_rows_may_be_made_anew(url: str, tmp_path: Path) -> None:
+def test_what_is_made_from_other_rows_may_be_made_anew(url: str, release_next: ReleaseNext) -> None:
     with open_store(url) as store:
         path = path_of(store)
         account = accounts.create_account(store, "ana", plan="business")
         creation.create(store, account.id, [a_resume()])
         index_all(store)
-    folder = a_folder_with(tmp_path, MAKE_INDEX_ANEW)
-    upgrade(path, folder)
+    release_next(MAKE_INDEX_ANEW)
+    open_store(url).close()
     with sqlite_engine(path, transactions=False).connect() as connection:
-        assert migrations.state(connection, str(path), folder=folder) == "current"
+        assert migrations.find_state(connection, str(path)) == "current"
 
 
 def test_a_newer_store_is_refused_by_name(url: str) -> None:
@@ -173,14 +131,14 @@ def test_a_newer_store_is_refused_by_name(url: str) -> None:
 
 
 def test_s4_an_older_store_is_not_migrated_while_others_use_it_and_they_are_named(
-    place: str, tmp_path: Path
+    url: str, release_next: ReleaseNext
 ) -> None:
-    path = tmp_path / "resumes.db"
-    older_stores.a_store_of_0001(path, tmp_path)
+    path = a_filled_store(url)
+    release_next(REBUILD_ACCOUNTS)
     with pytest.raises(
         StoreIncompatible, match=r"older than this program\. Run `resumes db upgrade"
     ):
-        open_store(place, upgrade=False)
+        open_store(url, upgrade=False)
     other = FileLock(path.with_name("resumes.db.lock"))
     assert other.acquire(shared=True, timeout_s=0)
     with pytest.raises(StoreUnavailable, match="must be upgraded, and is in use by process"):
@@ -196,7 +154,7 @@ def test_the_migrations_make_the_tables_of_the_schema(url: str, tmp_path: Path) 
     # FTS5 makes tables of its own inside of the one that the schema names in no model.
     migrated.reflect(
         sqlite_engine(path, transactions=False),
-        only=lambda name, _: not name.startswith("search_pieces") and name != "alembic_version",
+        only=lambda name, _: not name.startswith("search_trigrams") and name != "alembic_version",
     )
     declared = tmp_path / "declared.db"
     declared.touch()

@@ -107,11 +107,11 @@ def indexed_trigrams(store: Store) -> list[str]:
     """The trigrams that the search index holds for any resume, as it holds them."""
     if store.path is None:
         with store.read() as connection:
-            trigrams = text("SELECT DISTINCT unnest(pieces)::text FROM search_pieces")
+            trigrams = text("SELECT DISTINCT unnest(trigrams)::text FROM search_trigrams")
             return list(connection.execute(trigrams).scalars())
     with sqlite_engine(store.path, transactions=False).connect() as connection:
         connection.exec_driver_sql(
-            "CREATE VIRTUAL TABLE temp.trigrams USING fts5vocab('main', 'search_pieces', 'instance')"
+            "CREATE VIRTUAL TABLE temp.trigrams USING fts5vocab('main', 'search_trigrams', 'instance')"
         )
         rows = connection.exec_driver_sql("SELECT DISTINCT term FROM temp.trigrams ORDER BY term")
         return list(rows.scalars())

@@ -1,4 +1,4 @@
-"""Alembic's entry: runs the revisions on the connection that `upgrade` hands over."""
+"""Alembic's entry point: run the revisions on the connection of `migrations.run`."""
 
 from alembic import context
 

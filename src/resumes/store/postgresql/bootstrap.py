@@ -1,7 +1,6 @@
 """Open a store in PostgreSQL; exactly one of those who want it creates or upgrades it."""
 
 import logging
-from pathlib import Path
 from typing import Final
 
 from sqlalchemy import Connection, Engine, inspect, text
@@ -68,8 +67,8 @@ UPGRADE_TIMEOUT_S: Final = 3_600.0
 """How long each statement of a migration may take."""
 
 
-def find_state(connection: Connection, label: str, *, folder: Path = migrations.FOLDER) -> str:
-    """Return what `migrations.state` does, but "current" for a newer store that says it can be used
+def find_state(connection: Connection, label: str) -> str:
+    """Return what `migrations.find_state` does, but "current" for a newer store that says it can be used
     by this program: its nodes are being replaced one by one.
 
     Raises StoreIncompatible also for a database of another program.
@@ -84,9 +83,9 @@ def find_state(connection: Connection, label: str, *, folder: Path = migrations.
             )
         return "empty"
     try:
-        return migrations.state(connection, label, folder=folder)
+        return migrations.find_state(connection, label)
     except StoreIncompatible:
-        if _is_usable(connection, migrations.revisions(folder)):
+        if _is_usable(connection, migrations.list_revisions()):
             return "current"
         raise
 
@@ -100,9 +99,7 @@ def _is_usable(connection: Connection, known: list[str]) -> bool:
     return needed in known
 
 
-def upgrade_database(
-    plain: Engine, transactional: Engine, label: str, *, folder: Path = migrations.FOLDER
-) -> None:
+def upgrade_database(plain: Engine, transactional: Engine, label: str) -> None:
     """Bring the store to the newest revision, unless somebody else does meanwhile.
 
     `plain` commits each statement by itself. On any error the store is as it was.
@@ -113,9 +110,9 @@ def upgrade_database(
             connection.execute(text(setting))
         connection.execute(text("SELECT id FROM schema_lock WHERE id = 1 FOR UPDATE")).one()
         # Sees what others have committed meanwhile: each statement has a new snapshot.
-        if find_state(connection, label, folder=folder) != "current":
+        if find_state(connection, label) != "current":
             connection.execute(text(DDL_TIMEOUT))
-            migrations.run(connection, folder=folder)
+            migrations.run(connection)
             set_page_cost(connection)
 
 

@@ -7,9 +7,10 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Any, Final
 
-from sqlalchemy import Connection, text
+from sqlalchemy import Connection, Engine, text
 
 from resumes.clock import Clock
+from resumes.errors import OutcomeUnknown
 from resumes.store.addresses import PostgresAddress, parse_address
 from resumes.store.postgresql.connection import (
     DRIVER_ERRORS,
@@ -33,8 +34,8 @@ WRITE_TIMEOUT_S: Final = 6.0
 """How long each statement of a write may take before its server counts as frozen: a second more
 than the server itself allows, whose error says more."""
 
-SNAPSHOT_TIMEOUT_S: Final = 60.0
-"""How long each statement in a snapshot may take."""
+LONG_TIMEOUT_S: Final = 60.0
+"""How long each statement may take of a transaction that reads or fills a whole store."""
 
 # Said at each beginning, since a pooler keeps no settings (pitfalls S18). Whoever stops in the
 # middle of a transaction does not hold an account's row for long.
@@ -49,6 +50,15 @@ BEGIN_SNAPSHOT: Final = (
     "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY;"
     # Between two statements the rows of the last one are being stored elsewhere.
     "SET LOCAL idle_in_transaction_session_timeout = 0"
+)
+
+BEGIN_LOADING: Final = (
+    "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE;"
+    "SET LOCAL lock_timeout = '5s';"
+    "SET LOCAL statement_timeout = 0;"
+    # Between two statements the source is read. Not without end: the server may never hear that the
+    # machine of a copy is gone, whose locks would keep the next copy out.
+    "SET LOCAL idle_in_transaction_session_timeout = '1h'"
 )
 
 
@@ -138,11 +148,36 @@ def snapshot_of(url: str) -> Iterator[Connection]:
     StoreUnavailable."""
     address = parse_address(url)
     assert isinstance(address, PostgresAddress)
-    engine = postgres_engine(address, timeout_s=SNAPSHOT_TIMEOUT_S, begin=BEGIN_SNAPSHOT)
+    engine = postgres_engine(address, timeout_s=LONG_TIMEOUT_S, begin=BEGIN_SNAPSHOT)
+    with _transaction(engine, address.label) as connection:
+        yield connection
+
+
+@contextlib.contextmanager
+def load_transaction(address: PostgresAddress) -> Iterator[Connection]:
+    """Yield a connection in one transaction, however long, that is committed after the block.
+
+    Raises StoreUnavailable when nothing was done, and OutcomeUnknown when COMMIT had no answer.
+    """
+    engine = postgres_engine(address, timeout_s=LONG_TIMEOUT_S, begin=BEGIN_LOADING)
+    with _transaction(engine, address.label) as connection:
+        yield connection
+        try:
+            connection.commit()
+        except DRIVER_ERRORS as error:
+            connection.invalidate()
+            raise OutcomeUnknown(
+                f"Outcome unknown: {address.label} may hold everything. Run the same command again "
+                "to find out"
+            ) from error
+
+
+@contextlib.contextmanager
+def _transaction(engine: Engine, label: str) -> Iterator[Connection]:
     try:
         with engine.connect() as connection, connection.begin():
             yield connection
     except DRIVER_ERRORS as error:
-        raise explain(error, address.label) from error
+        raise explain(error, label) from error
     finally:
         engine.dispose()

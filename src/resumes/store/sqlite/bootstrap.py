@@ -34,7 +34,7 @@ def create_private(path: Path) -> None:
     os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
 
 
-def upgrade_file(engine: Engine, path: Path, *, folder: Path = migrations.FOLDER) -> None:
+def upgrade_file(engine: Engine, path: Path) -> None:
     """Bring the store to the newest revision; on any error it is as it was.
 
     The caller holds the store exclusively. A store that is not empty is backed up first, as
@@ -43,17 +43,17 @@ def upgrade_file(engine: Engine, path: Path, *, folder: Path = migrations.FOLDER
     with engine.connect() as connection:
         driver_connection = connection.connection.driver_connection
         assert driver_connection is not None
-        older = migrations.state(connection, str(path), folder=folder) == "older"
+        older = migrations.find_state(connection, str(path)) == "older"
         connection.rollback()
         if older:
-            backup = path.with_name(f"{path.name}.before-{migrations.revisions(folder)[-1]}")
+            backup = path.with_name(f"{path.name}.before-{migrations.list_revisions()[-1]}")
             backup.unlink(missing_ok=True)
             create_private(backup)
             driver_connection.execute("VACUUM INTO ?", [str(backup)])
         driver_connection.execute("PRAGMA foreign_keys=OFF")
         with connection.begin():
             before = _row_counts(connection)
-            migrations.run(connection, folder=folder)
+            migrations.run(connection)
             _check(connection, before, path)
 
 
@@ -244,7 +244,7 @@ def _state(engine: Engine, path: Path) -> str:
             raise StoreIncompatible(
                 f"{path} is a database of another program; name another file with --database"
             )
-        return migrations.state(connection, str(path))
+        return migrations.find_state(connection, str(path))
 
 
 def _stamp(engine: Engine) -> None:

@@ -18,9 +18,10 @@ from sqlalchemy import Connection
 
 from resumes.errors import Conflict, ResumesError, StoreIncompatible, StoreUnavailable
 from resumes.filesystems import free_bytes
-from resumes.output_files import flush
+from resumes.output_files import JOURNALS, flush
 from resumes.store import migrations
 from resumes.store.locks import FileLock
+from resumes.store.processes import name_processes
 from resumes.store.sqlite.bootstrap import create_private
 from resumes.store.sqlite.store import (
     APPLICATION_ID,
@@ -99,6 +100,81 @@ def _remove_if_abandoned(folder: Path) -> None:
             shutil.rmtree(folder, ignore_errors=True)
 
 
+@contextlib.contextmanager
+def draft(
+    path: Path,
+    finish: Callable[[Path, Path], object],
+    *,
+    refused: Callable[[str], ResumesError] = StoreUnavailable,
+) -> Iterator[Path]:
+    """Yield the path of a new store in a scratch folder; after the block `finish(draft, path)` puts it
+    in place.
+
+    The draft is examined first. If the block, the examination or `finish` fails, nothing of it is
+    left. Raises what `scratch_in` and `examine` raise.
+    """
+    with scratch_in(path.parent, refused=refused) as folder:
+        new = folder / "resumes.db"
+        yield new
+        examine(new, path)
+        finish(new, path)
+
+
+def refuse_stray_logs(path: Path) -> None:
+    """Raise Conflict if a log lies beside the path, which has no file: SQLite would apply it to the
+    next one (pitfalls S22)."""
+    for log in (path.with_name(path.name + ending) for ending in JOURNALS):
+        if os.path.lexists(log):
+            raise Conflict(
+                f"{log} would be taken for a part of {path}: remove it, or name another file"
+            )
+
+
+@contextlib.contextmanager
+def exclude_others(path: Path, purpose: str) -> Iterator[None]:
+    """Keep everybody else from opening the store during the block.
+
+    Raises StoreUnavailable if somebody has it open, naming who has. `purpose` is the command that
+    can be run again then.
+    """
+    try:
+        life = FileLock(path.with_name(path.name + ".lock"))
+    except OSError as error:
+        raise StoreUnavailable(f"Cannot write in {path.parent}: {error.strerror}") from error
+    try:
+        if not life.acquire(timeout_s=0):
+            users = name_processes(life.holders())
+            raise StoreUnavailable(
+                f"The store {path} is in use by process {users}. Stop it, then {purpose}"
+            )
+        yield
+    finally:
+        life.close()
+
+
+@contextlib.contextmanager
+def transaction_in(
+    path: Path, *, shown: Path | None = None, is_draft: bool = False
+) -> Iterator[Connection]:
+    """Yield a connection to a store that nobody else uses, in one transaction that is committed
+    after the block.
+
+    A draft keeps no log: after an error, or a kill, it is of no use. `shown` is its path in errors.
+    Raises StoreUnavailable and StoreIncompatible.
+    """
+    engine = sqlite_engine(path, transactions=True)
+    try:
+        with engine.connect() as connection:
+            if is_draft:
+                driver(connection).execute("PRAGMA journal_mode=OFF").fetchall()
+            with connection.begin():
+                yield connection
+    except DRIVER_ERRORS as error:
+        raise explain(error, shown or path) from error
+    finally:
+        engine.dispose()
+
+
 def check_room(folder: Path, needed_bytes: int) -> None:
     """Raise StoreUnavailable if the folder has no space for a file of this size."""
     needed_bytes += MIN_FREE_BYTES
@@ -172,7 +248,7 @@ def examine(path: Path, shown: Path) -> None:
         with engine.connect() as connection:
             if connection.exec_driver_sql("PRAGMA application_id").scalar_one() != APPLICATION_ID:
                 raise StoreIncompatible(f"{shown} is no store of this program")
-            if migrations.state(connection, str(shown)) == "empty":
+            if migrations.find_state(connection, str(shown)) == "empty":
                 raise StoreIncompatible(f"{shown} is an empty store")
             for found in find_foreign_code(connection):
                 raise StoreIncompatible(

@@ -4,7 +4,7 @@ Whatever engine keeps the store, a backup is a SQLite store: it can be opened, a
 engine.
 """
 
-import os
+import contextlib
 import re
 import stat
 from collections.abc import Sequence
@@ -14,13 +14,17 @@ from typing import Final
 
 from resumes.clock import Clock, system_clock, timestamp
 from resumes.errors import Conflict, InvalidArgument
-from resumes.output_files import JOURNALS, SIDE_FILES, check_free, place
+from resumes.output_files import SIDE_FILES, check_free, place
 from resumes.store import open_store
-from resumes.store.sqlite.files import check_room, examine, scratch_in, vacuum_into
+from resumes.store.sqlite.files import (
+    check_room,
+    draft,
+    refuse_stray_logs,
+    transaction_in,
+    vacuum_into,
+)
 from resumes.store.store import Store
-from resumes.store.transfer import copies, marks
-from resumes.store.transfer.copies import Progress, Stage, Watcher, nobody, transfer
-from resumes.store.transfer.marks import Move
+from resumes.store.transfer.rows import OnProgress, Progress, Stage, ignore, load
 
 OUR_NAME: Final = re.compile(r"resumes-\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d\.\d{3}Z\.db")
 """How backups in a folder are called; in the order of their names they are in that of time."""
@@ -28,7 +32,7 @@ OUR_NAME: Final = re.compile(r"resumes-\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d\.\d{3}Z\.d
 
 @dataclass(frozen=True, slots=True)
 class Backup:
-    """A backup that was made and verified. `removed`: older ones that were not to be kept."""
+    """A backup that was made and verified. `removed`: older ones beyond those to be kept."""
 
     path: Path
     size_bytes: int
@@ -36,7 +40,7 @@ class Backup:
 
 
 def stamp(now_us: int) -> str:
-    """An instant as a part of a file's name: `2026-01-31T09-00-00.000Z`."""
+    """Return an instant as a part of a file's name: `2026-01-31T09-00-00.000Z`."""
     return timestamp(now_us).replace(":", "-")
 
 
@@ -45,10 +49,10 @@ def back_up(
     destination: Path,
     *,
     keep: int | None = None,
-    watcher: Watcher = nobody,
+    on_progress: OnProgress = ignore,
     clock: Clock = system_clock,
 ) -> Backup:
-    """The store of one moment is in a new file; in a folder, it is named by the time.
+    """Copy the store of one moment to a new file; in a folder, it is named by the time.
 
     `keep` so many of the folder's newest backups, this one included, when it is verified; None
     keeps all. Raises Conflict for a file that exists, and for an older one that cannot be removed;
@@ -59,25 +63,12 @@ def back_up(
     if keep is not None and not destination.is_dir():
         raise InvalidArgument(f"{destination} is no folder: only backups in a folder are counted")
     check_free(path, "name another file, or a folder")
-    for log in (path.with_name(path.name + ending) for ending in JOURNALS):
-        if os.path.lexists(log):
-            raise Conflict(
-                f"{log} would be taken for a part of {path}: remove it, or name another file"
-            )
+    refuse_stray_logs(path)
     if not path.parent.is_dir():
         raise InvalidArgument(f"Folder not found: {path.parent}. Create it, or name another")
-    with store.read() as connection:
-        found = marks.read_marks(connection)
-    if found.filled_from:
-        raise Conflict(
-            f"The store is still being filled from {found.filled_from}: let that end first"
-        )
-    with scratch_in(path.parent, refused=InvalidArgument) as folder:
-        new = folder / "resumes.db"
-        _take(store, found.store_id, new, watcher)
-        examine(new, path)
-        size_bytes = new.stat().st_size
-        place(new, path)
+    with draft(path, place, refused=InvalidArgument) as new:
+        _take(store, new, path, on_progress)
+    size_bytes = path.stat().st_size
     removed = [] if keep is None else _prune(path, keep)
     return Backup(path, size_bytes, removed)
 
@@ -88,33 +79,34 @@ def _path_in(destination: Path, clock: Clock) -> Path:
     return destination
 
 
-def _take(store: Store, store_id: str, new: Path, watcher: Watcher) -> None:
+def _take(store: Store, new: Path, path: Path, on_progress: OnProgress) -> None:
     if store.path is None:
-        _take_rows(store, store_id, new, watcher)
+        _take_rows(store, new, path, on_progress)
         return
     size = store.measure()
     total = size.data_bytes + (size.log_bytes or 0)
-    check_room(new.parent.parent, total)  # the folder that people know, on the same disk
+    check_room(path.parent, total)
     vacuum_into(
         store.path,
         new,
-        lambda done: watcher(Progress(Stage.BACKING_UP, new.name, min(done, total), total)),
+        lambda done: on_progress(Progress(Stage.BACKING_UP, new.name, min(done, total), total)),
     )
 
 
-def _take_rows(store: Store, store_id: str, new: Path, watcher: Watcher) -> None:
-    """All rows of a moment, while others write: from a transaction that sees only that."""
+def _take_rows(store: Store, new: Path, path: Path, on_progress: OnProgress) -> None:
+    """Copy all rows of a moment, while others write: from a transaction that sees only that."""
     from resumes.store.postgresql.store import snapshot_of
 
-    with open_store(f"sqlite:///{new}") as target:
-        copies.begin(target, Move(store.label, target.label, "backup", store_id))
-        with snapshot_of(store.url) as connection:
-            transfer(connection, target, watcher)
-        copies.finish(target)
+    open_store(f"sqlite:///{new}").close()
+    with (
+        snapshot_of(store.url) as source,
+        transaction_in(new, shown=path, is_draft=True) as target,
+    ):
+        load(lambda: contextlib.nullcontext(source), target, f"sqlite:///{path}", on_progress)
 
 
 def find_newest(folder: Path, *, clock: Clock = system_clock) -> Path | None:
-    """The backup in the folder whose name is of the latest time; None where there is none.
+    """Return the folder's backup whose name is of the latest time; None where there is none.
 
     One that is named by a time to come may be of any age, and is passed over.
     """
@@ -123,7 +115,7 @@ def find_newest(folder: Path, *, clock: Clock = system_clock) -> Path | None:
 
 
 def _prune(made: Path, keep: int) -> list[Path]:
-    """Older backups that are too many are gone, with what lies beside them; which those were.
+    """Remove older backups that are too many, with what lies beside them; return which those were.
 
     What is named by a time to come, after a clock that was ahead, may be of any age: it is left, and
     takes no place.
@@ -144,7 +136,7 @@ def _prune(made: Path, keep: int) -> list[Path]:
 
 
 def _is_ours(path: Path) -> bool:
-    """Whether it is a file that a backup can be: neither a folder or a link of such a name, nor empty."""
+    """Return whether it is a file that a backup can be: neither a folder or a link of such a name, nor empty."""
     if OUR_NAME.fullmatch(path.name) is None:
         return False
     status = path.lstat()

@@ -12,33 +12,31 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from sqlalchemy import Connection, bindparam, delete, inspect, select, update
+from sqlalchemy import Connection, bindparam, delete, select, update
 
 from resumes.clock import Clock, system_clock
 from resumes.errors import InvalidArgument, StoreIncompatible, StoreUnavailable
 from resumes.store import open_store
 from resumes.store.addresses import PostgresAddress, SqliteAddress, parse_address
-from resumes.store.locks import FileLock
-from resumes.store.processes import name_processes
-from resumes.store.schema import account_usage, import_requests, importers, store_facts
+from resumes.store.closed import read_facts, set_facts
+from resumes.store.schema import account_usage, import_requests, importers
 from resumes.store.sqlite.bootstrap import check_place, create_private
 from resumes.store.sqlite.files import (
     check_room,
     examine,
     exchange,
+    exclude_others,
     is_closed,
     is_database,
     scratch_in,
+    transaction_in,
 )
 from resumes.store.sqlite.store import refuse_second_name, sqlite_engine
 from resumes.store.sqlite.writer import DRIVER_ERRORS
 from resumes.store.statements import Prepared
-from resumes.store.store import Store
-from resumes.store.transfer import copies
 from resumes.store.transfer.backups import find_newest, stamp
-from resumes.store.transfer.copies import Watcher, nobody, transfer
-from resumes.store.transfer.marks import Move, new_name, read_marks, set_marks
-from resumes.store.transfer.rows import READERS
+from resumes.store.transfer.copies import empty_database
+from resumes.store.transfer.rows import READERS, OnProgress, ignore, load
 
 LAST_IDS: Final = Prepared(select(account_usage.c.account_id, account_usage.c.last_id_us))
 LIFT: Final = Prepared(
@@ -68,21 +66,21 @@ class Restored:
 
 
 def restore(
-    backup: Path, url: str, *, watcher: Watcher = nobody, clock: Clock = system_clock
+    backup: Path, url: str, *, on_progress: OnProgress = ignore, clock: Clock = system_clock
 ) -> Restored:
-    """The store at the address holds what the backup holds.
+    """Replace the store at the address by what the backup holds.
 
     What was alive where the backup was made is not in it: its importers, and what was asked of
-    them. On an error a file is as it was, and nothing new lies beside it; a database stays marked
-    as being filled, refuses to be used, and the same call begins anew. A file that is replaced is
-    kept beside it. Raises InvalidArgument for a backup that is not there or cannot be read,
-    StoreIncompatible for what is no backup, is damaged or newer than this program,
-    StoreUnavailable when the store is in use, and Conflict for a database that is not empty.
+    them. On an error all is as it was, and nothing new lies beside a file; only OutcomeUnknown says
+    that a database may have been filled. A file that is replaced is kept beside the new one. Raises
+    InvalidArgument for a backup that is not there or cannot be read, StoreIncompatible for what is
+    no backup, is damaged or newer than this program, StoreUnavailable when the store is in use, and
+    Conflict for a database that is not empty.
     """
     address = parse_address(url)
     _check_backup(backup, clock)
     if isinstance(address, PostgresAddress):
-        return _restore_rows(backup, address, watcher, clock)
+        return _restore_rows(backup, address, on_progress, clock)
     return _restore_file(backup, address, clock)
 
 
@@ -105,24 +103,22 @@ def _check_backup(backup: Path, clock: Clock) -> None:
 
 
 @contextlib.contextmanager
-def _opened_copy(backup: Path, folder: Path) -> Iterator[Store]:
-    """A copy of the backup, verified and brought up to date: the backup itself is not touched."""
+def _opened_copy(backup: Path, folder: Path) -> Iterator[Connection]:
+    """Yield a connection to a copy of the backup, verified and brought up to date, in a transaction
+    that is committed after the block. The backup itself is not touched."""
     copy = folder / "resumes.db"
     check_room(folder.parent, backup.stat().st_size)  # which people know, on the same disk
     create_private(copy)
     shutil.copyfile(backup, copy)
     examine(copy, backup)
-    with open_store(f"sqlite:///{copy}") as store:
-        store.write(_let_go, ignores_closed=True)
-        yield store
-
-
-def _let_go(connection: Connection) -> None:
-    # The backup's store may be in use elsewhere: that it was being moved, which importers ran on
-    # it, and what they were asked to do with files of its folders, is nothing of the new one.
-    set_marks(connection, moving_to="", move="")
-    for table in (importers, import_requests):
-        connection.execute(delete(table))
+    open_store(f"sqlite:///{copy}").close()
+    with transaction_in(copy) as connection:
+        # The backup's store may be in use elsewhere: that it was being moved, which importers ran on
+        # it, and what they were asked to do with files of its folders, is nothing of the new one.
+        set_facts(connection, moving_to="", copy_id="")
+        for table in (importers, import_requests):
+            connection.execute(delete(table))
+        yield connection
 
 
 def _restore_file(backup: Path, address: SqliteAddress, clock: Clock) -> Restored:
@@ -130,18 +126,18 @@ def _restore_file(backup: Path, address: SqliteAddress, clock: Clock) -> Restore
     if path.exists() and path.samefile(backup):
         raise InvalidArgument(f"{backup} is the store itself: name a backup")
     check_place(path)
-    with contextlib.ExitStack() as alone, scratch_in(path.parent) as folder:
+    with contextlib.ExitStack() as locks, scratch_in(path.parent) as folder:
         # A lock file is made only for a backup that is one: what is refused leaves nothing behind.
-        was_there = _lock_path(path).exists()
+        was_there = path.with_name(path.name + ".lock").exists()
         if was_there:
-            alone.enter_context(_alone(path))
-        with _opened_copy(backup, folder) as store:
+            locks.enter_context(exclude_others(path, "restore"))
+        with _opened_copy(backup, folder) as connection:
             if not was_there:
-                alone.enter_context(_alone(path))
+                locks.enter_context(exclude_others(path, "restore"))
             replaced = _read_replaced(path)
-            _lift(store, clock(), replaced.last_ids if replaced else {})
-            resumes = _count_resumes(store)
-            store_id = _find_id(store)
+            _lift(connection, clock(), replaced.last_ids if replaced else {})
+            resumes = READERS["resumes"].count(connection)
+            store_id = read_facts(connection).store_id
         kept = path.with_name(f"{path.name}.before-restore-{stamp(clock())}")
         had_one = path.exists()
         exchange(folder / "resumes.db", path, kept)
@@ -153,28 +149,6 @@ def _restore_file(backup: Path, address: SqliteAddress, clock: Clock) -> Restore
         replaced is not None,
         replaced.store_id if replaced else "",
     )
-
-
-def _lock_path(path: Path) -> Path:
-    return path.with_name(path.name + ".lock")
-
-
-@contextlib.contextmanager
-def _alone(path: Path) -> Iterator[None]:
-    """Nobody else has the store open, or can open it. Raises StoreUnavailable, naming who has."""
-    try:
-        life = FileLock(_lock_path(path))
-    except OSError as error:
-        raise StoreUnavailable(f"Cannot write in {path.parent}: {error.strerror}") from error
-    try:
-        if not life.acquire(timeout_s=0):
-            users = name_processes(life.holders())
-            raise StoreUnavailable(
-                f"The store {path} is in use by process {users}. Stop it, then restore"
-            )
-        yield
-    finally:
-        life.close()
 
 
 class _Replaced(NamedTuple):
@@ -199,8 +173,7 @@ def _read_replaced(path: Path) -> _Replaced | None:
     try:
         with engine.connect() as connection:
             last_ids = dict(LAST_IDS.run(connection).fetchall())
-            is_older = not inspect(connection).has_table(store_facts.name)
-            store_id = "" if is_older else read_marks(connection).store_id
+            store_id = read_facts(connection).store_id
             connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)").all()
             return _Replaced(last_ids, store_id)
     except DRIVER_ERRORS:
@@ -209,41 +182,23 @@ def _read_replaced(path: Path) -> _Replaced | None:
         engine.dispose()
 
 
-def _lift(store: Store, now_us: int, last_ids: Mapping[str, int]) -> None:
+def _lift(connection: Connection, now_us: int, last_ids: Mapping[str, int]) -> None:
     """Have ids of each account begin above the clock, and above its own among `last_ids`."""
-
-    def change(connection: Connection) -> None:
-        for account_id, _ in LAST_IDS.run(connection).fetchall():
-            least_us = max(now_us, last_ids.get(account_id, 0))
-            LIFT.run(connection, account=account_id, least_us=least_us)
-
-    store.write(change, ignores_closed=True)
-
-
-def _find_id(store: Store) -> str:
-    with store.read() as connection:
-        return read_marks(connection).store_id
-
-
-def _count_resumes(store: Store) -> int:
-    with store.read() as connection:
-        return READERS["resumes"].count(connection)
+    for account_id, _ in LAST_IDS.run(connection).fetchall():
+        least_us = max(now_us, last_ids.get(account_id, 0))
+        LIFT.run(connection, account=account_id, least_us=least_us)
 
 
 def _restore_rows(
-    backup: Path, address: PostgresAddress, watcher: Watcher, clock: Clock
+    backup: Path, address: PostgresAddress, on_progress: OnProgress, clock: Clock
 ) -> Restored:
     with (
         scratch_in(Path(tempfile.gettempdir())) as folder,
         _opened_copy(backup, folder) as source,
-        open_store(address.url) as target,
+        empty_database(address) as target,
     ):
-        store_id = _find_id(source)
-        origin = f"the backup {backup.name}"
-        copies.begin(target, Move(origin, address.label, new_name(), store_id))
-        with source.read() as connection:
-            transfer(connection, target, watcher)
+        load(lambda: contextlib.nullcontext(source), target, address.label, on_progress)
         _lift(target, clock(), {})
-        copies.finish(target)
-        resumes = _count_resumes(target)
+        resumes = READERS["resumes"].count(target)
+        store_id = read_facts(target).store_id
     return Restored(address.label, resumes, store_id, None)
