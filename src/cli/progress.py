@@ -62,7 +62,10 @@ def status_line(*, is_wanted: bool = True) -> Iterator[Show | None]:
     try:
         yield show
     finally:
-        display.stop()
+        try:
+            display.stop()
+        except IndexError:  # interrupted while it started, before rich had set up what it removes
+            display.console.show_cursor()
 
 
 @contextlib.contextmanager
