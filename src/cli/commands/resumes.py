@@ -363,7 +363,7 @@ def export(
 
 
 class _Boxes:
-    """Characters of PDFs that are drawn as boxes, by the package whose fonts have them."""
+    """Characters of PDFs that are drawn as boxes, by the packages whose fonts have them."""
 
     def __init__(self) -> None:
         self._first: dict[str, tuple[str, str]] = {}
@@ -371,21 +371,21 @@ class _Boxes:
 
     def note(self, resume_id: str, missing: str) -> None:
         """No font has this text of the resume."""
-        from resumes.rendering.fonts import find_package
+        from resumes.rendering.fonts import font_packages
 
-        package = find_package(missing)
-        self._first.setdefault(package, (missing, resume_id))
-        self._resumes[package] += 1
+        packages = font_packages(missing)
+        self._first.setdefault(packages, (missing, resume_id))
+        self._resumes[packages] += 1
 
     def tell(self, folder: Path) -> None:
-        """Say once for each package what to install; fonts can also be put into the folder."""
-        for package, (missing, resume_id) in self._first.items():
-            more = self._resumes[package] - 1
+        """Say once for the same packages what to install, or which folder fonts can be put into."""
+        for packages, (missing, resume_id) in self._first.items():
+            more = self._resumes[packages] - 1
             others = f" and {counted(more, 'other')}" if more else ""
             say(
                 safe_text(
                     f'No installed font has the character "{missing}" of resume {resume_id}{others}: '
-                    f"it is drawn as a box. Install {package} (Debian, Ubuntu), or put a font that "
+                    f"it is drawn as a box. Install {packages} (Debian, Ubuntu), or put a font that "
                     f"has it into {folder}."
                 )
             )
