@@ -9,7 +9,7 @@ class Shape(StrEnum):
     """What the template can draw (resume.typ, Shapes)."""
 
     ENTRY = "entry"
-    """A title, who or where, dates, a place, text and bullets."""
+    """A title, where (`sub`) or by whom (`by`), dates, a place, a link, text and bullets."""
     LEVEL = "level"
     """A title and how much of it there is."""
     TAGS = "tags"
