@@ -22,7 +22,7 @@ from resumes.rendering import (
     TemplateFailed,
     TooLong,
 )
-from resumes.rendering.fonts import find_package, version
+from resumes.rendering.fonts import font_packages, version
 from resumes.rendering.page import file_name
 from resumes.store import Store, stored_resumes
 from resumes.store.api_keys import KeyHolder
@@ -83,11 +83,10 @@ class PdfRoute:
             self._waiting -= 1
         if rendered.missing is not None:
             # What it is stands in no log: it is somebody's.
-            package = find_package(rendered.missing)
             logger.warning(
                 "No font has all letters of resume %s: install %s (docs/pdf.md, Fonts)",
                 stored.entry.id,
-                package,
+                font_packages(rendered.missing),
             )
         await request.respond_file(rendered.pdf, [*_headers(name), (b"etag", tag), *_CACHED])
 

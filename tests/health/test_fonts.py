@@ -1,14 +1,12 @@
 """Whether there are fonts for the scripts that resumes are written in."""
 
-from pathlib import Path
-
 import pytest
 
 from resumes.health import fonts
 from resumes.health.findings import Installation, Severity
 from resumes.health.fonts import read_names
 from resumes.rendering import fonts as drawing_fonts
-from resumes.rendering.fonts import Script, find_scripts, font_remedy
+from resumes.rendering.fonts import find_scripts, font_packages
 from resumes.settings import Settings
 from resumes.store import Store
 from resumes.store.accounts import AccountInfo
@@ -104,9 +102,9 @@ def test_letters_that_chinese_and_japanese_share_are_japanese_beside_kana() -> N
     assert find_scripts("Zoë, Олена, Ελένη, سلمى, דוד, प्रिया, ª, 👩‍🔬, 1️⃣") == {}
 
 
-def test_a_text_of_no_known_script_leads_to_the_folder_alone() -> None:
-    home = Path("/srv/home")
-
-    assert font_remedy("日本", home) == "install fonts-noto-cjk, or put a font into /srv/home/fonts"
-    assert font_remedy("🇫🇷", home) == "put a font into /srv/home/fonts"
-    assert Script("Thai", "fonts-noto-core") in find_scripts("สมชาย")
+def test_the_packages_of_every_script_and_of_emoji_are_named() -> None:
+    assert font_packages("日本") == "fonts-noto-cjk"
+    assert font_packages("สมชาย 日本") == "fonts-noto-cjk and fonts-noto-core"
+    assert font_packages("日本 🇫🇷") == "fonts-noto-cjk and fonts-noto-color-emoji"
+    assert font_packages("🇫🇷") == "fonts-noto-color-emoji"
+    assert font_packages("\U0003fff0") == "fonts-noto-core"

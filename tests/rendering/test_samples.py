@@ -142,6 +142,41 @@ def test_in_a_single_column_programs_that_guess_by_position_find_every_text_too(
             assert absent(texts_of(document), text) == []
 
 
+@pytest.mark.parametrize("layout", ["ivyleague", "timeline"])
+def test_headings_in_capitals_are_words_for_programs_that_guess_by_position(
+    renderer: Renderer, layout: str
+) -> None:
+    document = load(SAMPLES["long-senior-career-high-performer-en"])
+    pdf = draw(renderer, document, layout)
+    for options in ([], ["-raw"]):
+        lines = read_with_pdftotext(pdf, *options).splitlines()
+        headings = [section.heading.upper() for section in sections_of(document)]
+        assert [heading for heading in headings if heading not in lines] == []
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_a_short_section_and_the_last_bullets_of_an_entry_stand_on_one_page(
+    renderer: Renderer, layout: str
+) -> None:
+    document = load(SAMPLES["long-senior-career-high-performer-en"])
+    found = read_with_pdftotext(draw(renderer, document, layout), "-raw")
+    pages = [fold(page) for page in found.split("\f")]
+    bullets = [
+        each["bullets"][-2:]
+        for each in document["sections"]["experiences"]["items"]
+        if len(each.get("bullets") or []) > 1
+    ]
+    short = [
+        section.texts
+        for section in sections_of(document)
+        if section.heading in ("Career highlights", "Awards", "Certifications")
+    ]
+    assert len(bullets) > 5
+    assert len(short) == 3
+    for texts in (*bullets, *short):
+        assert any(all(fold(text) in page for text in texts) for page in pages), texts
+
+
 @in_layouts
 def test_language_title_author_and_standard_are_said(
     renderer: Renderer, sample: str, layout: str

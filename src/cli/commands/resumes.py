@@ -43,7 +43,7 @@ from resumes.analyzer.view import CONTACTS, LEADS, PLACES, PROSE, SECONDS
 from resumes.errors import InvalidArgument, NotFound
 from resumes.export import ExportFormat
 from resumes.rendering import Choice, RenderingFailed, TooLong
-from resumes.rendering.fonts import find_package
+from resumes.rendering.fonts import font_packages
 from resumes.rendering.page import Paper
 from resumes.store import Store, search, stored_resumes
 from resumes.store.accounts import AccountInfo
@@ -359,7 +359,7 @@ def export(
 
 
 class _Boxes:
-    """Characters of PDFs that are drawn as boxes, by the package whose fonts have them."""
+    """Characters of PDFs that are drawn as boxes, by the packages whose fonts have them."""
 
     def __init__(self) -> None:
         self._first: dict[str, tuple[str, str]] = {}
@@ -367,19 +367,19 @@ class _Boxes:
 
     def note(self, resume_id: str, missing: str) -> None:
         """No font has this text of the resume."""
-        package = find_package(missing)
-        self._first.setdefault(package, (missing, resume_id))
-        self._resumes[package] += 1
+        packages = font_packages(missing)
+        self._first.setdefault(packages, (missing, resume_id))
+        self._resumes[packages] += 1
 
     def tell(self, folder: Path) -> None:
-        """Say once for each package what to install; fonts can also be put into the folder."""
-        for package, (missing, resume_id) in self._first.items():
-            more = self._resumes[package] - 1
+        """Say once for the same packages what to install, or which folder fonts can be put into."""
+        for packages, (missing, resume_id) in self._first.items():
+            more = self._resumes[packages] - 1
             others = f" and {counted(more, 'other')}" if more else ""
             say(
                 safe_text(
                     f'No installed font has the character "{missing}" of resume {resume_id}{others}: '
-                    f"it is drawn as a box. Install {package} (Debian, Ubuntu), or put a font that "
+                    f"it is drawn as a box. Install {packages} (Debian, Ubuntu), or put a font that "
                     f"has it into {folder}."
                 )
             )

@@ -123,15 +123,9 @@ def find_scripts(text: str) -> dict[Script, Counter[str]]:
     return dict(found)
 
 
-def find_package(text: str) -> str:
-    """Return the Debian package whose fonts are likeliest to have a text that no font here has."""
-    for script in find_scripts(text):
-        return script.package
-    return EMOJI_PACKAGE if _EMOJI.search(text) else OTHER_PACKAGE
-
-
-def font_remedy(text: str, home: Path) -> str:
-    """Return how to come by a font for a text that none has."""
-    packages = sorted({script.package for script in find_scripts(text)})
-    install = f"install {' and '.join(packages)}, or " if packages else ""
-    return f"{install}put a font into {home / 'fonts'}"
+def font_packages(text: str) -> str:
+    """Return the Debian packages likeliest to have a text that no font here has, as `a and b`."""
+    packages = {script.package for script in find_scripts(text)}
+    if _EMOJI.search(text):
+        packages.add(EMOJI_PACKAGE)
+    return " and ".join(sorted(packages or {OTHER_PACKAGE}))

@@ -273,6 +273,7 @@ class _Page:
         entry = {
             "title": self.text(get("title")),
             "sub": self.text(get("sub")),
+            "by": self.text(get("by")),
             "dates": self._dates(get("dates")),
             "place": self.text(get("place")),
             "text": text,
@@ -281,7 +282,8 @@ class _Page:
             "shown-link": _short_url(link) if link else None,
         }
         if entry["title"] is None:
-            entry["title"], entry["sub"] = entry["sub"], None
+            part = "sub" if entry["sub"] else "by"
+            entry["title"], entry[part] = entry[part], None
         return entry
 
     def _level(self, row: Row, item: Mapping[str, Any]) -> dict[str, Any]:
@@ -305,8 +307,8 @@ class _Page:
         whole = sum(values)
         for one, value in zip(slices, values, strict=True):
             share = value / whole if whole else 0.0
-            percent = f"{share:.0%}" if whole else ""
-            yield {"title": self.text(one.get("title")), "level": share, "percent": percent}
+            percent = f"{share:.0%}" if whole else None
+            yield {"title": self.text(one.get("title")), "level": share, "note": percent}
 
     def _extra(self, item: object) -> str | None:
         """Return what an item of a section type that is not in the table holds, a text a line."""

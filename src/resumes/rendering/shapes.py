@@ -9,7 +9,7 @@ class Shape(StrEnum):
     """What the template can draw (resume.typ, Shapes)."""
 
     ENTRY = "entry"
-    """A title, who or where, dates, a place, text and bullets."""
+    """A title, where (`sub`) or by whom (`by`), dates, a place, a link, text and bullets."""
     LEVEL = "level"
     """A title and how much of it there is."""
     TAGS = "tags"
@@ -54,18 +54,18 @@ ROWS: Final = {
         "title=role sub=institution place=location dates=dateRange text=description bullets",
     ),
     "publications": _row(
-        Shape.ENTRY, "title sub=author place=edition link dates=dateRange text=description"
+        Shape.ENTRY, "title by=author place=edition link dates=dateRange text=description"
     ),
     "projects": _row(
         Shape.ENTRY, "title place=location link dates=dateRange text=description bullets"
     ),
     "achievements": _TITLE_TEXT,
     "awards": _TITLE_TEXT,
-    "certificates": _row(Shape.ENTRY, "title sub=issuer"),
+    "certificates": _row(Shape.ENTRY, "title by=issuer"),
     "courses": _TITLE_TEXT,
     "languages": _row(Shape.LEVEL, "title=name level note=levelText", full_level=5),
     "interests": _TITLE_TEXT,
-    "books": _row(Shape.ENTRY, "title sub=author"),
+    "books": _row(Shape.ENTRY, "title by=author"),
     "quotes": _row(Shape.QUOTE, "text=quote by=author"),
     "references": _row(Shape.ENTRY, "title=name text=contact"),
     "findMeOnline": _row(Shape.ENTRY, "title link"),
@@ -76,7 +76,7 @@ ROWS: Final = {
     "customs2": _TITLE_TEXT,
     "customs3": _TITLE_TEXT,
     "additionalExperiences": _row(Shape.ENTRY, "title=position sub=workplace dates=dateRange"),
-    "additionalPublications": _row(Shape.ENTRY, "title sub=author dates=dateRange"),
+    "additionalPublications": _row(Shape.ENTRY, "title by=author dates=dateRange"),
     "additionalTechnologies": _row(Shape.TAGS, "title tags"),
 }
 

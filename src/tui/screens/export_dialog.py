@@ -11,7 +11,7 @@ from resumes.errors import InvalidArgument, NotFound
 from resumes.export import Exported, Exporter, ExportFormat
 from resumes.export import write as write_exported
 from resumes.rendering import RenderingFailed, TooLong
-from resumes.rendering.fonts import font_remedy
+from resumes.rendering.fonts import font_packages
 from resumes.store import accounts, search, stored_resumes
 from resumes.store.search import Found
 from resumes.store.store import Store
@@ -125,7 +125,7 @@ def carry_out(store: Store, export: Export) -> str:
     if failed:
         said += f" {len(failed):,} could not be drawn. {failed[0]}"
     if missing:
-        remedy = font_remedy(missing[0], export.home)
+        remedy = f"install {font_packages(missing[0])}, or put a font into {export.home / 'fonts'}"
         said += f' No font has "{missing[0]}", so boxes stand there: {remedy}.'
     if unindexed:
         said += f" {unindexed:,} newer ones could not be looked through; try again in a while."

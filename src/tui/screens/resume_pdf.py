@@ -10,7 +10,7 @@ from textual.notifications import SeverityLevel
 from textual.screen import Screen
 
 from resumes.rendering import RenderingFailed, TooLong
-from resumes.rendering.fonts import font_remedy
+from resumes.rendering.fonts import font_packages
 from resumes.store import accounts, stored_resumes
 from resumes.store.store import Store
 from tui.keys import Place, shown_key
@@ -93,7 +93,8 @@ def _open(
             return Outcome(describe(error), "error")
         boxes = ""
         if pdf.missing is not None:
-            remedy = font_remedy(pdf.missing, session.settings.home)
+            folder = session.settings.home / "fonts"
+            remedy = f"install {font_packages(pdf.missing)}, or put a font into {folder}"
             boxes = f' No font has "{pdf.missing}", so boxes stand there: {remedy}.'
         severity: SeverityLevel = "warning" if boxes else "information"
         if is_behind_a_page():
