@@ -5,7 +5,7 @@ control character drives the terminal, a direction control makes text look like 
 invisible one makes two names look the same, and a surrogate cannot be written at all. What is
 harmless is defined here alone; a surface chooses only what it shows in place of the rest.
 
-And numbers in words: counts, ranges and sizes.
+Text without case and accents, for a search; and numbers in words: counts, ranges and sizes.
 """
 
 import unicodedata
@@ -62,6 +62,20 @@ def _escape_in_json(char: str) -> str:
         return char
     units = char.encode("utf-16-be", "surrogatepass")
     return "".join(f"\\u{units[at : at + 2].hex()}" for at in range(0, len(units), 2))
+
+
+# Letters that Unicode does not take apart into one of ASCII and a mark.
+_PLAIN = str.maketrans(
+    {"ø": "o", "ł": "l", "đ": "d", "ħ": "h", "\u0131": "i", "æ": "ae", "œ": "oe"}
+)
+
+
+def folded(text: str) -> str:
+    """Return the text without case and accents, compatible forms made one: `ŁÓDŹ` is `lodz`."""
+    if text.isascii():
+        return text.lower()
+    plain = unicodedata.normalize("NFKD", unicodedata.normalize("NFKD", text).casefold())
+    return "".join(char for char in plain if not unicodedata.combining(char)).translate(_PLAIN)
 
 
 def counted(count: int, noun: str) -> str:

@@ -256,7 +256,7 @@ class RateLimits:
         except OSError as error:
             raise StoreUnavailable(
                 f"Cannot count requests in {path}: {error.strerror}. "
-                "Mend that, or serve with --no-rate-limit"
+                "Fix that, or serve with --no-rate-limit"
             ) from None
 
     def admit(self, holder: KeyHolder, lines: list[bytes]) -> int:

@@ -2,9 +2,9 @@
 
 import pytest
 
-from resumes.health import fonts
+from resumes.health import checks
+from resumes.health.checks import read_names
 from resumes.health.findings import Installation, Severity
-from resumes.health.fonts import read_names
 from resumes.rendering import fonts as drawing_fonts
 from resumes.rendering.fonts import find_scripts, font_packages
 from resumes.settings import Settings
@@ -89,7 +89,7 @@ def test_where_nothing_can_be_drawn_it_says_so(
 def test_the_newest_resumes_are_looked_at_and_no_more(
     store: Store, account: AccountInfo, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(fonts, "MAX_RESUMES", 2)
+    monkeypatch.setattr(checks, "MAX_RESUMES", 2)
     put(store, account, "First", "Second", "Third")
 
     assert [name.split()[0] for name in read_names(store)] == ["Third", "Second"]

@@ -158,7 +158,7 @@ def test_failed_and_held_files_want_a_look(
 
     listing = "resumes imports list --outcome"
     assert [(one.severity, one.text, one.command) for one in findings] == [
-        (Severity.WARNING, "1 file failed and waits to be mended", f"{listing} failed"),
+        (Severity.WARNING, "1 file failed and waits to be fixed", f"{listing} failed"),
         (Severity.WARNING, "2 files are held until the plan has room", f"{listing} held"),
     ]
 

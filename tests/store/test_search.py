@@ -19,17 +19,15 @@ from resumes.store import (
     stored_resumes,
 )
 from resumes.store.accounts import AccountInfo
-from resumes.store.search import Found
-from resumes.store.search_text import (
+from resumes.store.search import Found, holds, parse_terms
+from resumes.store.search_index import (
     MAX_FIELD_CHARS,
-    folded,
-    holds,
-    parse_terms,
     searched_words,
     trigrams_of_terms,
     trigrams_of_words,
 )
 from resumes.store.stored_resumes import Entry
+from resumes.text import folded
 from tests.support.engines import Engine
 from tests.support.store.builders import (
     MakeAccount,

@@ -23,11 +23,13 @@ from tests.support.store.builders import (
     Of,
     Seen,
     at_commit,
+    batched,
     free_maximum,
     hold_writer,
     listed_ids,
     path_of,
     rename,
+    write_batched,
 )
 
 pytestmark = pytest.mark.engines
@@ -39,6 +41,10 @@ async def until(condition: Callable[[], Any]) -> None:
     async with asyncio.timeout(30):
         while not condition():
             await asyncio.sleep(0.001)
+
+
+async def write_batched_async(store: Store, apply: Any, request: Of, **options: Any) -> Any:
+    return await store.commit_async(batched(apply, request, **options))
 
 
 def together(
@@ -84,8 +90,8 @@ def test_s7_one_bad_row_does_not_fail_the_rest_of_its_batch(store: Store, way: s
 def test_writes_of_an_account_that_wait_together_are_committed_together(store: Store) -> None:
     seen = Seen()
     requests = [Of("a", number) for number in range(20)]
-    threads = [partial(store.write_batched, seen, request) for request in requests[:3]]
-    loops = [partial(store.write_batched_async, seen, request) for request in requests[3:]]
+    threads = [partial(write_batched, store, seen, request) for request in requests[:3]]
+    loops = [partial(write_batched_async, store, seen, request) for request in requests[3:]]
     assert together(store, threads, loops) == requests
     assert seen.sizes == [20]
 
@@ -125,7 +131,7 @@ def test_s7_writer_threads_outlive_unexpected_errors(store: Store) -> None:
         with pytest.raises(OutcomeUnknown):
             store.write(partial(broken, SystemExit))  # which ends other threads
     with pytest.raises(AssertionError, match="one result for each"):
-        store.write_batched(lambda connection, requests: [], Of("a"))
+        write_batched(store, lambda connection, requests: [], Of("a"))
     assert store.write(rename("next")) == "NEXT"
     assert store.write_queue.is_alive
 
@@ -157,15 +163,15 @@ def test_s3_a_write_that_is_overdue_before_its_turn_is_not_done(store: Store, wa
     async def scenario() -> None:
         go_on, holder = await asyncio.to_thread(hold_writer, store)
         late = (
-            store.write_batched_async(seen, Of("late"), deadline_s=0.02)
+            write_batched_async(store, seen, Of("late"), deadline_s=0.02)
             if way == "loop"
-            else asyncio.to_thread(store.write_batched, seen, Of("late"), deadline_s=0.02)
+            else asyncio.to_thread(write_batched, store, seen, Of("late"), deadline_s=0.02)
         )
         with pytest.raises(StoreUnavailable, match="busy"):
             await late
         go_on.set()
         await asyncio.to_thread(holder.join)
-        assert await store.write_batched_async(seen, Of("next"), deadline_s=60) == Of("next")
+        assert await write_batched_async(store, seen, Of("next"), deadline_s=60) == Of("next")
 
     asyncio.run(scenario())
     assert seen.batches == [[Of("next")]]
@@ -282,7 +288,7 @@ def test_the_loop_applies_what_waits_together_and_the_thread_commits_it(store: S
 
     async def scenario() -> list[Any]:
         return await asyncio.gather(
-            *(store.write_batched_async(seen, Of(str(number))) for number in range(20))
+            *(write_batched_async(store, seen, Of(str(number))) for number in range(20))
         )
 
     assert asyncio.run(scenario()) == [Of(str(number)) for number in range(20)]
@@ -295,10 +301,10 @@ def test_what_comes_while_a_batch_is_committed_makes_the_next(store: Store) -> N
     seen, go_on = Seen(), threading.Event()
 
     async def scenario() -> None:
-        first = asyncio.create_task(store.write_batched_async(seen, Of("first")))
+        first = asyncio.create_task(write_batched_async(store, seen, Of("first")))
         await until(lambda: seen.sizes)
         more = [
-            asyncio.create_task(store.write_batched_async(seen, Of(str(number))))
+            asyncio.create_task(write_batched_async(store, seen, Of(str(number))))
             for number in range(5)
         ]
         await until(lambda: store.write_queue.waiting == 5)
@@ -318,7 +324,7 @@ def test_where_another_process_has_the_lock_the_thread_waits_for_it(store: Store
     assert other.acquire(timeout_s=1)
 
     async def scenario() -> Any:
-        task = asyncio.create_task(store.write_batched_async(seen, Of("late")))
+        task = asyncio.create_task(write_batched_async(store, seen, Of("late")))
         await asyncio.sleep(0.1)
         assert seen.sizes == []
         other.release()
@@ -336,8 +342,10 @@ def test_s9_nothing_is_written_while_writes_are_paused_and_all_of_it_afterwards(
 
     async def scenario() -> list[Any]:
         with store.write_queue.paused():
-            loop = asyncio.create_task(store.write_batched_async(seen, Of("loop")))
-            thread = asyncio.create_task(asyncio.to_thread(store.write_batched, seen, Of("thread")))
+            loop = asyncio.create_task(write_batched_async(store, seen, Of("loop")))
+            thread = asyncio.create_task(
+                asyncio.to_thread(write_batched, store, seen, Of("thread"))
+            )
             await until(lambda: store.write_queue.waiting == 2)
             await asyncio.sleep(0.1)
             assert seen.sizes == []

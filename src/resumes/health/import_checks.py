@@ -234,7 +234,9 @@ def iter_file_findings(
     failed, held = counts[FileOutcome.FAILED], counts[FileOutcome.HELD]
     if failed:
         command = installation.command_line("imports", "list", "--outcome", "failed")
-        text = f"{counted(failed, 'file')} failed and {'waits' if failed == 1 else 'wait'} to be mended"
+        text = (
+            f"{counted(failed, 'file')} failed and {'waits' if failed == 1 else 'wait'} to be fixed"
+        )
         yield warning("files", text, f"See why: {command}", command, about=FileOutcome.FAILED)
     if held:
         command = installation.command_line("imports", "list", "--outcome", "held")

@@ -39,7 +39,7 @@ from resumes.store.schema import (
     resumes,
 )
 from resumes.store.statements import Prepared
-from resumes.store.store import Store
+from resumes.store.store import Store, lock_account
 
 NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,62}")
 FIRST_PLAN = "free"
@@ -221,18 +221,6 @@ def set_plan(store: Store, name: str, plan: str) -> None:
         connection.execute(update(accounts).where(accounts.c.id == account_id).values(plan=plan))
 
     store.write(change)
-
-
-def lock_account(connection: Connection, account_id: str) -> int | None:
-    """Lock the account's row for this transaction, as every write to it does first.
-
-    Return its number of resumes; None if there is no such account.
-    """
-    return connection.execute(
-        select(account_usage.c.resume_count)
-        .where(account_usage.c.account_id == account_id)
-        .with_for_update()
-    ).scalar_one_or_none()
 
 
 def lock_open_account(connection: Connection, name: str) -> str:

@@ -9,6 +9,7 @@ come first and refuses the rest; the ids, so that the order of ids is the order 
 rows, with the ledger's in the same transaction.
 """
 
+import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
@@ -16,7 +17,6 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import (
     BigInteger,
-    ColumnElement,
     Connection,
     bindparam,
     func,
@@ -43,7 +43,7 @@ from resumes.store.schema import (
 )
 from resumes.store.statements import Prepared, blob, text_of
 from resumes.store.store import WRITE_DEADLINE_S, Store
-from resumes.store.write_queue import LostRace
+from resumes.store.write_queue import LostRace, Write
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,10 +119,10 @@ def create(
     If they do not all fit the quota, the first ones are stored. Raises
     NotFound for an account that does not exist, and what `Store.write` raises.
     """
-    request = Creation(account_id, resumes, store.clock(), claim, failed)
-    outcomes: list[Outcome] = store.write_batched(
-        apply_creations, request, deadline_s=deadline_s, proof=was_stored
-    )
+    creation = Creation(account_id, resumes, store.clock(), claim, failed)
+    (outcomes,) = create_files(store, [creation], deadline_s=deadline_s)
+    if isinstance(outcomes, NotFound):
+        raise outcomes
     return outcomes
 
 
@@ -130,10 +130,8 @@ async def create_async(
     store: Store, account_id: str, resume: NewResume, *, deadline_s: float = WRITE_DEADLINE_S
 ) -> Outcome:
     """`create` of one resume, for coroutines."""
-    request = Creation(account_id, (resume,), store.clock())
-    outcomes: list[Outcome] = await store.write_batched_async(
-        apply_creations, request, deadline_s=deadline_s, proof=was_stored
-    )
+    creation = Creation(account_id, (resume,), store.clock())
+    outcomes: list[Outcome] = await store.commit_async(_write(creation, deadline_s))
     return outcomes[0]
 
 
@@ -146,13 +144,21 @@ def create_files(
     `Store.write` raises, and may have stored a part of them then: called again, each claim has its
     first outcome.
     """
-    results = store.write_all(apply_creations, creations, deadline_s=deadline_s, proof=was_stored)
-    known: list[list[Outcome] | NotFound] = []
+    results = store.commit([_write(creation, deadline_s) for creation in creations])
     for result in results:
         if isinstance(result, BaseException) and not isinstance(result, NotFound):
             raise result
-        known.append(result)
-    return known
+    return results
+
+
+def _write(creation: Creation, deadline_s: float) -> Write:
+    return Write(
+        apply_creations,
+        creation,
+        deadline=time.monotonic() + deadline_s,
+        account_id=creation.account_id,
+        proof=was_stored,
+    )
 
 
 # Inside the transaction
@@ -303,11 +309,7 @@ def _check_places(changed: int) -> None:
 
 WIDTH = 64
 _NAMES = tuple(f"v{number}" for number in range(WIDTH))
-
-
-def _any_of(column: ColumnElement[Any]) -> ColumnElement[bool]:
-    return column.in_([bindparam(name) for name in _NAMES])
-
+_VALUES = [bindparam(name) for name in _NAMES]
 
 ITEMS_OF_CLAIMS = Prepared(
     select(
@@ -317,13 +319,13 @@ ITEMS_OF_CLAIMS = Prepared(
         imported_items.c.resume_id,
     ).where(
         imported_items.c.account_id == bindparam("account_id"),
-        _any_of(imported_items.c.claim_id),
+        imported_items.c.claim_id.in_(_VALUES),
     )
 )
 RESUMES_OF_DIGESTS = Prepared(
     select(imported_digests.c.digest, imported_digests.c.resume_id).where(
         imported_digests.c.account_id == bindparam("account_id"),
-        _any_of(imported_digests.c.digest),
+        imported_digests.c.digest.in_(_VALUES),
     )
 )
 
@@ -478,7 +480,7 @@ def _add_to_ledger(
                     "resume_id": outcome.id,
                 }
             )
-    worst = min(verdicts, key=_rank)
+    worst = min(verdicts, key=lambda verdict: _RANKS[verdict.outcome])
     if worst.outcome is FileOutcome.DUPLICATE and any(
         verdict.outcome is FileOutcome.DONE for verdict in verdicts
     ):
@@ -488,10 +490,6 @@ def _add_to_ledger(
 
 _DONE = Verdict(FileOutcome.DONE)
 _RANKS = {outcome: rank for rank, outcome in enumerate(FileOutcome)}
-
-
-def _rank(verdict: Verdict) -> int:
-    return _RANKS[verdict.outcome]
 
 
 def _verdict(outcome: Outcome) -> Verdict:

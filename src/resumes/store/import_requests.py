@@ -18,7 +18,14 @@ from resumes.errors import Conflict
 from resumes.store.import_ledger import NOT_DONE, FileOutcome, FileRow, find_owners
 from resumes.store.importers import list_importers
 from resumes.store.schema import Text, import_requests, imported_files
-from resumes.store.statements import Insert, Prepared, at_most, next_page, replace_on_conflict
+from resumes.store.statements import (
+    Insert,
+    Prepared,
+    at_most,
+    iter_pages,
+    next_page,
+    replace_on_conflict,
+)
 from resumes.store.store import Store
 
 
@@ -222,21 +229,16 @@ def _iter_slices(
     with store.read() as connection:
         owners = list(find_owners(connection, account_id))
     for owner in owners:
-        last = ""
-        while True:
+        values = {"account_id": owner, "outcome": FITS[action].value, "reason": reason}
+
+        def read_page(after: str, values: dict[str, Any] = values) -> Any:
             with store.read() as connection:
-                rows = statement.run(
-                    connection,
-                    account_id=owner,
-                    outcome=FITS[action].value,
-                    reason=reason,
-                    after_claim_id=last,
-                    rows=SLICE_REQUESTS,
+                return statement.run(
+                    connection, **values, after_claim_id=after, rows=SLICE_REQUESTS
                 ).fetchall()
-            if not rows:
-                break
-            last = rows[-1][0]
-            yield owner, [claim_id for (claim_id,) in rows]
+
+        for page in iter_pages(read_page, SLICE_REQUESTS, after=""):
+            yield owner, [claim_id for (claim_id,) in page]
 
 
 # Taking requests up

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from operator import itemgetter
 from typing import Any, Final, NamedTuple
 
 from sqlalchemy import (
@@ -48,7 +49,7 @@ from resumes.store.schema import (
     search_entries,
 )
 from resumes.store.sqlite.files import find_foreign_code
-from resumes.store.statements import driver, looked_up, next_page
+from resumes.store.statements import driver, iter_pages, looked_up, next_page
 from resumes.store.store import Store
 
 MAX_REPORT_LINES: Final = 20
@@ -421,14 +422,14 @@ ACCOUNTS: Final = next_page(select(accounts.c.id, accounts.c.name), accounts.c.n
 
 def iter_accounts(store: Store, *, at_once: int = ACCOUNTS_AT_ONCE) -> Iterator[Checked]:
     """Yield each account by name; its contents are read when it is asked for."""
-    after = ""
-    while True:
+
+    def read_page(after: str) -> Sequence[Any]:
         with store.read() as connection:
-            some = connection.execute(ACCOUNTS, {"after_name": after, "rows": at_once}).all()
-        for account_id, after in some:
-            yield _check_contents(store, account_id, after)
-        if len(some) < at_once:
-            return
+            return connection.execute(ACCOUNTS, {"after_name": after, "rows": at_once}).all()
+
+    for page in iter_pages(read_page, at_once, after="", key=itemgetter(1)):
+        for account_id, name in page:
+            yield _check_contents(store, account_id, name)
 
 
 def _check_contents(store: Store, account_id: str, name: str) -> Checked:
@@ -454,12 +455,11 @@ def _iter_texts(store: Store, account_id: str, of: Contents) -> Iterator[Any]:
     """Yield the account's keys and texts, in order of the keys."""
     is_text = of.key.table.c.account_id == account_id, of.column.is_not(None)
     statement = next_page(select(of.key, of.column).where(*is_text), of.key)
-    after = ""
-    while True:
+
+    def read_page(after: str) -> Sequence[Any]:
+        given = {f"after_{of.key.name}": after, "rows": ROWS_AT_ONCE}
         with store.read() as connection:
-            given = {f"after_{of.key.name}": after, "rows": ROWS_AT_ONCE}
-            page = connection.execute(statement, given).all()
+            return connection.execute(statement, given).all()
+
+    for page in iter_pages(read_page, ROWS_AT_ONCE, after=""):
         yield from page
-        if len(page) < ROWS_AT_ONCE:
-            return
-        after = page[-1][0]

@@ -270,7 +270,7 @@ class SearchProgress(SQLModel, table=True):
 class SearchEntry(SQLModel, table=True):
     """A resume in the search index. `seq` rises with the ids of an account and is never reused.
 
-    `words` are what is searched (resumes.store.search_text); the entry's trigrams, which the engine
+    `words` are what is searched (resumes.store.search_index); the entry's trigrams, which the engine
     has in a table of its own, are made of them again to be taken out.
     """
 

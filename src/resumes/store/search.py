@@ -1,14 +1,17 @@
 """Search of an account's resumes by the words of their title, name and e-mail address.
 
+A resume's words are its title as a list shows it, its name and its e-mail address, without case
+and accents. A term of a search is found in them anywhere if it has three characters or more, and
+where a word begins if it has fewer.
+
 Most answers come from the index, which is written behind the creates (resumes.store.search_index).
 Resumes that are not indexed yet have the last ids, so they are looked through one by one after that.
-Both are compared by one rule (resumes.store.search_text), so an answer does not depend on how far the
-index reaches.
+Both are compared by one rule (`holds`), so an answer does not depend on how far the index reaches.
 """
 
 import contextlib
 import time
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from itertools import islice
 from typing import Any, Final, NamedTuple
 
@@ -16,11 +19,19 @@ from sqlalchemy import Connection, bindparam, func, literal, select
 
 from resumes.errors import InvalidArgument
 from resumes.store.schema import resumes
-from resumes.store.search_index import EMAIL, find_candidates
-from resumes.store.search_text import holds, parse_terms, searched_words
+from resumes.store.search_index import (
+    EMAIL,
+    TRIGRAM_CHARS,
+    find_candidates,
+    searched_words,
+)
 from resumes.store.statements import Prepared, at_most, first_page, iter_pages
 from resumes.store.store import Store
 from resumes.store.stored_resumes import COLUMNS, MAX_LIMIT, Entry, Page, check_cursor
+from resumes.text import folded
+
+MAX_TEXT_CHARS: Final = 200
+MAX_TERMS: Final = 10
 
 TIMEOUT_S: Final = 0.05
 """How long resumes that are not indexed yet are looked through when nobody says otherwise."""
@@ -34,6 +45,29 @@ many have all the trigrams of a term, and not the term."""
 
 MAX_UNINDEXED: Final = 100_000
 """So many at most are counted of those that were not looked through."""
+
+
+def parse_terms(text: str) -> list[str]:
+    """Return the words to look for, folded, each once; none for a blank text.
+
+    Of the text the first 200 characters count, and of those the first 10 words.
+    """
+    return list(dict.fromkeys(folded(text[:MAX_TEXT_CHARS]).split()))[:MAX_TERMS]
+
+
+def holds(words: str, terms: Iterable[str]) -> bool:
+    """Return whether the words of a resume hold all the terms."""
+    return all(
+        term in words if len(term) >= TRIGRAM_CHARS else _begins(words, term) for term in terms
+    )
+
+
+def _begins(words: str, term: str) -> bool:
+    """Return whether a word, or what follows a mark inside of one, begins with the term."""
+    at = words.find(term)
+    while at > 0 and words[at - 1].isalnum():
+        at = words.find(term, at + 1)
+    return at >= 0
 
 
 class Found(NamedTuple):

@@ -6,14 +6,17 @@ terms once more, so the index may give too much, but never too little.
 """
 
 import logging
+import re
 import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from hashlib import blake2b
 from typing import Any, Final, NamedTuple, Self
 
 from sqlalchemy import Connection, bindparam, delete, func, insert, select, update
 
+from resumes.analyzer import list_title
 from resumes.errors import ResumesError
 from resumes.store.identifiers import POSITION_DIGITS, resume_id
 from resumes.store.schema import (
@@ -24,7 +27,6 @@ from resumes.store.schema import (
     search_entries,
     search_progress,
 )
-from resumes.store.search_text import searched_words, trigrams_of_terms, trigrams_of_words
 from resumes.store.statements import (
     Prepared,
     at_most,
@@ -35,10 +37,60 @@ from resumes.store.statements import (
     looked_up,
     run_many,
 )
-from resumes.store.store import Store
+from resumes.store.store import Store, lock_account
+from resumes.store.write_queue import Write, apply_changes
+from resumes.text import folded
 
-Entries = Iterable[tuple[int, str]]
-"""The numbers of entries, and their words."""
+# Words and their trigrams
+
+MAX_FIELD_CHARS: Final = 500
+"""So much of each field is searched; a title may be 20,000 characters long."""
+
+TRIGRAM_CHARS: Final = 3
+
+SHORT_TERM_CHARS: Final = 8
+"""Terms up to this length are looked up by all their trigrams."""
+
+# Where what stands before is neither letter nor digit; underscores are none.
+_BEGINNINGS = re.compile(r"(?<![^\W_])(?=(\S\S?))")
+
+
+def searched_words(title: str | None, name: str | None, email: str | None) -> str:
+    """Return the words of a resume, folded, each once, with one blank between them.
+
+    Only the first 500 characters of each field count.
+    """
+    fields = (list_title(title, name), name or "", email or "")
+    words = " ".join(field[:MAX_FIELD_CHARS] for field in fields)
+    return " ".join(dict.fromkeys(folded(words).split()))
+
+
+def trigrams_of_words(words: str) -> set[str]:
+    """Return what the words are found by: three characters in a row of a word, and where a word
+    begins the first one and two, by which shorter terms are looked up."""
+    trigrams = set(_BEGINNINGS.findall(words))
+    trigrams.update([beginning[0] for beginning in trigrams])
+    for word in words.split(" "):
+        trigrams.update([word[at : at + 3] for at in range(len(word) - 2)])
+    return trigrams
+
+
+def trigrams_of_terms(terms: Iterable[str]) -> set[str]:
+    """Return trigrams that all words have which hold the terms; other words may have them too.
+
+    All of a short term: `comple` has but one that `example.com` has not. Of a long one every
+    other and the last: together they have all its characters, which are many, and each trigram
+    costs a walk through all entries that have it.
+    """
+    trigrams = set()
+    for term in terms:
+        last = max(0, len(term) - TRIGRAM_CHARS)
+        step = 1 if len(term) <= SHORT_TERM_CHARS else 2
+        trigrams.update([term[at : at + TRIGRAM_CHARS] for at in (*range(0, last, step), last)])
+    return trigrams
+
+
+# The tables of trigrams
 
 # Trigrams on SQLite. An entry's row id is the account's number, and below it the entry's own. So an
 # account is one range of rows, FTS5 gives rows with certain trigrams in the order of ids, and a search
@@ -89,7 +141,7 @@ CANDIDATES_POSTGRESQL: Final = (
 )
 
 
-def _fts_rows(number: int, entries: Entries) -> list[list[Any]]:
+def _fts_rows(number: int, entries: Iterable[tuple[int, str]]) -> list[list[Any]]:
     base = number << NUMBER_SHIFT
     return [[base + seq, " ".join(map(_token, trigrams_of_words(words)))] for seq, words in entries]
 
@@ -98,7 +150,9 @@ def _token(trigram: str) -> str:
     return trigram.encode("utf-8", "surrogatepass").hex()
 
 
-def _array_rows(account_id: str, number: int, entries: Entries) -> list[list[Any]]:
+def _array_rows(
+    account_id: str, number: int, entries: Iterable[tuple[int, str]]
+) -> list[list[Any]]:
     return [[account_id, seq, _hashes(number, trigrams_of_words(words))] for seq, words in entries]
 
 
@@ -133,13 +187,6 @@ MOVE_PROGRESS = Prepared(
     update(search_progress)
     .where(search_progress.c.account_id == bindparam("account"))
     .values(last_seq=bindparam("last_seq"), indexed_us=bindparam("indexed_us"))
-)
-# As in every write to an account: its row first. Then, by a statement of its own, which sees what
-# was committed while that one waited, whether the account is still open.
-LOCK_ACCOUNT = Prepared(
-    select(account_usage.c.account_id)
-    .where(account_usage.c.account_id == bindparam("account_id"))
-    .with_for_update()
 )
 OPEN_ACCOUNT = Prepared(
     select(accounts.c.id).where(
@@ -239,18 +286,15 @@ class _Slice(NamedTuple):
     """The id and the words of each."""
 
 
-def _add_slices(connection: Connection, slices: Sequence[_Slice]) -> list[float | None]:
-    return [_add_slice(connection, some) for some in slices]
-
-
-def _add_slice(connection: Connection, some: _Slice) -> float | None:
+def _add_slice(some: _Slice, connection: Connection) -> float | None:
     """Index the slice, but for what was deleted since it was read; return the seconds that it took.
 
     Do nothing and return None if another indexer has added it or the account is gone.
     """
     began_s = time.perf_counter()
     account_id = some.account_id
-    LOCK_ACCOUNT.run(connection, account_id=account_id).fetchall()
+    lock_account(connection, account_id)
+    # By a statement of its own, which sees what was committed while that one waited.
     if OPEN_ACCOUNT.run(connection, account_id=account_id).fetchone() is None:
         return None
     progress = PROGRESS.run(connection, account_id=account_id).fetchone()
@@ -348,10 +392,7 @@ def list_behind(store: Store) -> Sequence[tuple[str, int, int]]:
     Of each the id, the position of its newest resume, and the position up to which it is indexed.
     """
     with store.read() as connection:
-        rows: Sequence[tuple[str, int, int]] = BEHIND.run(
-            connection, accounts=SLICE_ACCOUNTS
-        ).fetchall()
-    return rows
+        return list(BEHIND.run(connection, accounts=SLICE_ACCOUNTS).fetchall())
 
 
 def _read_slices(store: Store, behind: Iterable[tuple[str, int, int]]) -> list[_Slice]:
@@ -441,7 +482,17 @@ class Indexer:
         slices = _read_slices(self._store, behind)
         took_s = self._clock() - began_s
         is_added = False
-        for outcome in self._store.write_all(_add_slices, slices, deadline_s=DEADLINE_S):
+        deadline = time.monotonic() + DEADLINE_S
+        writes = [
+            Write(
+                apply_changes,
+                partial(_add_slice, some),
+                deadline=deadline,
+                account_id=some.account_id,
+            )
+            for some in slices
+        ]
+        for outcome in self._store.commit(writes):
             if isinstance(outcome, BaseException):
                 raise outcome
             if outcome is not None:

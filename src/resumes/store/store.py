@@ -10,24 +10,14 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Generic, NamedTuple, TypeVar
 
-from sqlalchemy import Connection, literal, select, update
+from sqlalchemy import Connection, bindparam, literal, select, update
 
 from resumes.clock import Clock
-from resumes.errors import ResumesError
-from resumes.store.schema import plans, store_facts
+from resumes.store.schema import account_usage, plans, store_facts
 from resumes.store.statements import Prepared
-from resumes.store.write_queue import (
-    Apply,
-    LoopWriter,
-    Proof,
-    Request,
-    Write,
-    WriteQueue,
-    apply_changes,
-)
+from resumes.store.write_queue import LoopWriter, Proof, Write, WriteQueue, apply_changes
 
 Row = tuple[Any, ...]
-Q = TypeVar("Q", bound=Request)
 R = TypeVar("R")
 
 WRITE_DEADLINE_S = 10.0
@@ -155,8 +145,10 @@ class Store(ABC):
             proof=proof,
             ignores_closed=ignores_closed,
         )
-        (outcome,) = self.write_queue.write_all([write])
-        result: R = _result(outcome)
+        (outcome,) = self.commit([write])
+        if isinstance(outcome, BaseException):
+            raise outcome
+        result: R = outcome
         return result
 
     async def write_async(
@@ -172,55 +164,22 @@ class Store(ABC):
         """
         deadline = time.monotonic() + deadline_s
         write = Write(apply_changes, change, deadline=deadline, account_id=account_id)
-        result: R = _result(await self._loop_writers.get().write(write))
+        result: R = await self.commit_async(write)
         return result
 
-    def write_batched(
-        self,
-        apply: Callable[[Connection, Sequence[Q]], Sequence[R | ResumesError]],
-        request: Q,
-        *,
-        deadline_s: float = WRITE_DEADLINE_S,
-        proof: Proof | None = None,
-    ) -> R:
-        """Return the result of the request, committed. Blocks this thread, and raises as `write`.
+    def commit(self, writes: Sequence[Write]) -> list[Any]:
+        """Commit the writes, and return the result of each, or the error that `write` would raise.
 
-        `apply` is given all requests of its kind that meet in a batch, and returns one result each.
-        The account of a request is its attribute `account_id`, if it has one.
+        They wait together, and share transactions as far as the engine allows. Blocks this thread.
         """
-        (outcome,) = self.write_all(apply, [request], deadline_s=deadline_s, proof=proof)
-        result: R = _result(outcome)
-        return result
+        return self.write_queue.write_all(writes)
 
-    def write_all(
-        self,
-        apply: Callable[[Connection, Sequence[Q]], Sequence[R | ResumesError]],
-        requests: Sequence[Q],
-        *,
-        deadline_s: float = WRITE_DEADLINE_S,
-        proof: Proof | None = None,
-    ) -> list[R | BaseException]:
-        """Return for each of the requests its result, or the error that `write_batched` would raise.
-
-        They wait together, and share transactions as far as the engine allows.
-        """
-        deadline = time.monotonic() + deadline_s
-        return self.write_queue.write_all(
-            [_batched(apply, request, deadline, proof) for request in requests]
-        )
-
-    async def write_batched_async(
-        self,
-        apply: Callable[[Connection, Sequence[Q]], Sequence[R | ResumesError]],
-        request: Q,
-        *,
-        deadline_s: float = WRITE_DEADLINE_S,
-        proof: Proof | None = None,
-    ) -> R:
-        """Do what `write_batched` does without blocking the event loop, as `write_async`."""
-        write = _batched(apply, request, time.monotonic() + deadline_s, proof)
-        result: R = _result(await self._loop_writers.get().write(write))
-        return result
+    async def commit_async(self, write: Write) -> Any:
+        """Commit the write and return its result, without blocking the event loop. Raises as `write`."""
+        outcome = await self._loop_writers.get().write(write)
+        if isinstance(outcome, BaseException):
+            raise outcome
+        return outcome
 
     def ping(self) -> None:
         """Read from the store. Raises StoreUnavailable and StoreIncompatible if that fails."""
@@ -257,12 +216,17 @@ class Store(ABC):
         self.close()
 
 
-def _batched(apply: Apply, request: Request, deadline: float, proof: Proof | None) -> Write:
-    account_id = request.account_id
-    return Write(apply, request, deadline=deadline, account_id=account_id, proof=proof)
+LOCK_ACCOUNT = Prepared(
+    select(account_usage.c.resume_count)
+    .where(account_usage.c.account_id == bindparam("account_id"))
+    .with_for_update()
+)
 
 
-def _result(outcome: Any) -> Any:
-    if isinstance(outcome, BaseException):
-        raise outcome
-    return outcome
+def lock_account(connection: Connection, account_id: str) -> int | None:
+    """Lock the account's row for this transaction, as every write to the account does first.
+
+    Return its number of resumes; None if there is no such account.
+    """
+    row = LOCK_ACCOUNT.run(connection, account_id=account_id).fetchone()
+    return None if row is None else int(row[0])

@@ -16,11 +16,10 @@ from sqlalchemy import Connection, bindparam, delete, select, update
 from resumes.analyzer import list_title
 from resumes.errors import InvalidArgument, NotFound
 from resumes.store import search_index
-from resumes.store.accounts import lock_account
 from resumes.store.identifiers import RESUME_ID
 from resumes.store.schema import account_usage, documents, imported_digests, resumes
 from resumes.store.statements import Prepared, at_most, rows_as_json
-from resumes.store.store import Row, Store
+from resumes.store.store import Row, Store, lock_account
 
 DEFAULT_LIMIT = 20
 MAX_LIMIT = 100

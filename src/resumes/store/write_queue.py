@@ -22,7 +22,7 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import KW_ONLY, dataclass
 from itertools import groupby
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 from sqlalchemy import Connection
 
@@ -32,14 +32,6 @@ logger = logging.getLogger("resumes.store")
 
 Apply = Callable[[Connection, Sequence[Any]], Sequence[Any]]
 """Applies requests of one kind inside the transaction; one result each, in order."""
-
-
-class Request(Protocol):
-    """A request of a write that is applied with others."""
-
-    @property
-    def account_id(self) -> str:
-        """The account that it concerns."""
 
 
 Change = Callable[[Connection], Any]

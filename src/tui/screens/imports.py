@@ -119,7 +119,7 @@ QUESTIONS: Final = {
     Action.RELEASE: "Let all these held files in?",
 }
 CONSEQUENCES: Final = {
-    Action.RETRY: "The importer judges each where it lies. What was not mended fails again.",
+    Action.RETRY: "The importer judges each where it lies. What was not fixed fails again.",
     Action.RELEASE: "As far as the plan has room, ahead of their turn; the others are held again.",
 }
 

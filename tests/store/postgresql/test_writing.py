@@ -19,7 +19,16 @@ from resumes.store.plans import PlanChange
 from resumes.store.postgresql import writer
 from tests.support.postgres import Server
 from tests.support.resumes import a_claim, a_resume
-from tests.support.store.builders import MakeAccount, Of, Seen, ids_of, listed_ids, made_ids
+from tests.support.store.builders import (
+    MakeAccount,
+    Of,
+    Seen,
+    batched,
+    ids_of,
+    listed_ids,
+    made_ids,
+    write_batched,
+)
 from tests.support.waiting import wait_until
 
 # Accounts beside one another
@@ -50,7 +59,7 @@ def waiting_count(url: str) -> int:
 def test_s8_a_transaction_holds_one_account(store: Store) -> None:
     seen = Seen()
     requests = [Of(account, number) for number in range(50) for account in "abc"]
-    assert store.write_all(seen, requests) == requests
+    assert store.commit([batched(seen, request) for request in requests]) == requests
     assert all(len({one.account_id for one in batch}) == 1 for batch in seen.batches)
     assert sum(seen.sizes) == len(requests)
 
@@ -196,10 +205,10 @@ def raised(state: str, times: int) -> Callable[[Connection, Sequence[Any]], Sequ
 def test_a_lost_race_is_tried_again_and_seen_by_nobody_unless_it_is_lost_for_ever(
     store: Store, state: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert store.write_batched(raised(state, 3), Of("a", 7)) == Of("a", 7)
+    assert write_batched(store, raised(state, 3), Of("a", 7)) == Of("a", 7)
     monkeypatch.setattr(writer, "RETRY_DELAYS_S", (0.001,))
     with pytest.raises(StoreUnavailable, match="cannot be used now: no"):
-        store.write_batched(raised(state, 10_000), Of("a"))
+        write_batched(store, raised(state, 10_000), Of("a"))
 
 
 @pytest.mark.parametrize(
@@ -210,7 +219,7 @@ def test_what_waiting_does_not_mend_soon_is_told_at_once(
     store: Store, state: str, message: str
 ) -> None:
     with pytest.raises(StoreUnavailable, match=message):
-        store.write_batched(raised(state, 1), Of("a"))
+        write_batched(store, raised(state, 1), Of("a"))
 
 
 def test_a_server_that_is_lost_before_the_commit_is_asked_again(store: Store) -> None:
@@ -222,7 +231,7 @@ def test_a_server_that_is_lost_before_the_commit_is_asked_again(store: Store) ->
             connection.execute(text("SELECT pg_terminate_backend(pg_backend_pid())"))
         return requests
 
-    assert store.write_batched(end_my_connection, Of("a", 1)) == Of("a", 1)
+    assert write_batched(store, end_my_connection, Of("a", 1)) == Of("a", 1)
     assert len(tries) == 3
 
 
@@ -330,7 +339,8 @@ def test_s2_a_commit_that_was_lost_is_done_again(store: Store, url: str, ana: Ac
         end_at_commit(connection)
         return creation.apply_creations(connection, requests)
 
-    (outcome,) = store.write_batched(
+    (outcome,) = write_batched(
+        store,
         create_and_end,
         Creation(ana.id, [a_resume()], store.clock()),
         proof=creation.was_stored,

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import textwrap
 import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -44,7 +45,9 @@ from resumes.store.postgresql.writer import THREADS
 from resumes.store.schema import metadata
 from resumes.store.search_index import Indexer, list_behind
 from resumes.store.sqlite.store import SqliteStore, sqlite_engine
+from resumes.store.store import WRITE_DEADLINE_S
 from resumes.store.transfer.rows import READERS, TableDigest, digest_tables
+from resumes.store.write_queue import Proof, Write
 from tests.support.resumes import a_claim, a_document, a_resume
 
 MakeAccount = Callable[..., AccountInfo]
@@ -335,6 +338,22 @@ def rename(name: str) -> Callable[[Connection], str]:
     return change
 
 
+def batched(
+    apply: Any, request: Any, *, deadline_s: float = WRITE_DEADLINE_S, proof: Proof | None = None
+) -> Write:
+    """A write that is applied together with others of its kind."""
+    deadline = time.monotonic() + deadline_s
+    return Write(apply, request, deadline=deadline, account_id=request.account_id, proof=proof)
+
+
+def write_batched(store: Store, apply: Any, request: Any, **options: Any) -> Any:
+    """The result of a write that is applied together with others of its kind."""
+    (outcome,) = store.commit([batched(apply, request, **options)])
+    if isinstance(outcome, BaseException):
+        raise outcome
+    return outcome
+
+
 def hold_writer(store: Store) -> tuple[threading.Event, threading.Thread]:
     """All that writes is busy until the event is set."""
     writers = 1 if store.path else THREADS
@@ -345,8 +364,8 @@ def hold_writer(store: Store) -> tuple[threading.Event, threading.Thread]:
         go_on.wait(60)
         return [None] * len(requests)
 
-    requests = [Of(f"hold {number}") for number in range(writers)]
-    thread = threading.Thread(target=lambda: store.write_all(wait, requests))
+    writes = [batched(wait, Of(f"hold {number}")) for number in range(writers)]
+    thread = threading.Thread(target=lambda: store.commit(writes))
     thread.start()
     entered.wait(60)
     return go_on, thread

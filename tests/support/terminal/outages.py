@@ -1,20 +1,17 @@
 """A store that is away for a while, or takes its time: a real one, with a hand on its door."""
 
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
 from sqlalchemy import Connection
 
 from resumes.errors import StoreUnavailable
 from resumes.store.statements import Prepared
 from resumes.store.store import Row, Size, Store
-from resumes.store.write_queue import Request
+from resumes.store.write_queue import Write
 from tests.support.terminal.driving import LIMIT_S
-
-Q = TypeVar("Q", bound=Request)
-R = TypeVar("R")
 
 AWAY: Final = "The store is not there"
 
@@ -108,12 +105,6 @@ class UnsteadyStore(Store):
     def _disconnect(self) -> None:
         self._store.close()
 
-    def write(self, change: Callable[[Connection], R], **options: Any) -> R:
+    def commit(self, writes: Sequence[Write]) -> list[Any]:
         with self._admission("write"):
-            return super().write(change, **options)
-
-    def write_all(
-        self, apply: Callable[[Connection, Sequence[Q]], Any], requests: Sequence[Q], **options: Any
-    ) -> list[Any]:
-        with self._admission("write"):
-            return super().write_all(apply, requests, **options)
+            return super().commit(writes)

@@ -3,7 +3,11 @@
 What goes where is one table for both directions: `mapping.py`.
 """
 
-from resumes.analyzer.jsonresume.reader import Conversion, is_json_resume
-from resumes.analyzer.jsonresume.writer import sections_left_out, to_jsonresume
+from resumes.analyzer.jsonresume.conversion import (
+    Conversion,
+    is_json_resume,
+    sections_left_out,
+    to_jsonresume,
+)
 
 __all__ = ["Conversion", "is_json_resume", "sections_left_out", "to_jsonresume"]

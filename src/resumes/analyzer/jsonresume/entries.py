@@ -8,8 +8,7 @@ from collections.abc import Container, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-from resumes.analyzer.findings import Findings, printable
-from resumes.analyzer.jsonresume.values import Moment, find_moment
+from resumes.analyzer.findings import Findings
 
 NO_PLACE = "has no place in the analyzer format: left out"
 NO_TEXT = "is no text: left out"
@@ -109,14 +108,6 @@ class Entry:
                 self._findings.warn(position, NO_TEXT)
             if text is not None:
                 yield text
-
-    def find_moment(self, name: str) -> Moment | None:
-        """The month in the field; what cannot be read as one is told."""
-        text = self.find_text(name)
-        moment = None if text is None else find_moment(text)
-        if text is not None and moment is None:
-            self._findings.warn(name, f'"{printable(text)}" cannot be read as a date: left out')
-        return moment
 
     def iter_objects(self, name: str, sole_field: str) -> Iterator[tuple[int, "Entry"]]:
         """The objects listed in the field, each with its position; what is none of them is told.

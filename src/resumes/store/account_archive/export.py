@@ -5,7 +5,8 @@ resume of its beginning. Resumes are read first, and a deleted resume takes its 
 digest that is read later is that of a resume in the file.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from operator import attrgetter
 from typing import Any, Final
 
 from sqlalchemy import BindParameter, ColumnElement, FromClause, bindparam, select
@@ -33,7 +34,7 @@ from resumes.store.schema import (
     key_directory,
     resumes,
 )
-from resumes.store.statements import Prepared, looked_up, next_page
+from resumes.store.statements import Prepared, iter_pages, looked_up, next_page
 from resumes.store.store import Store
 
 LARGE_ROWS: Final = 25
@@ -139,18 +140,18 @@ def iter_lines(
 
 
 def _iter_rows(store: Store, account_id: str, kind: Kind, last: str) -> Iterator[Row]:
-    after = {f"after_{key}": _FIRST[key] for key in KEYS[kind]}
     size = LARGE_ROWS if kind in (Kind.RESUME, Kind.FILE) else SMALL_ROWS
-    while True:
+
+    def read_page(after: Mapping[str, Any]) -> list[Row]:
+        key = {f"after_{name}": after[name] for name in KEYS[kind]}
         with store.read() as connection:
-            page = _PAGES[kind].run(
-                connection, account_id=account_id, last=last, rows=size, **after
-            )
-            rows = page.fetchall()
-        for row in rows:
-            values = dict(zip(COLUMNS[kind], row, strict=False))
-            document = row[-1].encode() if kind is Kind.RESUME else b""
-            yield Row(kind, values, document)
-        if len(rows) < size:
-            return
-        after = {f"after_{key}": values[key] for key in KEYS[kind]}
+            rows = _PAGES[kind].run(connection, account_id=account_id, last=last, rows=size, **key)
+            return [_row(kind, row) for row in rows.fetchall()]
+
+    for page in iter_pages(read_page, size, after=_FIRST, key=attrgetter("values")):
+        yield from page
+
+
+def _row(kind: Kind, row: Sequence[Any]) -> Row:
+    values = dict(zip(COLUMNS[kind], row, strict=False))
+    return Row(kind, values, row[-1].encode() if kind is Kind.RESUME else b"")

@@ -33,7 +33,6 @@ from resumes.store.accounts import (
     delete_by_id,
     find_account,
     get_account,
-    lock_account,
 )
 from resumes.store.creation import ADD_DOCUMENT
 from resumes.store.schema import (
@@ -48,7 +47,7 @@ from resumes.store.schema import (
     resumes,
 )
 from resumes.store.statements import Prepared, blob
-from resumes.store.store import Store
+from resumes.store.store import Store, lock_account
 
 MAX_LOG_BYTES: Final = 64 * 1024 * 1024
 """What the log beside a store may grow to while much is written."""

@@ -1,16 +1,19 @@
-"""Whether a document is a JSON Resume, and the analyzer document that it makes.
+"""Conversion of a JSON Resume to an analyzer document, and of what is shown of one back.
 
-Converting never fails. What has no place, or is of a type that cannot be used, is left out and
-told; limits are for the analyzer format's own validation.
+Reading never fails. What has no place, or is of a type that cannot be used, is left out with a
+warning; limits are for the analyzer format's own validation. Only what means the same is written, as
+version 1.0.0: a book somebody likes is no publication, and a strength no skill. `sections_left_out`
+names what is left out.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from resumes.analyzer.findings import Findings, dotted
 from resumes.analyzer.jsonresume.entries import Entry, find_text, opened
 from resumes.analyzer.jsonresume.mapping import (
+    ALIKE,
     HEADER,
     KEYS,
     LISTS,
@@ -170,3 +173,51 @@ def _takes(row: Row, entry: Entry) -> bool:
     return row.needs is None or (
         entry.has(row.needs) and find_text(entry.get(row.needs)) is not None
     )
+
+
+VERSION: Final = "v1.0.0"
+SCHEMA: Final = f"https://raw.githubusercontent.com/jsonresume/resume-schema/{VERSION}/schema.json"
+
+
+def to_jsonresume(view: Mapping[str, Any]) -> dict[str, Any]:
+    """The JSON Resume that a public view makes (docs/format.md, JSON Resume).
+
+    Valid by the schema of version 1.0.0, whose `format` of addresses and emails aside: they are
+    written as they are.
+    """
+    sections = view["sections"]
+    basics = _written(HEADER, view["header"])
+    basics |= SUMMARIES.join(_items(SUMMARY, sections))
+    if profiles := _entries(PROFILES, sections):
+        basics["profiles"] = profiles
+    resume: dict[str, Any] = {"$schema": SCHEMA, "basics": basics, "meta": {"version": VERSION}}
+    for row in (*LISTS, *ALIKE):
+        if entries := _entries(row, sections):
+            resume.setdefault(row.key, []).extend(entries)
+    return {key: resume[key] for key in KEYS if key in resume}
+
+
+def sections_left_out(view: Mapping[str, Any]) -> tuple[str, ...]:
+    """The types of the sections with something to show of which a JSON Resume says nothing."""
+    sections = view["sections"]
+    written = {row.section for row in SECTIONS if any(_items(row, sections))}
+    return tuple(
+        name for name, section in sections.items() if name not in written and any(section["items"])
+    )
+
+
+def _items(row: Row, sections: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
+    section = sections.get(row.section)
+    if section is None or (row.needs and section.get("name") != row.heading):
+        return ()
+    items: Sequence[Mapping[str, Any]] = section["items"]
+    return items
+
+
+def _entries(row: Row, sections: Mapping[str, Any]) -> list[dict[str, Any]]:
+    entries = (_written(row.parts, item) for item in _items(row, sections))
+    return [entry for entry in entries if entry]
+
+
+def _written(parts: Iterable[Part], item: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for part in parts for name, value in part.write(item).items()}
