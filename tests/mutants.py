@@ -122,7 +122,6 @@ AREAS: Final[Mapping[str, Area]] = {
     "quota": Area(
         ("resumes/store/creation.py",),
         ("store/test_creating.py",),
-        at_import=("resumes.store.creation.x__any_of__*",),
     ),
     "importing": Area(
         (

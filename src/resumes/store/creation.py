@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import (
     BigInteger,
+    BindParameter,
     Connection,
     bindparam,
     func,
@@ -309,7 +310,7 @@ def _check_places(changed: int) -> None:
 
 WIDTH = 64
 _NAMES = tuple(f"v{number}" for number in range(WIDTH))
-_VALUES = [bindparam(name) for name in _NAMES]
+_VALUES: list[BindParameter[Any]] = [bindparam(name) for name in _NAMES]
 
 ITEMS_OF_CLAIMS = Prepared(
     select(
