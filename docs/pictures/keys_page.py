@@ -10,17 +10,16 @@ from tui.keys import ACTIONS, Action, Place
 HEAD: Final = """\
 # Keys of the terminal UI
 
-`resumes tui` is driven by keys alone. `?` shows those that work where you are, the foot of the screen the
-usual ones, and `:` finds what can be done by its name: `:keys` goes to the screen of keys. Esc takes one
-layer away (a filter, a dialog, a screen) and never quits. A key that does nothing says why. What changes
-something has a command that does the same, and with `--read-only` no key.
+`?` shows the keys that work where you are, the last line the most common ones, and `:` opens the command palette: `:keys`
+goes to the Keys screen. Esc closes one layer (a filter, a dialog, a screen) and never quits. A key that does nothing says
+why. Every key that changes something has a command that does the same, and `--read-only` disables it.
 
 `make keys` writes this page from the table in `src/tui/keys.py`.
 
 ## Keys of your own
 
-A table in `config.toml` gives actions other keys, by the ids below. Several keys stand with commas between
-them, and they take the place of those that the action had:
+A table in `config.toml` assigns other keys to actions by their ID. Separate several keys with commas. They replace the
+default keys of the action:
 
 ```toml
 [keymap]
@@ -28,17 +27,16 @@ them, and they take the place of those that the action had:
 "everywhere.quit" = "q,f10"
 ```
 
-The column *in the keymap* has the names of keys. Others are called alike: letters are themselves (`D` with
-shift), then `f1` to `f24`, `ctrl+e`, `alt+x`, `shift+f3`, `ctrl+pagedown`, `slash`, `comma`, `minus`,
-`question_mark`. What terminals send as another key (`ctrl+i` is tab, `ctrl+m` enter, `ctrl+h` backspace)
-cannot be used, nor can a letter where text is typed. An id or a key that there is not, and a key that would
-do two things at once, are refused at the start with a line that says which.
+The column *keymap* shows the names of keys. Letters are themselves (`D` with shift); other names are `f1` to `f24`,
+`ctrl+e`, `alt+x`, `shift+f3`, `ctrl+pagedown`, `slash`, `comma`, `minus`, `question_mark`. Keys that terminals send as
+another key (`ctrl+i` is tab, `ctrl+m` enter, `ctrl+h` backspace) cannot be used, nor can letters where text is typed.
+Unknown IDs or keys, and conflicting bindings, are reported at startup.
 
-In the environment it is JSON: `RESUMES_KEYMAP='{"resumes.delete": "f8"}'` takes the place of the table.
+In the environment the table is JSON: `RESUMES_KEYMAP='{"resumes.delete": "f8"}'` replaces the one in `config.toml`.
 """
 
 TABLE: Final = """\
-| key | does | in the keymap | id | as a command |
+| key | action | keymap | ID | command |
 | --- | --- | --- | --- | --- |
 """
 
@@ -61,7 +59,7 @@ def _chapter(place: Place) -> str:
 def _row(action: Action) -> str:
     shown = " ".join(f"`{key}`" for key in action.shown.split())
     command = f"`{action.command}`" if action.command else ""
-    cells = (shown, action.sentence, f"`{action.keys}`", f"`{action.id}`", command)
+    cells = (shown, action.description, f"`{action.keys}`", f"`{action.id}`", command)
     return f"| {' | '.join(cells)} |\n"
 
 

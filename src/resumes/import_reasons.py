@@ -24,31 +24,31 @@ class Reason(StrEnum):
 
 
 WORDS: Mapping[Reason, str] = {
-    Reason.INVALID_JSON: "not readable as JSON",
+    Reason.INVALID_JSON: "invalid JSON",
     Reason.INVALID_RESUME: "not a valid resume",
-    Reason.COVER_LETTER: "a cover letter",
-    Reason.INVALID_ARCHIVE: "a damaged archive",
+    Reason.COVER_LETTER: "cover letter",
+    Reason.INVALID_ARCHIVE: "damaged archive",
     Reason.TOO_LARGE: "too large",
-    Reason.QUOTA_REACHED: "the plan is full",
-    Reason.DUPLICATE: "stored already",
-    Reason.ACCOUNT_DELETED: "the account is gone",
-    Reason.UNREADABLE: "may not be read",
-    Reason.CRASHED: "ended the importer",
-    Reason.INTERNAL_ERROR: "a fault of ours",
+    Reason.QUOTA_REACHED: "plan full",
+    Reason.DUPLICATE: "already stored",
+    Reason.ACCOUNT_DELETED: "account deleted",
+    Reason.UNREADABLE: "permission denied",
+    Reason.CRASHED: "crashed importer",
+    Reason.INTERNAL_ERROR: "internal error",
 }
 """At most 20 characters, so that a column of them leaves room for the name beside it."""
 
 HINTS: Mapping[Reason, str] = {
     Reason.INVALID_JSON: (
         "Have the analyzer write the file again, as UTF-8 JSON, and drop it into the inbox. "
-        "The byte offset says where reading failed."
+        "The byte offset shows where reading failed."
     ),
     Reason.INVALID_RESUME: (
-        "Fix the fields that the issues name, then move the file back into the inbox."
+        "Fix the fields listed, then retry the file or move it back into the inbox."
     ),
     Reason.COVER_LETTER: "Only resumes are imported. Keep cover letters out of the inbox.",
     Reason.INVALID_ARCHIVE: (
-        "Make the archive again: gzip, or zip with deflate, without a password, of .json, .ndjson "
+        "Recreate the archive: gzip, or zip with deflate, without a password, of .json, .ndjson "
         "or .jsonl files. Then drop it into the inbox."
     ),
     Reason.TOO_LARGE: (
@@ -56,24 +56,25 @@ HINTS: Mapping[Reason, str] = {
         "max_body_bytes in the settings; then move it back into the inbox."
     ),
     Reason.QUOTA_REACHED: (
-        "Nothing needs to be done to the file: it is imported, in order of arrival, as soon as "
-        "the plan allows more resumes or one is deleted."
+        "No action needed: the file is imported, in order of arrival, as soon as the plan allows "
+        "more resumes or one is deleted."
     ),
-    Reason.DUPLICATE: "The content is stored already. The file can be deleted.",
+    Reason.DUPLICATE: "The content is already stored. The file can be deleted.",
     Reason.ACCOUNT_DELETED: (
-        "The account was deleted after the file was taken. To import it elsewhere, move it into "
-        "the folder of another account."
+        "The account was deleted after the file was picked up. To import it elsewhere, move it "
+        "into the folder of another account."
     ),
     Reason.UNREADABLE: (
-        "Let the user that runs the importer read the file, then move it back into the inbox."
+        "Give the user that runs the importer permission to read the file, then move it back into "
+        "the inbox."
     ),
     Reason.CRASHED: (
-        "Look into the file with other tools, and report it: no file should end the importer. "
-        "`resumes imports retry` tries it once more."
+        "Check the file with other tools, and report it: no file should crash the importer. "
+        "`resumes imports retry` tries it again."
     ),
     Reason.INTERNAL_ERROR: (
-        "This is a fault of the importer. Look for the id in its log, report it, and move the "
-        "file back into the inbox when it is fixed."
+        "This is a bug in the importer. Find the ID in its log, report it, and move the file back "
+        "into the inbox once it is fixed."
     ),
 }
 

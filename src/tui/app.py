@@ -72,7 +72,7 @@ async def suspend(app: App[int], session: "Session") -> None:
             pause.end()
         raise
     if not pause.stop_waiting():
-        tell(app, "Something is being written. Try again in a moment.", "warning")
+        tell(app, "A write is in progress. Try again in a moment.", "warning")
         return
     try:
         app.action_suspend_process()
@@ -89,10 +89,10 @@ def _wake() -> None:
 
 
 MOST_TYPED: Final = 60
-"""Characters. No sentence is longer by much, and matching takes its time for each."""
+"""Characters. No description is much longer, and matching takes time for each."""
 
 TYPEABLE: Final = "[ -~]*"
-"""The sentences are ASCII; nothing else need be let in, pasted control characters least."""
+"""Descriptions are ASCII, so nothing else is accepted, pasted control characters least of all."""
 
 MOVES: Final = (Place.LIST, Place.TEXT)
 """Where keys move by a line or a page, which nobody would look for by name."""
@@ -111,7 +111,7 @@ class Offer(NamedTuple):
     @property
     def text(self) -> str:
         """What it is called in the palette."""
-        return f"{self.action.sentence.rstrip('.')}  ({self.key})"
+        return f"{self.action.description}  ({self.key})"
 
     @property
     def mode(self) -> str:
@@ -166,7 +166,7 @@ class ActionsProvider(Provider):
 
 
 def is_offered(action: Action) -> bool:
-    """Whether somebody may look for the action by its sentence."""
+    """Return whether the palette offers the action."""
     return action.id == "list.open" or (
         action.place not in MOVES and action.method not in ("command_palette", "back")
     )
@@ -315,7 +315,8 @@ class ResumesApp(App[int]):
         if self._been:
             self.switch_mode(self._been.pop())
             return
-        tell(self, f"This is the first screen. {shown_key('everywhere.quit', self._keys)} quits.")
+        quit_key = shown_key("everywhere.quit", self._keys)
+        tell(self, f"Nothing to go back to. Press {quit_key} to quit.")
 
     def action_undo(self) -> None:
         """The deletion that was asked for last is taken back."""

@@ -17,9 +17,9 @@ from tui.web.driver import is_behind_a_page
 class Way(Enum):
     """How a request reaches the clipboard. The value says it, as `Sent …`."""
 
-    TERMINAL = "to the terminal's clipboard (OSC 52)"
-    TMUX = "through tmux (OSC 52, which needs its `set-clipboard on` or `allow-passthrough on`)"
-    SCREEN = "through screen to the terminal's clipboard (OSC 52)"
+    TERMINAL = "to the clipboard (OSC 52)"
+    TMUX = "to the clipboard through tmux (OSC 52; needs `set-clipboard on` or `allow-passthrough on`)"
+    SCREEN = "to the clipboard through screen (OSC 52)"
     BROWSER = "to the browser's clipboard (OSC 52)"
 
 
@@ -37,10 +37,10 @@ def send(teller: Screen[Any], text: str, *, what: str, instead: str = "") -> Non
     one makes another name look the same.
     """
     if not is_harmless(text):
-        tell(teller, f"The {what} holds characters that act when pasted: not copied.", "warning")
+        tell(teller, f"Not copied: the {what} contains control characters.", "warning")
     elif len(text.encode()) > MOST_BYTES:
         end = f"; {instead}." if instead else "."
-        tell(teller, f"The {what} is too long for a terminal's clipboard{end}", "warning")
+        tell(teller, f"Not copied: the {what} is too long for the clipboard{end}", "warning")
     else:
         tell(teller, f"Sent the {what} {copy(teller.app, text).value}.")
 

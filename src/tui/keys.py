@@ -49,19 +49,19 @@ class Place(StrEnum):
     """Where a key works. The value is its heading in the help."""
 
     RESUMES = "Resumes"
-    RESUME = "A resume"
+    RESUME = "Resume"
     IMPORTS = "Imports"
-    FILE = "An imported file"
+    FILE = "Imported file"
     ACCOUNTS = "Accounts"
     PLANS = "Plans"
     KEYS = "Keys"
-    NEW_KEY = "A new key"
+    NEW_KEY = "New key"
     HEALTH = "Health"
-    LIST = "In a list"
-    TEXT = "In a text"
-    FILTER = "In a filter"
-    DIALOG = "In a dialog"
-    CHOOSER = "In a list to choose from"
+    LIST = "Lists"
+    TEXT = "Text"
+    FILTER = "Filter"
+    DIALOG = "Dialogs"
+    CHOOSER = "Choosers"
     EVERYWHERE = "Everywhere"
 
 
@@ -82,7 +82,7 @@ class Action:
     keys: str
     shown: str
     label: str
-    sentence: str
+    description: str
     command: str = ""
     comes_first: bool = False
     """Whether it works in dialogs and where one types, too."""
@@ -108,103 +108,103 @@ class Action:
         return bool(self.command)
 
 
-_RELOAD = ("reload", "reload", "r,ctrl+r", "r", "", "Read again; after an error, try again now.")
+_RELOAD = ("reload", "reload", "r,ctrl+r", "r", "", "Refresh")
 
 # fmt: off
 ACTIONS: tuple[Action, ...] = (
-    Action(Place.RESUMES, "filter", "filter", "slash", "/", "Filter", "Find resumes by words in title, name or e-mail."),
-    Action(Place.RESUMES, "account", "choose_account", "a", "a", "Account", "Show another account's resumes."),
-    Action(Place.RESUMES, "next_view", "next_view(1)", "tab", "tab", "View", "The next view of the resume: text, JSON, source, history."),
-    Action(Place.RESUMES, "previous_view", "next_view(-1)", "shift+tab", "shift+tab", "", "The view before."),
-    Action(Place.RESUMES, "scroll_down", "scroll_pane(1)", "J,right_square_bracket", "] J", "", "Scroll the resume beside the list down."),
-    Action(Place.RESUMES, "scroll_up", "scroll_pane(-1)", "K,left_square_bracket", "[ K", "", "Scroll the resume beside the list up."),
-    Action(Place.RESUMES, "split", "toggle_split", "v", "v", "", "Show or hide the resume beside the list."),
-    Action(Place.RESUMES, "open_pdf", "open_pdf", "o", "o", "PDF", "Open the resume as a PDF."),
-    Action(Place.RESUMES, "export", "export", "x", "x", "Export", "Write this resume, or all that are listed, to files: JSON or PDF."),
-    Action(Place.RESUMES, "copy", "copy", "y", "y", "", "Copy id, e-mail, JSON or the path of its PDF to the clipboard."),
-    Action(Place.RESUMES, "delete", "delete", "d,delete", "d", "Delete", "Delete the resume, after ten seconds in which u takes it back.", command="resumes delete"),
+    Action(Place.RESUMES, "filter", "filter", "slash", "/", "Filter", "Filter by title, name or e-mail"),
+    Action(Place.RESUMES, "account", "choose_account", "a", "a", "Account", "Choose account"),
+    Action(Place.RESUMES, "next_view", "next_view(1)", "tab", "tab", "View", "Next view (text, JSON, source, history)"),
+    Action(Place.RESUMES, "previous_view", "next_view(-1)", "shift+tab", "shift+tab", "", "Previous view"),
+    Action(Place.RESUMES, "scroll_down", "scroll_pane(1)", "J,right_square_bracket", "] J", "", "Scroll preview down"),
+    Action(Place.RESUMES, "scroll_up", "scroll_pane(-1)", "K,left_square_bracket", "[ K", "", "Scroll preview up"),
+    Action(Place.RESUMES, "split", "toggle_split", "v", "v", "", "Toggle preview"),
+    Action(Place.RESUMES, "open_pdf", "open_pdf", "o", "o", "PDF", "Open as PDF"),
+    Action(Place.RESUMES, "export", "export", "x", "x", "Export", "Export this or all listed resumes (JSON or PDF)"),
+    Action(Place.RESUMES, "copy", "copy", "y", "y", "", "Copy ID, e-mail, JSON or PDF path"),
+    Action(Place.RESUMES, "delete", "delete", "d,delete", "d", "Delete", "Delete resume (u to undo within 10 s)", command="resumes delete"),
     Action(Place.RESUMES, *_RELOAD),
-    Action(Place.RESUME, "next_view", "next_view(1)", "tab,J", "tab", "View", "The next view: text, JSON, source, history."),
-    Action(Place.RESUME, "previous_view", "next_view(-1)", "shift+tab", "shift+tab", "", "The view before."),
-    Action(Place.RESUME, "next", "neighbour(1)", "right,n", "→ n", "Next", "The next resume of the list."),
-    Action(Place.RESUME, "previous", "neighbour(-1)", "left,p", "← p", "", "The resume before it."),
-    Action(Place.RESUME, "open_pdf", "open_pdf", "o", "o", "PDF", "Open the resume as a PDF."),
-    Action(Place.RESUME, "export", "export", "x", "x", "Export", "Write the resume to a file: JSON or PDF."),
-    Action(Place.RESUME, "copy", "copy", "y", "y", "", "Copy id, e-mail, JSON or the path of its PDF to the clipboard."),
-    Action(Place.RESUME, "delete", "delete", "d,delete", "d", "Delete", "Delete the resume, after ten seconds in which u takes it back.", command="resumes delete"),
+    Action(Place.RESUME, "next_view", "next_view(1)", "tab,J", "tab", "View", "Next view (text, JSON, source, history)"),
+    Action(Place.RESUME, "previous_view", "next_view(-1)", "shift+tab", "shift+tab", "", "Previous view"),
+    Action(Place.RESUME, "next", "neighbour(1)", "right,n", "→ n", "Next", "Next resume"),
+    Action(Place.RESUME, "previous", "neighbour(-1)", "left,p", "← p", "", "Previous resume"),
+    Action(Place.RESUME, "open_pdf", "open_pdf", "o", "o", "PDF", "Open as PDF"),
+    Action(Place.RESUME, "export", "export", "x", "x", "Export", "Export this resume (JSON or PDF)"),
+    Action(Place.RESUME, "copy", "copy", "y", "y", "", "Copy ID, e-mail, JSON or PDF path"),
+    Action(Place.RESUME, "delete", "delete", "d,delete", "d", "Delete", "Delete resume (u to undo within 10 s)", command="resumes delete"),
     Action(Place.RESUME, *_RELOAD),
-    Action(Place.RESUME, "back", "back", "escape,backspace", "esc", "Back", "Back to the list."),
-    Action(Place.IMPORTS, "outcome", "next_outcome", "o", "o", "Outcome", "Show one outcome alone: failed, held, duplicate, done, all."),
-    Action(Place.IMPORTS, "account", "choose_account", "a", "a", "Account", "Show an account's files, or all."),
-    Action(Place.IMPORTS, "retry", "retry", "t", "t", "Try again", "Ask the importer to try the failed file again.", command="resumes imports retry"),
-    Action(Place.IMPORTS, "retry_all", "retry_all", "R", "R", "", "Ask to try all failed files again, of the account that is shown or of all.", command="resumes imports retry"),
-    Action(Place.IMPORTS, "release", "release", "l", "l", "Let in", "Ask the importer to let the held file in, ahead of its turn.", command="resumes imports release"),
-    Action(Place.IMPORTS, "release_all", "release_all", "L", "L", "", "Ask to let all held files in, of the account that is shown or of all.", command="resumes imports release"),
-    Action(Place.IMPORTS, "copy", "copy", "y", "y", "", "Copy the reason to the clipboard."),
-    Action(Place.IMPORTS, "scroll_down", "scroll_pane(1)", "J,right_square_bracket", "] J", "", "Scroll the file beside the list down."),
-    Action(Place.IMPORTS, "scroll_up", "scroll_pane(-1)", "K,left_square_bracket", "[ K", "", "Scroll the file beside the list up."),
-    Action(Place.IMPORTS, "split", "toggle_split", "v", "v", "", "Show or hide the file beside the list."),
+    Action(Place.RESUME, "back", "back", "escape,backspace", "esc", "Back", "Back to the list"),
+    Action(Place.IMPORTS, "outcome", "next_outcome", "o", "o", "Outcome", "Filter by outcome"),
+    Action(Place.IMPORTS, "account", "choose_account", "a", "a", "Account", "Choose account, or all"),
+    Action(Place.IMPORTS, "retry", "retry", "t", "t", "Retry", "Retry failed file", command="resumes imports retry"),
+    Action(Place.IMPORTS, "retry_all", "retry_all", "R", "R", "", "Retry all failed files", command="resumes imports retry"),
+    Action(Place.IMPORTS, "release", "release", "l", "l", "Release", "Release held file", command="resumes imports release"),
+    Action(Place.IMPORTS, "release_all", "release_all", "L", "L", "", "Release all held files", command="resumes imports release"),
+    Action(Place.IMPORTS, "copy", "copy", "y", "y", "", "Copy reason"),
+    Action(Place.IMPORTS, "scroll_down", "scroll_pane(1)", "J,right_square_bracket", "] J", "", "Scroll preview down"),
+    Action(Place.IMPORTS, "scroll_up", "scroll_pane(-1)", "K,left_square_bracket", "[ K", "", "Scroll preview up"),
+    Action(Place.IMPORTS, "split", "toggle_split", "v", "v", "", "Toggle preview"),
     Action(Place.IMPORTS, *_RELOAD),
-    Action(Place.FILE, "retry", "retry", "t", "t", "Try again", "Ask the importer to try the failed file again.", command="resumes imports retry"),
-    Action(Place.FILE, "release", "release", "l", "l", "Let in", "Ask the importer to let the held file in, ahead of its turn.", command="resumes imports release"),
-    Action(Place.FILE, "open_resume", "open_resume", "o,enter", "o enter", "Resume", "Show the resume that the file became."),
-    Action(Place.FILE, "next_pane", "next_pane", "tab,shift+tab", "tab", "Source", "Scroll the other part: what became of the file, or its source."),
-    Action(Place.FILE, "next", "neighbour(1)", "right,n", "→ n", "Next", "The next file of the list."),
-    Action(Place.FILE, "previous", "neighbour(-1)", "left,p", "← p", "", "The file before it."),
-    Action(Place.FILE, "copy", "copy", "y", "y", "", "Copy the reason to the clipboard."),
+    Action(Place.FILE, "retry", "retry", "t", "t", "Retry", "Retry failed file", command="resumes imports retry"),
+    Action(Place.FILE, "release", "release", "l", "l", "Release", "Release held file", command="resumes imports release"),
+    Action(Place.FILE, "open_resume", "open_resume", "o,enter", "o enter", "Resume", "Show the imported resume"),
+    Action(Place.FILE, "next_pane", "next_pane", "tab,shift+tab", "tab", "Source", "Switch between details and source"),
+    Action(Place.FILE, "next", "neighbour(1)", "right,n", "→ n", "Next", "Next file"),
+    Action(Place.FILE, "previous", "neighbour(-1)", "left,p", "← p", "", "Previous file"),
+    Action(Place.FILE, "copy", "copy", "y", "y", "", "Copy reason"),
     Action(Place.FILE, *_RELOAD),
-    Action(Place.FILE, "back", "back", "escape,backspace", "esc", "Back", "Back to the list."),
-    Action(Place.ACCOUNTS, "create", "create_account", "n", "n", "New", "Make an account.", command="resumes accounts create"),
-    Action(Place.ACCOUNTS, "plan", "change_plan", "p", "p", "Plan", "Put the account on another plan.", command="resumes accounts set-plan"),
-    Action(Place.ACCOUNTS, "keys", "show_keys", "K", "K", "Keys", "Show the account's keys."),
-    Action(Place.ACCOUNTS, "imports", "show_imports", "I", "I", "Imports", "Show the files that came in for the account."),
-    Action(Place.ACCOUNTS, "order", "next_order", "s", "s", "Sort", "Sort by name, or the fullest first."),
-    Action(Place.ACCOUNTS, "delete", "delete_account", "D,delete", "D", "Delete", "Delete the account with all it holds.", command="resumes accounts delete"),
-    Action(Place.ACCOUNTS, "split", "toggle_split", "v", "v", "", "Show or hide the details beside the list."),
+    Action(Place.FILE, "back", "back", "escape,backspace", "esc", "Back", "Back to the list"),
+    Action(Place.ACCOUNTS, "create", "create_account", "n", "n", "New", "Create account", command="resumes accounts create"),
+    Action(Place.ACCOUNTS, "plan", "change_plan", "p", "p", "Plan", "Change plan", command="resumes accounts set-plan"),
+    Action(Place.ACCOUNTS, "keys", "show_keys", "K", "K", "Keys", "Show the account's keys"),
+    Action(Place.ACCOUNTS, "imports", "show_imports", "I", "I", "Imports", "Show the account's imports"),
+    Action(Place.ACCOUNTS, "order", "next_order", "s", "s", "Sort", "Sort by name or fullest first"),
+    Action(Place.ACCOUNTS, "delete", "delete_account", "D,delete", "D", "Delete", "Delete account and everything in it", command="resumes accounts delete"),
+    Action(Place.ACCOUNTS, "split", "toggle_split", "v", "v", "", "Toggle details"),
     Action(Place.ACCOUNTS, *_RELOAD),
-    Action(Place.PLANS, "create", "create_plan", "n", "n", "New plan", "Make a plan.", command="resumes plans set"),
-    Action(Place.PLANS, "edit", "edit_plan", "e", "e", "Edit", "Change what the plan allows.", command="resumes plans set"),
+    Action(Place.PLANS, "create", "create_plan", "n", "n", "New plan", "Create plan", command="resumes plans set"),
+    Action(Place.PLANS, "edit", "edit_plan", "e", "e", "Edit", "Edit plan", command="resumes plans set"),
     Action(Place.PLANS, *_RELOAD),
-    Action(Place.KEYS, "create", "create_key", "n", "n", "New key", "Make a key.", command="resumes keys create"),
-    Action(Place.KEYS, "rotate", "rotate_key", "R", "R", "Rotate", "Replace the key by a new one; the old one counts a while longer.", command="resumes keys rotate"),
-    Action(Place.KEYS, "revoke", "revoke_key", "D,delete", "D", "Revoke", "Revoke the key, after its name was typed.", command="resumes keys revoke"),
-    Action(Place.KEYS, "import", "import_key", "i", "i", "", "Let a key count that was made elsewhere.", command="resumes keys import"),
-    Action(Place.KEYS, "account", "choose_account", "a", "a", "Account", "Show an account's keys, or all."),
+    Action(Place.KEYS, "create", "create_key", "n", "n", "New key", "Create key", command="resumes keys create"),
+    Action(Place.KEYS, "rotate", "rotate_key", "R", "R", "Rotate", "Rotate key (old key works for a grace period)", command="resumes keys rotate"),
+    Action(Place.KEYS, "revoke", "revoke_key", "D,delete", "D", "Revoke", "Revoke key (asks you to type its name)", command="resumes keys revoke"),
+    Action(Place.KEYS, "import", "import_key", "i", "i", "", "Import an existing key", command="resumes keys import"),
+    Action(Place.KEYS, "account", "choose_account", "a", "a", "Account", "Choose account, or all"),
     Action(Place.KEYS, *_RELOAD),
-    Action(Place.NEW_KEY, "copy", "copy", "c", "c", "Copy", "Copy the key to the clipboard."),
-    Action(Place.NEW_KEY, "stored", "stored", "s", "s", "I stored it", "Leave: the key is not shown again."),
-    Action(Place.NEW_KEY, "back", "back", "escape,q", "esc", "", "Says how to leave."),
-    Action(Place.HEALTH, "copy", "copy_command", "c", "c", "Copy command", "Copy the command that puts this right to the clipboard."),
+    Action(Place.NEW_KEY, "copy", "copy", "c", "c", "Copy", "Copy key"),
+    Action(Place.NEW_KEY, "stored", "stored", "s", "s", "I've saved it", "Close (the key is not shown again)"),
+    Action(Place.NEW_KEY, "back", "back", "escape,q", "esc", "", "Show how to close this screen"),
+    Action(Place.HEALTH, "copy", "copy_command", "c", "c", "Copy command", "Copy fix command"),
     Action(Place.HEALTH, *_RELOAD),
-    Action(Place.LIST, "open", "choose", "enter", "enter", "Open", "Open the row."),
-    Action(Place.LIST, "up", "move(-1)", "up,k", "↑ k", "", "One row up."),
-    Action(Place.LIST, "down", "move(1)", "down,j", "↓ j", "", "One row down."),
-    Action(Place.LIST, "page_up", "page(-1)", "pageup,ctrl+b", "pgup", "", "A page up."),
-    Action(Place.LIST, "page_down", "page(1)", "pagedown,ctrl+f,space", "pgdn space", "", "A page down."),
-    Action(Place.LIST, "first", "first", "home,g", "home g", "", "The first row."),
-    Action(Place.LIST, "last", "last", "end,G", "end G", "", "The last row loaded; again: load more."),
-    Action(Place.TEXT, "up", "scroll_by(-1)", "up,k", "↑ k", "", "One line up."),
-    Action(Place.TEXT, "down", "scroll_by(1)", "down,j", "↓ j", "", "One line down."),
-    Action(Place.TEXT, "page_up", "scroll_pages(-1)", "pageup,ctrl+b", "pgup", "", "A page up."),
-    Action(Place.TEXT, "page_down", "scroll_pages(1)", "pagedown,ctrl+f,space", "pgdn space", "", "A page down."),
-    Action(Place.TEXT, "start", "scroll_to_start", "home,g", "home g", "", "The start."),
-    Action(Place.TEXT, "end", "scroll_to_end", "end,G", "end G", "", "The end."),
-    Action(Place.FILTER, "to_list", "to_list", "enter,down", "enter ↓", "To the list", "Go to what was found; the filter stays."),
-    Action(Place.FILTER, "clear", "clear", "escape", "esc", "Clear", "Take the filter away."),
-    Action(Place.DIALOG, "cancel", "cancel", "escape", "esc", "Cancel", "Close it, change nothing."),
+    Action(Place.LIST, "open", "choose", "enter", "enter", "Open", "Open"),
+    Action(Place.LIST, "up", "move(-1)", "up,k", "↑ k", "", "Move up"),
+    Action(Place.LIST, "down", "move(1)", "down,j", "↓ j", "", "Move down"),
+    Action(Place.LIST, "page_up", "page(-1)", "pageup,ctrl+b", "pgup", "", "Page up"),
+    Action(Place.LIST, "page_down", "page(1)", "pagedown,ctrl+f,space", "pgdn space", "", "Page down"),
+    Action(Place.LIST, "first", "first", "home,g", "home g", "", "First row"),
+    Action(Place.LIST, "last", "last", "end,G", "end G", "", "Last row (again to load more)"),
+    Action(Place.TEXT, "up", "scroll_by(-1)", "up,k", "↑ k", "", "Scroll up"),
+    Action(Place.TEXT, "down", "scroll_by(1)", "down,j", "↓ j", "", "Scroll down"),
+    Action(Place.TEXT, "page_up", "scroll_pages(-1)", "pageup,ctrl+b", "pgup", "", "Page up"),
+    Action(Place.TEXT, "page_down", "scroll_pages(1)", "pagedown,ctrl+f,space", "pgdn space", "", "Page down"),
+    Action(Place.TEXT, "start", "scroll_to_start", "home,g", "home g", "", "Go to the start"),
+    Action(Place.TEXT, "end", "scroll_to_end", "end,G", "end G", "", "Go to the end"),
+    Action(Place.FILTER, "to_list", "to_list", "enter,down", "enter ↓", "Results", "Go to results (keeps the filter)"),
+    Action(Place.FILTER, "clear", "clear", "escape", "esc", "Clear", "Clear filter"),
+    Action(Place.DIALOG, "cancel", "cancel", "escape", "esc", "Cancel", "Cancel"),
     Action(Place.CHOOSER, *_RELOAD),
     *(
-        Action(Place.EVERYWHERE, mode.name, f"go('{mode.name}')", mode.key, mode.key, "", f"Show {mode.title}.")
+        Action(Place.EVERYWHERE, mode.name, f"go('{mode.name}')", mode.key, mode.key, "", f"Show {mode.title}")
         for mode in MODES
     ),
-    Action(Place.EVERYWHERE, "undo", "undo", "u", "u", "", "Keep the resume that is about to be deleted."),
-    Action(Place.EVERYWHERE, "palette", "command_palette", "colon,ctrl+p", ":", "", "Choose what to do by its name."),
-    Action(Place.EVERYWHERE, "theme", "change_theme", "T", "T", "", "Change colours: dark, light, the terminal's own."),
-    Action(Place.EVERYWHERE, "help", "help", "question_mark,f1", "?", "Help", "Show all keys."),
-    Action(Place.EVERYWHERE, "back", "back", "escape", "esc", "", "Back one step; never quits."),
-    Action(Place.EVERYWHERE, "suspend", "suspend", "ctrl+z", "ctrl+z", "", "Back to the shell; `fg` returns."),
-    Action(Place.EVERYWHERE, "quit", "quit", "q", "q", "Quit", "Quit."),
-    Action(Place.EVERYWHERE, "end", "quit", "ctrl+c,ctrl+q", "ctrl+c", "", "Quit, from dialogs and forms too.", comes_first=True),
+    Action(Place.EVERYWHERE, "undo", "undo", "u", "u", "", "Undo deletion"),
+    Action(Place.EVERYWHERE, "palette", "command_palette", "colon,ctrl+p", ":", "", "Command palette"),
+    Action(Place.EVERYWHERE, "theme", "change_theme", "T", "T", "", "Change theme (dark, light, terminal)"),
+    Action(Place.EVERYWHERE, "help", "help", "question_mark,f1", "?", "Help", "Keyboard shortcuts"),
+    Action(Place.EVERYWHERE, "back", "back", "escape", "esc", "", "Go back (never quits)"),
+    Action(Place.EVERYWHERE, "suspend", "suspend", "ctrl+z", "ctrl+z", "", "Suspend (`fg` to return)"),
+    Action(Place.EVERYWHERE, "quit", "quit", "q", "q", "Quit", "Quit"),
+    Action(Place.EVERYWHERE, "end", "quit", "ctrl+c,ctrl+q", "ctrl+c", "", "Quit from anywhere", comes_first=True),
 )
 # fmt: on
 
@@ -215,7 +215,7 @@ def bindings(*places: Place) -> list[BindingType]:
         Binding(
             action.keys,
             action.action,
-            action.label or action.sentence,
+            action.label or action.description,
             show=bool(action.label),
             key_display=action.shown,
             id=action.id,
@@ -264,7 +264,7 @@ def check_keymap(keymap: Mapping[str, str], source: str) -> None:
             near = _nearest(action_id, [known.id for known in ACTIONS])
             raise InvalidArgument(
                 f'Unknown action "{action_id[:80]}" in the keymap of {source}.{near} '
-                "The page of keys in the documentation lists all"
+                "See docs/keys.md for the full list"
             )
         for key in key_names(keys):
             _check_key(key, action, source)
@@ -300,7 +300,7 @@ def _check_key(key: str, action: Action, source: str) -> None:
     if not is_key(key):
         near = _nearest(key, known_keys())
         raise InvalidArgument(
-            f"Unknown key {where}.{near} Keys are called d, D, f8, ctrl+e, slash, comma, pageup"
+            f"Unknown key {where}.{near} Key names look like d, D, f8, ctrl+e, slash, comma, pageup"
         )
     if key in SAME_TO_TERMINALS:
         raise InvalidArgument(
@@ -308,7 +308,7 @@ def _check_key(key: str, action: Action, source: str) -> None:
         )
     if action.place in _TYPED_IN and is_character(key):
         raise InvalidArgument(
-            f"Unusable key {where}: there it is typed as text. Use one such as f8 or ctrl+e"
+            f"Unusable key {where}: it is typed as text there. Use a key such as f8 or ctrl+e"
         )
 
 
@@ -322,8 +322,8 @@ def _check_clashes(keymap: Mapping[str, str], source: str) -> None:
             is_new = key not in one.key_names or key not in other.key_names
             if is_new and key in keys_of(other, keymap):
                 raise InvalidArgument(
-                    f'The key "{key}" is for {one.id} and for {other.id} with the keymap of '
-                    f"{source}, and they work side by side. Give one of them another key there"
+                    f'The key "{key}" is bound to both {one.id} and {other.id} in the keymap of '
+                    f"{source}, and both work on the same screen. Choose another key for one of them"
                 )
 
 
@@ -378,17 +378,17 @@ def why_nothing(
     """What is said when the key has no effect on this screen, with the user's own keys."""
     actions = actions_of(key, keymap)
     if not actions:
-        return f"This key does nothing. {shown_key('everywhere.help', keymap)} shows all keys."
+        return f"No action on this key. Press {shown_key('everywhere.help', keymap)} for all keys."
     if any(binding in screen.BINDINGS for binding in bindings(Place.NEW_KEY)):
-        return "Store the new key first: it is not shown again."
+        return "Save the new key first. It will not be shown again."
     if isinstance(screen, ModalScreen):
-        return "A dialog is open: esc closes it, then other keys work again."
+        return "Close the dialog first (esc)."
     if read_only and any(action.changes for action in actions):
-        return "Read-only: start without --read-only to change something."
+        return "Read-only mode. Restart without --read-only to make changes."
     if any(action.place is Place.EVERYWHERE for action in actions):
-        return f"{format_key(key)} does nothing while the store is being opened."
-    places = ", ".join(dict.fromkeys(action.place.lower() for action in actions))
-    return f"{format_key(key)} does nothing here. It works in: {places}."
+        return f"{format_key(key)} is not available until the store is open."
+    places = ", ".join(dict.fromkeys(action.place for action in actions))
+    return f"{format_key(key)} is not available here (only in {places})."
 
 
 class ModeAsked(Message):

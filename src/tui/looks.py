@@ -68,6 +68,6 @@ def is_colourless(environment: Mapping[str, str] = os.environ) -> bool:
 def change_theme(app: App[int]) -> str:
     """The next set of colours is used, unless there are none; says which."""
     if app.no_color:
-        return "NO_COLOR is set: there are no colours to change."
+        return "Colors are off because NO_COLOR is set."
     app.theme = next_theme(app.theme)
-    return f"Colours: {look(app.theme)}."
+    return f"Theme: {look(app.theme)}."

@@ -118,7 +118,7 @@ def describe(error: TooLong | RenderingFailed) -> str:
     if isinstance(error, TooLong):
         return f"{error}."
     reason = str(error).partition("\n")[0][:MAX_REASON_CHARS].rstrip(".")
-    return f"The PDF was not drawn: {reason}."
+    return f"Could not draw the PDF: {reason}."
 
 
 def find_viewer(

@@ -30,9 +30,9 @@ class DeletionRounds:
         """The deletion that was asked for last is taken back."""
         kept = self._session.deletions.undo()
         if kept is None:
-            tell(self._app, "There is nothing to undo: no resume is about to be deleted.")
+            tell(self._app, "Nothing to undo.")
             return
-        tell(self._app, f'"{kept.title}" stays.')
+        tell(self._app, f'Undid the deletion of "{kept.title}".')
         self._redraw()
 
     def _redraw(self) -> None:
@@ -43,10 +43,10 @@ class DeletionRounds:
         try:
             await call(self._session.store, carry_out, deletion)
         except Failure as failure:
-            tell(self._app, f'"{deletion.title}" was not deleted: {failure.message}', "error")
+            tell(self._app, f'Could not delete "{deletion.title}": {failure.message}', "error")
             self._redraw()
             return
-        tell(self._app, f'"{deletion.title}" is deleted.')
+        tell(self._app, f'Deleted "{deletion.title}".')
         for listed in self._app.screen.query(PagedList):
             listed.refresh_rows()
 

@@ -96,7 +96,7 @@ def tolerant(driver: type[Driver]) -> type[Driver]:
 
 
 ELSEWHERE: Final = (
-    "Elsewhere use `resumes list`, `resumes show` and the other commands, with --json"
+    "Without one, use `resumes list`, `resumes show` and the other commands with --json"
 )
 DUMB: Final = ("", "dumb")
 """Kinds of terminals that can only print line after line."""
@@ -122,7 +122,7 @@ def run(
     if kept := app.deletions_left:
         # To standard error: the screen that could have said so is gone.
         titles = ", ".join(f'"{safe_text(title[:80])}"' for title in kept[:5])
-        sys.stderr.write(f"{counted(len(kept), 'deletion')} not carried out: {titles} stays.\n")
+        sys.stderr.write(f"{counted(len(kept), 'pending deletion')} canceled: {titles}\n")
     return app.return_code or 0
 
 
@@ -142,5 +142,5 @@ def check_terminal() -> None:
     kind = os.environ.get("TERM", "")
     if kind in DUMB:
         raise InvalidArgument(
-            f'The terminal UI cannot draw on a terminal of the kind TERM="{kind}". {ELSEWHERE}'
+            f'The terminal UI cannot run with TERM="{kind}". {ELSEWHERE}'
         )

@@ -57,4 +57,4 @@ def crash_report() -> Text:
     Textual's own report prints local variables, keys and resumes among them.
     """
     lines = "\n".join(safe_lines(traceback.format_exc()))
-    return Text(f"The terminal UI failed.\n{lines}")
+    return Text(f"The terminal UI crashed.\n{lines}")

@@ -30,24 +30,25 @@ logger = logging.getLogger("resumes.tui")
 STORE_THREADS = 4
 """How many calls are under way at a time; each thread has a connection of its own."""
 
-_RETRY: Final = "r tries again."
-_DATA: Final = "r reads again; `resumes doctor` checks the store."
+_RETRY: Final = "Press r to retry."
+_REFRESH: Final = "Press r to refresh."
+_DATA: Final = f"{_REFRESH} `resumes doctor` checks the store."
 
 REMEDIES: Final[Mapping[ErrorCode, str]] = {
     ErrorCode.INVALID_JSON: _DATA,
     ErrorCode.INVALID_RESUME: _DATA,
-    ErrorCode.COVER_LETTER: "Only resumes are kept here.",
+    ErrorCode.COVER_LETTER: "Only resumes are stored.",
     ErrorCode.TOO_LARGE: "Make it smaller.",
     ErrorCode.INVALID_ARGUMENT: "Correct it and try again.",
-    ErrorCode.INVALID_KEY: "n in Keys makes a new one.",
-    ErrorCode.QUOTA_REACHED: "p in Accounts gives it a larger plan.",
-    ErrorCode.BUSINESS_PLAN_REQUIRED: "p in Accounts changes the plan.",
-    ErrorCode.NOT_FOUND: "It may have been deleted meanwhile; r reads again.",
-    ErrorCode.CONFLICT: "Nothing was changed; r reads again.",
-    ErrorCode.IDEMPOTENCY_MISMATCH: "Nothing was changed; r reads again.",
+    ErrorCode.INVALID_KEY: "Create a new one with n in Keys.",
+    ErrorCode.QUOTA_REACHED: "Choose a larger plan with p in Accounts.",
+    ErrorCode.BUSINESS_PLAN_REQUIRED: "Change the plan with p in Accounts.",
+    ErrorCode.NOT_FOUND: f"It may have been deleted. {_REFRESH}",
+    ErrorCode.CONFLICT: f"Nothing was changed. {_REFRESH}",
+    ErrorCode.IDEMPOTENCY_MISMATCH: f"Nothing was changed. {_REFRESH}",
     ErrorCode.STORE_UNAVAILABLE: _RETRY,
-    ErrorCode.OUTCOME_UNKNOWN: "r reads again.",
-    ErrorCode.STORE_INCOMPATIBLE: "Quit with q; r tries again.",
+    ErrorCode.OUTCOME_UNKNOWN: _REFRESH,
+    ErrorCode.STORE_INCOMPATIBLE: "Press q to quit, or r to retry.",
 }
 
 
@@ -79,7 +80,7 @@ def failure(error: ResumesError) -> Failure:
 
 def internal_failure(reference: str) -> Failure:
     """Return what is said about an error that nobody foresaw; the log has it under `reference`."""
-    return Failure(f"Internal error {reference}", f"The log has the details; {_RETRY}")
+    return Failure(f"Internal error {reference}", f"See the log for details. {_RETRY}")
 
 
 class _ShowsFailures(Protocol):

@@ -113,14 +113,14 @@ BAR_CELLS = 8
 
 
 def quota_bar(used: int, maximum: int | None) -> Content:
-    """`██████░░ 812/1,000 81 % !`: near the limit it ends in `!`, at or over it in `!!`."""
+    """Return `██████░░ 812/1,000 81% !`; at the limit it ends in `full`, above it in `over`."""
     if maximum is None:
         return safe(f"{'·' * BAR_CELLS} {used:,}, unlimited")
     percent = percent_used(used, maximum)
-    style, mark = _alarm(percent)
+    style, mark = _alarm(used, maximum)
     filled = min(BAR_CELLS, percent * BAR_CELLS // 100)
     bar = "█" * filled + "░" * (BAR_CELLS - filled)
-    return joined([safe(bar, style), safe(f"{used:,}/{maximum:,} {percent} %{mark}")], by=" ")
+    return joined([safe(bar, style), safe(f"{used:,}/{maximum:,} {percent}%{mark}")], by=" ")
 
 
 def percent_used(used: int, maximum: int) -> int:
@@ -128,9 +128,9 @@ def percent_used(used: int, maximum: int) -> int:
     return 100 if maximum == 0 else used * 100 // maximum
 
 
-def _alarm(percent: int) -> tuple[str, str]:
-    if percent >= 100:
-        return "$error", " !!"
-    if percent >= NEAR_PERCENT:
+def _alarm(used: int, maximum: int) -> tuple[str, str]:
+    if used >= maximum:
+        return "$error", " over" if used > maximum else " full"
+    if percent_used(used, maximum) >= NEAR_PERCENT:
         return "$warning", " !"
     return "$success", ""

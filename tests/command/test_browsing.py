@@ -27,7 +27,7 @@ A_VISIT = b"GET / HTTP/1.0\r\n\r\n"
 
 
 def test_without_a_terminal_it_says_so(acme: CommandLine) -> None:
-    assert "needs a terminal. Elsewhere use `resumes list`" in acme.fails(2, "tui")
+    assert "needs a terminal. Without one, use `resumes list`" in acme.fails(2, "tui")
 
 
 @pytest.mark.slow

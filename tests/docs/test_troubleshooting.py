@@ -146,7 +146,7 @@ def shows(title: str) -> Callable[[Symptom], Symptom]:
     return remember
 
 
-OF_PROCESSES = ("`resumes up` runs", "Open the address", "Port ", "Listening beyond", "The store ")
+OF_PROCESSES = ("`resumes up` runs", "Open the link", "Port ", "Listening beyond", "The store ")
 """How those begin that take more than one process for a moment."""
 
 
@@ -367,7 +367,7 @@ def _(scene: Scene) -> str:
     return scene.says(f"--database postgresql://ana@127.0.0.1:{port}/none list")
 
 
-@shows('The terminal UI cannot draw on a terminal of the kind TERM="…". …')
+@shows('The terminal UI cannot run with TERM="…". …')
 def _(scene: Scene) -> str:
     scene.has_account()
     ours, theirs = pty.openpty()
@@ -382,7 +382,7 @@ def _(scene: Scene) -> str:
         os.close(theirs)
 
 
-@shows("Open the address that `resumes tui --web` printed, which works once; …")
+@shows("Open the link that `resumes tui --web` printed. It works once; …")
 def _(scene: Scene) -> str:
     scene.has_account()
     with running(scene.home, "tui", "--web", "0") as web:

@@ -41,8 +41,8 @@ async def test_each_account_shows_its_plan_and_how_full_it_is(store: Store) -> N
         await shows(
             pilot.app,
             "3 accounts · by name",
-            "business    ░░░░░░░░ 0/1,000 0 %",
-            "free        ████████ 5/5 100 % !!",
+            "business    ░░░░░░░░ 0/1,000 0%",
+            "free        ████████ 5/5 100% full",
             "endless     ········ 0, unlimited",
         )
 
@@ -62,10 +62,10 @@ async def test_wide_terminals_show_more_and_the_details_of_one(store: Store) -> 
 
 async def test_without_accounts_it_says_how_to_make_one(empty_store: Store) -> None:
     async with running(empty_store, screen="accounts") as pilot:
-        await shows(pilot.app, "There are no accounts yet.", "n makes one.")
+        await shows(pilot.app, "No accounts yet.", "Press n to create one.")
         for key in ("p", "D", "K", "I"):
             await presses(pilot, key)
-            await shows(pilot.app, "There is no account to ")
+            await shows(pilot.app, "No account to ")
     async with running(empty_store, screen="accounts", read_only=True) as pilot:
         await shows(pilot.app, "`resumes accounts create NAME`")
 
@@ -88,8 +88,8 @@ async def test_an_account_deleted_elsewhere_leaves_the_details_too(store: Store)
 
         await presses(pilot, "r")
 
-        await shows(pilot.app, "There are no accounts yet.")
-        await shows_no(pilot.app, "room for")
+        await shows(pilot.app, "No accounts yet.")
+        await shows_no(pilot.app, " left)")
 
 
 async def test_they_are_sorted_by_name_or_the_fullest_first(store: Store) -> None:
@@ -112,11 +112,11 @@ async def test_an_account_is_put_on_a_plan_that_fits_at_once(store: Store) -> No
     async with running(store, screen="accounts") as pilot:
         await shows(pilot.app, "1 account")
         await presses(pilot, "p")
-        await shows(pilot.app, "Which plan for")
-        await shows(pilot.app, "the plan it is on")
+        await shows(pilot.app, "Choose plan for")
+        await shows(pilot.app, "current")
         await presses(pilot, "G", "enter")
 
-        await shows(pilot.app, "ana is on the plan huge.", "huge        ········ 0, unlimited")
+        await shows(pilot.app, "Changed ana to plan huge.", "huge        ········ 0, unlimited")
     assert accounts.get_account(store, "ana").plan == "huge"
 
 
@@ -126,7 +126,7 @@ async def test_a_change_is_seen_though_the_list_was_being_read_meanwhile(store: 
     async with running(unsteady, screen="accounts", refresh_s=NEVER_S) as pilot:
         await shows(pilot.app, "1 account")
         await presses(pilot, "p")
-        await shows(pilot.app, "the plan it is on")
+        await shows(pilot.app, "current")
         await at_rest(pilot)
         change = unsteady.hold("write")
         before = unsteady.hold("answer", after=1)  # the second is the accounts
@@ -134,7 +134,7 @@ async def test_a_change_is_seen_though_the_list_was_being_read_meanwhile(store: 
         await until(before.begun.is_set)
         unsteady.hold_no_more()
         change.go.set()
-        await shows(pilot.app, "ana is on the plan huge.")
+        await shows(pilot.app, "Changed ana to plan huge.")
         before.go.set()
         await shows(pilot.app, "huge        ········ 0, unlimited")
 
@@ -144,15 +144,15 @@ async def test_a_plan_that_is_too_small_is_taken_after_a_question(store: Store) 
     async with running(store, screen="accounts") as pilot:
         await shows(pilot.app, "6/1,000")
         await presses(pilot, "p")
-        await shows(pilot.app, "! over: holds 6")
+        await shows(pilot.app, "! over limit (has 6)")
         await presses(pilot, "g", "enter")
-        await shows(pilot.app, "holds 6, free allows 5: keeps them, takes no more")
+        await shows(pilot.app, "6 (limit 5): kept, but new ones are refused")
         assert accounts.get_account(store, "ana").plan == "business"
 
         await presses(pilot, "tab", "enter")
 
-        await shows(pilot.app, "ana is on the plan free.")
-        await shows(pilot.app, "6/5 120 % !!")
+        await shows(pilot.app, "Changed ana to plan free.")
+        await shows(pilot.app, "6/5 120% over")
     assert accounts.get_account(store, "ana").resume_count == 6
 
 
@@ -160,9 +160,9 @@ async def test_the_plan_that_it_is_on_changes_nothing(store: Store) -> None:
     async with running(store, screen="accounts") as pilot:
         await shows(pilot.app, "1 account")
         await presses(pilot, "p")
-        await shows(pilot.app, "the plan it is on")
+        await shows(pilot.app, "current")
         await presses(pilot, "enter")
-        await shows(pilot.app, "ana is on the plan business already.")
+        await shows(pilot.app, "ana is already on plan business.")
 
 
 async def test_a_deletion_that_was_cut_off_is_gone_on_with(store: Store) -> None:
@@ -171,11 +171,11 @@ async def test_a_deletion_that_was_cut_off_is_gone_on_with(store: Store) -> None
     async with running(store, screen="accounts") as pilot:
         await shows(pilot.app, "being deleted, 1 left")
         await presses(pilot, "enter")
-        await shows(pilot.app, "ana is being deleted. D goes on with that.")
+        await shows(pilot.app, "ana is being deleted. Press D to continue.")
         await presses(pilot, "D")
-        await shows(pilot.app, "for good?")
+        await shows(pilot.app, "Permanently delete account ana?")
         await presses(pilot, *"ana", "enter")
-        await shows(pilot.app, 'Account "ana" is gone, with 1 resume.', "no accounts yet")
+        await shows(pilot.app, "Deleted ana with 1 resume.", "No accounts yet")
 
 
 async def test_an_account_leads_to_its_resumes_its_keys_and_its_imports(store: Store) -> None:
@@ -183,14 +183,14 @@ async def test_an_account_leads_to_its_resumes_its_keys_and_its_imports(store: S
     stored_many(store, 3, account="zoe")
     api_keys.create_key(store, "ana", name="of ana")
     async with running(store, account="ana") as pilot:
-        await shows(pilot.app, "ana holds no resumes yet")
+        await shows(pilot.app, "ana has no resumes yet")
         await presses(pilot, "3")
         await shows(pilot.app, "2 accounts")
         await presses(pilot, "j", "enter")
         await shows(pilot.app, "zoe · 1 of 3", "Number 2")
 
         await presses(pilot, "enter", "3", "k", "enter")
-        await shows(pilot.app, "ana holds no resumes yet")
+        await shows(pilot.app, "ana has no resumes yet")
 
         await presses(pilot, "3", "j", "K")
         await shows(pilot.app, "zoe · 0 keys")
@@ -208,7 +208,7 @@ async def test_read_only_has_no_keys_that_change_something(store: Store) -> None
 
         for key in ("n", "p", "D"):
             await presses(pilot, key)
-        await shows(pilot.app, "Read-only: start without --read-only")
+        await shows(pilot.app, "Read-only mode. Restart without --read-only")
 
 
 # What is told of one.
@@ -222,7 +222,7 @@ async def test_an_account_is_told_with_its_plan_keys_and_files(store: Store) -> 
     plans.set_plan_limits(store, PlanChange("business", 1_000, requests=rates))
     settings = Settings(rate_per_minute=123)
     async with running(store, screen="accounts", size=LARGE, settings=settings) as pilot:
-        await shows(pilot.app, "3 of 1,000", "0 %, room for 997 more", "123 (default)")
+        await shows(pilot.app, "3 of 1,000", "0% (997 left)", "123 (default)")
         await shows(pilot.app, "1 active of 2", accounts.get_account(store, "ana").id)
         pane = [line.partition("│")[2].split() for line in lines(pilot.app)]
     assert ["Per", "hour", "7"] in pane
@@ -237,10 +237,10 @@ async def test_an_account_that_is_over_or_cannot_be_is_told_so(store: Store) -> 
     an_account(store, "zoe", plan="endless")
     settings = Settings(rate_per_minute=0)
     async with running(store, screen="accounts", size=LARGE, settings=settings) as pilot:
-        await shows(pilot.app, "120 %, over: keeps all, takes", "unlimited (default)")
+        await shows(pilot.app, "120% (over limit: existing", "unlimited (default)")
         await presses(pilot, "j")
         await shows(pilot.app, "0 of unlimited")
-        await shows_no(pilot.app, "room for")
+        await shows_no(pilot.app, " left)")
 
 
 # Making one.
@@ -252,11 +252,11 @@ async def test_an_account_is_made_on_the_first_plan_with_its_inbox(
     async with running(store, screen="accounts", settings=Settings(home=tmp_path)) as pilot:
         await shows(pilot.app, "1 account")
         await presses(pilot, "n")
-        await shows(pilot.app, "It allows 5 resumes, without API listing.")
+        await shows(pilot.app, "Allows 5 resumes, no API listing.")
         await types(pilot, "ana\n")
-        await shows(pilot.app, '! Account "ana" exists already.', "ana")
+        await shows(pilot.app, '! Account "ana" already exists.', "ana")
         await types(pilot, "bel\n")
-        await shows(pilot.app, "2 accounts", "anabel is there, on the plan free.", "inbox/anabel")
+        await shows(pilot.app, "2 accounts", "Created anabel (plan: free).", "inbox/anabel")
     assert accounts.get_account(store, "anabel").plan == "free"
     assert (tmp_path / "inbox" / "anabel").is_dir()
 
@@ -265,19 +265,19 @@ async def test_another_plan_is_chosen_by_what_it_allows(store: Store) -> None:
     async with running(store, screen="accounts") as pilot:
         await shows(pilot.app, "1 account")
         await presses(pilot, "n")
-        await shows(pilot.app, "It allows 5 resumes")
+        await shows(pilot.app, "Allows 5 resumes")
         await types(pilot, "zoe")
         await presses(pilot, "tab", "enter", "down", "down", "enter")
-        await shows(pilot.app, "It allows 1,000 resumes, with API listing.")
+        await shows(pilot.app, "Allows 1,000 resumes, with API listing.")
         await presses(pilot, "tab", "enter")
-        await shows(pilot.app, "zoe is there, on the plan business.")
+        await shows(pilot.app, "Created zoe (plan: business).")
 
 
 @pytest.mark.parametrize(
     ("name", "problem"),
     [
-        ("Zoe", '! "Zoe" is no name. A name is 1 to 63'),
-        ("-z", '! "-z" is no name.'),
+        ("Zoe", '! "Zoe" is not a valid name. Use 1 to 63'),
+        ("-z", '! "-z" is not a valid name.'),
         ("", '! "" is no'),
     ],
 )
@@ -287,7 +287,7 @@ async def test_a_bad_name_is_said_as_it_is_typed_and_is_not_lost(
     async with running(store, screen="accounts") as pilot:
         await shows(pilot.app, "1 account")
         await presses(pilot, "n")
-        await shows(pilot.app, "It allows")
+        await shows(pilot.app, "Allows")
         await types(pilot, f"{name}\n")
         await shows(pilot.app, problem, name)
         await presses(pilot, "ctrl+u")
@@ -313,14 +313,14 @@ async def test_what_the_store_refuses_is_said_and_can_be_tried_again(store: Stor
     async with running(unsteady, screen="accounts") as pilot:
         await shows(pilot.app, "1 account")
         await types(pilot, "n")
-        await shows(pilot.app, "It allows")
+        await shows(pilot.app, "Allows")
         unsteady.go_away("The store is away")
         await types(pilot, "zoe\n")
-        await shows(pilot.app, "! The store is away. What you typed is kept;", "zoe")
+        await shows(pilot.app, "! The store is away. Your input was kept.", "zoe")
 
         unsteady.come_back()
         await presses(pilot, "enter")
-        await shows(pilot.app, "2 accounts", "zoe is there")
+        await shows(pilot.app, "2 accounts", "Created zoe")
 
 
 async def test_what_is_being_made_cannot_be_cancelled_and_is_told(store: Store) -> None:
@@ -331,9 +331,9 @@ async def test_what_is_being_made_cannot_be_cancelled_and_is_told(store: Store) 
         await types(pilot, "nzoe\n")
         await until(making.begun.is_set)
         await presses(pilot, "escape")
-        await shows(pilot.app, "It is being saved.", "zoe")
+        await shows(pilot.app, "Saving…", "zoe")
         making.go.set()
-        await shows(pilot.app, "2 accounts", "zoe is there")
+        await shows(pilot.app, "2 accounts", "Created zoe")
 
 
 # Changing and deleting one.
@@ -346,12 +346,12 @@ async def test_the_plans_say_what_each_means_for_the_account(store: Store) -> No
     async with running(store, screen="accounts") as pilot:
         await shows(pilot.app, "1 account")
         await presses(pilot, "p")
-        await shows(pilot.app, "Which plan for ana?")
+        await shows(pilot.app, "Choose plan for ana")
         await shows(
-            pilot.app, "! over: holds 7", "! loses listing", "the plan it is on", "fits, 43 more"
+            pilot.app, "! over limit (has 7)", "! loses API listing", "current", "43 left"
         )
         await presses(pilot, "g", "j", "j", "enter")
-        await shows(pilot.app, "pro has none: its keys can no longer list and read")
+        await shows(pilot.app, "lost: its keys can no longer list or read")
         await shows(pilot.app, "Nothing is deleted.")
         await presses(pilot, "enter")  # which is Cancel
         await shows(pilot.app, "1 account")
@@ -365,12 +365,12 @@ async def test_an_account_is_deleted_when_its_name_was_typed(store: Store) -> No
     async with running(store, screen="accounts", account="ana") as pilot:
         await shows(pilot.app, "2 accounts")
         await presses(pilot, "D")
-        await shows(pilot.app, "Delete the account ana for good?", "Resumes    5")
+        await shows(pilot.app, "Permanently delete account ana?", "Resumes    5")
         await shows(
-            pilot.app, "Keys       1, of which 1 active", "Files      0 files in the history"
+            pilot.app, "Keys       1 (1 active)", "Files      0 in the import history"
         )
         await types(pilot, "an\n")
-        await shows(pilot.app, "until you type ana exactly")
+        await shows(pilot.app, 'Type "ana" exactly to confirm.')
         assert accounts.find_account(store, "ana") is not None
         await types(pilot, "a\n")
 
@@ -389,7 +389,7 @@ async def test_the_ui_stays_alive_while_a_large_account_goes(store: Store) -> No
         await shows(pilot.app, "2 accounts")
         slices = unsteady.hold("write", after=2)
         await presses(pilot, "D")
-        await shows(pilot.app, "for good?")
+        await shows(pilot.app, "Permanently delete account ana?")
         await types(pilot, "ana\n")
 
         await until(slices.begun.is_set)
@@ -399,11 +399,11 @@ async def test_the_ui_stays_alive_while_a_large_account_goes(store: Store) -> No
             await shows(pilot.app, "ana is being deleted.", "2 accounts")
             pilot.app.clear_notifications()
         await presses(pilot, "j", "p")
-        await shows(pilot.app, "Which plan for zoe?")
+        await shows(pilot.app, "Choose plan for zoe")
         await presses(pilot, "escape")
         slices.go.set()
 
-        await shows(pilot.app, 'Account "ana" is gone, with 501 resumes.')
+        await shows(pilot.app, "Deleted ana with 501 resumes.")
         await shows_no(pilot.app, "deleting")
 
 
@@ -414,7 +414,7 @@ async def test_the_end_of_the_program_ends_a_deletion_after_the_slice(store: Sto
         await shows(pilot.app, "1 account")
         slices = unsteady.hold("write", after=1)
         await presses(pilot, "D")
-        await shows(pilot.app, "for good?")
+        await shows(pilot.app, "Permanently delete account ana?")
         await types(pilot, "ana\n")
         await until(slices.begun.is_set)
         await presses(pilot, "ctrl+q")
@@ -432,14 +432,14 @@ async def test_a_change_that_the_store_refuses_is_shown_in_place(store: Store) -
         await shows(pilot.app, "1 account")
         unsteady.go_away("The store is away", only="write")
         await presses(pilot, "p")
-        await shows(pilot.app, "the plan it is on")
+        await shows(pilot.app, "current")
         await presses(pilot, "G", "enter")
         await shows(pilot.app, "! The store is away")
         await presses(pilot, "r")
         await shows_no(pilot.app, "is away")
 
         await presses(pilot, "D")
-        await shows(pilot.app, "for good?")
+        await shows(pilot.app, "Permanently delete account ana?")
         await types(pilot, "ana\n")
         await shows(pilot.app, "! The store is away")
         await shows_no(pilot.app, "deleting")
@@ -461,4 +461,4 @@ async def test_nothing_is_asked_once_the_reader_is_elsewhere(store: Store) -> No
         await at_rest(pilot)
         await presses(pilot, "3")
         await shows(pilot.app, "2 accounts")
-        await shows_no(pilot.app, "for good?")
+        await shows_no(pilot.app, "Permanently delete account ana?")

@@ -39,7 +39,7 @@ async def test_escape_goes_back_to_the_screen_of_before(store: Store) -> None:
     async with running(store, screen="accounts") as pilot:
         await shows(pilot.app, "ana")
         await presses(pilot, "enter")
-        await shows(pilot.app, "holds no")
+        await shows(pilot.app, "has no resumes")
         await presses(pilot, "escape")
         await shows(pilot.app, "1 account")
 
@@ -48,7 +48,7 @@ async def test_escape_never_quits_and_q_does(store: Store) -> None:
     async with running(store) as pilot:
         await presses(pilot, "escape", "escape")
         assert pilot.app.is_running
-        await until(lambda: toasts(pilot.app) == ["This is the first screen. q quits."])
+        await until(lambda: toasts(pilot.app) == ["Nothing to go back to. Press q to quit."])
 
         await presses(pilot, "q")
         await until(lambda: pilot.app.return_code == 0)
@@ -57,13 +57,13 @@ async def test_escape_never_quits_and_q_does(store: Store) -> None:
 async def test_a_key_that_does_nothing_says_why(store: Store) -> None:
     async with running(store) as pilot:
         await presses(pilot, "Z")
-        await until(lambda: toasts(pilot.app) == ["This key does nothing. ? shows all keys."])
+        await until(lambda: toasts(pilot.app) == ["No action on this key. Press ? for all keys."])
 
         await presses(pilot, "l")
         await until(
             lambda: (
                 toasts(pilot.app)
-                == ["l does nothing here. It works in: imports, an imported file."]
+                == ["l is not available here (only in Imports, Imported file)."]
             )
         )
 
@@ -71,10 +71,10 @@ async def test_a_key_that_does_nothing_says_why(store: Store) -> None:
 async def test_the_question_mark_shows_all_keys(store: Store) -> None:
     async with running(store) as pilot:
         await presses(pilot, "question_mark")
-        await shows(pilot.app, "Keys that work here", "Find resumes by words")
+        await shows(pilot.app, "Keyboard shortcuts", "Filter by title")
 
         await presses(pilot, "escape")
-        await shows_no(pilot.app, "Keys that work here")
+        await shows_no(pilot.app, "Keyboard shortcuts")
 
 
 async def test_a_crash_ends_with_a_code_and_without_values(store: Store) -> None:
@@ -100,7 +100,7 @@ async def test_a_crash_ends_with_a_code_and_without_values(store: Store) -> None
 
 async def test_digits_lead_to_the_screens(store: Store) -> None:
     async with running(store, screen="keys") as pilot:
-        await shows(pilot.app, "There are no keys here yet.")
+        await shows(pilot.app, "No keys yet.")
         for key, text in (
             ("1", "ana · no resumes"),
             ("2", "failed first"),
@@ -133,7 +133,7 @@ async def test_a_message_takes_the_place_of_the_one_before(store: Store) -> None
         await shows(pilot.app, "ana · no resumes")
         for key in ("d", "x", "y"):
             await presses(pilot, key)
-        await tells(pilot.app, "There is no resume here to copy.")
+        await tells(pilot.app, "No resume to copy.")
 
 
 # From the command line to a session.
@@ -192,7 +192,7 @@ TALL = (100, 60)
 async def opened(pilot: Pilot[int], key: str = "colon") -> None:
     await presses(pilot, key)
     await until(lambda: isinstance(pilot.app.screen, CommandPalette))
-    await shows(pilot.app, "Show all keys")
+    await shows(pilot.app, "Keyboard shortcuts")
 
 
 @pytest.mark.parametrize("key", ["colon", "ctrl+p"])
@@ -204,15 +204,15 @@ async def test_it_offers_what_works_here_and_the_screens(store: Store, key: str)
         await opened(pilot, key)
 
         here = [one for one in ACTIONS if one.place is Place.KEYS]
-        await shows(pilot.app, *(one.sentence.rstrip(".") for one in here), "Show Health  (6)")
+        await shows(pilot.app, *(one.description for one in here), "Show Health  (6)")
         screen = "\n".join(lines(pilot.app))
-        assert "Find resumes by words" not in screen
-        assert "One row down" not in screen
+        assert "Filter by title" not in screen
+        assert "Move down" not in screen
 
 
 async def test_the_name_of_a_screen_goes_there(store: Store) -> None:
     async with running(store, screen="keys", size=TALL) as pilot:
-        await shows(pilot.app, "There are no keys here yet.")
+        await shows(pilot.app, "No keys yet.")
         await opened(pilot)
         await presses(pilot, *"accounts")
         await until(lambda: "Show Health" not in "\n".join(lines(pilot.app)))
@@ -228,12 +228,12 @@ async def test_the_name_of_a_screen_goes_there(store: Store) -> None:
 
 async def test_what_is_chosen_is_done(store: Store) -> None:
     async with running(store, screen="keys", size=TALL) as pilot:
-        await shows(pilot.app, "There are no keys here yet.")
+        await shows(pilot.app, "No keys yet.")
         await opened(pilot)
-        await presses(pilot, *"make a key")
-        await until(lambda: "Show all keys" not in "\n".join(lines(pilot.app)))
+        await presses(pilot, *"create key")
+        await until(lambda: "Keyboard shortcuts" not in "\n".join(lines(pilot.app)))
         await presses(pilot, "enter")
-        await shows(pilot.app, "What is it for?")
+        await shows(pilot.app, "Name (optional)")
 
 
 async def test_read_only_it_offers_nothing_that_changes_something(store: Store) -> None:
@@ -245,8 +245,8 @@ async def test_read_only_it_offers_nothing_that_changes_something(store: Store) 
         screen = "\n".join(lines(pilot.app))
         for action in ACTIONS:
             if action.changes:
-                assert action.sentence.rstrip(".") not in screen
-        await presses(pilot, *"make a key")
+                assert action.description not in screen
+        await presses(pilot, *"create key")
         await shows(pilot.app, "No matches found")
         await presses(pilot, "enter", "escape")
         await shows(pilot.app, "all accounts")
@@ -255,7 +255,7 @@ async def test_read_only_it_offers_nothing_that_changes_something(store: Store) 
 @pytest.mark.parametrize("pasted", [HOSTILE, "x" * 20_000, "[/b][@click=app.quit]", "\x1b[2J"])
 async def test_what_is_pasted_into_it_does_nothing(store: Store, pasted: str) -> None:
     async with running(store, screen="keys", size=TALL) as pilot:
-        await shows(pilot.app, "There are no keys here yet.")
+        await shows(pilot.app, "No keys yet.")
         await opened(pilot)
         line = pilot.app.screen.query_one(CommandInput)
 
@@ -290,7 +290,7 @@ async def test_what_follows_a_slash_is_the_filter(store: Store, keys: str) -> No
             pilot.app.simulate_key({"/": "slash"}.get(key, key))
 
         await shows(pilot.app, f'ana · "{keys[1:]}"')
-        await shows_no(pilot.app, "deleted in")
+        await shows_no(pilot.app, "Deleting in")
 
 
 async def test_a_held_key_moves_as_often_as_it_came(store: Store) -> None:
@@ -305,7 +305,7 @@ async def test_a_held_key_moves_as_often_as_it_came(store: Store) -> None:
 
 async def test_a_way_out_does_not_wait_for_the_keys_before_it(store: Store) -> None:
     async with running(store) as pilot:
-        await shows(pilot.app, "ana holds no resumes yet")
+        await shows(pilot.app, "ana has no resumes yet")
         for key in ["question_mark"] + ["0"] * 500:
             pilot.app.simulate_key(key)
         pilot.app.simulate_key("ctrl+c")
@@ -344,7 +344,7 @@ async def test_a_click_does_what_the_key_does(store: Store) -> None:
         await presses(pilot, "escape")
         at = lines(pilot.app)[-1].index("/ Filter")
         await pilot.click(KeyLine, offset=(at + 1, 0))
-        await shows(pilot.app, "To the list")
+        await shows(pilot.app, "Results")
 
 
 async def test_changing_keys_leaves_nothing_behind(store: Store) -> None:

@@ -46,8 +46,8 @@ def home(tmp_path: Path) -> Path:
 async def test_where_all_is_well_it_says_so(store: Store, home: Path) -> None:
     stored_many(store, 3)
     async with health(store, home) as pilot:
-        await shows(pilot.app, "Health · ✓ 14 well", "3 in 1 account", "0 live, 0 files waiting")
-        await shows(pilot.app, "✓  settings  can be used", "Nothing needs to be done.")
+        await shows(pilot.app, "Health · ✓ 14 ok", "3 in 1 account", "0 live, 0 files waiting")
+        await shows(pilot.app, "✓  settings  can be used", "Nothing to do.")
 
 
 async def test_the_worst_comes_first_and_its_remedy_is_read_below(store: Store, home: Path) -> None:
@@ -56,7 +56,7 @@ async def test_the_worst_comes_first_and_its_remedy_is_read_below(store: Store, 
     async with health(store, home) as pilot:
         await shows(
             pilot.app,
-            "✗ 1 wrong · ! 1 to look at · ✓ 12 well",
+            "✗ 1 error · ! 1 warning · ✓ 12 ok",
             "0 done, 1 failed, 0 held",
             "✗  inbox     the folder",
             "→ resumes --home /srv accounts create nobody, or rename the folder",
@@ -86,7 +86,7 @@ async def test_c_copies_the_command_of_the_remedy(
         await until(lambda: texts == ["resumes --home /srv accounts create nobody"])
         await until(
             lambda: (
-                toasts(pilot.app)[-1:] == ["Sent the command to the terminal's clipboard (OSC 52)."]
+                toasts(pilot.app)[-1:] == ["Sent the command to the clipboard (OSC 52)."]
             )
         )
 
@@ -100,12 +100,12 @@ async def test_where_nothing_can_be_copied_c_says_why(
         await presses(pilot, "c")
         await until(
             lambda: (
-                toasts(pilot.app)[-1:] == ["What to do here is no command that could be copied."]
+                toasts(pilot.app)[-1:] == ["No command to copy for this finding."]
             )
         )
 
         await presses(pilot, "j", "c")
-        await until(lambda: toasts(pilot.app)[-1:] == ["There is nothing to put right here."])
+        await until(lambda: toasts(pilot.app)[-1:] == ["Nothing to fix here."])
         assert texts == []
 
 
@@ -214,13 +214,13 @@ async def test_while_the_store_is_away_the_last_findings_stay(store: Store, home
     async with health(unsteady, home, refresh_s=SOON_S) as pilot:
         await shows(pilot.app, "✓  settings  can be used")
         unsteady.go_away("The store is locked")
-        await shows(pilot.app, "! The store is locked.", "Trying again in", "✓  settings")
+        await shows(pilot.app, "! The store is locked.", "Retrying in", "✓  settings")
         unsteady.come_back()
 
         await presses(pilot, "r")
 
         await shows_no(pilot.app, "The store is locked")
-        await shows(pilot.app, "Health · ✓ 14 well")
+        await shows(pilot.app, "Health · ✓ 14 ok")
 
 
 # The figures in as many columns as there is room for.

@@ -210,5 +210,5 @@ async def test_a_message_is_shown_as_text(store: Store) -> None:
     async with running(store) as pilot:
         await shows(pilot.app, "1 of 1")
         await presses(pilot, "d", "u")
-        await shows(pilot.app, "stays.")
+        await shows(pilot.app, "Undid the deletion")
         assert_harmless(pilot)

@@ -79,7 +79,7 @@ async def test_a_retried_file_says_so_and_then_what_became_of_it(store: Store) -
         await shows(pilot.app, "not a valid resume")
         await presses(pilot, "enter", "t")
 
-        await shows(pilot.app, "↻ failed", "retry asked", "it waits, since no importer")
+        await shows(pilot.app, "↻ failed", "retry requested", "waiting: no importer")
         (request,) = import_requests.list_requests(store)
         assert request.action == "retry"
 
@@ -116,7 +116,7 @@ async def test_n_and_p_go_through_the_list(store: Store) -> None:
         await presses(pilot, "n")
         await shows(pilot.app, "ana/cv-2.json ·")
         await presses(pilot, "n", "n")
-        await shows(pilot.app, "ana/cv-1.json ·", "There is no further file")
+        await shows(pilot.app, "ana/cv-1.json ·", "Last file in the list.")
         await presses(pilot, "p", "escape")
         await shows(pilot.app, "OUTCOME")
         await shows(pilot.app, "2 of 3")
@@ -132,7 +132,7 @@ async def test_a_bar_says_which_part_has_the_keys(store: Store, size: tuple[int,
     async with running(store, screen="imports", refresh_s=SOON_S, size=size) as pilot:
         await shows(pilot.app, "1 of 1")
         await presses(pilot, "enter")
-        await shows(pilot.app, "Source as it was read")
+        await shows(pilot.app, "Source ·")
         await until(lambda: bar(pilot.app))
         await pilot.pause()  # the other part's place is laid out a frame later
         text = bar(pilot.app)
@@ -154,11 +154,11 @@ async def test_what_cannot_be_done_says_why(store: Store) -> None:
         await presses(pilot, "enter")
         await shows(pilot.app, "_done/")
         for key, why in (
-            ("t", "is imported: there is nothing to retry"),
-            ("l", "is imported: there is nothing to release"),
-            ("y", "has no reason to copy"),
-            ("o", "became no resume"),
-            ("tab", "There is only this text"),
+            ("t", "Already imported: nothing to retry."),
+            ("l", "Already imported: nothing to release."),
+            ("y", "No reason to copy: this file is done."),
+            ("o", "No resume: this file is done."),
+            ("tab", "The source of imported files is not kept."),
         ):
             await presses(pilot, key)
             await shows(pilot.app, why)
@@ -186,7 +186,7 @@ async def test_read_only_takes_the_keys_away(store: Store) -> None:
         await presses(pilot, "enter")
         await shows(pilot.app, "Fix the fields")
         await presses(pilot, "t")
-        await shows(pilot.app, "Read-only: start without --read-only")
+        await shows(pilot.app, "Read-only mode. Restart without --read-only")
     assert import_requests.list_requests(store) == []
 
 
@@ -203,12 +203,12 @@ async def test_what_is_done_is_done_with_the_file_that_is_seen(store: Store) -> 
             for key in ("t", "l", "y", "o"):
                 pilot.app.clear_notifications()
                 await presses(pilot, key)
-                await shows(pilot.app, "The next file is being read.", "ana/cv-2.json ·")
+                await shows(pilot.app, "Loading the next file…", "ana/cv-2.json ·")
             assert import_requests.list_requests(store) == []
 
         await shows(pilot.app, "ana/cv-1.json ·")
         await presses(pilot, "t")
-        await shows(pilot.app, "Asked for 1 file")
+        await shows(pilot.app, "Queued 1 file")
         assert [one.claim_id for one in import_requests.list_requests(store)] == [an_id("1")]
 
 
@@ -224,7 +224,7 @@ async def test_a_file_that_cannot_be_read_is_not_acted_upon(store: Store) -> Non
         await presses(pilot, "n")
         await shows(pilot.app, "! It is away", "ana/cv-2.json ·")
         # Pressed while it is just being tried again, the key is answered otherwise.
-        while "The next file could not be read: r tries again." not in toasts(pilot.app):
+        while "Could not load the next file. Press r to retry." not in toasts(pilot.app):
             await presses(pilot, "t")
         unsteady.come_back()
 
@@ -254,7 +254,7 @@ async def test_the_one_resume_of_a_file_is_opened_at_once(store: Store) -> None:
     async with running(store, screen="imports", refresh_s=SOON_S) as pilot:
         await shows(pilot.app, "✓ done")
         await presses(pilot, "enter")
-        await shows(pilot.app, "Became")
+        await shows(pilot.app, "Resume     ")
 
         await presses(pilot, "o")
 
@@ -266,10 +266,10 @@ async def test_of_several_one_is_chosen(store: Store) -> None:
     async with running(store, screen="imports", refresh_s=SOON_S) as pilot:
         await shows(pilot.app, "✓ done")
         await presses(pilot, "enter")
-        await shows(pilot.app, "Became")
+        await shows(pilot.app, "Resume     ")
 
         await presses(pilot, "enter")
-        await shows(pilot.app, "Which of its resumes?")
+        await shows(pilot.app, "Choose resume")
         await presses(pilot, "j", "enter")
 
         await shows(pilot.app, "ana · Title of Bea Example")
@@ -294,7 +294,7 @@ async def test_a_done_file_says_what_it_became(store: Store) -> None:
     async with running(store, screen="imports") as pilot:
         await shows(pilot.app, "✓ done")
         await presses(pilot, "enter")
-        await shows(pilot.app, f"Became     {first}", f"           {second}")
+        await shows(pilot.app, f"Resume     {first}", f"           {second}")
 
 
 # What is said of it.
@@ -306,7 +306,7 @@ async def page_of(store: Store, **fields: Any) -> str:
     async with running(store, screen="imports", size=(140, 80)) as pilot:
         await shows(pilot.app, "1 of 1")
         await presses(pilot, "enter")
-        await shows(pilot.app, "esc Back", "Now in")
+        await shows(pilot.app, "esc Back", "Location")
         await at_rest(pilot)
         await pilot.pause()
         return "\n".join(line.strip("█ ") for line in lines(pilot.app))
@@ -324,14 +324,14 @@ async def test_the_verdict_comes_first_and_then_what_to_do_and_where_it_lies(sto
     at = [
         page.index(text)
         for text in (
-            "✗ failed: not readable as JSON",
+            "✗ failed: invalid JSON",
             "title must be a string",
-            "At         title",
-            "Byte       7, counted from 0",
+            "Field      title",
+            "Offset     byte 7",
             "→ ",
             "File       ana/cv-0.json",
             "Folder     /srv/inbox",
-            "Now in     _failed/invalid_json, as …-89abcdef",
+            "Location   _failed/invalid_json, as …-89abcdef",
         )
     ]
     assert at == sorted(at)
@@ -357,7 +357,7 @@ async def test_only_so_many_problems_are_known(store: Store) -> None:
     problems = tuple(Problem(at, f"line {at}", "failed", "too_large") for at in range(50))
     page = await page_of(store, items=Items(60, 0, 0, 0, 60, problems))
     assert "! line 7: too large" in page
-    assert "These are the first 50" in page
+    assert "Only the first 50;" in page
 
 
 async def test_a_file_on_its_way_has_no_verdict_yet_and_cannot_be_asked_for(store: Store) -> None:
@@ -367,7 +367,7 @@ async def test_a_file_on_its_way_has_no_verdict_yet_and_cannot_be_asked_for(stor
         await presses(pilot, "t")
         await shows(pilot.app, "is being imported")
         await presses(pilot, "enter")
-        await shows(pilot.app, "… importing", "Now in     the inbox")
+        await shows(pilot.app, "… importing", "Location   the inbox")
     assert import_requests.list_requests(store) == []
 
 
@@ -381,7 +381,7 @@ async def test_what_is_asked_is_taken_up_where_an_importer_watches(store: Store)
     async with running(store, screen="imports", refresh_s=SOON_S) as pilot:
         await shows(pilot.app, "not a valid resume")
         await presses(pilot, "enter", "t")
-        await shows(pilot.app, "↻ failed", "↻ retry asked at", "; the importer takes it up.")
+        await shows(pilot.app, "↻ failed", "↻ retry requested at", "; the importer will")
 
 
 async def test_every_file_lies_where_it_is_said_to(store: Store, tmp_path: Path) -> None:
@@ -403,9 +403,9 @@ async def test_every_file_lies_where_it_is_said_to(store: Store, tmp_path: Path)
         await shows(pilot.app, "1 of 4")
         await presses(pilot, "enter")
         for outcome in ("failed", "held", "duplicate", "done"):
-            await shows(pilot.app, f"zoe/{outcome}.json ·", "Now in ")
-            (line,) = [line for line in lines(pilot.app) if "Now in " in line]
-            folder, name = line.split("Now in ")[1].split("▏")[0].split(", as ")
+            await shows(pilot.app, f"zoe/{outcome}.json ·", "Location ")
+            (line,) = [line for line in lines(pilot.app) if "Location " in line]
+            folder, name = line.split("Location ")[1].split("▏")[0].split(", as ")
             there = [one.name for one in (tmp_path / folder.strip()).iterdir()]
             pattern = name.strip(" █▂▃▄▅▆▇").replace("…", "*") + ".json"
             found |= set(fnmatch.filter([one for one in there if ".report" not in one], pattern))

@@ -89,7 +89,7 @@ async def test_what_failed_comes_first_then_held_duplicates_done(store: Store) -
     for number, outcome in enumerate((DONE, FAILED, DUPLICATE, HELD, FAILED), 1):
         a_file(store, an_id(str(number)), outcome, reason="quota_reached")
     async with running(store, screen="imports", refresh_s=SOON_S) as pilot:
-        await shows(pilot.app, "all accounts · failed first · 1 of 5", "the plan is full")
+        await shows(pilot.app, "all accounts · failed first · 1 of 5", "plan full")
         assert rows(lines(pilot.app)) == [
             "failed ana/cv-5.json",
             "failed ana/cv-2.json",
@@ -147,7 +147,7 @@ async def test_a_failed_file_is_tried_again(store: Store) -> None:
     async with running(store, screen="imports", refresh_s=SOON_S) as pilot:
         await shows(pilot.app, "✗ failed")
         await presses(pilot, "t")
-        await shows(pilot.app, "retry asked", "Asked for 1 file, but no importer is running for it")
+        await shows(pilot.app, "retry requested", "Queued 1 file for retry, but no importer is running")
         await until(lambda: asked(store) == {"1": "retry"})
 
 
@@ -157,10 +157,10 @@ async def test_a_held_file_is_let_in(store: Store) -> None:
     async with running(store, screen="imports", refresh_s=SOON_S) as pilot:
         await shows(pilot.app, "‖ held")
         await presses(pilot, "t")
-        await shows(pilot.app, "l lets it in")
+        await shows(pilot.app, "Press l to release this one.")
         assert asked(store) == {}
         await presses(pilot, "l")
-        await shows(pilot.app, "release asked", "the importer takes it up within a second")
+        await shows(pilot.app, "release requested", "Queued 1 file for release; the importer")
         await until(lambda: asked(store) == {"1": "release"})
 
 
@@ -173,7 +173,7 @@ async def test_all_that_failed_are_tried_again_after_an_explicit_yes(store: Stor
     async with running(store, screen="imports", refresh_s=SOON_S) as pilot:
         await shows(pilot.app, "1 of 4")
         await presses(pilot, "R")
-        await shows(pilot.app, "Files      3", "all accounts", "1 too large")
+        await shows(pilot.app, "Files      3", "all accounts", "too large (1)")
         await presses(pilot, "enter")
         await shows(pilot.app, "OUTCOME")
         assert asked(store) == {}
@@ -181,7 +181,7 @@ async def test_all_that_failed_are_tried_again_after_an_explicit_yes(store: Stor
         await presses(pilot, "R")
         await shows(pilot.app, "Cancel")
         await presses(pilot, "tab", "enter")
-        await shows(pilot.app, "Asked for 3 files")
+        await shows(pilot.app, "Queued 3 files")
         await until(lambda: asked(store) == {"1": "retry", "2": "retry", "4": "retry"})
 
 
@@ -196,26 +196,26 @@ async def test_all_that_are_held_are_let_in_of_the_account_that_is_shown(store: 
         await presses(pilot, "G", "enter")
         await shows(pilot.app, "zoe · failed first · 1 of 1")
         await presses(pilot, "R")
-        await shows(pilot.app, "No file of zoe failed: nothing to retry.")
+        await shows(pilot.app, "No failed files in zoe: nothing to retry.")
 
         await presses(pilot, "L")
         await shows(pilot.app, "Cancel")
         await presses(pilot, "tab", "enter")
 
-        await shows(pilot.app, "Asked for 1 file")
+        await shows(pilot.app, "Queued 1 file")
         await until(lambda: asked(store) == {"2": "release"})
 
 
 async def test_a_broken_file_is_mended_and_tried_again(store: Store, importer: AnImporter) -> None:
     async with running(store, screen="imports", refresh_s=SOON_S) as pilot:
-        await shows(pilot.app, "No file was imported")
+        await shows(pilot.app, "No files imported")
         importer.drop("ana/ada.json", BROKEN)
         await importer.round()
-        await shows(pilot.app, "✗ failed", "not readable as JSON", "ana/ada.json")
+        await shows(pilot.app, "✗ failed", "invalid JSON", "ana/ada.json")
 
         importer.mend(json.dumps(a_document()).encode())
         await presses(pilot, "t")
-        await shows(pilot.app, "retry asked")
+        await shows(pilot.app, "retry requested")
         await importer.round()
 
         await shows(pilot.app, "✓ done", "Done: ana/ada.json", "✗ 0 failed", "✓ 1 done")
@@ -228,7 +228,7 @@ async def test_what_became_of_a_file_is_told_once(store: Store, importer: AnImpo
         await shows(pilot.app, "✗ failed")
         importer.mend(json.dumps(a_document()).encode())
         await presses(pilot, "t")
-        await shows(pilot.app, "retry asked")
+        await shows(pilot.app, "retry requested")
         await importer.round()
         await shows(pilot.app, "Done: ana/ada.json", "✓ 1 done")
 
@@ -253,7 +253,7 @@ async def test_the_reason_is_copied(store: Store, monkeypatch: pytest.MonkeyPatc
         await shows(pilot.app, "1 of 1")
         texts = copied(pilot.app, monkeypatch)
         await presses(pilot, "y")
-        await shows(pilot.app, "Sent the reason to the terminal's clipboard (OSC 52).")
+        await shows(pilot.app, "Sent the reason to the clipboard (OSC 52).")
         await until(lambda: texts == ["invalid_json: Invalid JSON at byte 1: cut short"])
 
 
@@ -261,10 +261,10 @@ async def test_read_only_has_no_keys_that_ask(store: Store) -> None:
     a_file(store)
     async with running(store, screen="imports", refresh_s=SOON_S, read_only=True) as pilot:
         await shows(pilot.app, "1 of 1")
-        assert "Try again" not in lines(pilot.app)[-1]
+        assert "Retry" not in lines(pilot.app)[-1]
         for key in ("t", "R", "l", "L"):
             await presses(pilot, key)
-            await shows(pilot.app, "Read-only: start without --read-only")
+            await shows(pilot.app, "Read-only mode. Restart without --read-only")
     assert asked(store) == {}
 
 
@@ -283,13 +283,13 @@ async def test_a_hostile_file_draws_nothing_but_text(store: Store, size: tuple[i
         await shows(pilot.app, "ana/a[/b]c")
         assert_harmless(pilot)
         await presses(pilot, "t")
-        await shows(pilot.app, "retry asked", "Asked for 1 file")
+        await shows(pilot.app, "retry requested", "Queued 1 file")
         assert_harmless(pilot)
         await presses(pilot, "enter")
         await shows(pilot.app, "[@click=app.quit]x[/]", "▶")
         assert_harmless(pilot)
         await presses(pilot, "tab", "G", "l")
-        await shows(pilot.app, "only held ones can be released")
+        await shows(pilot.app, "Only held files can be released.")
         assert_harmless(pilot)
         assert pilot.app.is_running
 
@@ -302,24 +302,24 @@ async def test_an_empty_ledger_says_where_to_drop_files(store: Store) -> None:
         store, screen="imports", settings=Settings(home=Path("h")), program="res --home 'a b'"
     ) as pilot:
         await shows(
-            pilot.app, "No file was imported from a watched folder yet.", "h/inbox/ACCOUNT/"
+            pilot.app, "No files imported from the inbox yet.", "h/inbox/ACCOUNT/"
         )
-        await shows(pilot.app, "No importer is running: `res --home 'a b' up` starts one.")
-        for key in ("t", "l", "y"):
+        await shows(pilot.app, "Importer not running. Start it with `res --home 'a b' up`.")
+        for key, what in (("t", "file to retry"), ("l", "file to release"), ("y", "reason to copy")):
             await presses(pilot, key)
-            await shows(pilot.app, "There is no file here")
+            await shows(pilot.app, f"No {what}.")
 
 
 async def test_who_watches_is_said_and_what_waits(store: Store) -> None:
     importers.announce(store, an_importer(waiting=30))
     async with running(store, screen="imports", refresh_s=SOON_S) as pilot:
-        await shows(pilot.app, f"● watching {ROOT} · heard of", "30 files waiting", "░ 30 waiting")
+        await shows(pilot.app, f"● watching {ROOT} · last seen", "30 files waiting", "░ 30 waiting")
         importers.announce(store, an_importer(waiting=15))
         await shows(pilot.app, "██████████░░░░░░░░░░ 15 waiting")
         importers.announce(store, an_importer(waiting=1))
         await shows(pilot.app, "1 file waiting")
         importers.announce(store, an_importer(waiting=0))
-        await shows(pilot.app, "nothing waits")
+        await shows(pilot.app, "no files waiting")
         await shows_no(pilot.app, "░")
 
 
@@ -350,8 +350,8 @@ async def test_an_importer_that_is_silent_is_said_to_be(empty_store: Store) -> N
         async with running(store, screen="imports") as pilot:
             await shows(
                 pilot.app,
-                f"○ {ROOT}: nothing was heard of its importer for 3 minutes",
-                "○ No importer is running: `resumes up` starts one.",
+                f"○ {ROOT}: importer not responding for 3 minutes",
+                "○ Importer not running. Start it with `resumes up`.",
             )
 
 
@@ -412,7 +412,7 @@ async def test_files_counted_for_another_account_are_not_asked_about(store: Stor
 
 
 @pytest.mark.parametrize(
-    ("away", "there", "back"), [("3", "business", "2"), ("a", "Which account?", "escape")]
+    ("away", "there", "back"), [("3", "business", "2"), ("a", "Choose account", "escape")]
 )
 async def test_a_reader_who_went_elsewhere_is_not_asked(
     store: Store, away: str, there: str, back: str
@@ -458,9 +458,9 @@ async def test_while_the_store_is_away_what_was_read_stays(store: Store) -> None
     a_file(store)
     unsteady = UnsteadyStore(store)
     async with running(unsteady, screen="imports", size=LARGE, refresh_s=SOON_S) as pilot:
-        await shows(pilot.app, "1 of 1", "not readable as JSON")
+        await shows(pilot.app, "1 of 1", "invalid JSON")
         unsteady.go_away("The store is away")
-        await shows(pilot.app, "! The store is away", "Trying again in", "✗ failed")
+        await shows(pilot.app, "! The store is away", "Retrying in", "✗ failed")
         unsteady.come_back()
         await shows_no(pilot.app, "away")
         await shows(pilot.app, "✗ failed")

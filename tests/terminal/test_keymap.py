@@ -221,20 +221,20 @@ async def test_the_users_keys_work_and_are_shown(store: Store) -> None:
         assert "D Revoke" not in footer(pilot.app)
 
         await presses(pilot, "question_mark")
-        await shows(pilot.app, "c f2          Make a key.")
-        await presses(pilot, "escape", "colon", *"make")
-        await shows(pilot.app, "Make a key  (c)")
+        await shows(pilot.app, "c f2          Create key")
+        await presses(pilot, "escape", "colon", *"create")
+        await shows(pilot.app, "Create key  (c)")
         await presses(pilot, "escape", "f2")
-        await shows(pilot.app, "What is it for?")
+        await shows(pilot.app, "Name (optional)")
         await presses(pilot, "escape", "n")
-        await shows(pilot.app, "Type website to revoke:")
+        await shows(pilot.app, 'Type "website" to confirm:')
 
 
 def test_the_help_explains_every_action_with_what_works_here_first() -> None:
     text = [paragraph.content.plain for paragraph in help_text([Place.KEYS, Place.LIST], {})]
     for action in ACTIONS:
-        assert any(action.sentence in line and action.shown in line for line in text), action
-    assert text.index("Keys") < text.index("In a list") < text.index("Elsewhere")
+        assert any(action.description in line and action.shown in line for line in text), action
+    assert text.index("Keys") < text.index("Lists") < text.index("Elsewhere")
     assert text.index("Elsewhere") < text.index("Resumes")
 
 
@@ -262,6 +262,6 @@ def test_the_example_can_be_used(page: str) -> None:
 def test_every_action_has_its_row(page: str) -> None:
     for action in ACTIONS:
         (row,) = [line for line in page.splitlines() if f"| `{action.id}` |" in line]
-        assert action.sentence in row
+        assert action.description in row
         assert f"`{action.keys}`" in row
         assert action.command in row

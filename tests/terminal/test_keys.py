@@ -48,19 +48,19 @@ def a_key(store: Store, name: str = "website", *, account: str = "ana") -> api_k
 
 async def test_a_new_key_is_shown_once_and_then_masked(store: Store) -> None:
     async with running(store, screen="keys") as pilot:
-        await shows(pilot.app, "There are no keys here yet.", "n makes one.")
+        await shows(pilot.app, "No keys yet.", "Press n to create one.")
 
         await presses(pilot, "n")
-        await shows(pilot.app, "What is it for?")
+        await shows(pilot.app, "Name (optional)")
         await presses(pilot, *"web", "enter")
-        await shows(pilot.app, "I stored it")
+        await shows(pilot.app, "I've saved it")
         await shows(pilot.app, "enh_live_")
         (secret,) = [line.strip() for line in lines(pilot.app) if api_keys.FORM.search(line)]
         holder, *_ = api_keys.authenticate(store, secret)
         assert api_keys.get_key(store, holder.key_id).shown_at is None
 
         await presses(pilot, "escape", "q", "enter", "colon", "ctrl+p")
-        await shows(pilot.app, "I stored it")
+        await shows(pilot.app, "I've saved it")
         await presses(pilot, "s")
 
         await until(lambda: api_keys.get_key(store, holder.key_id).shown_at is not None)
@@ -74,15 +74,15 @@ async def test_a_new_key_is_nowhere_but_on_its_screen(
 ) -> None:
     caplog.set_level(logging.DEBUG)
     async with running(store, screen="keys") as pilot:
-        await shows(pilot.app, "There are no keys here yet.")
+        await shows(pilot.app, "No keys yet.")
         await presses(pilot, "n")
-        await shows(pilot.app, "What is it for?")
+        await shows(pilot.app, "Name (optional)")
         await presses(pilot, "enter")
-        await shows(pilot.app, "I stored it")
+        await shows(pilot.app, "I've saved it")
         await shows(pilot.app, "enh_live_")
         (secret,) = [line.strip() for line in lines(pilot.app) if api_keys.FORM.search(line)]
         await presses(pilot, "c", "colon", "ctrl+p", "question_mark", "5", "1", "T")
-        await shows(pilot.app, "I stored it")
+        await shows(pilot.app, "I've saved it")
         assert secret not in repr(pilot.app.screen) + repr(vars(pilot.app.screen))
 
         await presses(pilot, "s")
@@ -110,11 +110,11 @@ async def test_a_hostile_name_is_text_in_every_dialog(store: Store, key: str) ->
 
 async def test_leaving_the_app_leaves_the_key_not_shown(store: Store) -> None:
     async with running(store, screen="keys") as pilot:
-        await shows(pilot.app, "There are no keys here yet.")
+        await shows(pilot.app, "No keys yet.")
         await presses(pilot, "n")
-        await shows(pilot.app, "What is it for?")
+        await shows(pilot.app, "Name (optional)")
         await presses(pilot, "enter")
-        await shows(pilot.app, "I stored it")
+        await shows(pilot.app, "I've saved it")
         await presses(pilot, "ctrl+q")
 
     (key,) = api_keys.list_keys(store)
@@ -129,8 +129,8 @@ async def test_a_key_is_rotated_and_the_old_one_counts_a_while(store: Store) -> 
         await presses(pilot, "R")
         await shows(pilot.app, "24h")
         await presses(pilot, "enter")
-        await shows(pilot.app, "I stored it")
-        await shows(pilot.app, f"The old key {old.id} counts until ")
+        await shows(pilot.app, "I've saved it")
+        await shows(pilot.app, f"The old key {old.id} expires ")
         (secret,) = [line.strip() for line in lines(pilot.app) if api_keys.FORM.search(line)]
         await presses(pilot, "s")
 
@@ -149,7 +149,7 @@ async def test_a_key_that_is_replaced_still_ends_when_it_was_to_end(store: Store
         await shows(pilot.app, "24h")
         await presses(pilot, "enter")
 
-        await shows(pilot.app, f"The old key {old.id} counts until {ends} UTC.")
+        await shows(pilot.app, f"The old key {old.id} expires {ends} UTC.")
         assert minute(api_keys.get_key(store, old.id).expires_at) == ends
 
 
@@ -163,7 +163,7 @@ async def test_only_a_key_that_counts_is_rotated(store: Store) -> None:
 
         await presses(pilot, "R")
 
-        await shows(pilot.app, "website is revoked: n makes a new key.")
+        await shows(pilot.app, "website is revoked. Press n to create a new key.")
 
 
 async def test_a_key_is_revoked_by_typing_its_name(store: Store) -> None:
@@ -228,7 +228,7 @@ async def test_what_was_revoked_elsewhere_meanwhile_is_said(store: Store) -> Non
 
         await presses(pilot, *"website", "enter")
 
-        await shows(pilot.app, '"website" was revoked already, at', "✗ revoked")
+        await shows(pilot.app, '"website" was already revoked at', "✗ revoked")
 
 
 async def test_what_was_rotated_away_elsewhere_meanwhile_is_said(store: Store) -> None:
@@ -255,19 +255,19 @@ async def test_a_key_whose_account_went_meanwhile_is_said_to_be_gone(store: Stor
 
         await presses(pilot, *"website", "enter")
 
-        await shows(pilot.app, f'Key not found: "{new.id}"', "There are no keys here yet.")
+        await shows(pilot.app, f'Key not found: "{new.id}"', "No keys yet.")
 
 
 async def test_a_key_from_elsewhere_is_registered(store: Store) -> None:
     secret = api_keys.new_secret()
     async with running(store, screen="keys") as pilot:
-        await shows(pilot.app, "There are no keys here yet.")
+        await shows(pilot.app, "No keys yet.")
         await presses(pilot, "i")
         await shows(pilot.app, "Cancel")
         sends(pilot.app, secret)
         await presses(pilot, "enter")
 
-        await shows(pilot.app, api_keys.mask(secret), "counts from now on")
+        await shows(pilot.app, api_keys.mask(secret), "Imported key_")
         assert api_keys.authenticate(store, secret)
         await shows_no(pilot.app, secret)
         assert secret not in "".join(toasts(pilot.app))
@@ -276,9 +276,9 @@ async def test_a_key_from_elsewhere_is_registered(store: Store) -> None:
 @pytest.mark.parametrize(("key", "verb"), [("D", "revoke"), ("R", "rotate")])
 async def test_without_a_key_it_says_so(store: Store, key: str, verb: str) -> None:
     async with running(store, screen="keys") as pilot:
-        await shows(pilot.app, "There are no keys here yet.")
+        await shows(pilot.app, "No keys yet.")
         await presses(pilot, key)
-        await shows(pilot.app, f"There is no key to {verb}.")
+        await shows(pilot.app, f"No key to {verb}.")
 
 
 async def test_what_is_revoked_is_not_revoked_again(store: Store) -> None:
@@ -287,7 +287,7 @@ async def test_what_is_revoked_is_not_revoked_again(store: Store) -> None:
     async with running(store, screen="keys") as pilot:
         await shows(pilot.app, "✗ revoked")
         await presses(pilot, "D")
-        await shows(pilot.app, "website is revoked already.")
+        await shows(pilot.app, "website is already revoked.")
 
 
 async def test_read_only_has_no_keys_that_change_something(store: Store) -> None:
@@ -299,16 +299,16 @@ async def test_read_only_has_no_keys_that_change_something(store: Store) -> None
 
         for key in ("n", "i", "R", "D"):
             await presses(pilot, key)
-        await shows(pilot.app, "Read-only: start without --read-only")
+        await shows(pilot.app, "Read-only mode. Restart without --read-only")
 
 
 async def test_without_accounts_there_can_be_no_key(empty_store: Store) -> None:
     async with running(empty_store, screen="keys") as pilot:
-        await shows(pilot.app, "There are no accounts yet.")
+        await shows(pilot.app, "No accounts yet.")
 
         await presses(pilot, "n")
 
-        await shows(pilot.app, "There are no accounts: `resumes accounts create NAME`")
+        await shows(pilot.app, "No accounts yet. Create one with `resumes accounts create NAME`")
 
 
 # The list.
@@ -363,7 +363,7 @@ async def test_the_keys_of_one_account_take_the_place_of_those_shown_before(stor
             await shows(pilot.app, "ana · ")
             await shows_no(pilot.app, "one of zoe")
             await presses(pilot, "D")
-            await shows(pilot.app, "There is no key to revoke.")
+            await shows(pilot.app, "No key to revoke.")
         await shows(pilot.app, "ana · 1 key", "one of ana")
 
 
@@ -391,7 +391,7 @@ async def test_no_form_opens_over_the_screen_that_the_reader_went_to(
 ) -> None:
     unsteady = UnsteadyStore(store)
     async with running(unsteady, screen="keys", refresh_s=NEVER_S) as pilot:
-        await shows(pilot.app, "There are no keys here yet.")
+        await shows(pilot.app, "No keys yet.")
         with unsteady.held_reads() as asking:
             await presses(pilot, key)
             await until(asking.begun.is_set)
@@ -409,16 +409,16 @@ async def test_no_form_opens_over_the_screen_that_the_reader_went_to(
 async def test_a_key_is_made_for_the_account_and_the_time_that_were_chosen(store: Store) -> None:
     an_account(store, "zoe")
     async with running(store, screen="keys") as pilot:
-        await shows(pilot.app, "There are no keys here yet.")
+        await shows(pilot.app, "No keys yet.")
         await presses(pilot, "n")
-        await shows(pilot.app, "What is it for?", "It does not expire.")
+        await shows(pilot.app, "Name (optional)", "Never expires.")
         await presses(pilot, "shift+tab", "enter", "down", "enter", "tab", "tab")
         await types(pilot, "3x\n")
-        await shows(pilot.app, '! "3x" is no expiry')
+        await shows(pilot.app, '! "3x" is not a valid expiry')
         await presses(pilot, "backspace", "d")
-        await shows(pilot.app, "It expires on ")
+        await shows(pilot.app, "Expires 2")
         await presses(pilot, "enter")
-        await shows(pilot.app, "I stored it")
+        await shows(pilot.app, "I've saved it")
         await presses(pilot, "s")
         await shows(pilot.app, "~ until")
     (key,) = api_keys.list_keys(store)
@@ -431,11 +431,11 @@ async def test_the_form_for_a_new_key_can_be_cancelled(
     store: Store, pressed: tuple[str, ...]
 ) -> None:
     async with running(store, screen="keys") as pilot:
-        await shows(pilot.app, "There are no keys here yet.")
+        await shows(pilot.app, "No keys yet.")
         await presses(pilot, "n")
-        await shows(pilot.app, "What is it for?")
+        await shows(pilot.app, "Name (optional)")
         await presses(pilot, *pressed)
-        await shows_no(pilot.app, "What is it for?")
+        await shows_no(pilot.app, "Name (optional)")
     assert api_keys.list_keys(store) == []
 
 
@@ -444,15 +444,15 @@ async def test_a_grace_that_cannot_be_used_keeps_the_question_open(store: Store)
     async with running(store, screen="keys") as pilot:
         await shows(pilot.app, "website")
         await presses(pilot, "R")
-        await shows(pilot.app, "24h", "counts until ")
+        await shows(pilot.app, "24h", "expires ")
         await presses(pilot, "end", "backspace")
-        await shows(pilot.app, '! "24" is no span')
+        await shows(pilot.app, '! "24" is not a valid duration')
         await types(pilot, "d\n")
-        await shows(pilot.app, "! The longest is 7d.")
+        await shows(pilot.app, "! The maximum is 7d.")
         await presses(pilot, *["backspace"] * 3, "0")
-        await shows(pilot.app, "The old key is refused at once.")
+        await shows(pilot.app, "The old key stops working immediately.")
         await presses(pilot, "enter")
-        await shows(pilot.app, f"The old key {old.id} does not count any more.")
+        await shows(pilot.app, f"The old key {old.id} no longer works.")
         with pytest.raises(InvalidKey):
             api_keys.authenticate(store, old.secret)
 
@@ -460,7 +460,7 @@ async def test_a_grace_that_cannot_be_used_keeps_the_question_open(store: Store)
 async def test_what_is_no_key_is_refused_and_none_is_ever_drawn(store: Store) -> None:
     secret = api_keys.new_secret()
     async with running(store, screen="keys") as pilot:
-        await shows(pilot.app, "There are no keys here yet.")
+        await shows(pilot.app, "No keys yet.")
         await presses(pilot, "i")
         await shows(pilot.app, "Cancel")
         await types(pilot, secret[:20] + "\n")
@@ -470,7 +470,7 @@ async def test_what_is_no_key_is_refused_and_none_is_ever_drawn(store: Store) ->
         await presses(pilot, "end")
         await shows_no(pilot.app, secret[:12])
         await presses(pilot, "escape")
-        await shows(pilot.app, "There are no keys here yet.")
+        await shows(pilot.app, "No keys yet.")
 
 
 async def test_a_key_that_counts_already_is_not_taken_over(store: Store) -> None:
@@ -488,29 +488,29 @@ async def test_the_key_has_a_line_of_its_own_and_is_copied_through_tmux(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with running(store, screen="keys") as pilot:
-        await shows(pilot.app, "There are no keys here yet.")
+        await shows(pilot.app, "No keys yet.")
         await presses(pilot, "n")
-        await shows(pilot.app, "What is it for?")
+        await shows(pilot.app, "Name (optional)")
         await presses(pilot, "enter")
-        await shows(pilot.app, "I stored it", "enh_live_")
+        await shows(pilot.app, "I've saved it", "enh_live_")
         (secret,) = [line.strip() for line in lines(pilot.app) if api_keys.FORM.search(line)]
         texts = copied(pilot.app, monkeypatch)
         monkeypatch.setenv("TMUX", "/tmp/tmux-0/default,1,0")
         await presses(pilot, "c")
         await until(lambda: secret in texts)
-        await shows(pilot.app, "Sent the key through tmux")
+        await shows(pilot.app, "Sent the key to the clipboard through tmux")
 
 
 async def test_the_new_key_names_the_keys_that_the_user_has_for_it(store: Store) -> None:
     own = Settings(keymap={"new_key.copy": "f2", "new_key.stored": "f8"})
     async with running(store, screen="keys", settings=own) as pilot:
-        await shows(pilot.app, "There are no keys here yet.")
+        await shows(pilot.app, "No keys yet.")
         await presses(pilot, "n")
-        await shows(pilot.app, "What is it for?")
+        await shows(pilot.app, "Name (optional)")
         await presses(pilot, "enter")
-        await shows(pilot.app, "f2 copies it", "I stored it (f8)")
+        await shows(pilot.app, "Press f2 to", "I've saved it (f8)")
         await presses(pilot, "escape")
-        await shows(pilot.app, "Press f8 once")
+        await shows(pilot.app, "Press f8 when")
 
 
 # Spans of time as they are typed.
@@ -522,9 +522,9 @@ NOW_US = 1_800_000_000_000_000  # 2027-01-15 08:00 UTC
 @pytest.mark.parametrize(
     ("text", "words", "span"),
     [
-        ("", "It does not expire.", None),
-        ("12h", "It expires on 2027-01-15 20:00 UTC.", timedelta(hours=12)),
-        ("2027-01-16", "It expires on 2027-01-16 00:00 UTC.", timedelta(hours=16)),
+        ("", "Never expires.", None),
+        ("12h", "Expires 2027-01-15 20:00 UTC.", timedelta(hours=12)),
+        ("2027-01-16", "Expires 2027-01-16 00:00 UTC.", timedelta(hours=16)),
     ],
 )
 def test_an_expiry_is_a_span_a_date_or_none(text: str, words: str, span: timedelta | None) -> None:

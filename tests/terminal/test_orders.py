@@ -72,7 +72,7 @@ async def test_a_resume_that_was_deleted_under_the_cursor_leaves_its_line(store:
         assert f"Number {cursor}" in changed[0][0]
         await until(lambda: the_list(pilot).cursor == cursor)
         await presses(pilot, "d")
-        await shows(pilot.app, "There is no resume here to delete.")
+        await shows(pilot.app, "No resume to delete.")
 
 
 @pytest.mark.parametrize("screen", ["keys", "imports"])
@@ -288,7 +288,7 @@ async def test_while_the_store_is_gone_all_can_be_looked_at_and_afterwards_it_is
 
         for mode in modes:
             await presses(pilot, mode.key, "r")
-            await shows(pilot.app, AWAY, "Trying again in 1 s.")
+            await shows(pilot.app, AWAY, "Retrying in 1 s.")
             assert the_list(pilot).is_stale
             assert the_list(pilot).pages.count
         assert toasts(pilot.app) == []

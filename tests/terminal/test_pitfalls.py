@@ -68,7 +68,7 @@ async def test_r4_until_its_ten_seconds_end_a_deletion_has_not_happened(store: S
     async with running(store, clock=clock) as pilot:
         await shows(pilot.app, "First")
         await presses(pilot, "d")
-        await shows(pilot.app, "deleted in 10 s")
+        await shows(pilot.app, "Deleting in 10 s")
 
         assert listed(store) == ["First"]
         assert stored(store, a_document(title="Slips in")) == []

@@ -51,7 +51,7 @@ async def test_a_plan_is_edited_and_listed_as_it_is_now(store: Store, key: str) 
         await presses(pilot, "j", key)
         await shows(pilot.app, "Per minute")
         await presses(pilot, "end", "ctrl+u", *"77", "enter")
-        await shows(pilot.app, "Change the plan")
+        await shows(pilot.app, "Change plan")
         await presses(pilot, "tab", "enter")
 
         await shows(pilot.app, "Saved. pro: 77 resumes, without API listing.")
@@ -73,11 +73,11 @@ async def test_read_only_shows_the_plan_and_changes_nothing(store: Store) -> Non
         assert "New plan" not in footer(pilot.app)
         for key in ("n", "e"):
             await presses(pilot, key)
-        await shows(pilot.app, "Read-only: start without --read-only")
+        await shows(pilot.app, "Read-only mode. Restart without --read-only")
 
         await presses(pilot, "enter")
 
-        await shows(pilot.app, "The plan free", "Resumes    5", "Accounts   0")
+        await shows(pilot.app, "Plan free", "Resumes    5", "Accounts   0")
 
 
 async def test_a_plan_made_elsewhere_is_there_after_a_reload(store: Store) -> None:
@@ -118,7 +118,7 @@ async def writes(pilot: Pilot[int], text: str) -> None:
 
 async def saves(pilot: Pilot[int]) -> None:
     """The review is confirmed."""
-    await shows(pilot.app, "Change the plan")
+    await shows(pilot.app, "Change plan")
     await presses(pilot, "tab", "enter")
 
 
@@ -135,12 +135,12 @@ async def test_a_change_is_saved_after_it_was_reviewed(store: Store) -> None:
     stored_many(store, 3, account="zoe")
     async with editing(store, "business") as pilot:
         await writes(pilot, "2\n")
-        await shows(pilot.app, "Change the plan business for 2 accounts?", "1,000 → 2")
-        await shows(pilot.app, "1 account: zoe (3)", "Nothing is deleted: who is over keeps all")
+        await shows(pilot.app, "Change plan business for 2 accounts?", "1,000 → 2")
+        await shows(pilot.app, "1 account: zoe (3)", "Nothing is deleted: accounts over")
         assert plans.get_plan(store, "business").max_resumes == 1_000
 
         await saves(pilot)
-        await shows(pilot.app, "Saved. business: 2 resumes, with API listing.")
+        await shows(pilot.app, "Saved plan business: 2 resumes, with API listing.")
     assert plans.get_plan(store, "business") == PlanInfo("business", 2, True, 2)
 
 
@@ -148,10 +148,10 @@ async def test_where_nobody_is_over_that_is_said_and_cancel_is_first(store: Stor
     async with editing(store, "pro") as pilot:
         await writes(pilot, "2\n")
         await shows(
-            pilot.app, "50 → 2", "Over       nobody", "It counts at once. Nothing is deleted."
+            pilot.app, "50 → 2", "Over limit none", "Takes effect immediately. Nothing is deleted."
         )
         await presses(pilot, "enter")
-        await shows_no(pilot.app, "Change the plan")
+        await shows_no(pilot.app, "Change plan")
         await shows(pilot.app, "Per minute")
     assert plans.get_plan(store, "pro").max_resumes == 50
 
@@ -194,7 +194,7 @@ async def test_a_bad_limit_is_said_as_it_is_typed_and_nothing_is_lost(
 async def test_what_changes_nothing_is_not_saved(store: Store) -> None:
     async with editing(store, "pro") as pilot:
         await presses(pilot, "enter")
-        await shows(pilot.app, "! Nothing here differs from what the plan is.")
+        await shows(pilot.app, "! No changes to save.")
 
 
 async def test_a_plan_changed_elsewhere_is_not_overwritten_unseen(store: Store) -> None:
@@ -243,12 +243,12 @@ async def test_a_store_that_is_away_loses_nothing_that_was_typed(store: Store) -
     async with editing(unsteady, "pro") as pilot:
         unsteady.go_away("The store is away")
         await writes(pilot, "31\n")
-        await shows(pilot.app, "! The store is away. What you typed is kept", "31")
+        await shows(pilot.app, "! The store is away. Your input was kept", "31")
 
         unsteady.come_back()
         await presses(pilot, "enter")
         await saves(pilot)
-        await shows(pilot.app, "Saved. pro: 31 resumes")
+        await shows(pilot.app, "Saved plan pro: 31 resumes")
 
 
 @pytest.mark.parametrize("name", [None, "pro"])
@@ -263,9 +263,9 @@ async def test_what_is_being_saved_cannot_be_cancelled_and_is_told(
             await saves(pilot)
         await until(saving.begun.is_set)
         await presses(pilot, "escape")
-        await shows(pilot.app, "It is being saved.", "Per minute")
+        await shows(pilot.app, "Saving…", "Per minute")
         saving.go.set()
-        await shows(pilot.app, "Saved. ")
+        await shows(pilot.app, "Saved plan ")
 
 
 async def test_the_form_can_be_cancelled_also_while_the_store_is_asked(store: Store) -> None:

@@ -130,13 +130,13 @@ async def test_without_a_display_the_path_is_said_and_can_be_copied(
         await presses(pilot, "o")
 
         said = re.fullmatch(
-            r"There is no display here\. The PDF is (.+/AdaResume\.pdf); y copies the path\.",
+            r"No display\. The PDF is (.+/AdaResume\.pdf); press y to copy the path\.",
             await told(pilot.app),
         )
         assert said is not None
         assert Path(said[1]).read_bytes().startswith(b"%PDF-")
         await presses(pilot, "y")
-        await shows(pilot.app, "Copy what?", "PDF")
+        await shows(pilot.app, "Copy  (enter to choose", "PDF")
         await presses(pilot, "G", "k", "enter")
         await until(lambda: texts == [said[1]])
     assert not Path(said[1]).exists()
@@ -153,7 +153,7 @@ async def test_a_viewer_that_fails_is_told_with_the_path(store: Store, viewer: F
         [path] = await viewer.is_given()
         await tells(
             pilot.app,
-            f"xdg-open could not open it (exit code 3). The PDF is {path}; y copies the path.",
+            f"xdg-open could not open it (exit code 3). The PDF is {path}; press y to copy the path.",
         )
 
 
@@ -199,7 +199,7 @@ async def test_a_resume_that_cannot_be_drawn_says_why(
 
         await presses(pilot, "o")
 
-        assert await told(pilot.app) == "The PDF was not drawn: The process that draws PDFs ended."
+        assert await told(pilot.app) == "Could not draw the PDF: The process that draws PDFs ended."
 
 
 async def test_a_text_that_no_font_has_is_named_with_the_package_to_install(
@@ -219,9 +219,9 @@ async def test_a_text_that_no_font_has_is_named_with_the_package_to_install(
 
 async def test_where_there_is_no_resume_there_is_none_to_open(store: Store) -> None:
     async with running(store) as pilot:
-        await shows(pilot.app, "ana holds no resumes yet")
+        await shows(pilot.app, "ana has no resumes yet")
         await presses(pilot, "o")
-        await tells(pilot.app, "There is no resume here to open.")
+        await tells(pilot.app, "No resume to open.")
 
 
 async def test_the_palette_knows_it_by_name(store: Store, viewer: FakeViewer) -> None:
@@ -229,7 +229,7 @@ async def test_the_palette_knows_it_by_name(store: Store, viewer: FakeViewer) ->
     async with running(store) as pilot:
         await shows(pilot.app, "Ada Resume")
         await presses(pilot, "colon", "p", "d", "f")
-        await shows(pilot.app, "Open the resume as a PDF  (o)")
+        await shows(pilot.app, "Open as PDF  (o)")
         await presses(pilot, "enter")
         await tells(pilot.app, "Opened AdaResume.pdf.")
 
@@ -239,7 +239,7 @@ async def test_pdfs_are_exported_and_those_that_cannot_be_drawn_are_told(store: 
     async with running(store) as pilot:
         await shows(pilot.app, "Bo Resume")
         await presses(pilot, "x")
-        await shows(pilot.app, "Into which folder?", "pdf is to be read")
+        await shows(pilot.app, "Folder (created if missing)", "can be imported again unchanged")
         await presses(pilot, "shift+tab", "shift+tab", "enter", "down", "enter")
         await shows(pilot.app, "all of ana")
         await presses(pilot, "tab", "enter", "down", "down", "enter")

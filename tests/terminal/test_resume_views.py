@@ -139,7 +139,7 @@ async def test_a_resume_deleted_meanwhile_says_so(store: Store) -> None:
 
         await presses(pilot, "enter")
 
-        await shows(pilot.app, "! Resume not found. It may have been deleted meanwhile")
+        await shows(pilot.app, "! Resume not found. It may have been deleted.")
 
 
 async def test_the_views_come_round_again(store: Store) -> None:
@@ -147,7 +147,7 @@ async def test_the_views_come_round_again(store: Store) -> None:
     async with running(store) as pilot:
         await shows(pilot.app, "Mine")
         await presses(pilot, "enter", "tab", "tab")
-        await shows(pilot.app, "did not come from a file in a watched folder")
+        await shows(pilot.app, "No source file: created through")
         await presses(pilot, "tab")
         await shows(pilot.app, "Created in ana", "1 warning", "! unknown is")
         await presses(pilot, "tab")
@@ -163,7 +163,7 @@ async def test_the_next_and_the_one_before_are_a_key_away(store: Store) -> None:
         await presses(pilot, "n")
         await shows(pilot.app, "ana · Second")
         await presses(pilot, "n")
-        await shows(pilot.app, "no further resume")
+        await shows(pilot.app, "Last resume in the list.")
         await presses(pilot, "p")
         await shows(pilot.app, "ana · First")
 
@@ -325,7 +325,7 @@ async def test_the_file_is_shown_as_it_was_written_and_history_tells_how_it_came
         await shows(pilot.app, "ana/cv.json, 57 bytes", '{"header": {"name": "Ada"},')
         await shows(pilot.app, ' "sections": {}, "odd": true}')
         await presses(pilot, "tab")
-        await shows(pilot.app, "The importer took the file ana/cv.json", "Stored in ana")
+        await shows(pilot.app, "Picked up ana/cv.json", "Imported into ana")
         await shows(pilot.app, "! odd is not a known field")
 
 
@@ -344,8 +344,8 @@ async def test_a_file_that_lies_there_no_more_is_not_read(
         if then == "pipe":
             os.mkfifo(file)
         await presses(pilot, "tab", "tab")
-        await shows(pilot.app, "From the file ana/cv.json")
-        await shows(pilot.app, "It was put away below" if then == "moved" else "inbox/_done/")
+        await shows(pilot.app, "Source file: ana/cv.json")
+        await shows(pilot.app, "It is no longer in" if then == "moved" else "inbox/_done/")
         await shows_no(pilot.app, "SECRET", '"odd"')
 
 
@@ -353,9 +353,9 @@ async def test_only_the_beginning_of_a_large_file_is_shown(store: Store, tmp_pat
     content = FILE[:-1] + b', "notes": "' + b"x" * 70_000 + b'"}'
     async with imported(store, tmp_path, content) as pilot:
         await presses(pilot, "tab", "tab")
-        await shows(pilot.app, "From the file ana/cv.json")
+        await shows(pilot.app, "Source file: ana/cv.json")
         await presses(pilot, "G")
-        await shows(pilot.app, "… only the first 65,536 bytes")
+        await shows(pilot.app, "… first 65,536 bytes only")
 
 
 async def test_what_a_file_holds_is_drawn_as_text(store: Store, tmp_path: Path) -> None:

@@ -82,13 +82,13 @@ async def test_another_account_is_chosen_and_escape_changes_nothing(store: Store
     async with running(store, account="ana") as pilot:
         await shows(pilot.app, "ana · no resumes", "resumes import FILE --account ana")
         await presses(pilot, "a")
-        await shows(pilot.app, "Which account?", "zoe")
+        await shows(pilot.app, "Choose account", "zoe")
         await presses(pilot, "escape")
-        await shows_no(pilot.app, "Which account?")
+        await shows_no(pilot.app, "Choose account")
         await shows(pilot.app, "ana · no resumes")
 
         await presses(pilot, "a")
-        await shows(pilot.app, "Which account?", "zoe")
+        await shows(pilot.app, "Choose account", "zoe")
         await presses(pilot, "j", "enter")
 
         await shows(pilot.app, "zoe · 1 of 2", "Number 1")
@@ -96,14 +96,14 @@ async def test_another_account_is_chosen_and_escape_changes_nothing(store: Store
 
 async def test_without_accounts_it_says_how_to_make_one(empty_store: Store) -> None:
     async with running(empty_store, program="resumes --home /srv") as pilot:
-        await shows(pilot.app, "There are no accounts yet.", "n in Accounts makes one")
+        await shows(pilot.app, "No accounts yet.", "Press 3 then n, or run")
         await shows(pilot.app, "`resumes --home /srv accounts create NAME`")
         await presses(pilot, "a")
-        await shows(pilot.app, "Which account?")
+        await shows(pilot.app, "Choose account")
         await presses(pilot, "enter", "escape")
-        await shows_no(pilot.app, "Which account?")
+        await shows_no(pilot.app, "Choose account")
     async with running(empty_store, read_only=True) as pilot:
-        await shows(pilot.app, "`resumes accounts create NAME` makes one.")
+        await shows(pilot.app, "Create one with `resumes accounts create NAME`.")
 
 
 async def test_a_deleted_account_says_so_and_is_not_asked_for_again(store: Store) -> None:
@@ -187,7 +187,7 @@ async def test_what_comes_in_is_seen_without_a_key_and_with_one(store: Store) ->
 
 async def test_read_only_is_said_on_every_screen(store: Store) -> None:
     async with running(store, read_only=True) as pilot:
-        for key, text in (("1", "holds no"), ("3", "business"), ("5", "no keys"), ("6", "SQLite")):
+        for key, text in (("1", "has no resumes"), ("3", "business"), ("5", "No keys"), ("6", "SQLite")):
             await presses(pilot, key)
             await shows(pilot.app, "read-only", text)
 
@@ -204,8 +204,8 @@ async def test_while_the_store_is_away_it_counts_down_and_comes_back_by_itself(
         await shows(pilot.app, "First")
         unsteady.go_away("The store is away")
         await presses(pilot, "r")
-        await shows(pilot.app, "! The store is away", "Trying again in 1 s", "First")
-        await shows(pilot.app, "Trying again in 2 s")
+        await shows(pilot.app, "! The store is away", "Retrying in 1 s", "First")
+        await shows(pilot.app, "Retrying in 2 s")
 
         stored(store, a_document(title="Second"))
         unsteady.come_back()
@@ -242,7 +242,7 @@ async def test_typing_finds_and_escape_brings_all_back(store: Store) -> None:
         await shows(pilot.app, "ana · 1 of 2")
 
         await types(pilot, "/love")
-        await shows(pilot.app, 'ana · "love" · 1 of 1', "Analyst", "To the list")
+        await shows(pilot.app, 'ana · "love" · 1 of 1', "Analyst", "Results")
         await shows_no(pilot.app, "Baker")
         await presses(pilot, "escape")
         await shows(pilot.app, "ana · 1 of 2", "Baker")
@@ -277,7 +277,7 @@ async def test_nothing_found_says_what_was_looked_for(store: Store) -> None:
         await shows(pilot.app, "Ada")
         await types(pilot, "/[/b]zz")
 
-        await shows(pilot.app, 'No resume of ana has "[/b]zz" in title, name or e-mail.')
+        await shows(pilot.app, 'No matches for "[/b]zz" in ana.')
 
 
 async def test_the_filter_of_one_account_is_not_that_of_another(store: Store) -> None:
@@ -287,7 +287,7 @@ async def test_the_filter_of_one_account_is_not_that_of_another(store: Store) ->
     async with running(store) as pilot:
         await shows(pilot.app, "Of ana")
         await types(pilot, "/ana\na")
-        await shows(pilot.app, "Which account?", "zoe")
+        await shows(pilot.app, "Choose account", "zoe")
         await presses(pilot, "j", "enter")
 
         await shows(pilot.app, "zoe · 1 of 1", "Of zoe")
@@ -325,9 +325,9 @@ async def test_there_is_room_for_it_in_a_wide_terminal_alone(store: Store) -> No
     async with running(store, size=SMALL) as pilot:
         await shows(pilot.app, "Title of Ada")
         await presses(pilot, "v")
-        await shows(pilot.app, "too narrow for that (110 columns)")
+        await shows(pilot.app, "The preview needs 110 columns")
         await presses(pilot, "tab")
-        await shows(pilot.app, "no resume beside the list")
+        await shows(pilot.app, "No preview is shown.")
         await pilot.resize_terminal(*LARGE)
         await shows(pilot.app, "Skill of Ada")
 
@@ -343,14 +343,14 @@ async def test_the_chosen_text_reaches_the_clipboard(
         await shows(pilot.app, "1 of 1")
         texts = copied(pilot.app, monkeypatch)
         await presses(pilot, "y")
-        await shows(pilot.app, "Copy what?", "file name")
+        await shows(pilot.app, "Copy  (enter to choose", "file name")
         await shows_no(pilot.app, "e-mail")  # it has none
         await presses(pilot, "enter")
         await until(lambda: texts == [resume_id])
-        await shows(pilot.app, "Sent the id to the terminal's clipboard (OSC 52).")
+        await shows(pilot.app, "Sent the ID to the clipboard (OSC 52).")
 
         await presses(pilot, "y")
-        await shows(pilot.app, "Copy what?", "JSON")
+        await shows(pilot.app, "Copy  (enter to choose", "JSON")
         await presses(pilot, "G", "enter")
         await until(lambda: len(texts) == 2)
     assert json.loads(texts[1])["title"] == HOSTILE
@@ -367,10 +367,10 @@ async def test_what_is_too_long_for_a_terminal_is_refused(
         await shows(pilot.app, "Ada Resume")
         texts = copied(pilot.app, monkeypatch)
         await presses(pilot, "y")
-        await shows(pilot.app, "Copy what?", "JSON")
+        await shows(pilot.app, "Copy  (enter to choose", "JSON")
 
         await presses(pilot, "G", "enter")
-        await shows(pilot.app, "too long for a terminal's clipboard; x exports it.")
+        await shows(pilot.app, "too long for the clipboard; press x to export it.")
         assert texts == []
 
 
@@ -387,7 +387,7 @@ async def test_a_resume_is_exported_to_the_folder_that_is_named(store: Store, op
             await shows(pilot.app, "ana · Mine")
 
         await presses(pilot, "x")
-        await shows(pilot.app, "Into which folder?")
+        await shows(pilot.app, "Folder (created if missing)")
         await presses(pilot, "enter")
 
         await shows(pilot.app, "Exported 1 resume to")
@@ -404,7 +404,7 @@ async def test_all_that_are_listed_are_exported_as_json_resume(store: Store) -> 
         await types(pilot, "/ada\n")
         await shows(pilot.app, 'ana · "ada" · ')
         await presses(pilot, "x")
-        await shows(pilot.app, "Into which folder?", "this resume")
+        await shows(pilot.app, "Folder (created if missing)", "this resume")
         await presses(pilot, "shift+tab", "shift+tab", "enter", "down", "enter")
         await shows(pilot.app, "all ")
         await presses(pilot, "tab", "enter", "down", "enter")
@@ -414,7 +414,7 @@ async def test_all_that_are_listed_are_exported_as_json_resume(store: Store) -> 
         await until(lambda: set(toasts(pilot.app)) - {"Exporting…"})
         (told,) = set(toasts(pilot.app)) - {"Exporting…"}
         assert told.startswith("Exported 105 resumes to")
-        assert told.endswith("JSON Resume has no place for: books.")
+        assert told.endswith("Not supported by JSON Resume, left out: books.")
     written = [json.loads(file.read_bytes()) for file in Path("exported-resumes").iterdir()]
     assert sorted(one["basics"]["name"] for one in written) == sorted(
         f"Ada {n}" for n in range(105)
@@ -427,7 +427,7 @@ async def test_a_folder_that_cannot_be_written_is_told_in_its_place(store: Store
     async with running(store) as pilot:
         await shows(pilot.app, "Mine")
         await presses(pilot, "x")
-        await shows(pilot.app, "Into which folder?")
+        await shows(pilot.app, "Folder (created if missing)")
         await presses(pilot, "enter")
 
         await shows(pilot.app, "! Cannot write to")
@@ -443,15 +443,15 @@ async def test_a_deletion_waits_and_is_then_carried_out(store: Store) -> None:
         await shows(pilot.app, "Second")
 
         await presses(pilot, "d")
-        await shows(pilot.app, "deleted in 10 s, u keeps it First")
+        await shows(pilot.app, "Deleting in 10 s (u to undo) First")
         clock.now_s += 4
         await presses(pilot, "d")  # which does not put it off
-        await shows(pilot.app, "is about to be deleted already", "deleted in 6 s, u keeps it First")
+        await shows(pilot.app, 'Already deleting "First".', "Deleting in 6 s (u to undo) First")
         assert titles(store) == ["First", "Second"]
 
         clock.now_s += 6
         await until(lambda: titles(store) == ["Second"])
-        await shows(pilot.app, "(deleted)", '"First" is deleted.', "1 of 1")
+        await shows(pilot.app, "(deleted)", 'Deleted "First".', "1 of 1")
 
 
 async def test_undo_keeps_the_newest_resume_that_was_to_go(store: Store) -> None:
@@ -460,14 +460,14 @@ async def test_undo_keeps_the_newest_resume_that_was_to_go(store: Store) -> None
     async with running(store, clock=clock) as pilot:
         await shows(pilot.app, "Second")
         await presses(pilot, "d", "j", "d")
-        await shows(pilot.app, "u keeps it First", "u keeps it Second")
+        await shows(pilot.app, "(u to undo) First", "(u to undo) Second")
 
         await presses(pilot, "u")
-        await shows(pilot.app, '"Second" stays.')
+        await shows(pilot.app, 'Undid the deletion of "Second".')
         clock.now_s += 10
-        await shows(pilot.app, '"First" is deleted.', "1 of 1")
+        await shows(pilot.app, 'Deleted "First".', "1 of 1")
         await presses(pilot, "u")
-        await shows(pilot.app, "There is nothing to undo")
+        await shows(pilot.app, "Nothing to undo.")
     assert titles(store) == ["Second"]
 
 
@@ -485,11 +485,11 @@ async def test_a_resume_deleted_elsewhere_meanwhile_is_told(store: Store) -> Non
     async with running(store, clock=clock) as pilot:
         await shows(pilot.app, "First")
         await presses(pilot, "d")
-        await shows(pilot.app, "deleted in 10 s")
+        await shows(pilot.app, "Deleting in 10 s")
         stored_resumes.delete_resume(store, accounts.get_account(store, "ana").id, resume_id)
         clock.now_s += 10
 
-        await shows(pilot.app, '"First" was not deleted: Resume not found')
+        await shows(pilot.app, 'Could not delete "First": Resume not found')
 
 
 async def test_read_only_there_is_no_deleting(store: Store) -> None:
@@ -498,13 +498,13 @@ async def test_read_only_there_is_no_deleting(store: Store) -> None:
         await shows(pilot.app, "First", "/ Filter")
         assert "Delete" not in footer(pilot.app)
         await presses(pilot, "d")
-        await shows(pilot.app, "Read-only: start without --read-only")
-        await shows_no(pilot.app, "deleted in")
+        await shows(pilot.app, "Read-only mode. Restart without --read-only")
+        await shows_no(pilot.app, "Deleting in")
 
 
 async def test_where_there_is_nothing_it_says_so(store: Store) -> None:
     async with running(store) as pilot:
-        await shows(pilot.app, "ana holds no resumes yet")
+        await shows(pilot.app, "ana has no resumes yet")
         for key, verb in (("d", "delete"), ("x", "export"), ("y", "copy")):
             await presses(pilot, key)
-            await shows(pilot.app, f"no resume here to {verb}")
+            await shows(pilot.app, f"No resume to {verb}.")

@@ -128,7 +128,7 @@ async def test_store_gone(world: World, sizes: Sizes, screen: str) -> None:
         await still(pilot.app)
         unsteady.go_away()
         await presses(pilot, "r")
-        await until(lambda: "Trying again in 1 s." in "".join(seen(pilot.app)))
+        await until(lambda: "Retrying in 1 s." in "".join(seen(pilot.app)))
         await look_in(sizes, pilot, f"{screen}-gone")
 
 
@@ -147,11 +147,11 @@ PATHS: Final = {
     "resume-hostile": Path("resumes", ("enter",), "QUOTES", scenes.fill_hostile),
     "imported-file": Path("imports", ("j", "enter"), "_failed/"),
     "imported-file-hostile": Path("imports", ("j", "enter"), "_failed/", scenes.fill_hostile),
-    "new-key": Path("keys", ("n",), "A new key"),
+    "new-key": Path("keys", ("n",), "Name (optional)"),
     "plan": Path("plans", ("e",), "Per minute"),
     "revoking": Path("keys", ("D",), "Revoke this key?"),
     "revoking-hostile": Path("keys", ("D",), "Revoke this key?", scenes.fill_hostile),
-    "help": Path("resumes", ("question_mark",), "Keys that work here"),
+    "help": Path("resumes", ("question_mark",), "Keyboard shortcuts"),
     "palette": Path("resumes", ("colon",), "Show Imports"),
 }
 
@@ -198,7 +198,7 @@ async def test_a_resume_whose_store_is_gone(world: World, sizes: Sizes) -> None:
         await until(lambda: "EXPERIENCE" in "".join(seen(pilot.app)))
         unsteady.go_away()
         await presses(pilot, "r")
-        await until(lambda: "Trying again in 1 s." in "".join(seen(pilot.app)))
+        await until(lambda: "Retrying in 1 s." in "".join(seen(pilot.app)))
         await look_in(sizes, pilot, "resume-gone")
 
 

@@ -75,18 +75,18 @@ def test_an_admins_hour(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
 
 def make_an_account(admin: Admin) -> None:
     admin.types(b"3", "1 account", "business")
-    admin.types(b"n", "A new account", "A name is 1 to 63")
-    admin.types(b"ana" + ENTER, "2 accounts", "ana is there, on the plan")
+    admin.types(b"n", "New account", "Use 1 to 63")
+    admin.types(b"ana" + ENTER, "2 accounts", "Created ana (plan:")
     # What stands beside the list is the account at the cursor.
     admin.types(b"g", "│ ana")
-    admin.types(b"p", "business", "esc cancels")
-    admin.types(b"G" + ENTER, "ana is on the plan business.")
+    admin.types(b"p", "business", "esc to cancel")
+    admin.types(b"G" + ENTER, "Changed ana to plan business.")
 
 
 def make_a_key(admin: Admin) -> str:
-    admin.types(b"K", "There are no keys here yet.")
-    admin.types(b"n", "A new key")
-    secret = secret_on(admin.types(b"laptop" + ENTER, "Store it now", "enh_live_"))
+    admin.types(b"K", "No keys yet.")
+    admin.types(b"n", "Name (optional)")
+    secret = secret_on(admin.types(b"laptop" + ENTER, "Copy it now", "enh_live_"))
     assert admin.lists(secret) == 200
     admin.types(b"s", "✓ active", "laptop")
     admin.screen.shows_no(secret)
@@ -102,17 +102,17 @@ def watch_an_import(admin: Admin) -> None:
 
 
 def mend_what_failed(admin: Admin) -> None:
-    admin.types(b"g", "failed: not readable as JSON", "Invalid JSON")
+    admin.types(b"g", "failed: invalid JSON", "Invalid JSON")
     admin.types(ENTER, "esc Back", '3 ▶   "sections": {]', "^ line 3, column 16")
     (file,) = files_in(admin.home / "inbox/_failed")
     file.write_bytes(MENDED)
-    admin.types(b"t", "✓ done", "Became")
+    admin.types(b"t", "✓ done", "Resume     ")
     admin.types(ESCAPE, "✗ 0 failed", "✓ 2 done")
 
 
 def find_somebody(admin: Admin) -> None:
     admin.types(b"1", "1 Resumes")
-    admin.types(b"a", "Which account?", "ana")
+    admin.types(b"a", "Choose account", "ana")
     admin.types(b"g" + ENTER, "ana · 1 of 2", "Ada Lovelace")
     admin.types(b"/love", 'ana · "love" · 1 of 1')
     admin.types(ENTER, "enter Open")
@@ -121,21 +121,21 @@ def find_somebody(admin: Admin) -> None:
 
 def look_at_all_views(admin: Admin) -> None:
     admin.types(TAB, '"name": "Ada Lovelace"')
-    admin.types(TAB, "From the file ana/ada.json")
-    admin.types(TAB, "The importer took the file ana/ada.json", "Nothing about it was odd.")
+    admin.types(TAB, "Source file: ana/ada.json")
+    admin.types(TAB, "Picked up ana/ada.json", "No warnings.")
     admin.types(TAB, "AdaLovelaceResume.pdf")
 
 
 def export(admin: Admin, folder: Path) -> None:
-    admin.types(b"x", "Export to files", "exported-resumes")
+    admin.types(b"x", "Folder (created", "exported-resumes")
     admin.types(ERASE + str(folder).encode() + ENTER, "Exported 1 resume to")
     (file,) = folder.iterdir()
     assert json.loads(file.read_bytes())["header"] == GOOD["header"]
 
 
 def delete_and_undo(admin: Admin) -> None:
-    admin.types(b"d", "will be deleted in 10 s. u keeps it.")
-    admin.types(b"u", '"Ada Lovelace Resume" stays.')
+    admin.types(b"d", "in 10 s. Press u to undo.")
+    admin.types(b"u", 'Undid the deletion of "Ada Lovelace Resume".')
     admin.types(ESCAPE, 'ana · "love" · 1 of 1')
     admin.types(ESCAPE, "ana · 1 of 2")
 
@@ -143,11 +143,11 @@ def delete_and_undo(admin: Admin) -> None:
 def rotate(admin: Admin, old: str) -> str:
     """Once with a grace, in which both keys count, and once without."""
     admin.types(b"5", "laptop", "✓ active")
-    new = replace(admin, "24h", "The old key counts until")
+    new = replace(admin, "24h", "The old key expires")
     assert admin.lists(old) == 200
     assert admin.lists(new) == 200
     admin.types(b"s", "2 keys", "✓ active", "~ until")
-    newest = replace(admin, "0", "The old key is refused at once.")
+    newest = replace(admin, "0", "The old key stops working immediately.")
     assert admin.lists(old) == 200
     assert admin.lists(new) == 401
     admin.types(b"s", "3 keys", "✓ active", "✗ ")
@@ -156,14 +156,14 @@ def rotate(admin: Admin, old: str) -> str:
 
 def replace(admin: Admin, grace: str, understood: str) -> str:
     """The key that takes the place of the last one."""
-    admin.types(b"GR", "Replace this key by a new one?", "✓ active", "24h")
+    admin.types(b"GR", "Rotate this key?", "✓ active", "24h")
     admin.types(ERASE + grace.encode(), understood)
-    return secret_on(admin.types(ENTER, "Store it now", "The old key"))
+    return secret_on(admin.types(ENTER, "Copy it now", "The old key"))
 
 
 def revoke(admin: Admin, secret: str) -> None:
-    admin.types(b"GD", "Revoke this key?", "Type laptop to revoke")
-    admin.types(b"lap" + ENTER, "Nothing is done until you type laptop exactly.")
+    admin.types(b"GD", "Revoke this key?", 'Type "laptop" to confirm')
+    admin.types(b"lap" + ENTER, 'Type "laptop" exactly to confirm.')
     assert admin.lists(secret) == 200
     admin.types(b"top" + ENTER, "✗ revoked")
     assert admin.lists(secret) == 401

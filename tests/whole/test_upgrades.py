@@ -62,7 +62,7 @@ def test_watch_makes_an_empty_store_current(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_the_terminal_ui_makes_an_empty_store_current(tmp_path: Path) -> None:
     path = an_empty_store(tmp_path)
-    assert on_a_terminal(tmp_path, "tui", until=b"no accounts yet") == 0
+    assert on_a_terminal(tmp_path, "tui", until=b"No accounts yet") == 0
     with open_store(f"sqlite:///{path}", upgrade=False) as store:
         assert accounts.list_accounts(store) == []
 

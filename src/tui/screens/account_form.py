@@ -21,7 +21,7 @@ from tui.widgets.bars import Note
 from tui.widgets.forms import Choices, LabelledField, SafeInput
 
 MAX_CHARS: Final = 80
-RULE: Final = "A name is 1 to 63 of a-z, 0-9 and -, not - first."
+RULE: Final = "Use 1 to 63 characters: a-z, 0-9 and -, not starting with -."
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ class CreateAccountDialog(Dialog[Made]):
     def __init__(
         self, session: Session, plans: Sequence[PlanInfo], taken: Collection[str] = ()
     ) -> None:
-        super().__init__("A new account")
+        super().__init__("New account")
         self._store = session.store
         self._inboxes = session.settings.inbox
         self._plans = {plan.name: plan for plan in plans}
@@ -75,7 +75,7 @@ class CreateAccountDialog(Dialog[Made]):
     def show_plan(self) -> None:
         """What the plan allows is said."""
         plan = self._plans[self._plan_line.chosen]
-        self.query_one("#plan-note", Note).update(safe(f"It allows {allowance(plan)}."))
+        self.query_one("#plan-note", Note).update(safe(f"Allows {allowance(plan)}."))
 
     @property
     def _wished_name(self) -> str:
@@ -84,8 +84,8 @@ class CreateAccountDialog(Dialog[Made]):
     def _problem(self) -> str:
         name = self._wished_name
         if not NAME.fullmatch(name):
-            return f'"{name}" is no name. {RULE}'
-        return f'Account "{name}" exists already.' if name in self._taken else ""
+            return f'"{name}" is not a valid name. {RULE}'
+        return f'Account "{name}" already exists.' if name in self._taken else ""
 
     def _say(self, problem: str) -> None:
         note = self.query_one("#name-note", Note)
@@ -108,12 +108,12 @@ class CreateAccountDialog(Dialog[Made]):
     def show_failure(self, failure: Failure) -> None:
         """Say why there is no account, under what was typed."""
         self._is_busy = False
-        self._say(f"{failure.message}. What you typed is kept; enter tries again.")
+        self._say(f"{failure.message}. Your input was kept. Press enter to retry.")
 
     def action_cancel(self) -> None:
         """No account is made; one that is being made already is told of when it is there."""
         if self._is_busy:
-            tell(self, "It is being saved.")
+            tell(self, "Saving…")
         else:
             self.dismiss(None)
 

@@ -45,14 +45,14 @@ class DeleteAccountDialog(ConfirmDialog):
     def __init__(self, losses: Losses) -> None:
         account, has = losses.account, losses.summary
         super().__init__(
-            f"Delete the account {account.name} for good?",
+            f"Permanently delete account {account.name}?",
             [
                 ("Resumes", f"{account.resume_count:,}"),
-                ("Keys", f"{has.keys:,}, of which {has.active_keys:,} active"),
+                ("Keys", f"{has.keys:,} ({has.active_keys:,} active)"),
                 ("Last used", minute(has.last_used_at)),
-                ("Files", f"{counted(losses.files, 'file')} in the history of imports"),
+                ("Files", f"{losses.files:,} in the import history"),
             ],
-            consequence="All of this goes for good, and its keys are refused at once.",
+            consequence="This cannot be undone. Its keys stop working immediately.",
             verb="Delete",
             typed=account.name,
         )
@@ -88,7 +88,7 @@ class PlanChooser(Chooser[PlanInfo]):
     def __init__(self, session: Session, account: AccountInfo) -> None:
         super().__init__(
             session.store,
-            question=f"Which plan for {account.name}?",
+            title=f"Choose plan for {account.name}",
             columns=(
                 Column("PLAN", 12, lambda plan: text_cell(plan.name)),
                 Column("  RESUMES", 9, lambda plan: safe(f"{maximum_text(plan.max_resumes):>9}")),
@@ -106,9 +106,9 @@ class PlanDialog(ConfirmDialog):
 
     def __init__(self, account: AccountInfo, plan: PlanInfo) -> None:
         super().__init__(
-            f"Put {account.name} on the plan {plan.name}?",
+            f"Change {account.name} to plan {plan.name}?",
             losses(account, plan),
-            consequence="It counts at once. Nothing is deleted.",
+            consequence="Takes effect immediately. Nothing is deleted.",
             verb="Change plan",
         )
 
@@ -121,14 +121,14 @@ def is_over(account: AccountInfo, plan: PlanInfo) -> bool:
 def fit_text(account: AccountInfo, plan: PlanInfo) -> str:
     """What the plan means for the account, in few words."""
     if plan.name == account.plan:
-        return "the plan it is on"
+        return "current"
     if is_over(account, plan):
-        return f"! over: holds {account.resume_count:,}"
+        return f"! over limit (has {account.resume_count:,})"
     if account.api_listing and not plan.api_listing:
-        return "! loses listing"
+        return "! loses API listing"
     if plan.max_resumes is None:
-        return "fits"
-    return f"fits, {plan.max_resumes - account.resume_count:,} more"
+        return "no limit"
+    return f"{plan.max_resumes - account.resume_count:,} left"
 
 
 def losses(account: AccountInfo, plan: PlanInfo) -> list[Fact]:
@@ -136,14 +136,14 @@ def losses(account: AccountInfo, plan: PlanInfo) -> list[Fact]:
     found = []
     if is_over(account, plan):
         maximum = maximum_text(plan.max_resumes)
-        text = f"holds {account.resume_count:,}, {plan.name} allows {maximum}: keeps them, takes no more"
+        text = f"{account.resume_count:,} (limit {maximum}): kept, but new ones are refused"
         found.append(("Resumes", text))
     if account.api_listing and not plan.api_listing:
-        found.append(("Listing", f"{plan.name} has none: its keys can no longer list and read"))
+        found.append(("Listing", "lost: its keys can no longer list or read"))
     return found
 
 
-LABEL_CELLS = 12
+LABEL_CELLS = 14
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,24 +175,24 @@ def paragraphs(details: Details, settings: Settings) -> list[Paragraph]:
 def _usage(details: Details) -> Iterator[Fact]:
     account = details.account
     if account.is_arriving:
-        yield "State", "being imported; D removes what is left of an import that was cut off"
+        yield "State", "being imported; if that was interrupted, press D to remove it"
     elif account.is_closed:
-        yield "State", "being deleted; D goes on with it"
+        yield "State", "being deleted; press D to continue"
     yield "Resumes", f"{account.resume_count:,} of {maximum_text(account.max_resumes)}"
     if account.max_resumes is not None:
         yield (
-            "Full",
-            f"{percent_used(account.resume_count, account.max_resumes)} %, {_room(account)}",
+            "Usage",
+            f"{percent_used(account.resume_count, account.max_resumes)}% ({_room(account)})",
         )
     yield "Newest", minute(account.last_resume_at)
     yield "Created", minute(account.created_at)
-    yield "Id", account.id
+    yield "ID", account.id
 
 
 def _room(account: AccountInfo) -> str:
     if account.is_over:
-        return "over: keeps all, takes no more"
-    return f"room for {account.free_places:,} more"
+        return "over limit: existing resumes kept, new ones refused"
+    return f"{account.free_places:,} left"
 
 
 def _plan(plan: PlanInfo, settings: Settings) -> Iterator[Fact]:
@@ -207,8 +207,8 @@ def _keys_and_files(details: Details) -> Iterator[Fact]:
     has = details.summary
     yield "Keys", f"{has.active_keys:,} active of {has.keys:,}" if has.keys else NONE
     yield "Last used", minute(has.last_used_at)
-    yield "Files held", f"{has.files_held:,}"
-    yield "Failed", f"{has.files_failed:,}"
+    yield "Held files", f"{has.files_held:,}"
+    yield "Failed files", f"{has.files_failed:,}"
 
 
 class SliceGone(Message):
@@ -347,12 +347,12 @@ class AccountsScreen(SplitScreen[Row]):
             self.list.say_when_empty(*no_accounts(self.session))
         else:
             key = shown_key("accounts.create", self.session.keymap)
-            self.list.say_when_empty(no_accounts(self.session)[0], safe(f"{key} makes one."))
+            self.list.say_when_empty(no_accounts(self.session)[0], safe(f"Press {key} to create one."))
 
     def read_beside(self, row: Row | None) -> None:
         if row is None:
             self.workers.cancel_group(self, DETAILS)
-            gone = "This account is deleted." if self.list.pages.count else ""
+            gone = "This account was deleted." if self.list.pages.count else ""
             self._show_beside([Paragraph(safe(gone, "dim"))])
         else:
             self._read_details(row.account.name)
@@ -384,14 +384,14 @@ class AccountsScreen(SplitScreen[Row]):
 
     def action_show_keys(self) -> None:
         """The account's keys are asked for."""
-        account = self._account("show the keys of")
+        account = self._account("show keys of")
         if account is not None:
             self.session.keys_account = account.name
             self.post_message(ModeAsked("keys"))
 
     def action_show_imports(self) -> None:
         """The files that came in for the account are asked for."""
-        account = self._account("show the imports of")
+        account = self._account("show imports of")
         if account is not None:
             self.session.imports_account = account.name
             self.post_message(ModeAsked("imports"))
@@ -405,7 +405,7 @@ class AccountsScreen(SplitScreen[Row]):
     async def action_create_account(self) -> None:
         """Open the form for a new account."""
         if not self._plans:
-            tell(self, "The plans are not read yet. Try again in a moment.")
+            tell(self, "Plans are still loading. Try again in a moment.")
             return
         rows = map(self.list.pages.peek, range(self.list.pages.count))
         taken = {row.account.name for row in rows if isinstance(row, Row)}
@@ -415,12 +415,12 @@ class AccountsScreen(SplitScreen[Row]):
             return
         name, plan = made.account.name, made.account.plan
         if made.problem:
-            trouble = f"but its folder {made.inbox} could not be made: {made.problem}."
-            tell(self, f'Account "{name}" is there, {trouble}', "warning")
+            text = f"Created {name}, but not its inbox {made.inbox}: {made.problem}."
+            tell(self, text, "warning")
         else:
             # In full it is often longer than the line.
             inbox = f"{made.inbox.parent.name}/{name}"
-            tell(self, f"{name} is there, on the plan {plan}. Its files go into {inbox}.")
+            tell(self, f"Created {name} (plan: {plan}). Inbox: {inbox}")
         self.action_reload()
 
     @store_work()
@@ -433,12 +433,12 @@ class AccountsScreen(SplitScreen[Row]):
         if plan is None:
             return
         if plan.name == account.plan:
-            tell(self, f"{account.name} is on the plan {plan.name} already.")
+            tell(self, f"{account.name} is already on plan {plan.name}.")
             return
         if losses(account, plan) and not await self.app.push_screen_wait(PlanDialog(account, plan)):
             return
         await call(self.session.store, accounts.set_plan, name=account.name, plan=plan.name)
-        tell(self, f"{account.name} is on the plan {plan.name}.")
+        tell(self, f"Changed {account.name} to plan {plan.name}.")
         self.action_reload()
 
     @store_work(group=COUNTING, exclusive=True)
@@ -446,10 +446,10 @@ class AccountsScreen(SplitScreen[Row]):
         """Ask whether to delete the account, or to go on with one that is half deleted."""
         row = self.list.current
         if row is None:
-            tell(self, "There is no account to delete.")
+            tell(self, "No account to delete.")
             return
         if row.account.name in self._going:
-            tell(self, f"{row.account.name} is being deleted.")
+            tell(self, f"Already deleting {row.account.name}.")
             return
         found = await call(self.session.store, read_losses, row.account)
         if not self.is_active:  # counting takes a while, and the reader went elsewhere
@@ -480,7 +480,7 @@ class AccountsScreen(SplitScreen[Row]):
         session.imports_account = (
             None if session.imports_account == name else session.imports_account
         )
-        tell(self, f'Account "{name}" is gone, with {counted(gone, "resume")}.')
+        tell(self, f"Deleted {name} with {counted(gone, 'resume')}.")
         self.action_reload()
 
     @on(SliceGone)
@@ -497,11 +497,11 @@ class AccountsScreen(SplitScreen[Row]):
         """The account that has the cursor; None, with the reason told, where nothing can be done."""
         row = self.list.current
         if row is None:
-            tell(self, f"There is no account to {verb}.")
+            tell(self, f"No account to {verb}.")
         elif row.account.is_arriving:
-            tell(self, f"{row.account.name} is being imported. D removes what an import has left.")
+            tell(self, f"{row.account.name} is being imported. If that was interrupted, press D.")
         elif row.account.is_closed:
-            tell(self, f"{row.account.name} is being deleted. D goes on with that.")
+            tell(self, f"{row.account.name} is being deleted. Press D to continue.")
         else:
             return row.account
         return None

@@ -220,7 +220,7 @@ class SplitScreen(ListScreen[T]):
     def action_toggle_split(self) -> None:
         """The pane is there, or not."""
         if self.has_class("-narrow"):
-            tell(self, f"The terminal is too narrow for that ({ROOM_CELLS} columns). Enter opens.")
+            tell(self, f"The preview needs {ROOM_CELLS} columns. Press enter to open the row.")
             return
         self.toggle_class("-list-only")
         self.call_after_refresh(self.refresh_beside)

@@ -89,13 +89,13 @@ class Chooser(Dialog[T]):
         self,
         store: Store,
         *,
-        question: str,
+        title: str,
         columns: Sequence[Column[T]],
         key: Callable[[T], str],
         read: Callable[[Store], Sequence[T]],
         preset: str | None = None,
     ) -> None:
-        super().__init__(f"{question}  enter chooses, esc cancels")
+        super().__init__(f"{title}  (enter to choose, esc to cancel)")
         self._store = store
         self._list: PagedList[T] = PagedList(columns, key)
         self._read = read
@@ -193,7 +193,7 @@ class ConfirmDialog(Dialog[bool]):
         yield from fact_notes(self._facts)
         yield Note(safe(self._consequence, "bold"))
         if self._typed is not None:
-            yield Note(safe(f"Type {self._typed} to {self._verb.lower()}:"))
+            yield Note(safe(f'Type "{self._typed}" to confirm:'))
             yield SafeInput(max_length=MAX_TYPED_CHARS)
 
     def buttons(self) -> Iterable[Widget]:
@@ -206,7 +206,7 @@ class ConfirmDialog(Dialog[bool]):
 
     def submit(self) -> None:
         if self._typed is not None and self.query_one(SafeInput).value.strip() != self._typed:
-            tell(self, f"Nothing is done until you type {self._typed} exactly.", "warning")
+            tell(self, f'Type "{self._typed}" exactly to confirm.', "warning")
             self.query_one(SafeInput).focus()
             return
         self.dismiss(True)
@@ -242,7 +242,7 @@ def places_of(screen: Screen[object]) -> list[Place]:
 def help_text(here: list[Place], keymap: Mapping[str, str]) -> list[Paragraph]:
     """A paragraph for each key, under a heading for each place."""
     elsewhere = [place for place in Place if place not in here]
-    paragraphs = [Paragraph(safe("Keys that work here (esc closes this)", "bold"))]
+    paragraphs = [Paragraph(safe("Keyboard shortcuts (esc to close)", "bold"))]
     for place in here:
         paragraphs += _place(place, keymap)
     paragraphs += [Paragraph(safe("")), Paragraph(safe("Elsewhere", "bold"))]
@@ -257,7 +257,7 @@ def _place(place: Place, keymap: Mapping[str, str]) -> Iterator[Paragraph]:
     for action in ACTIONS:
         if action.place is place:
             keys = f"{shown_keys(action, keymap):<{KEYS_CELLS}} "
-            yield Paragraph(joined([safe(keys, "bold"), safe(action.sentence)]))
+            yield Paragraph(joined([safe(keys, "bold"), safe(action.description)]))
 
 
 def shown_keys(action: Action, keymap: Mapping[str, str]) -> str:
@@ -288,7 +288,7 @@ class AccountChooser(Chooser[Choice]):
     ) -> None:
         super().__init__(
             session.store,
-            question="Which account?",
+            title="Choose account",
             columns=COLUMNS,
             key=lambda choice: choice.name or "",
             read=read_all_choices if offer_all else read_choices,
@@ -308,10 +308,11 @@ def read_all_choices(store: Store) -> Sequence[Choice]:
 
 
 def no_accounts(session: Session) -> Sequence[Content]:
-    """That there are none, the command that makes one, and the key unless nothing can change."""
-    there_are_none = safe("There are no accounts yet.")
+    """Return that there are none, the command that creates one, and the key unless read-only."""
+    there_are_none = safe("No accounts yet.")
     command = f"`{session.program} accounts create NAME`"
     if session.read_only:
-        return there_are_none, safe(f"{command} makes one.")
+        return there_are_none, safe(f"Create one with {command}.")
+    screen = shown_key("everywhere.accounts", session.keymap)
     key = shown_key("accounts.create", session.keymap)
-    return there_are_none, safe(f"{key} in Accounts makes one, as does"), safe(command)
+    return there_are_none, safe(f"Press {screen} then {key}, or run"), safe(command)

@@ -43,16 +43,16 @@ class ExportDialog(Dialog[Wish]):
     VERB = "Export"
 
     def __init__(self, *, listed: str | None) -> None:
-        super().__init__("Export to files")
+        super().__init__("Export")
         self._listed = listed
 
     def fields(self) -> Iterable[Widget]:
         if self._listed is not None:
-            yield TitleLine(safe("What?"))
+            yield TitleLine(safe("Resumes"))
             yield Choices([THIS, self._listed], THIS, id="what")
-        yield TitleLine(safe("As what? pdf is to be read; only analyzer keeps everything."))
+        yield TitleLine(safe('Format (only "analyzer" can be imported again unchanged)'))
         yield Choices([kind.value for kind in ExportFormat], ExportFormat.ANALYZER.value, id="kind")
-        yield TitleLine(safe("Into which folder? It is made if it is not there."))
+        yield TitleLine(safe("Folder (created if missing)"))
         yield SafeInput(max_length=MAX_PATH_CHARS)
 
     def on_mount(self) -> None:
@@ -62,7 +62,7 @@ class ExportDialog(Dialog[Wish]):
 
     def submit(self) -> None:
         if not self.query_one(SafeInput).value.strip():
-            tell(self, "Name a folder to write to.", "warning")
+            tell(self, "Enter a folder.", "warning")
             return
         what = self.query_one("#what", Choices).chosen if self._listed is not None else THIS
         kind = ExportFormat(self.query_one("#kind", Choices).chosen)
@@ -99,7 +99,7 @@ def carry_out(store: Store, export: Export) -> str:
     try:
         folder = Path(export.wish.folder).expanduser()
     except RuntimeError:
-        raise InvalidArgument(f'There is no such user: "{export.wish.folder}"') from None
+        raise InvalidArgument(f'No such user: "{export.wish.folder}"') from None
     account = accounts.get_account(store, export.account)
     count, unindexed, left_out = 0, 0, dict[str, None]()
     failed, missing = list[str](), list[str]()
@@ -125,11 +125,11 @@ def carry_out(store: Store, export: Export) -> str:
     if failed:
         said += f" {len(failed):,} could not be drawn. {failed[0]}"
     if missing:
-        remedy = f"install {font_packages(missing[0])}, or put a font into {export.home / 'fonts'}"
-        said += f' No font has "{missing[0]}", so boxes stand there: {remedy}.'
+        remedy = f"Install {font_packages(missing[0])}, or put a font into {export.home / 'fonts'}"
+        said += f' No font has "{missing[0]}", so it is drawn as boxes. {remedy}.'
     if unindexed:
-        said += f" {unindexed:,} newer ones could not be looked through; try again in a while."
-    return f"{said} JSON Resume has no place for: {', '.join(left_out)}." if left_out else said
+        said += f" {unindexed:,} newer resumes are not searchable yet; try again later."
+    return f"{said} Not supported by JSON Resume, left out: {', '.join(left_out)}." if left_out else said
 
 
 def _iter_ids(store: Store, account_id: str, export: Export) -> Iterator[tuple[str, int]]:
@@ -157,5 +157,5 @@ def _write(folder: Path, exported: Exported, written: int) -> None:
     try:
         write_exported(folder, exported)
     except InvalidArgument as error:
-        before = f". {counted(written, 'resume')} had been written before" if written else ""
+        before = f". {counted(written, 'resume')} already exported" if written else ""
         raise InvalidArgument(f"{error.message}{before}") from error

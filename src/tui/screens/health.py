@@ -33,7 +33,7 @@ from tui.widgets.text_pane import Paragraph, TextPane
 
 
 class Sign(NamedTuple):
-    """What stands for a state. `style` is one of Textual's."""
+    """How a severity is shown. `style` is one of Textual's."""
 
     mark: str
     word: str
@@ -41,9 +41,9 @@ class Sign(NamedTuple):
 
 
 SIGNS = {
-    Severity.ERROR: Sign("✗", "wrong", "bold $text-error"),
-    Severity.WARNING: Sign("!", "to look at", "bold $text-warning"),
-    Severity.OK: Sign("✓", "well", "$text-success"),
+    Severity.ERROR: Sign("✗", "error", "bold $text-error"),
+    Severity.WARNING: Sign("!", "warning", "bold $text-warning"),
+    Severity.OK: Sign("✓", "ok", "$text-success"),
 }
 """By state, the worst first."""
 
@@ -57,17 +57,22 @@ def mark_cell(finding: Finding) -> Content:
 
 
 def tally(findings: Sequence[Finding]) -> Content:
-    """`✗ 1 wrong · ! 2 to look at · ✓ 10 well`, without what there is none of."""
+    """Return `✗ 1 error · ! 2 warnings · ✓ 10 ok`, without those that are zero."""
     counts = {state: sum(finding.severity is state for finding in findings) for state in SIGNS}
     parts = [
-        safe(f"{sign.mark} {counts[state]} {sign.word}", sign.style)
+        safe(f"{sign.mark} {_counted(state, counts[state])}", sign.style)
         for state, sign in SIGNS.items()
         if counts[state]
     ]
     return joined(parts, by=" · ")
 
 
-NOTHING_TO_DO = "Nothing needs to be done."
+def _counted(severity: Severity, count: int) -> str:
+    word = SIGNS[severity].word
+    return f"{count} {word}" if severity is Severity.OK else counted(count, word)
+
+
+NOTHING_TO_DO = "Nothing to do."
 
 
 def remedy_line(finding: Finding) -> Content:
@@ -141,7 +146,7 @@ def gauge_texts(gauges: InstallationMetrics) -> list[tuple[str, str]]:
             f"{files[FileOutcome.DONE]:,} done, {files[FileOutcome.FAILED]:,} failed, "
             f"{files[FileOutcome.HELD]:,} held",
         ),
-        ("Requests", "none waits" if age_s is None else f"oldest waits for {span(age_s)}"),
+        ("Pending", "none" if age_s is None else f"oldest: {span(age_s)}"),
     ]
 
 
@@ -223,7 +228,7 @@ def iter_paragraphs(finding: Finding) -> Iterator[Paragraph]:
     yield Paragraph(remedy_line(finding))
     if finding.command is not None:
         yield Paragraph(safe(""))
-        yield Paragraph(safe("In a shell (c on the list copies it):", "dim"))
+        yield Paragraph(safe("Run in a shell (c in the list to copy):", "dim"))
         yield Paragraph(safe(finding.command), mark="  ")
 
 
@@ -277,7 +282,7 @@ class HealthScreen(ListScreen[Finding]):
         pages = self.list.pages
         rows = [pages.peek(number) for number in range(pages.count)]
         found = tally([row for row in rows if isinstance(row, Finding)])
-        return joined([safe("Health", "bold"), found], by=" · ") if rows else safe("Looking…")
+        return joined([safe("Health", "bold"), found], by=" · ") if rows else safe("Checking…")
 
     @on(PagedList.Changed)
     def show_remedy(self) -> None:
@@ -298,8 +303,8 @@ class HealthScreen(ListScreen[Finding]):
         """The terminal was asked to put the remedy's command on the clipboard; it gives no answer."""
         finding = self.list.current
         if finding is None or finding.remedy is None:
-            tell(self, "There is nothing to put right here.")
+            tell(self, "Nothing to fix here.")
         elif finding.command is None:
-            tell(self, "What to do here is no command that could be copied.")
+            tell(self, "No command to copy for this finding.")
         else:
             clipboard.send(self, finding.command, what="command")

@@ -119,9 +119,9 @@ def _verdict(file: FileRow, issues: Sequence[Issue]) -> Iterator[Paragraph]:
     elif file.message:
         yield Paragraph(safe(file.message))
     if file.path and len(issues) <= 1:
-        yield _fact("At", file.path)
+        yield _fact("Field", file.path)
     if file.byte_offset is not None:
-        yield _fact("Byte", f"{file.byte_offset:,}, counted from 0")
+        yield _fact("Offset", f"byte {file.byte_offset:,}")
     hint = None if file.reason is None else find_hint(file.reason)
     if hint is not None:
         yield Paragraph(safe(hint, "italic"), mark="→ ")
@@ -133,20 +133,20 @@ def _asked(read: FileRead) -> Iterator[Paragraph]:
         return
     since = f"{ASKED[request.action]} at {minute(request.requested_at)} UTC"
     if read.is_watched:
-        yield Paragraph(safe(f"{since}; the importer takes it up.", "$text-accent"), mark="↻ ")
+        yield Paragraph(safe(f"{since}; the importer will pick it up.", "$text-accent"), mark="↻ ")
     else:
-        text = f"{since}; it waits, since no importer of its folder is running."
+        text = f"{since}; waiting: no importer is watching its folder."
         yield Paragraph(safe(text, "$text-warning"), mark="↻ ")
 
 
 def _about(file: FileRow) -> Iterator[Paragraph]:
     yield _fact("File", file.name)
     yield _fact("Account", file.account)
-    yield _fact("Folder", file.root or "not known")
-    yield _fact("Now in", filed_in(file))
+    yield _fact("Folder", file.root or "unknown")
+    yield _fact("Location", filed_in(file))
     yield _fact("Size", in_bytes(file.size_bytes))
-    yield _fact("Taken", f"{minute(file.claimed_at)} UTC")
-    yield _fact("Ended", f"{minute(file.finished_at)} UTC")
+    yield _fact("Picked up", f"{minute(file.claimed_at)} UTC")
+    yield _fact("Finished", f"{minute(file.finished_at)} UTC")
     yield _fact("ID", file.claim_id)
 
 
@@ -173,7 +173,7 @@ def _several(items: Items | None) -> Iterator[Paragraph]:
     for problem in items.problems:
         yield Paragraph(safe(_problem_text(problem)), mark="  ! ")
     if len(items.problems) == MAX_PROBLEMS:
-        text = f"These are the first {MAX_PROBLEMS}; the report beside the file may name more."
+        text = f"Only the first {MAX_PROBLEMS}; the report next to the file may list more."
         yield Paragraph(safe(text, "dim"))
 
 
@@ -196,13 +196,13 @@ def _problem_text(problem: Problem) -> str:
 
 def _resumes(read: FileRead) -> Iterator[Paragraph]:
     resumes: Sequence[str] = [
-        f"{one.resume_id}, stored before" if one.outcome is FileOutcome.DUPLICATE else one.resume_id
+        f"{one.resume_id} (already stored)" if one.outcome is FileOutcome.DUPLICATE else one.resume_id
         for one in read.resumes
     ]
     for number, text in enumerate(resumes):
-        yield _fact("" if number else "Became", text)
+        yield _fact("" if number else "Resume", text)
     if len(resumes) == MOST_ITEMS:
-        yield _fact("", f"… the first {MOST_ITEMS} of them")
+        yield _fact("", f"… first {MOST_ITEMS} only")
 
 
 def _fact(label: str, value: str) -> Paragraph:
@@ -222,15 +222,15 @@ def copied_text(file: FileRow) -> str | None:
 def why_not(file: FileRow, action: Action) -> str | None:
     """Why this cannot be asked for the file; None when it can. A held file is never retried."""
     if file.is_under_way:
-        return "This file is being imported at this moment."
+        return "This file is being imported right now."
     if file.outcome is FileOutcome.DONE:
-        return f"This file is imported: there is nothing to {action}."
+        return f"Already imported: nothing to {action}."
     if file.outcome is FileOutcome.DUPLICATE:
-        return f"This file is stored already: there is nothing to {action}."
+        return f"Already stored: nothing to {action}."
     if action is Action.RELEASE and file.outcome is FileOutcome.FAILED:
-        return "This file failed; only held ones can be released. t tries it again."
+        return "Only held files can be released. Press t to retry this one."
     if action is Action.RETRY and file.outcome is FileOutcome.HELD:
-        return "This file is held: nothing is wrong with it. l lets it in, if there is room."
+        return "Only failed files can be retried. Press l to release this one."
     return None
 
 

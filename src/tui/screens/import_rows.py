@@ -27,7 +27,7 @@ SIGNS: Final = {
 }
 """The sign and the colour of each outcome, whose name stands beside them."""
 
-ASKED: Final = {Action.RETRY: "retry asked", Action.RELEASE: "release asked"}
+ASKED: Final = {Action.RETRY: "retry requested", Action.RELEASE: "release requested"}
 _FLIPPED: Final = str.maketrans("0123456789abcdef", "fedcba9876543210")
 
 
@@ -106,7 +106,7 @@ def size_cell(row: Row) -> Content:
 COLUMNS: Sequence[Column[Row]] = (
     Column("OUTCOME", 11, lambda row: outcome_content(row.file, row.request)),
     Column("REASON", 20, reason_cell, 54),
-    Column("TAKEN (UTC)", 16, lambda row: text_cell(minute(row.file.claimed_at)), 74),
+    Column("PICKED UP (UTC)", 16, lambda row: text_cell(minute(row.file.claimed_at)), 74),
     Column("ACCOUNT", 14, lambda row: text_cell(row.file.account), 94),
     Column("SIZE", 9, size_cell, 110),
     Column("FILE", 0, lambda row: text_cell(row.file.name)),

@@ -120,19 +120,19 @@ def importer_lines(seen: Sequence[SeenImporter], start: str) -> Iterator[Content
     if len(told) > MOST_IMPORTERS:
         yield safe(f"and {counted(len(told) - MOST_IMPORTERS, 'more importer')}", "dim")
     if not live:
-        yield safe(f"○ No importer is running: `{start}` starts one.", "bold $text-warning")
+        yield safe(f"○ Importer not running. Start it with `{start}`.", "bold $text-warning")
 
 
 def _importer(seen: SeenImporter) -> Iterator[Content]:
     importer = seen.importer
     if not seen.is_live:
-        text = f"○ {importer.root}: nothing was heard of its importer for {span(seen.age_s)}"
+        text = f"○ {importer.root}: importer not responding for {span(seen.age_s)}"
         yield safe(text, "$text-warning")
         return
     is_well = importer.state in WELL
     parts = [
         safe(f"{'●' if is_well else '!'} watching {importer.root}", WELL.get(importer.state, "")),
-        safe(f"heard of {int(seen.age_s)} s ago", "dim"),
+        safe(f"last seen {int(seen.age_s)} s ago", "dim"),
         safe(_waiting(importer.waiting)),
     ]
     yield joined(parts, by=" · ")
@@ -142,7 +142,7 @@ def _importer(seen: SeenImporter) -> Iterator[Content]:
 
 
 def _waiting(files: int | None) -> str:
-    return "nothing waits" if not files else f"{counted(files, 'file')} waiting"
+    return "no files waiting" if not files else f"{counted(files, 'file')} waiting"
 
 
 def backlog_line(outlook: Outlook) -> Content:

@@ -82,7 +82,7 @@ class ResumeChooser(Chooser[Item]):
     def __init__(self, store: Store, file: FileRow) -> None:
         super().__init__(
             store,
-            question="Which of its resumes?",
+            title="Choose resume",
             columns=ITEM_COLUMNS,
             key=lambda item: f"{item.item}",
             read=partial(list_resumes, account_id=file.account_id, claim_id=file.claim_id),
@@ -97,7 +97,7 @@ def list_resumes(store: Store, *, account_id: str, claim_id: str) -> Sequence[It
 async def open_resume(screen: Screen[None], session: Session, read: FileRead) -> None:
     """Show the resume among those of its account; ask which, if there are several."""
     if not read.resumes:
-        tell(screen, f"This file became no resume: it {STATES[read.file.outcome]}.")
+        tell(screen, f"No resume: this file {STATES[read.file.outcome]}.")
         return
     item: Item | None = read.resumes[0]
     if len(read.resumes) > 1:
@@ -113,14 +113,14 @@ COUNT: Final = "count"
 MOST_REASONS: Final = 6
 """Reasons that a question names one by one."""
 
-VERBS: Final = {Action.RETRY: "Try again", Action.RELEASE: "Let in"}
+VERBS: Final = {Action.RETRY: "Retry", Action.RELEASE: "Release"}
 QUESTIONS: Final = {
-    Action.RETRY: "Try all these failed files again?",
-    Action.RELEASE: "Let all these held files in?",
+    Action.RETRY: "Retry all failed files?",
+    Action.RELEASE: "Release all held files?",
 }
 CONSEQUENCES: Final = {
-    Action.RETRY: "The importer judges each where it lies. What was not fixed fails again.",
-    Action.RELEASE: "As far as the plan has room, ahead of their turn; the others are held again.",
+    Action.RETRY: "Files that you have not fixed will fail again.",
+    Action.RELEASE: "Files that fit the plan are imported now; the rest stay held.",
 }
 
 
@@ -138,20 +138,19 @@ async def ask(screen: Screen[None], session: Session, file: FileRow, action: Act
     if refusal is not None:
         tell(screen, refusal)
         return False
-    tell_asked(
-        screen, await call(session.store, ask_for, session=session, file=file, action=action)
-    )
+    asked = await call(session.store, ask_for, session=session, file=file, action=action)
+    tell_asked(screen, asked, action)
     return True
 
 
-def tell_asked(screen: Screen[None], asked: Asked) -> None:
-    """Say how many files were asked for, and how to start an importer where none is running."""
-    them = "it" if asked.files == 1 else "them"
-    what = f"Asked for {counted(asked.files, 'file')}"
+def tell_asked(screen: Screen[None], asked: Asked, action: Action) -> None:
+    """Say how many files were queued, and how to start an importer where none is running."""
+    what = f"Queued {counted(asked.files, 'file')} for {action}"
     if asked.start is None:
-        tell(screen, f"{what}; the importer takes {them} up within a second.")
+        them = "it" if asked.files == 1 else "them"
+        tell(screen, f"{what}; the importer will process {them} within a second.")
     else:
-        text = f"{what}, but no importer is running for {them}: {asked.start}."
+        text = f"{what}, but no importer is running: {asked.start}."
         tell(screen, text, "warning")
 
 
@@ -159,7 +158,7 @@ def copy_reason(screen: Screen[None], file: FileRow) -> None:
     """Ask the terminal to put the reason on the clipboard; it gives no answer."""
     text = copied_text(file)
     if text is None:
-        tell(screen, f"This file has no reason to copy: it is {file.outcome}.")
+        tell(screen, f"No reason to copy: this file {STATES[file.outcome]}.")
         return
     clipboard.send(screen, text, what="reason")
 
@@ -168,11 +167,11 @@ def facts(account: str | None, found: Sequence[FileCount]) -> list[Fact]:
     """How many files it is about, whose, and why they are where they are."""
     most = sorted(found, key=lambda tally: -tally.files)
     reasons = [
-        ("" if number else "Reasons", f"{tally.files:,} {plain_words(tally.reason or 'none')}")
+        ("" if number else "Reason", f"{plain_words(tally.reason or 'none')} ({tally.files:,})")
         for number, tally in enumerate(most[:MOST_REASONS])
     ]
     files = sum(tally.files for tally in found)
-    return [("Files", f"{files:,}"), ("Whose", account or "all accounts"), *reasons]
+    return [("Files", f"{files:,}"), ("Account", account or "all accounts"), *reasons]
 
 
 def count_fitting(store: Store, *, account: str | None, action: Action) -> list[FileCount]:
@@ -297,7 +296,7 @@ class FileScreen(Screen[None]):
         """The file that many rows further down the list is shown."""
         found = self._neighbour(rows)
         if found is None:
-            tell(self, "There is no further file in the list." if rows > 0 else "The first one.")
+            tell(self, f"{'Last' if rows > 0 else 'First'} file in the list.")
             return
         self._wanted = found
         self._read()
@@ -305,7 +304,7 @@ class FileScreen(Screen[None]):
     def action_next_pane(self) -> None:
         """The keys that scroll are those of the other part."""
         if not self._view.focus_other():
-            tell(self, "There is only this text: no source is kept of a file that is imported.")
+            tell(self, "The source of imported files is not kept.")
 
     def action_retry(self) -> None:
         """The file is being asked to be tried again, if it failed."""
@@ -325,9 +324,9 @@ class FileScreen(Screen[None]):
         if self._wanted.claim_id == self._file.claim_id:
             return True
         if is_running(self, FILE):
-            tell(self, "The next file is being read.")
+            tell(self, "Loading the next file…")
         else:
-            tell(self, "The next file could not be read: r tries again.")
+            tell(self, "Could not load the next file. Press r to retry.")
         return False
 
     def action_copy(self) -> None:
@@ -341,7 +340,7 @@ class FileScreen(Screen[None]):
         if not self._is_wanted_seen():
             return
         if self._view.read is None:
-            tell(self, "The file is being read.")
+            tell(self, "Loading the file…")
         else:
             await open_resume(self, self._session, self._view.read)
 
@@ -393,14 +392,12 @@ class ImportsScreen(SplitScreen[Row]):
     def _when_empty(self) -> Sequence[Content]:
         whose = self._asked_for
         if self._outcome is not None:
-            here = "" if whose is None else f" of {whose}"
-            return safe(f"No file{here} {STATES[self._outcome]}."), safe(
-                "o shows the next outcome."
-            )
+            where = "" if whose is None else f" in {whose}"
+            return safe(f"No {self._outcome} files{where}."), safe("Press o for the next outcome.")
         inbox = self.session.settings.inbox / (whose or "ACCOUNT")
         return (
-            safe("No file was imported from a watched folder yet."),
-            safe("Drop what the analyzer wrote into"),
+            safe("No files imported from the inbox yet."),
+            safe("Drop resume files into"),
             safe(f"{inbox}/", "bold"),
         )
 
@@ -527,7 +524,7 @@ class ImportsScreen(SplitScreen[Row]):
     async def _ask(self, action: Action) -> None:
         row = self.list.current
         if row is None:
-            tell(self, f"There is no file here to {action}.")
+            tell(self, f"No file to {action}.")
         elif await ask(self, self.session, row.file, action):
             if len(self._followed) < MOST_FOLLOWED:
                 self._followed[row.file.claim_id] = row.file
@@ -548,9 +545,8 @@ class ImportsScreen(SplitScreen[Row]):
         if not self.is_active:  # counting takes a while, and the reader went elsewhere
             return
         if not found:
-            whose = account or "any account"
-            state = import_requests.STATES[import_requests.FITS[action]]
-            tell(self, f"No file of {whose} {state}: nothing to {action}.")
+            where = "" if account is None else f" in {account}"
+            tell(self, f"No {import_requests.FITS[action]} files{where}: nothing to {action}.")
             return
         dialog = ConfirmDialog(
             QUESTIONS[action],
@@ -563,18 +559,18 @@ class ImportsScreen(SplitScreen[Row]):
 
     @store_work()
     async def _ask_all(self, account: str | None, action: Action) -> None:
-        tell(self, "Asking…")  # many files take a while
+        tell(self, "Queuing…")  # many files take a while
         session = self.session
         asked = await call(
             session.store, ask_for_all, session=session, account=account, action=action
         )
-        tell_asked(self, asked)
+        tell_asked(self, asked, action)
         self.refresh_rows()
 
     def action_copy(self) -> None:
         """The reason is on its way to the clipboard."""
         row = self.list.current
         if row is None:
-            tell(self, "There is no file here.")
+            tell(self, "No reason to copy.")
         else:
             copy_reason(self, row.file)

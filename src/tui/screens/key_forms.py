@@ -37,26 +37,26 @@ def _refused(words: str) -> Understood:
 def understand_expiry(text: str, now_us: int) -> Understood:
     """How long a new key counts; the empty text is for good."""
     if not text:
-        return Understood("It does not expire.")
+        return Understood("Never expires.")
     expiry = durations.parse_expiry(text)
     if expiry is None:
-        return _refused(f'"{text}" is no expiry: use 30d, 12h or 2027-01-31.')
+        return _refused(f'"{text}" is not a valid expiry: use 30d, 12h or 2027-01-31.')
     span = durations.until(expiry, now_us=now_us)
     if span <= timedelta(0):
-        return _refused("It must lie in the future.")
-    return Understood(f"It expires on {minute(later(now_us, span))} UTC.", span)
+        return _refused("The expiry must be in the future.")
+    return Understood(f"Expires {minute(later(now_us, span))} UTC.", span)
 
 
 def understand_grace(text: str, now_us: int) -> Understood:
     """How long a key that is being replaced still counts."""
     span = durations.parse_span(text)
     if span is None:
-        return _refused(f'"{text}" is no span: use 24h, 7d, 30m or 0.')
+        return _refused(f'"{text}" is not a valid duration: use 24h, 7d, 30m or 0.')
     if span > MAX_GRACE:
-        return _refused("The longest is 7d.")
+        return _refused("The maximum is 7d.")
     if not span:
-        return Understood("The old key is refused at once.", span)
-    return Understood(f"The old key counts until {minute(later(now_us, span))} UTC.", span)
+        return Understood("The old key stops working immediately.", span)
+    return Understood(f"The old key expires {minute(later(now_us, span))} UTC.", span)
 
 
 class SpanField(Vertical):
@@ -118,18 +118,18 @@ class CreateKeyDialog(Dialog[Wish]):
     VERB = "Create"
 
     def __init__(self, accounts: Sequence[str], preset: str, clock: Clock = system_clock) -> None:
-        super().__init__("A new key")
+        super().__init__("New key")
         self._accounts = accounts
         self._preset = preset
         self._clock = clock
 
     def fields(self) -> Iterable[Widget]:
-        yield Note(safe("For which account?"))
+        yield Note(safe("Account"))
         yield Choices(self._accounts, self._preset)
-        yield Note(safe("What is it for? A name tells keys apart; it may be empty."))
+        yield Note(safe("Name (optional)"))
         yield NameLine()
         yield SpanField(
-            "When does it expire? 30d, 12h or a date; it may be empty.",
+            "Expires (optional): 30d, 12h or a date",
             lambda text: understand_expiry(text, self._clock()),
         )
 
@@ -156,14 +156,14 @@ class RotateDialog(Dialog[timedelta]):
     VERB = "Rotate"
 
     def __init__(self, facts: Sequence[Fact], clock: Clock = system_clock) -> None:
-        super().__init__("Replace this key by a new one?")
+        super().__init__("Rotate this key?")
         self._facts = facts
         self._clock = clock
 
     def fields(self) -> Iterable[Widget]:
         yield from fact_notes(self._facts)
         yield SpanField(
-            "How long does the old key still count? 0 to 7d.",
+            "Keep the old key valid for (0 to 7d):",
             lambda text: understand_grace(text, self._clock()),
             preset=PRESET,
         )
@@ -181,7 +181,7 @@ class RotateDialog(Dialog[timedelta]):
 
 
 MAX_SECRET_CHARS: Final = 200
-NOT_A_KEY: Final = "! That is no key: enh_live_ and 64 letters and digits."
+NOT_A_KEY: Final = "! Not a valid key: expected enh_live_ followed by 64 letters or digits."
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,19 +204,19 @@ class SecretLine(SafeInput):
 class RegisterKeyDialog(Dialog[Foreign]):
     """Gives a key to register, None when it was cancelled."""
 
-    VERB = "Register"
+    VERB = "Import"
 
     def __init__(self, accounts: Sequence[str], preset: str) -> None:
-        super().__init__("A key that was made elsewhere")
+        super().__init__("Import a key")
         self._accounts = accounts
         self._preset = preset
 
     def fields(self) -> Iterable[Widget]:
-        yield Note(safe("For which account?"))
+        yield Note(safe("Account"))
         yield Choices(self._accounts, self._preset)
-        yield Note(safe("What is it for? A name tells keys apart; it may be empty."))
+        yield Note(safe("Name (optional)"))
         yield NameLine()
-        yield Note(safe("The key in full. Dots are shown in its place."))
+        yield Note(safe("Key (hidden as you type)"))
         yield SecretLine()
 
     def on_mount(self) -> None:

@@ -39,9 +39,9 @@ from tui.widgets.forms import TextButton
 from tui.widgets.paged_list import Column, PagedList, text_cell
 
 WHAT_TO_DO = (
-    "Store it now: it is not shown again, and nobody can find it out from the store. "
-    "{copy} copies it by way of the terminal (OSC 52); not every terminal allows that, so check. "
-    "Otherwise select it with the mouse (in most terminals with shift held down)."
+    "Copy it now. It will not be shown again and cannot be recovered. Press {copy} to copy (needs "
+    "OSC 52 support in your terminal, so check), or select it with the mouse (in most terminals "
+    "with shift held down)."
 )
 
 
@@ -69,7 +69,7 @@ class NewKeyScreen(ModalScreen[None]):
 
     def compose(self) -> ComposeResult:
         with Vertical(classes="page"):
-            yield TitleLine(safe(f"The new key {self._new.id} of {self._account}", "bold"))
+            yield TitleLine(safe(f"New API key for {self._account} ({self._new.id})", "bold"))
             yield Note(safe(""))
             yield Note(safe(self._new.secret, "bold"), id="secret")
             yield Note(safe(""))
@@ -78,7 +78,7 @@ class NewKeyScreen(ModalScreen[None]):
             if self._remark:
                 yield Note(safe(self._remark))
                 yield Note(safe(""))
-            label = safe(f"I stored it ({self._stored_key})")
+            label = safe(f"I've saved it ({self._stored_key})")
             yield TextButton(label, id="stored", variant="primary")
         yield KeyLine()
 
@@ -93,7 +93,7 @@ class NewKeyScreen(ModalScreen[None]):
 
     def action_back(self) -> None:
         """Nothing, in words."""
-        tell(self, f"Press {self._stored_key} once you have stored the key.", "warning")
+        tell(self, f"Press {self._stored_key} when you have saved the key.", "warning")
 
 
 NEVER_SHOWN: Final = "never shown"
@@ -170,7 +170,7 @@ def revoke(store: Store, key: KeyInfo) -> None:
     found = api_keys.get_key(store, key.id)
     if found.state is KeyState.REVOKED and found.revoked_at is not None:
         raise Conflict(
-            f'"{label(key)}" was revoked already, at {clock.minute(found.revoked_at)} UTC'
+            f'"{label(key)}" was already revoked at {clock.minute(found.revoked_at)} UTC'
         )
     api_keys.revoke_key(store, key.id)
 
@@ -178,15 +178,15 @@ def revoke(store: Store, key: KeyInfo) -> None:
 def fate(old: KeyInfo, grace: timedelta, now_us: int) -> str:
     """Until when a key that is replaced now still counts, in a sentence."""
     if not grace:
-        return f"The old key {old.id} does not count any more."
+        return f"The old key {old.id} no longer works."
     ends = min(later(now_us, grace), old.expires_at or "9")
-    return f"The old key {old.id} counts until {clock.minute(ends)} UTC."
+    return f"The old key {old.id} expires {clock.minute(ends)} UTC."
 
 
 ASKING: Final = "asking"
 """The group of the workers that read what a dialog asks about."""
 
-NO_KEYS = safe("There are no keys here yet.")
+NO_KEYS = safe("No keys yet.")
 
 
 def read_keys(store: Store, account: str | None) -> PageRead[KeyInfo]:
@@ -221,7 +221,7 @@ class KeysScreen(ListScreen[KeyInfo]):
         elif self.session.read_only:
             self.list.say_when_empty(NO_KEYS)
         else:
-            self.list.say_when_empty(NO_KEYS, safe(f"{self.create_key} makes one."))
+            self.list.say_when_empty(NO_KEYS, safe(f"Press {self.create_key} to create one."))
 
     def heading(self) -> Content:
         count = self.list.pages.count
@@ -231,8 +231,8 @@ class KeysScreen(ListScreen[KeyInfo]):
     @on(PagedList.Chosen)
     def show_key(self, chosen: PagedList.Chosen) -> None:
         """What is known of the key is shown."""
-        remark = "The key in full was shown when it was made, and never again."
-        self.app.push_screen(FactsDialog("A key", self.facts(chosen.row), remark=remark))
+        remark = "The full key was shown only at creation."
+        self.app.push_screen(FactsDialog("Key details", self.facts(chosen.row), remark=remark))
 
     def on_screen_resume(self) -> None:
         """Another account may have been asked for from another screen."""
@@ -301,7 +301,7 @@ class KeysScreen(ListScreen[KeyInfo]):
             foreign.secret,
             name=foreign.name,
         )
-        self._changed(f"{key_id} counts from now on.")
+        self._changed(f"Imported {key_id}.")
 
     async def _read_accounts(self) -> tuple[list[str], str] | None:
         """Return the names, and which to begin with; None when no key can be made now."""
@@ -312,7 +312,7 @@ class KeysScreen(ListScreen[KeyInfo]):
         names = [account.name for account in known]
         if not names:
             line = self.session.program + " accounts create NAME"
-            tell(self, f"There are no accounts: `{line}` makes one.")
+            tell(self, f"No accounts yet. Create one with `{line}`.")
             return None
         preset = self.session.keys_account or self.session.account
         return names, preset if preset in names else names[0]
@@ -323,7 +323,7 @@ class KeysScreen(ListScreen[KeyInfo]):
         shown = NewKeyScreen(account, new, remark=remark, keymap=self.session.keymap)
         await self.app.push_screen_wait(shown)
         await call(self.session.store, api_keys.mark_shown, key_id=new.id)
-        self._changed(f"{new.id} counts, and is not shown again.")
+        self._changed(f"{new.id} is active.")
 
     # A key that ends.
 
@@ -332,10 +332,10 @@ class KeysScreen(ListScreen[KeyInfo]):
         """Replace the key at the cursor, once it is known how long it counts beside the new one."""
         key = self.list.current
         if key is None:
-            tell(self, "There is no key to rotate.")
+            tell(self, "No key to rotate.")
             return
         if key.state is not KeyState.ACTIVE:
-            words = f"{label(key)} is {key.state}: {self.create_key} makes a new key."
+            words = f"{label(key)} is {key.state}. Press {self.create_key} to create a new key."
             tell(self, words, "warning")
             return
         store = self.session.store
@@ -350,21 +350,21 @@ class KeysScreen(ListScreen[KeyInfo]):
         """Revoke the key at the cursor, whose name has to be typed."""
         key = self.list.current
         if key is None:
-            tell(self, "There is no key to revoke.")
+            tell(self, "No key to revoke.")
             return
         if key.state is KeyState.REVOKED:
-            tell(self, f"{label(key)} is revoked already.", "warning")
+            tell(self, f"{label(key)} is already revoked.", "warning")
             return
         dialog = ConfirmDialog(
             "Revoke this key?",
             self.facts(key),
-            consequence="Programs that use it are refused at once. This cannot be undone.",
+            consequence="Programs that use it stop working immediately. This cannot be undone.",
             verb="Revoke",
             typed=label(key),
         )
         if await self.app.push_screen_wait(dialog):
             await call(self.session.store, revoke, key)
-            self._changed(f"{label(key)} is revoked.")
+            self._changed(f"Revoked {label(key)}.")
 
     def _changed(self, words: str) -> None:
         tell(self, words)

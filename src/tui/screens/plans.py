@@ -113,13 +113,13 @@ def differences(old: PlanInfo, new: PlanInfo) -> list[Fact]:
 
 
 def allowance(plan: PlanInfo) -> str:
-    """The plan in short: `50 resumes, without API listing`."""
+    """Return the plan in short: `50 resumes, no API listing`."""
     most = plan.max_resumes
-    number = "any number of resumes" if most is None else counted(most, "resume")
-    return f"{number}, {'with' if plan.api_listing else 'without'} API listing"
+    number = "unlimited resumes" if most is None else counted(most, "resume")
+    return f"{number}, {'with' if plan.api_listing else 'no'} API listing"
 
 
-NOBODY = "nobody"
+NOBODY = "none"
 MOST_CHARS: Final = 200
 """The names that are told take no more, so that all fits on a screen of 24 lines."""
 
@@ -129,7 +129,7 @@ class ReviewDialog(ConfirmDialog):
 
     def __init__(self, old: PlanInfo, new: PlanInfo, effects: PlanImpact) -> None:
         super().__init__(
-            f"Change the plan {old.name} for {counted(old.accounts, 'account')}?",
+            f"Change plan {old.name} for {counted(old.accounts, 'account')}?",
             [*differences(old, new), *effect_facts(effects, new)],
             consequence=consequence(effects),
             verb="Save",
@@ -139,7 +139,7 @@ class ReviewDialog(ConfirmDialog):
 def effect_facts(effects: PlanImpact, new: PlanInfo) -> Iterator[Fact]:
     """Who would hold too much, and who would lose listing."""
     if new.max_resumes is not None:
-        yield "Over", named(effects.over)
+        yield "Over limit", named(effects.over)
     if effects.unlisted.count:
         yield "No listing", named(effects.unlisted, MOST_CHARS // 2)
 
@@ -162,8 +162,11 @@ def named(affected: AffectedAccounts, most_chars: int = MOST_CHARS) -> str:
 def consequence(effects: PlanImpact) -> str:
     """What becomes of what they hold."""
     if not effects.over.count:
-        return "It counts at once. Nothing is deleted."
-    return "It counts at once. Nothing is deleted: who is over keeps all, and takes no more."
+        return "Takes effect immediately. Nothing is deleted."
+    return (
+        "Takes effect immediately. Nothing is deleted: accounts over the limit keep their resumes "
+        "but cannot add more."
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,8 +203,8 @@ BLANK = PlanInfo("", 100, api_listing=False, accounts=0)
 """What the form for a new plan begins with."""
 
 RULE = (
-    "Resumes of an account: a number or unlimited. Requests of a key: a number, unlimited, "
-    "or default, which is what the settings say."
+    "Resumes per account: a number or unlimited. Requests per key: a number, unlimited, or "
+    "default (from settings)."
 )
 
 
@@ -214,7 +217,7 @@ class PlanForm(Dialog[PlanInfo]):
     """
 
     def __init__(self, session: Session, shown: PlanInfo | None) -> None:
-        super().__init__("A new plan" if shown is None else f"The plan {shown.name}")
+        super().__init__("New plan" if shown is None else f"Plan {shown.name}")
         self._store = session.store
         self._shown = shown
         self._is_saving = False
@@ -284,7 +287,7 @@ class PlanForm(Dialog[PlanInfo]):
         change = change_to(new, shown=shown)
         if shown is not None:
             if not differences(shown, new):
-                self._tell_problem("Nothing here differs from what the plan is.")
+                self._tell_problem("No changes to save.")
                 return
             effects = await call(self._store, plans.preview_change, change=change)
             if not await self.app.push_screen_wait(ReviewDialog(shown, new, effects)):
@@ -306,12 +309,12 @@ class PlanForm(Dialog[PlanInfo]):
         # Whoever sets a line is told that it changed, and would take the problem away.
         with self.prevent(SafeInput.Changed):
             self._fill(plan)
-        self._tell_problem(f"{conflict}: {others}. Nothing was saved: here is the plan as it is.")
+        self._tell_problem(f"{conflict}: {others}. Nothing was saved. The current plan is shown.")
 
     def show_failure(self, failure: Failure) -> None:
         """Say under the form why nothing was saved."""
         self._is_saving = False
-        self._tell_problem(f"{failure.message}. What you typed is kept; enter tries again.")
+        self._tell_problem(f"{failure.message}. Your input was kept. Press enter to retry.")
 
     def _tell_problem(self, problem: str) -> None:
         self.query_one("#problem", Note).update(safe(f"! {problem}" if problem else ""))
@@ -319,7 +322,7 @@ class PlanForm(Dialog[PlanInfo]):
     def action_cancel(self) -> None:
         """The plan stays as it is; what is being saved already is told of when it is."""
         if self._is_saving:
-            tell(self, "It is being saved.")
+            tell(self, "Saving…")
         else:
             self.dismiss(None)
 
@@ -369,13 +372,13 @@ class PlansScreen(ListScreen[PlanInfo]):
         plan: PlanInfo = chosen.row
         if self.session.read_only:
             on_it = ("Accounts", f"{plan.accounts:,}")
-            self.app.push_screen(FactsDialog(f"The plan {plan.name}", [*facts(plan), on_it]))
+            self.app.push_screen(FactsDialog(f"Plan {plan.name}", [*facts(plan), on_it]))
         else:
             self._edit(plan)
 
     def action_edit_plan(self) -> None:
         if self.list.current is None:
-            tell(self, "There is no plan here to change.")
+            tell(self, "No plan to edit.")
         else:
             self.list.action_choose()
 
@@ -387,5 +390,5 @@ class PlansScreen(ListScreen[PlanInfo]):
         """Open the form for the plan that is shown, or for a new one."""
         plan = await self.app.push_screen_wait(PlanForm(self.session, shown))
         if plan is not None:
-            tell(self, f"Saved. {plan.name}: {allowance(plan)}.")
+            tell(self, f"Saved plan {plan.name}: {allowance(plan)}.")
             self.action_reload()

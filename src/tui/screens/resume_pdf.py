@@ -94,19 +94,19 @@ def _open(
         boxes = ""
         if pdf.missing is not None:
             folder = session.settings.home / "fonts"
-            remedy = f"install {font_packages(pdf.missing)}, or put a font into {folder}"
-            boxes = f' No font has "{pdf.missing}", so boxes stand there: {remedy}.'
+            remedy = f"Install {font_packages(pdf.missing)}, or put a font into {folder}"
+            boxes = f' No font has "{pdf.missing}", so it is drawn as boxes. {remedy}.'
         severity: SeverityLevel = "warning" if boxes else "information"
         if is_behind_a_page():
             return Outcome(f"Sent {pdf.name} to the browser.{boxes}", severity, pdf)
         try:
             path = session.pdfs.write(resume_id, pdf)
         except OSError as error:
-            return Outcome(f"The PDF cannot be written: {error.strerror}.", "error")
-    where = f"The PDF is {path}; {copy_key} copies the path."
+            return Outcome(f"Could not write the PDF: {error.strerror}.", "error")
+    where = f"The PDF is {path}; press {copy_key} to copy the path."
     command = find_viewer()
     if command is None:
-        return Outcome(f"There is no display here. {where}{boxes}", severity)
+        return Outcome(f"No display. {where}{boxes}", severity)
     viewer = start_viewer(command, path)
     if viewer is None:
         return Outcome(f"{command} is not installed. {where}{boxes}", "warning")

@@ -65,11 +65,11 @@ def _came(store: Store, account: AccountInfo, stored: StoredResume) -> Iterator[
     claim_id = import_ledger.find_claim(store, account.id, entry.id)
     if claim_id is not None:
         file = import_ledger.get_file(store, claim_id, account_id=account.id)
-        yield _event(file.claimed_at, f"The importer took the file {file.name}")
-        yield Paragraph(safe(f"claim {claim_id}, folder {file.root or 'not known'}", "dim"), INDENT)
-        how = f"Stored in {account.name}, and the file put away"
+        yield _event(file.claimed_at, f"Picked up {file.name}")
+        yield Paragraph(safe(f"claim {claim_id}, folder {file.root or 'unknown'}", "dim"), INDENT)
+        how = f"Imported into {account.name}"
     else:
-        how = f"Created in {account.name}, over the API or by `resumes import`"
+        how = f"Created in {account.name} through the API or `resumes import`"
     yield _event(entry.created_at, how)
     if entry.updated_at != entry.created_at:
         yield _event(entry.updated_at, "Changed")
@@ -82,7 +82,7 @@ def _event(timestamp: str, text: str) -> Paragraph:
 def _warnings(stored: StoredResume) -> Iterator[Paragraph]:
     warnings = stored_warnings(stored.document)
     if not warnings:
-        yield Paragraph(safe("Nothing about it was odd."))
+        yield Paragraph(safe("No warnings."))
         return
     yield Paragraph(safe(counted(len(warnings), "warning"), "bold $text-warning"))
     for warning in warnings:
@@ -93,10 +93,7 @@ MOST_BYTES: Final = 64 * 1024
 DONE: Final = "_done"
 """How the names of what lies beside a file end (docs/importing.md)."""
 
-NO_FILE: Final = (
-    "This resume did not come from a file in a watched folder: it was created over the API, or "
-    "by `resumes import`. The JSON view shows all that is stored."
-)
+NO_FILE: Final = "No source file: created through the API or `resumes import`. See the JSON view."
 
 
 def source_paragraphs(store: Store, account: AccountInfo, stored: StoredResume) -> list[Paragraph]:
@@ -106,13 +103,13 @@ def source_paragraphs(store: Store, account: AccountInfo, stored: StoredResume) 
         return [Paragraph(safe(NO_FILE))]
     file = import_ledger.get_file(store, claim_id, account_id=account.id)
     path = find_filed(file)
-    head = [Paragraph(safe(f"From the file {file.name}, {file.size_bytes:,} bytes", "bold"))]
+    head = [Paragraph(safe(f"Source file: {file.name}, {file.size_bytes:,} bytes", "bold"))]
     if path is None:
-        where = file.root or "a folder that is not known"
-        return [*head, Paragraph(safe(f"It was put away below {where}, and is not there now."))]
+        where = file.root or "an unknown folder"
+        return [*head, Paragraph(safe(f"It is no longer in {where}."))]
     text, is_whole = read_start(path)
     lines = [Paragraph(line) for line in map(safe, safe_lines(text))]
-    end = [] if is_whole else [Paragraph(safe(f"… only the first {MOST_BYTES:,} bytes", "dim"))]
+    end = [] if is_whole else [Paragraph(safe(f"… first {MOST_BYTES:,} bytes only", "dim"))]
     return [*head, Paragraph(safe(str(path), "dim")), Paragraph(safe("")), *lines, *end]
 
 
@@ -187,7 +184,7 @@ def _about(document: Mapping[str, Any], entry: Entry) -> Iterator[Paragraph]:
 def _warned(stored: str) -> Iterator[Paragraph]:
     if warnings := stored_warnings(stored):
         count = counted(len(warnings), "warning")
-        yield Paragraph(safe(f"! {count}; the view History lists them", "$text-warning"))
+        yield Paragraph(safe(f"! {count} (see History)", "$text-warning"))
 
 
 def _section(section: ShownSection, *, column: str) -> Iterator[Paragraph]:

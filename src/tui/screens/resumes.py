@@ -59,7 +59,7 @@ def copyables(shown: Shown, pdf: Path | None) -> list[Copyable]:
     document = whole_view(shown.document)
     header = document["header"]
     found = [
-        Copyable("id", shown.entry.id),
+        Copyable("ID", shown.entry.id),
         Copyable("name", header.get("name") or ""),
         Copyable("e-mail", header.get("email") or ""),
         Copyable("phone", header.get("phone") or ""),
@@ -78,7 +78,7 @@ class CopyDialog(Chooser[Copyable]):
             return copyables(shown, pdf)
 
         super().__init__(
-            store, question="Copy what?", columns=COLUMNS, key=lambda one: one.what, read=read
+            store, title="Copy", columns=COLUMNS, key=lambda one: one.what, read=read
         )
 
 
@@ -88,10 +88,10 @@ def delete(
     """The resume will be deleted, unless that is undone."""
     undo = shown_key("everywhere.undo", session.keymap)
     if resume_id in session.deletions:
-        tell(screen, f'"{title}" is about to be deleted already; {undo} keeps it.')
+        tell(screen, f'Already deleting "{title}". Press {undo} to undo.')
         return
     session.deletions.add(account, resume_id, title)
-    tell(screen, f'"{title}" will be deleted in {GRACE_S:.0f} s. {undo} keeps it.', "warning")
+    tell(screen, f'Deleting "{title}" in {GRACE_S:.0f} s. Press {undo} to undo.', "warning")
 
 
 async def copy(screen: Screen[None], session: Session, shown: Shown) -> None:
@@ -99,7 +99,7 @@ async def copy(screen: Screen[None], session: Session, shown: Shown) -> None:
     dialog = CopyDialog(session.store, shown, session.pdfs.find(shown.entry.id))
     one = await screen.app.push_screen_wait(dialog)
     if one is not None:
-        clipboard.send(screen, one.text, what=one.what, instead="x exports it")
+        clipboard.send(screen, one.text, what=one.what, instead="press x to export it")
 
 
 async def export(
@@ -288,7 +288,7 @@ class DetailScreen(Screen[None]):
         """The resume that many rows further down the list is shown, once it is read."""
         found = self._neighbour(rows)
         if found is None:
-            tell(self, "There is no further resume in the list." if rows > 0 else "The first one.")
+            tell(self, f"{'Last' if rows > 0 else 'First'} resume in the list.")
             return
         self._resume_id = found
         self.action_reload()
@@ -323,7 +323,7 @@ class DetailScreen(Screen[None]):
         """The resume that keys are about: the one that is seen, not one that is still being read."""
         shown = self._pane.shown
         if shown is None or shown.entry.id != self._resume_id:
-            tell(self, "The resume is still being read.")
+            tell(self, "Loading the resume…")
             return None
         return shown
 
@@ -384,9 +384,8 @@ class ResumesScreen(SplitScreen[Entry]):
         for deletion in self.session.deletions:
             if deletion.resume_id == entry.id:
                 key = shown_key("everywhere.undo", self.session.keymap)
-                left = (
-                    f"deleted in {self.session.deletions.left_s(deletion):.0f} s, {key} keeps it "
-                )
+                left_s = self.session.deletions.left_s(deletion)
+                left = f"Deleting in {left_s:.0f} s ({key} to undo) "
                 return joined([safe(left, "bold $text-warning"), text_cell(entry.shown_title)])
         return text_cell(entry.shown_title)
 
@@ -410,12 +409,12 @@ class ResumesScreen(SplitScreen[Entry]):
             self.session.account = name
         if self.filter.text:
             self.list.say_when_empty(
-                safe(f'No resume of {name} has "{self.filter.text}" in title, name or e-mail.'),
-                safe("esc takes the filter away."),
+                safe(f'No matches for "{self.filter.text}" in {name}.'),
+                safe("Press esc to clear the filter."),
             )
         else:
             self.list.say_when_empty(
-                safe(f"{name} holds no resumes yet. This brings some in:"),
+                safe(f"{name} has no resumes yet. Import some with:"),
                 safe(f"{self.session.program} import FILE --account {name}"),
             )
 
@@ -425,9 +424,9 @@ class ResumesScreen(SplitScreen[Entry]):
         parts = [safe(self._account.name, "bold")]
         if self.filter.text:
             parts.append(safe(f'"{self.filter.text}"', "$text-accent"))
-        parts.append(safe(self.extent("none found" if self.filter.text else "no resumes")))
+        parts.append(safe(self.extent("no matches" if self.filter.text else "no resumes")))
         if self._unindexed:
-            parts.append(safe(f"{self._unindexed:,} cannot be found yet", "$text-warning"))
+            parts.append(safe(f"{self._unindexed:,} not searchable yet", "$text-warning"))
         return joined(parts, by=" · ")
 
     def body(self) -> Iterable[Widget]:
@@ -490,7 +489,7 @@ class ResumesScreen(SplitScreen[Entry]):
     def read_beside(self, row: Entry | None) -> None:
         if row is None or self._asked_for is None:
             self.workers.cancel_group(self, RESUME)
-            self.pane.show_nothing("This resume is deleted." if self.list.pages.count else "")
+            self.pane.show_nothing("This resume was deleted." if self.list.pages.count else "")
         else:
             self._read_resume(self._asked_for, row.id)
 
@@ -514,7 +513,7 @@ class ResumesScreen(SplitScreen[Entry]):
     def action_next_view(self, views: int) -> None:
         """Another view of the resume beside the list."""
         if not self.is_split:
-            tell(self, "There is no resume beside the list.")
+            tell(self, "No preview is shown. Press enter to open the resume.")
             return
         self.pane.turn(views)
         self.refresh_beside()
@@ -587,14 +586,14 @@ class ResumesScreen(SplitScreen[Entry]):
             self.session,
             self._asked_for,
             resume_id=entry.id,
-            listed=f'all with "{text}"' if text else f"all of {self._asked_for}",
+            listed=f'all matching "{text}"' if text else f"all of {self._asked_for}",
             text=text,
         )
 
     def _current(self, verb: str) -> Entry | None:
         entry = self.list.current
         if entry is None:
-            tell(self, f"There is no resume here to {verb}.")
+            tell(self, f"No resume to {verb}.")
         return entry
 
 

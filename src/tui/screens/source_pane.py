@@ -319,10 +319,10 @@ class SourcePane(Vertical):
 
 def about_source(source: SourceText) -> Content:
     """Where the fault is, and how much of the file this is."""
-    parts = [safe("Source as it was read", "bold")]
+    parts = [safe("Source", "bold")]
     if source.mark is not None:
         where = f"▶ line {source.mark.line}, column {source.mark.column}"
         parts.append(safe(where, "bold $text-error"))
     if not source.is_whole:
-        parts.append(safe("the first 64 KiB", "$text-warning"))
+        parts.append(safe("first 64 KiB only", "$text-warning"))
     return joined(parts, by=" · ")

@@ -143,10 +143,10 @@ def _is_same(given: str, secret: str) -> bool:
 
 
 REFUSAL: Final = (
-    "Open the address that `resumes tui --web` printed, which works once; "
-    "start it again for a new one.\n"
+    "Open the link that `resumes tui --web` printed. It works once; "
+    "start the command again for a new one.\n"
 )
-NO_DOWNLOAD: Final = "A file is sent once; ask for it again in the terminal UI.\n"
+NO_DOWNLOAD: Final = "This link works once. Download the file again from the terminal UI.\n"
 WRONG_ORIGIN: Final = "Only the terminal UI's own page may connect.\n"
 
 _ENTRY: Final = '<!DOCTYPE html><meta http-equiv="refresh" content="0;url=/"><title>Resumes</title>'

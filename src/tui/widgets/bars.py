@@ -108,7 +108,7 @@ class ErrorLine(Static):
             return
         parts = [self._failure.content]
         if self._failure.is_passing:
-            parts.append(safe(f"Trying again in {self._left_s} s."))
+            parts.append(safe(f"Retrying in {self._left_s} s."))
         self.update(joined(parts, by=" "))
 
 

@@ -130,7 +130,7 @@ def _read(name: str) -> str:
 def seen(app: App[int]) -> list[str]:
     """The lines of the screen. The countdown to the next try stands still at its first second."""
     return [
-        re.sub(r"Trying again in \d+ s", "Trying again in 1 s", strip.text).rstrip()
+        re.sub(r"Retrying in \d+ s", "Retrying in 1 s", strip.text).rstrip()
         for strip in strips(app)
     ]
 
