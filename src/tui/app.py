@@ -21,7 +21,7 @@ from textual.message import Message
 from resumes.errors import ResumesError
 from tui.key_queue import KeyOrder
 from tui.keys import MODES, Action, ModeAsked, Place, bindings, find_action, shown_key, why_nothing
-from tui.looks import BREAKPOINTS, DARK, LEGIBLE, change_theme, is_colourless, theme_of
+from tui.looks import BREAKPOINTS, DARK, LEGIBLE, change_theme, is_colorless, theme_of
 from tui.shutdown import crash_report
 from tui.store_calls import STORE_THREADS
 from tui.text import safe, tell, tell_once
@@ -85,10 +85,10 @@ async def suspend(app: App[int], session: "Session") -> None:
 
 
 def _wake() -> None:
-    """Python looks for signals as soon as there is anything to run, be it nothing."""
+    """Do nothing: Python checks for signals whenever there is something to run."""
 
 
-MOST_TYPED: Final = 60
+MAX_TYPED: Final = 60
 """Characters. No description is much longer, and matching takes time for each."""
 
 TYPEABLE: Final = "[ -~]*"
@@ -110,12 +110,12 @@ class Offer(NamedTuple):
 
     @property
     def text(self) -> str:
-        """What it is called in the palette."""
+        """The palette's entry for it."""
         return f"{self.action.description}  ({self.key})"
 
     @property
     def mode(self) -> str:
-        """The name of the screen that it leads to; empty for most."""
+        """The name of the mode that it switches to; empty for most."""
         return next(
             (mode.name for mode in MODES if self.action.id == f"everywhere.{mode.name}"), ""
         )
@@ -127,14 +127,14 @@ class ActionsProvider(Provider):
     async def startup(self) -> None:
         for line in self.app.screen.query(CommandInput):
             line.restrict = TYPEABLE
-            line.max_length = MOST_TYPED
+            line.max_length = MAX_TYPED
 
     async def discover(self) -> Hits:
         for offer in self._offers():
             yield DiscoveryHit(safe(offer.text), partial(self._run, offer.action), offer.text)
 
     async def search(self, query: str) -> Hits:
-        if len(query) > MOST_TYPED:
+        if len(query) > MAX_TYPED:
             return
         matcher = self.matcher(query)
         for offer in self._offers():
@@ -158,7 +158,7 @@ class ActionsProvider(Provider):
             yield Offer(action, node, key)
 
     async def _run(self, action: Action) -> None:
-        """The action runs, if it still works here: the screen may have changed meanwhile."""
+        """Run the action if it still works here: the screen may have changed."""
         for offer in self._offers():
             if offer.action == action:
                 await self.app.run_action(action.action, offer.owner)
@@ -173,7 +173,7 @@ def is_offered(action: Action) -> bool:
 
 
 def highlighted(text: str, matcher: Matcher) -> Content:
-    """The text with what was typed marked. Textual's own marking reads brackets as markup."""
+    """Return the text with what was typed marked. Textual's own marking parses markup."""
     content = safe(text)
     _, offsets = matcher.fuzzy_search.match(matcher.query, text)
     for offset in offsets:
@@ -181,7 +181,7 @@ def highlighted(text: str, matcher: Matcher) -> Content:
     return content
 
 
-MOST_STEPS_BACK: Final = 50
+MAX_STEPS_BACK: Final = 50
 
 
 class ResumesApp(App[int]):
@@ -194,7 +194,7 @@ class ResumesApp(App[int]):
     HORIZONTAL_BREAKPOINTS = BREAKPOINTS
 
     class Opened(Message):
-        """The session is there, and every screen is imported."""
+        """The session is open, and every screen is imported."""
 
         def __init__(self, session: "Session") -> None:
             super().__init__()
@@ -207,8 +207,8 @@ class ResumesApp(App[int]):
         screen: str = "resumes",
         read_only: bool = False,
     ) -> None:
-        # As the terminal's own, colours can be left out; ours would only become greys.
-        super().__init__(ansi_color=True if is_colourless() else None)
+        # As the terminal's own, colors can be left out; ours would only become greys.
+        super().__init__(ansi_color=True if is_colorless() else None)
         self.theme = DARK
         self.failure: ResumesError | None = None
         """Why the session could not be opened, once the app has ended."""
@@ -235,11 +235,11 @@ class ResumesApp(App[int]):
         return self._session.keymap if self._session else {}
 
     def get_css_variables(self) -> dict[str, str]:
-        """The theme's, but for those that could not be read."""
+        """Return the theme's variables, those with too little contrast replaced."""
         return {**super().get_css_variables(), **LEGIBLE.get(self.theme, {})}
 
     def compose(self) -> ComposeResult:
-        """What is seen until the store is open."""
+        """Yield what is shown until the store is open."""
         yield ModeLine(self._first_screen, read_only=self._read_only)
         yield TitleLine(safe("Opening the store…"))
         yield KeyLine()
@@ -264,8 +264,8 @@ class ResumesApp(App[int]):
 
     @on(Opened)
     def start(self, opened: Opened) -> None:
-        """The first screen is shown."""
-        from tui.pending_deletions import DeletionRounds
+        """Show the first screen."""
+        from tui.pending_deletions import PendingDeletions
 
         # Looking through all that is loaded by now would hold up keys for a tenth of a second.
         gc.freeze()
@@ -274,40 +274,40 @@ class ResumesApp(App[int]):
         self.set_keymap(opened.session.keymap)
         for mode in MODES:
             self.add_mode(mode.name, partial(mode.load(), opened.session))
-        self._rounds = DeletionRounds(self, opened.session)
+        self._pending_deletions = PendingDeletions(self, opened.session)
         self.switch_mode(self._first_screen)
 
     def on_app_focus(self) -> None:
-        """The keys are the list's, also where the screen was built before the page had them."""
+        """Focus the list, also if the screen was built before the page had the focus."""
         if self.screen.focused is None:
             self.screen.focus_next()
 
     async def on_unmount(self) -> None:
-        """Nothing of the session is left behind."""
+        """Close the session."""
         if self._session is not None:
             await asyncio.to_thread(self._session.close)
 
     def action_go(self, mode: str) -> None:
-        """The screen of that mode is shown, as it was left."""
+        """Show the screen of that mode as it was left."""
         if self._session is not None and mode != self.current_mode:
-            self._been = [*self._been[-MOST_STEPS_BACK:], self.current_mode]
+            self._been = [*self._been[-MAX_STEPS_BACK:], self.current_mode]
             self.switch_mode(mode)
 
     @on(ModeAsked)
     def show_list(self, asked: ModeAsked) -> None:
-        """The list of that mode is shown, over whatever was open there."""
+        """Show the list of that mode, and close what was open over it."""
         self.action_go(asked.mode)
         while len(self.screen_stack) > 1:
             self.pop_screen()
 
     def action_help(self) -> None:
-        """All keys are shown."""
+        """Show all keys."""
         from tui.screens.dialogs import HelpScreen
 
         self.push_screen(HelpScreen(self.screen, self._keys))
 
     async def action_back(self) -> None:
-        """A layer of this screen is gone, or the screen of before is shown; q is how to leave."""
+        """Close a layer of this screen or go back to the screen before; never quit."""
         from tui.screens.base import ListScreen
 
         if isinstance(self.screen, ListScreen) and self.screen.peel():
@@ -319,22 +319,22 @@ class ResumesApp(App[int]):
         tell(self, f"Nothing to go back to. Press {quit_key} to quit.")
 
     def action_undo(self) -> None:
-        """The deletion that was asked for last is taken back."""
+        """Undo the last deletion that is pending."""
         if self._session is not None:
-            self._rounds.undo()
+            self._pending_deletions.undo()
 
     def action_change_theme(self) -> None:
-        """The next set of colours is used."""
+        """Switch to the next theme."""
         tell(self, change_theme(self))
 
     async def action_suspend(self) -> None:
-        """The shell has the terminal until the program is continued."""
+        """Return to the shell until the program is continued."""
 
         if self._session is not None:
             await suspend(self, self._session)
 
     async def on_event(self, event: events.Event) -> None:
-        """A key waits for the one before it; all else is at once what it is."""
+        """Queue keys behind the one before; handle other events immediately."""
         if isinstance(event, events.Key) and not event.is_forwarded:
             await self._order.take(event)
         else:
@@ -343,12 +343,12 @@ class ResumesApp(App[int]):
                 self._order.end(event)
 
     def on_key(self, event: events.Key) -> None:
-        """A key that does nothing here says why."""
+        """Say why a key does nothing here."""
         if event.is_printable and event.key not in self.screen.active_bindings:
             told = why_nothing(event.key, self.screen, self._keys, read_only=self._read_only)
             tell_once(self, told)
 
     def _fatal_error(self) -> None:
-        """A crash is told without anything that the store holds."""
+        """Report a crash without anything that the store contains."""
         self.bell()
         self.panic(crash_report())

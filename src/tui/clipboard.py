@@ -18,19 +18,19 @@ class Way(Enum):
     """How a request reaches the clipboard. The value says it, as `Sent …`."""
 
     TERMINAL = "to the clipboard (OSC 52)"
-    TMUX = "to the clipboard through tmux (OSC 52; needs `set-clipboard on` or `allow-passthrough on`)"
+    TMUX = "to the clipboard through tmux (needs `set-clipboard on` or `allow-passthrough on`)"
     SCREEN = "to the clipboard through screen (OSC 52)"
     BROWSER = "to the browser's clipboard (OSC 52)"
 
 
-MOST_BYTES: Final = 70_000
+MAX_BYTES: Final = 70_000
 """Terminals throw away longer requests, and say nothing."""
 
 _INTRODUCER: Final = "\x1b"
 
 
 def send(teller: Screen[Any], text: str, *, what: str, instead: str = "") -> None:
-    """The text is on its way to the clipboard and a toast names the way, or says why it is not.
+    """Send the text to the clipboard and say how, or why it was not sent.
 
     `what` is what the text is called, `instead` what to do where it is too long. What acts when
     it is pasted is not sent: a control character would be typed into a shell, and an invisible
@@ -38,7 +38,7 @@ def send(teller: Screen[Any], text: str, *, what: str, instead: str = "") -> Non
     """
     if not is_harmless(text):
         tell(teller, f"Not copied: the {what} contains control characters.", "warning")
-    elif len(text.encode()) > MOST_BYTES:
+    elif len(text.encode()) > MAX_BYTES:
         end = f"; {instead}." if instead else "."
         tell(teller, f"Not copied: the {what} is too long for the clipboard{end}", "warning")
     else:
@@ -46,7 +46,7 @@ def send(teller: Screen[Any], text: str, *, what: str, instead: str = "") -> Non
 
 
 def copy(app: App[Any], text: str) -> Way:
-    """The terminal was asked to put the text on the clipboard; the way that the request took.
+    """Ask the terminal to put the text on the clipboard; return the way of the request.
 
     Unlike Textual's own copying this keeps no copy, which ctrl+v would type somewhere else.
     """
@@ -58,7 +58,7 @@ def copy(app: App[Any], text: str) -> Way:
 
 
 def way(environment: Mapping[str, str] = os.environ) -> Way:
-    """The way to the clipboard from here. tmux and screen say so in the environment."""
+    """Return the way to the clipboard from here; tmux and screen are seen in the environment."""
     if is_behind_a_page(environment):
         return Way.BROWSER
     if environment.get("TMUX"):
@@ -67,7 +67,7 @@ def way(environment: Mapping[str, str] = os.environ) -> Way:
 
 
 def request(text: str, by: Way) -> str:
-    """What is written to the terminal. Nothing of the text is in it but as base64."""
+    """Return what to write to the terminal, the text in it as base64 only."""
     encoded = base64.b64encode(text.encode()).decode("ascii")
     plain = f"\x1b]52;c;{encoded}\a"
     if by is Way.TMUX:

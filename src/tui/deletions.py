@@ -1,4 +1,4 @@
-"""Resumes that are about to be deleted, and can still be kept.
+"""Pending deletions of resumes, which can still be undone.
 
 A deletion is carried out a while after it was asked for. Until then nothing has happened: undo
 takes it back, and so does the end of the program.
@@ -10,7 +10,7 @@ from time import monotonic
 from typing import Final
 
 GRACE_S: Final = 10.0
-"""How long a deletion can be taken back."""
+"""How long a deletion can be undone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +24,7 @@ class Deletion:
 
 
 class Deletions:
-    """The deletions that were asked for and not carried out, in the order of asking."""
+    """The pending deletions, oldest first."""
 
     def __init__(self, clock: Callable[[], float] = monotonic) -> None:
         self._clock = clock
@@ -40,27 +40,27 @@ class Deletions:
         return iter(list(self._waiting.values()))
 
     def add(self, account: str, resume_id: str, title: str) -> Deletion:
-        """The resume will be due after the grace. Asking twice does not put it off."""
+        """Add a deletion that is due after the grace. Adding it twice does not postpone it."""
         asked = Deletion(account, resume_id, title, self._clock() + GRACE_S)
         return self._waiting.setdefault(resume_id, asked)
 
     def undo(self) -> Deletion | None:
-        """The deletion that was asked for last is taken back; None when there is none."""
+        """Remove and return the deletion that was added last; None if there is none."""
         if not self._waiting:
             return None
         return self._waiting.popitem()[1]
 
     def left_s(self, deletion: Deletion) -> float:
-        """How long it can still be taken back."""
+        """Return how long the deletion can still be undone."""
         return max(0.0, deletion.due_s - self._clock())
 
     def put_off(self) -> None:
-        """Each can be taken back for the whole grace again: nobody could while we were stopped."""
+        """Restart the grace of all: nobody could undo them while the process was stopped."""
         due_s = self._clock() + GRACE_S
         self._waiting = {one.resume_id: replace(one, due_s=due_s) for one in self}
 
     def take_due(self) -> list[Deletion]:
-        """Those whose time has come; they can no longer be taken back."""
+        """Remove and return those that are due; they can no longer be undone."""
         due = [one for one in self._waiting.values() if not self.left_s(one)]
         for one in due:
             del self._waiting[one.resume_id]

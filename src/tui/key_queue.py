@@ -15,12 +15,12 @@ from textual import events
 from textual.app import App
 
 LIMIT_S: Final = 0.3
-"""So long a key is waited for at most: one may open something that takes its time."""
+"""How long the next key waits for one that opens something slow."""
 
 STEP_S: Final = 0.01
 
-MOST_WAITING: Final = 1_000
-"""Keys that are kept back; nobody who types has so many."""
+MAX_WAITING: Final = 1_000
+"""Keys that are queued; nobody types that far ahead."""
 
 WAYS_OUT: Final = ("ctrl+c", "ctrl+q")
 
@@ -42,11 +42,11 @@ class KeyOrder:
         self._since_s = 0.0
 
     async def take(self, key: events.Key) -> None:
-        """The key is handed on, now or when those before it are done; one that ends all, at once."""
+        """Handle the key when those before it are done; one that quits, immediately."""
         if key.key in WAYS_OUT:
             self._waiting.clear()
             await self._begin(key)
-        elif len(self._waiting) >= MOST_WAITING:
+        elif len(self._waiting) >= MAX_WAITING:
             return
         elif self._waiting or self._is_under_way():
             self._waiting.append(key)
@@ -55,7 +55,7 @@ class KeyOrder:
             await self._begin(key)
 
     def end(self, key: events.Key) -> None:
-        """The key has done what it does; the next one has its turn after all that this began."""
+        """Note that the key is done; the next one follows after all that this one began."""
         if key is self._current:
             self._current = None
             if self._waiting:
@@ -72,7 +72,7 @@ class KeyOrder:
         target.call_later(self._pass, key)
 
     def _pass(self, key: events.Key) -> None:
-        """The widget has seen the key. Unless it took it, the key goes on up to the app."""
+        """End the key if its widget stopped it; otherwise it bubbles up to the app."""
         if key._stop_propagation:
             self.end(key)
 
@@ -86,6 +86,6 @@ class KeyOrder:
         await self._begin(self._waiting.popleft())
 
     def _is_opening(self) -> bool:
-        """Whether a screen is being built, which will have the focus in itself."""
+        """Return whether a screen is being built that will take the focus."""
         screen = self._app.screen
         return screen.focused is None and screen.AUTO_FOCUS != ""

@@ -30,7 +30,7 @@ class Mode:
     screen: str
 
     def load(self) -> Any:
-        """The class, imported now."""
+        """Import and return the screen class."""
         module, _, name = self.screen.partition(":")
         return getattr(importlib.import_module(module), name)
 
@@ -210,7 +210,7 @@ ACTIONS: tuple[Action, ...] = (
 
 
 def bindings(*places: Place) -> list[BindingType]:
-    """The keys of these places, as Textual's `BINDINGS` wants them."""
+    """Return the keys of these places for Textual's `BINDINGS`."""
     return [
         Binding(
             action.keys,
@@ -228,12 +228,12 @@ def bindings(*places: Place) -> list[BindingType]:
 
 
 def changes_store(method: str) -> bool:
-    """Whether an action writes to the store."""
+    """Return whether an action writes to the store."""
     return any(action.changes for action in ACTIONS if action.method == method)
 
 
 def find_action(action_id: str) -> Action | None:
-    """The action of this id."""
+    """Return the action with this ID; None if there is none."""
     return next((action for action in ACTIONS if action.id == action_id), None)
 
 
@@ -254,7 +254,7 @@ _TYPED_IN: Final = (Place.DIALOG, Place.FILTER)
 
 
 def check_keymap(keymap: Mapping[str, str], source: str) -> None:
-    """Every key is one that there is and does one thing where it works.
+    """Check that every key exists and does one thing where it works.
 
     Raises InvalidArgument, which names `source` and what to change there.
     """
@@ -272,26 +272,26 @@ def check_keymap(keymap: Mapping[str, str], source: str) -> None:
 
 
 def key_names(keys: str) -> list[str]:
-    """Textual's names of keys that are written with commas between them: `?` is question_mark."""
+    """Return Textual's names of comma-separated keys: `?` is question_mark."""
     given = [key.strip() for key in keys.split(",")]
     return [_character_to_key(key) if len(key) == 1 else key for key in given]
 
 
 def keys_of(action: Action, keymap: Mapping[str, str]) -> list[str]:
-    """The keys that do it: the user's own, or those of the table."""
+    """Return the keys of an action: the user's own, or those of the table."""
     own = keymap.get(action.id)
     return list(action.key_names) if own is None else key_names(own)
 
 
 def shown_key(action_id: str, keymap: Mapping[str, str]) -> str:
-    """The key that a sentence names for the action: its first, as people know it."""
+    """Return the key to name for the action in messages: its first one."""
     action = find_action(action_id)
     assert action is not None
     return format_key(keys_of(action, keymap)[0])
 
 
 def actions_of(key: str, keymap: Mapping[str, str]) -> list[Action]:
-    """What the key does, wherever it does something, with the user's own keys."""
+    """Return what the key does on any screen, with the user's own keys."""
     return [action for action in ACTIONS if key in keys_of(action, keymap)]
 
 
@@ -323,12 +323,12 @@ def _check_clashes(keymap: Mapping[str, str], source: str) -> None:
             if is_new and key in keys_of(other, keymap):
                 raise InvalidArgument(
                     f'The key "{key}" is bound to both {one.id} and {other.id} in the keymap of '
-                    f"{source}, and both work on the same screen. Choose another key for one of them"
+                    f"{source}, which work on the same screen. Choose another key for one of them"
                 )
 
 
 def meet(one: Place, other: Place) -> bool:
-    """Whether keys of the two places work at the same time."""
+    """Return whether keys of the two places work at the same time."""
     if one is other:
         return True
     if {one, other} == {Place.LIST, Place.TEXT}:
@@ -339,7 +339,7 @@ def meet(one: Place, other: Place) -> bool:
 
 
 def is_key(key: str) -> bool:
-    """Whether terminals can send a key of this name to Textual."""
+    """Return whether terminals can send a key of this name to Textual."""
     *modifiers, base = key.split("+")
     if modifiers != [modifier for modifier in MODIFIERS if modifier in modifiers]:
         return False
@@ -351,13 +351,13 @@ def is_key(key: str) -> bool:
 
 
 def is_character(key: str) -> bool:
-    """Whether the key is typed as text where text is typed."""
+    """Return whether the key is text in an input."""
     return key in _characters() or (len(key) == 1 and key.isalnum())
 
 
 @cache
 def known_keys() -> frozenset[str]:
-    """The names of keys without modifiers, letters of other scripts left out."""
+    """Return the names of keys without modifiers, except letters of other scripts."""
     named = {key.value for key in Keys if key.value.isalnum()} - {Keys.Return.value}
     return _characters() | named
 
@@ -375,7 +375,7 @@ def _nearest(name: str, known: Iterable[str]) -> str:
 def why_nothing(
     key: str, screen: Screen[object], keymap: Mapping[str, str], *, read_only: bool
 ) -> str:
-    """What is said when the key has no effect on this screen, with the user's own keys."""
+    """Return why the key has no effect on this screen, with the user's own keys."""
     actions = actions_of(key, keymap)
     if not actions:
         return f"No action on this key. Press {shown_key('everywhere.help', keymap)} for all keys."

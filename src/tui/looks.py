@@ -1,7 +1,7 @@
-"""The widths that layouts change at, and the sets of colours: dark, light, the terminal's own, none.
+"""The widths that layouts change at, and the sets of colors: dark, light, the terminal's own, none.
 
-Under NO_COLOR Textual turns its colours into greys, which are still colours on the wire. Those
-of the terminal it leaves out altogether; so then all are taken for such (`is_colourless`).
+Under NO_COLOR Textual turns its colors into greys, which are still colors on the wire. Those
+of the terminal it leaves out altogether; so then all are taken for such (`is_colorless`).
 """
 
 import os
@@ -14,7 +14,7 @@ DARK: Final = "textual-dark"
 LIGHT: Final = "textual-light"
 TERMINAL_DARK: Final = "ansi-dark"
 TERMINAL_LIGHT: Final = "ansi-light"
-"""The two that send the numbers of the terminal's sixteen colours, not colours of ours."""
+"""The two that send the numbers of the terminal's sixteen colors, not colors of ours."""
 
 THEMES: Final[Mapping[str, str]] = {
     "dark": DARK,
@@ -26,10 +26,10 @@ THEMES: Final[Mapping[str, str]] = {
 
 
 ROOM_CELLS: Final = 110
-"""From here on there is room for something beside a list."""
+"""Width from which there is room for a preview next to a list."""
 
 BREAKPOINTS: Final = [(0, "-narrow"), (ROOM_CELLS, "-wide"), (170, "-very-wide")]
-"""The class that a screen has from so many columns on."""
+"""The class that a screen has from each width on."""
 
 LEGIBLE: Final[Mapping[str, Mapping[str, str]]] = {
     DARK: {"block-cursor-background": "#0053aa"},
@@ -40,33 +40,33 @@ LEGIBLE: Final[Mapping[str, Mapping[str, str]]] = {
         "footer-key-foreground": "#004578",
     },
 }
-"""Colours in place of the theme's own, which have too little contrast to be read."""
+"""Colors in place of the theme's own, which have too little contrast to be read."""
 
 
 def theme_of(look: str) -> str:
-    """The theme of a look that the setting `theme` names."""
+    """Return Textual's theme for a value of the setting `theme`."""
     return THEMES[look]
 
 
 def look(theme: str) -> str:
-    """The name of a theme's look; the theme's own for one that is not ours."""
+    """Return the setting's name of a theme; the theme's own name for any other theme."""
     return next((name for name, ours in THEMES.items() if ours == theme), theme)
 
 
 def next_theme(theme: str) -> str:
-    """The one after it; the first after the last, and after one that is not ours."""
+    """Return the next theme; the first after the last, and after any other theme."""
     themes = list(THEMES.values())
     at = themes.index(theme) if theme in themes else -1
     return themes[(at + 1) % len(themes)]
 
 
-def is_colourless(environment: Mapping[str, str] = os.environ) -> bool:
-    """Whether no colours are wanted (no-color.org). To be asked before Textual's app is made."""
+def is_colorless(environment: Mapping[str, str] = os.environ) -> bool:
+    """Return whether NO_COLOR is set (no-color.org). To be called before the app is created."""
     return "NO_COLOR" in environment
 
 
 def change_theme(app: App[int]) -> str:
-    """The next set of colours is used, unless there are none; says which."""
+    """Switch to the next theme, unless colors are off; return what to say."""
     if app.no_color:
         return "Colors are off because NO_COLOR is set."
     app.theme = next_theme(app.theme)

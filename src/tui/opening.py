@@ -19,10 +19,10 @@ def prepare(
     settings: Settings | None = None,
     program: str = "resumes",
 ) -> Session:
-    """The session that was asked for; account and resume exist, or NotFound is raised.
+    """Return the session. Raises NotFound if the account or resume does not exist.
 
     `account` names whose resumes, keys and imports are shown; None means the first one's resumes
-    and everything else of all. `open_id` is a resume to open at once; without an account it is
+    and everything else of all. `open_id` is a resume to open first; without an account it is
     looked for in all. Raises InvalidArgument for keys of the user's own that cannot be used.
     """
     settings = settings or Settings()
@@ -44,13 +44,13 @@ def prepare(
 
 
 def keymap_source(settings: Settings) -> str:
-    """Where the user wrote the keys: the environment wins over the file."""
+    """Return where the user's keys are set: the environment takes precedence over the file."""
     variable = f"{ENV_PREFIX}KEYMAP"
     return variable if os.environ.get(variable) else str(settings.home / CONFIG_NAME)
 
 
 def find_owner(store: Store, resume_id: str, account: str | None) -> str:
-    """The name of the account that holds the resume. Raises NotFound."""
+    """Return the name of the account that holds the resume. Raises NotFound."""
     for candidate in accounts.list_accounts(store):
         if account not in (None, candidate.name):
             continue

@@ -1,4 +1,4 @@
-"""The work of pending deletions: each resume is deleted when its time to undo is over."""
+"""Carries out pending deletions when the time to undo them is over."""
 
 from textual.app import App
 
@@ -13,8 +13,8 @@ from tui.widgets.paged_list import PagedList
 LOOK_S = 0.25
 
 
-class DeletionRounds:
-    """Looks a few times a second whether a deletion is due, whatever screen is shown."""
+class PendingDeletions:
+    """Checks a few times a second whether a deletion is due, on any screen."""
 
     def __init__(self, app: App[int], session: Session) -> None:
         self._app = app
@@ -27,7 +27,7 @@ class DeletionRounds:
             self._app.run_worker(self._carry_out(deletion))
 
     def undo(self) -> None:
-        """The deletion that was asked for last is taken back."""
+        """Undo the deletion that was requested last."""
         kept = self._session.deletions.undo()
         if kept is None:
             tell(self._app, "Nothing to undo.")
@@ -52,6 +52,6 @@ class DeletionRounds:
 
 
 def carry_out(store: Store, deletion: Deletion) -> None:
-    """The resume is gone. Raises NotFound if it was before."""
+    """Delete the resume. Raises NotFound if it is already deleted."""
     account = accounts.get_account(store, deletion.account)
     stored_resumes.delete_resume(store, account.id, deletion.resume_id)

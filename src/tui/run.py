@@ -27,13 +27,13 @@ from tui.web.driver import is_behind_a_page
 if TYPE_CHECKING:
     from tui.session import Session
 
-MOST_HELD = 200
+MAX_HELD = 200
 
 
 class _Holder(logging.Handler):
     def __init__(self) -> None:
         super().__init__()
-        self.held: deque[logging.LogRecord] = deque(maxlen=MOST_HELD)
+        self.held: deque[logging.LogRecord] = deque(maxlen=MAX_HELD)
 
     def emit(self, record: logging.LogRecord) -> None:
         self.held.append(record)
@@ -41,7 +41,7 @@ class _Holder(logging.Handler):
 
 @contextlib.contextmanager
 def held_logs() -> Iterator[None]:
-    """What handlers would write to a stream is written after the block, the last 200 lines of it.
+    """Hold log lines for streams until after the block; the last 200 are written then.
 
     Handlers that write to files go on as before.
     """
@@ -70,7 +70,7 @@ class TerminalDriver(LinuxDriver):
     """Textual's, but what it cannot read is dropped, where that would end the program."""
 
     def run_input_thread(self) -> None:
-        """Keys reach the app until the end, whatever else comes between them."""
+        """Pass keys to the app until the end, and drop input that cannot be read."""
         threading.Thread(target=self._watch, daemon=True).start()
         while not self.exit_event.is_set():
             try:
@@ -81,7 +81,7 @@ class TerminalDriver(LinuxDriver):
                 return  # the terminal is gone
 
     def _watch(self) -> None:
-        """The program ends when the terminal goes, also where no signal tells of that."""
+        """End the program when the terminal is closed, also without a signal."""
         poller = select.poll()
         poller.register(self.fileno, 0)
         poller.poll()
@@ -91,7 +91,7 @@ class TerminalDriver(LinuxDriver):
 
 
 def tolerant(driver: type[Driver]) -> type[Driver]:
-    """The driver to use where Textual would use this one."""
+    """Return the driver to use where Textual would use this one."""
     return TerminalDriver if driver is LinuxDriver else driver
 
 
@@ -105,7 +105,7 @@ DUMB: Final = ("", "dumb")
 def run(
     open_session: "Callable[[], Session]", *, screen: str = "resumes", read_only: bool = False
 ) -> int:
-    """The terminal UI has run to its end; the exit code: 0, or 1 after a crash.
+    """Run the terminal UI; return the exit code: 0, or 1 after a crash.
 
     `open_session` is called in a thread, once the first frame is painted; a ResumesError of it
     is raised here when the terminal is itself again. Raises InvalidArgument for an unknown
@@ -127,14 +127,14 @@ def run(
 
 
 def check_screen(screen: str) -> None:
-    """Raises InvalidArgument for a screen that there is not."""
+    """Raise InvalidArgument for an unknown screen."""
     names = [mode.name for mode in MODES]
     if screen not in names:
         raise InvalidArgument(f'Unknown screen "{screen[:80]}": use {", ".join(names)}')
 
 
 def check_terminal() -> None:
-    """Raises InvalidArgument where nothing can be drawn."""
+    """Raise InvalidArgument if there is no terminal to draw on."""
     if is_behind_a_page():
         return
     if not all(stream.isatty() for stream in (sys.stdin, sys.stdout, sys.stderr)):

@@ -18,21 +18,23 @@ from tui.text import safe_lines
 
 END_SIGNALS: Final = (signal.SIGHUP, signal.SIGTERM)
 
-PATIENCE_S: Final = 3.0
-"""A terminal that is gone can keep the end waiting: what is to be drawn finds no taker."""
+END_TIMEOUT_S: Final = 3.0
+"""A closed terminal can block the end, because nobody reads what is drawn."""
 
 
 def end_soon(code: int) -> None:
-    """The process ends within a few seconds, whatever it waits for."""
-    last_resort = threading.Timer(PATIENCE_S, os._exit, [code])
+    """End the process within a few seconds, whatever it waits for."""
+    last_resort = threading.Timer(END_TIMEOUT_S, os._exit, [code])
     last_resort.daemon = True
     last_resort.start()
 
 
 @contextlib.contextmanager
 def ended_by_signals(app: App[int]) -> Iterator[None]:
-    """During the block a signal to end gives the terminal back first, if that can be done soon;
-    the exit code says which signal it was."""
+    """Restore the terminal during the block before a signal ends the process.
+
+    The process ends within a few seconds in any case. Its exit code says which signal it was.
+    """
 
     def end(number: int, _: FrameType | None) -> None:
         code = 128 + number
@@ -52,7 +54,7 @@ def ended_by_signals(app: App[int]) -> Iterator[None]:
 
 
 def crash_report() -> Text:
-    """What is said of the exception being handled.
+    """Return the report of the exception being handled.
 
     Textual's own report prints local variables, keys and resumes among them.
     """

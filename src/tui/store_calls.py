@@ -1,7 +1,7 @@
 """How a screen asks the store: in a thread, which a worker awaits; and what is said of errors.
 
 The event loop never waits for the store, and a thread never touches a widget. A worker that is
-canceled has no use for the answer: the thread goes on by itself, and what it returns is dropped.
+canceled has no use for the answer: the thread continues, and what it returns is dropped.
 """
 
 import asyncio
@@ -121,7 +121,7 @@ def store_work(
     """Make a method a worker that may end with a Failure, which its screen then shows.
 
     `exclusive` cancels the worker of the same group that is under way: nothing that writes may be
-    in such a group, since nobody would hear of its outcome.
+    in such a group, since nobody would see its outcome.
     """
 
     def decorate(

@@ -27,7 +27,7 @@ SafeText = NewType("SafeText", str)
 REPLACEMENT: Final = "\N{REPLACEMENT CHARACTER}"
 LINE_END: Final = "⏎"
 NONE: Final = "\N{EM DASH}"
-"""Stands where a value would, for a value that there is not."""
+"""Shown in place of a missing value."""
 
 _INTRODUCERS: Final = "\x1b\x90\x98\x9b\x9d\x9e\x9f"
 _DRAWN: Final = {
@@ -43,7 +43,7 @@ _LINE_ENDS: Final = re.compile("\r\n|[\n\r\x0b\x0c\x85\u2028\u2029]")
 
 
 def safe_text(text: str) -> SafeText:
-    """The text on one line: of what is not harmless nothing is left, or a sign in its place."""
+    """Return the text on one line, what is not harmless removed or replaced by a sign."""
     return SafeText(replaced(text, _drawn))
 
 
@@ -53,27 +53,27 @@ def _drawn(char: str) -> str:
 
 
 def safe_lines(text: str) -> list[SafeText]:
-    """The lines of the text, each safe; at least one."""
+    """Return the lines of the text, each safe; at least one."""
     return [safe_text(line) for line in _LINE_ENDS.split(text)]
 
 
 def safe(text: str, style: str = "") -> Content:
-    """The text on one line as what widgets take, drawn in a style of Textual's (`bold`, `$error`)."""
+    """Return the text on one line as `Content`, in a style of Textual's (`bold`, `$error`)."""
     return Content.styled(safe_text(text), style)
 
 
 def joined(parts: Iterable[Content], by: str = "") -> Content:
-    """The parts in one line, with `by` between them."""
+    """Return the parts in one line, with `by` between them."""
     return safe(by).join(parts)
 
 
 def minute(timestamp: str | None) -> str:
-    """`2026-01-31 09:00` for the store's timestamp; a dash for none."""
+    """Return `2026-01-31 09:00` for the store's timestamp; a dash for None."""
     return NONE if timestamp is None else clock.minute(timestamp)
 
 
 def day(timestamp: str | None) -> str:
-    """`2026-01-31` for the store's timestamp; a dash for none."""
+    """Return `2026-01-31` for the store's timestamp; a dash for None."""
     return NONE if timestamp is None else timestamp[:10]
 
 
@@ -81,13 +81,13 @@ SHOWN_S = 4.0
 
 
 def tell(teller: Widget | App[int], message: str, severity: SeverityLevel = "information") -> None:
-    """The message is on the screen for a few seconds, in place of the one before."""
+    """Show the message for a few seconds, in place of the one before."""
     teller.app.clear_notifications()
     teller.notify(safe_text(message), severity=severity, markup=False, timeout=SHOWN_S)
 
 
 def tell_once(teller: Widget | App[int], message: str) -> None:
-    """As `tell`, but a message that is on the screen stays as it is."""
+    """Show the message like `tell`, unless it is already shown."""
     shown = [one.message for one in teller.app._notifications]
     if shown != [safe_text(message)]:
         tell(teller, message)
@@ -98,7 +98,7 @@ UNITS: Final = (("d", 86_400), ("h", 3_600), ("min", 60))
 
 
 def ago(instant: str | None, now_us: int) -> str:
-    """`4 min ago`, `3 h ago`, `12 d ago`; never for None. Ten cells hold 27 years."""
+    """Return `4 min ago`, `3 h ago`, `12 d ago`; `never` for None. Ten cells hold 27 years."""
     if instant is None:
         return "never"
     passed_s = now_us / MICROSECONDS - datetime.fromisoformat(instant).timestamp()
@@ -124,7 +124,7 @@ def quota_bar(used: int, maximum: int | None) -> Content:
 
 
 def percent_used(used: int, maximum: int) -> int:
-    """Rounded down, so that 100 means full; a plan of none is always full."""
+    """Return the percentage, rounded down so that 100 means full; a plan of 0 is always full."""
     return 100 if maximum == 0 else used * 100 // maximum
 
 

@@ -25,7 +25,7 @@ from tests.support.terminal.driving import (
     toasts,
     until,
 )
-from tui.app import MOST_TYPED, ResumesApp, is_offered
+from tui.app import MAX_TYPED, ResumesApp, is_offered
 from tui.keys import ACTIONS, Place
 from tui.opening import find_owner, prepare
 from tui.session import Session
@@ -265,7 +265,7 @@ async def test_what_is_pasted_into_it_does_nothing(store: Store, pasted: str) ->
         await until(lambda: line.value.endswith("zz"))
         assert line.value.isascii()
         assert line.value.isprintable()
-        assert len(line.value) <= MOST_TYPED
+        assert len(line.value) <= MAX_TYPED
         await shows(pilot.app, "No matches found")
         await presses(pilot, "escape")
         await shows(pilot.app, "all accounts")

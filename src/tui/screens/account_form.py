@@ -37,7 +37,7 @@ class Made:
 
 
 class CreateAccountDialog(Dialog[Made]):
-    """Gives the account once it is made, None when it was cancelled. `taken` are known names."""
+    """Gives the account once it is made, None if it was canceled. `taken` are known names."""
 
     VERB = "Create"
     DEFAULT_CSS = """
@@ -68,12 +68,12 @@ class CreateAccountDialog(Dialog[Made]):
 
     @on(SafeInput.Changed)
     def check_name(self) -> None:
-        """The name is right, or what is wrong with it is said."""
+        """Show what is wrong with the name, if anything."""
         self._say(self._problem() if self._wished_name else "")
 
     @on(Choices.Changed)
     def show_plan(self) -> None:
-        """What the plan allows is said."""
+        """Show what the plan allows."""
         plan = self._plans[self._plan_line.chosen]
         self.query_one("#plan-note", Note).update(safe(f"Allows {allowance(plan)}."))
 
@@ -93,7 +93,7 @@ class CreateAccountDialog(Dialog[Made]):
         note.update(safe(f"! {problem}" if problem else RULE))
 
     def submit(self) -> None:
-        """The account is being made, unless something is wrong with its name."""
+        """Create the account, unless something is wrong with its name."""
         if problem := self._problem():
             self._say(problem)
             self._name_line.focus()
@@ -111,7 +111,7 @@ class CreateAccountDialog(Dialog[Made]):
         self._say(f"{failure.message}. Your input was kept. Press enter to retry.")
 
     def action_cancel(self) -> None:
-        """No account is made; one that is being made already is told of when it is there."""
+        """Close the form, unless the account is being created."""
         if self._is_busy:
             tell(self, "Saving…")
         else:
@@ -119,7 +119,7 @@ class CreateAccountDialog(Dialog[Made]):
 
 
 def make(store: Store, *, name: str, plan: str, inboxes: Path) -> Made:
-    """The account is there, and if possible its folder among the inboxes. Raises Conflict."""
+    """Create the account, and its inbox if possible. Raises Conflict."""
     account = accounts.create_account(store, name, plan=plan)
     inbox = inboxes / account.name
     try:

@@ -32,7 +32,7 @@ from tui.widgets.text_pane import Paragraph, TextPane
 
 @dataclass(frozen=True, slots=True)
 class Losses:
-    """What goes with an account. `files` are those that the importer remembers."""
+    """What is deleted with an account. `files` are those in the import history."""
 
     account: AccountInfo
     summary: AccountSummary
@@ -40,7 +40,7 @@ class Losses:
 
 
 class DeleteAccountDialog(ConfirmDialog):
-    """Gives whether to delete the account, whose name must be typed."""
+    """Gives True to delete the account, after its name was typed."""
 
     def __init__(self, losses: Losses) -> None:
         account, has = losses.account, losses.summary
@@ -59,7 +59,7 @@ class DeleteAccountDialog(ConfirmDialog):
 
 
 def read_losses(store: Store, account: AccountInfo) -> Losses:
-    """What would go now. Raises NotFound."""
+    """Return what would be deleted now. Raises NotFound."""
     return Losses(
         accounts.get_account(store, account.name, closed_too=True),
         accounts.get_summary(store, account.id),
@@ -68,10 +68,10 @@ def read_losses(store: Store, account: AccountInfo) -> Losses:
 
 
 def delete(store: Store, *, name: str, tell_gone: Callable[[int], object]) -> int:
-    """The account is gone; the number of resumes that went. In a worker's thread.
+    """Delete the account, in a worker's thread; return the number of resumes deleted.
 
-    `tell_gone` hears after each slice how many went. When the worker is cancelled, as the end
-    of the program does, the rest stays for whoever deletes the account again.
+    `tell_gone` is called after each slice with the number deleted. If the worker is canceled, as at
+    the end of the program, the rest stays until the account is deleted again.
     """
     worker = get_current_worker()
 
@@ -83,7 +83,7 @@ def delete(store: Store, *, name: str, tell_gone: Callable[[int], object]) -> in
 
 
 class PlanChooser(Chooser[PlanInfo]):
-    """Gives the chosen plan, None when nothing was chosen. Begins at the one of the account."""
+    """Gives the chosen plan, None if canceled. Begins at the account's plan."""
 
     def __init__(self, session: Session, account: AccountInfo) -> None:
         super().__init__(
@@ -102,7 +102,7 @@ class PlanChooser(Chooser[PlanInfo]):
 
 
 class PlanDialog(ConfirmDialog):
-    """Gives whether to put the account on a plan that takes something away from it."""
+    """Gives True to change the account to a plan under which it loses something."""
 
     def __init__(self, account: AccountInfo, plan: PlanInfo) -> None:
         super().__init__(
@@ -114,12 +114,12 @@ class PlanDialog(ConfirmDialog):
 
 
 def is_over(account: AccountInfo, plan: PlanInfo) -> bool:
-    """Whether the account holds more than the plan allows."""
+    """Return whether the account holds more than the plan allows."""
     return plan.max_resumes is not None and account.resume_count > plan.max_resumes
 
 
 def fit_text(account: AccountInfo, plan: PlanInfo) -> str:
-    """What the plan means for the account, in few words."""
+    """Return what the plan means for the account, in a few words."""
     if plan.name == account.plan:
         return "current"
     if is_over(account, plan):
@@ -132,7 +132,7 @@ def fit_text(account: AccountInfo, plan: PlanInfo) -> str:
 
 
 def losses(account: AccountInfo, plan: PlanInfo) -> list[Fact]:
-    """What the plan takes away from the account; empty when nothing."""
+    """Return what the account loses with the plan; empty if nothing."""
     found = []
     if is_over(account, plan):
         maximum = maximum_text(plan.max_resumes)
@@ -156,7 +156,7 @@ class Details:
 
 
 def read_details(store: Store, name: str) -> Details:
-    """The account as it is now. Raises NotFound."""
+    """Return the account as it is now. Raises NotFound."""
     account = accounts.get_account(store, name, closed_too=True)
     return Details(
         account, plans.get_plan(store, account.plan), accounts.get_summary(store, account.id)
@@ -164,7 +164,7 @@ def read_details(store: Store, name: str) -> Details:
 
 
 def paragraphs(details: Details, settings: Settings) -> list[Paragraph]:
-    """A heading, and a line for each fact; the settings give the rates that the plan does not."""
+    """Return a heading and a line for each fact; the settings give rates that the plan does not."""
     lines = [Paragraph(safe(details.account.name, "bold"))]
     for group in (_usage(details), _plan(details.plan, settings), _keys_and_files(details)):
         lines.append(Paragraph(safe("")))
@@ -212,7 +212,7 @@ def _keys_and_files(details: Details) -> Iterator[Fact]:
 
 
 class SliceGone(Message):
-    """So many resumes of an account that is being deleted are gone."""
+    """How many resumes of an account that is being deleted were deleted so far."""
 
     def __init__(self, name: str, gone: int) -> None:
         super().__init__()
@@ -222,14 +222,14 @@ class SliceGone(Message):
 
 @dataclass(frozen=True, slots=True)
 class Going:
-    """How many of the resumes of an account that is being deleted are gone."""
+    """The progress of a deletion: resumes deleted, of how many."""
 
     gone: int
     total: int
 
 
 class Order(StrEnum):
-    """What the accounts are sorted by; the value says so."""
+    """What the accounts are sorted by, as the title line says it."""
 
     NAME = "by name"
     FULLEST = "fullest first"
@@ -242,14 +242,14 @@ class Order(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """An account, and how many of its keys count."""
+    """An account, and how many active keys it has."""
 
     account: AccountInfo
     active_keys: int
 
 
 def read_rows(store: Store, order: Order) -> PageRead[Row]:
-    """Every account, those that are being deleted too; `about` is the list of all plans."""
+    """Return every account, also those being deleted; `about` is the list of all plans."""
     active_keys = accounts.count_active_keys(store)
     rows = [
         Row(account, active_keys.get(account.id, 0))
@@ -259,21 +259,21 @@ def read_rows(store: Store, order: Order) -> PageRead[Row]:
 
 
 def ordered(rows: Sequence[Row], order: Order) -> list[Row]:
-    """The rows in that order; those without a limit come last of the fullest first."""
+    """Return the rows in that order; with the fullest first, those without a limit come last."""
     if order is Order.NAME:
         return sorted(rows, key=lambda row: row.account.name)
     return sorted(rows, key=lambda row: (-fullness(row.account), row.account.name))
 
 
 def fullness(account: AccountInfo) -> float:
-    """1 is full; negative where there is no limit. A plan of none is as full as what is held."""
+    """Return 1 for full, negative if there is no limit; a plan of 0 is as full as what is held."""
     if account.max_resumes is None:
         return -1.0
     return (account.resume_count + (account.max_resumes == 0)) / max(1, account.max_resumes)
 
 
 def usage_cell(row: Row) -> Content:
-    """How full the account is, or how much of it is still to go."""
+    """Return how full the account is, or how much of it is left to delete."""
     account = row.account
     if account.is_arriving:
         return safe(f"being imported, {account.resume_count:,} so far", "$warning")
@@ -295,14 +295,14 @@ COLUMNS: tuple[Column[Row], ...] = (
 
 
 DETAILS: Final = "details"
-"""The group of the workers that read the details beside the list."""
+"""The group of the workers that read the details."""
 
 COUNTING: Final = "counting"
-"""The group of the workers that count what would go with an account."""
+"""The group of the workers that count what a deletion would delete."""
 
 
 class AccountsScreen(SplitScreen[Row]):
-    """Who has how many resumes, on which plan; where there is room, with details beside it."""
+    """The accounts with their plans and usage, and in a wide terminal details of one."""
 
     MODE = "accounts"
     REFRESH_S = 5.0
@@ -318,7 +318,7 @@ class AccountsScreen(SplitScreen[Row]):
         self._order = Order.NAME
         self._plans: Sequence[PlanInfo] = ()
         self._going: dict[str, Going] = {}
-        """The accounts that are being deleted from here, by name."""
+        """The accounts that are being deleted here, by name."""
 
         self._shown: Sequence[Paragraph] = ()
 
@@ -349,11 +349,11 @@ class AccountsScreen(SplitScreen[Row]):
             key = shown_key("accounts.create", self.session.keymap)
             self.list.say_when_empty(no_accounts(self.session)[0], safe(f"Press {key} to create one."))
 
-    def read_beside(self, row: Row | None) -> None:
+    def read_preview(self, row: Row | None) -> None:
         if row is None:
             self.workers.cancel_group(self, DETAILS)
             gone = "This account was deleted." if self.list.pages.count else ""
-            self._show_beside([Paragraph(safe(gone, "dim"))])
+            self._show_preview([Paragraph(safe(gone, "dim"))])
         else:
             self._read_details(row.account.name)
 
@@ -364,11 +364,11 @@ class AccountsScreen(SplitScreen[Row]):
         except Failure as failure:
             # While the store is away the list says so, and what was read stays.
             if not failure.is_passing:
-                self._show_beside([Paragraph(failure.content)])
+                self._show_preview([Paragraph(failure.content)])
         else:
-            self._show_beside(paragraphs(details, self.session.settings))
+            self._show_preview(paragraphs(details, self.session.settings))
 
-    def _show_beside(self, shown: Sequence[Paragraph]) -> None:
+    def _show_preview(self, shown: Sequence[Paragraph]) -> None:
         # Showing scrolls to the start, so what is there already is left alone.
         if shown != self._shown:
             self._shown = shown
@@ -376,28 +376,28 @@ class AccountsScreen(SplitScreen[Row]):
 
     @on(PagedList.Chosen)
     def open_account(self) -> None:
-        """The account's resumes are asked for."""
+        """Show the account's resumes."""
         account = self._account("open")
         if account is not None:
             self.session.account = account.name
             self.post_message(ModeAsked("resumes"))
 
     def action_show_keys(self) -> None:
-        """The account's keys are asked for."""
+        """Show the account's keys."""
         account = self._account("show keys of")
         if account is not None:
             self.session.keys_account = account.name
             self.post_message(ModeAsked("keys"))
 
     def action_show_imports(self) -> None:
-        """The files that came in for the account are asked for."""
+        """Show the account's imports."""
         account = self._account("show imports of")
         if account is not None:
             self.session.imports_account = account.name
             self.post_message(ModeAsked("imports"))
 
     def action_next_order(self) -> None:
-        """The accounts are being read again, to be in another order."""
+        """Sort the accounts in the next order."""
         self._order = self._order.next
         self.restart()
 
@@ -494,7 +494,7 @@ class AccountsScreen(SplitScreen[Row]):
                 self.list.refresh_rows()
 
     def _account(self, verb: str) -> AccountInfo | None:
-        """The account that has the cursor; None, with the reason told, where nothing can be done."""
+        """Return the account at the cursor; None if nothing can be done with it, and say why."""
         row = self.list.current
         if row is None:
             tell(self, f"No account to {verb}.")

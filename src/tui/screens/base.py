@@ -1,4 +1,4 @@
-"""The base of the list screens: a list that refreshes, and the row at the cursor beside it."""
+"""The base of the list screens: a list that refreshes, and a preview of the row at the cursor."""
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Sequence
@@ -30,7 +30,7 @@ PAGE = "page"
 
 @dataclass(frozen=True, slots=True)
 class PageRead(Generic[T]):
-    """A page for the list. `about` is what the screen wants to know beside it."""
+    """A page for the list. `about` is what else the screen needs."""
 
     rows: Sequence[T]
     next_cursor: str | None = None
@@ -59,25 +59,25 @@ class ListScreen(Screen[None], Generic[T]):
 
     @abstractmethod
     def columns(self) -> Sequence[Column[T]]:
-        """The columns of the list."""
+        """Return the columns of the list."""
 
     @abstractmethod
     def row_key(self, row: T) -> str:
-        """What tells a row from all others; the position of a row where cursors name that."""
+        """Return the unique key of a row; its position if cursors are positions."""
 
     @abstractmethod
     def reading(self, cursor: str) -> Callable[[Store], PageRead[T]]:
-        """What reads the page after the cursor, in a thread: it must not look at the screen."""
+        """Return what reads the page after the cursor, in a thread, without using the screen."""
 
     @abstractmethod
     def heading(self) -> Content:
-        """The title line, as things stand."""
+        """Return the current title line."""
 
     def page_arrived(self, read: PageRead[T]) -> None:
-        """The page is about to enter the list: a place to take note of `about`."""
+        """Take note of `about` before the page enters the list."""
 
     def extent(self, none: str) -> str:
-        """How much of the list there is: `5 of 21`, or `none`, or that more is coming."""
+        """Return how much of the list there is: `5 of 21`, or `none`, or that more is coming."""
         pages = self.list.pages
         if not pages.is_complete:
             return f"{pages.count:,} loaded · more…"
@@ -87,11 +87,11 @@ class ListScreen(Screen[None], Generic[T]):
         return f"{min(self.list.cursor + 1, there):,} of {there:,}"
 
     def body(self) -> Iterable[Widget]:
-        """What stands between title and footer."""
+        """Yield the widgets between title and footer."""
         yield self.list
 
     def peel(self) -> bool:
-        """The topmost layer of the screen is gone; False when there is none but the screen."""
+        """Close the topmost layer of the screen; return False if there is none."""
         return False
 
     def compose(self) -> ComposeResult:
@@ -108,11 +108,11 @@ class ListScreen(Screen[None], Generic[T]):
         self.refresh_rows()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Nothing that changes the store exists while the session is read-only."""
+        """Disable actions that change the store in a read-only session."""
         return not (self.session.read_only and changes_store(action))
 
     def refresh_rows(self) -> None:
-        """What is seen is being read again, unless a dialog is open or the store is away."""
+        """Read what is visible again, unless a dialog is open or the store is unavailable."""
         if self.is_active and not self._cannot_read:
             self.list.refresh_rows()
 
@@ -129,26 +129,26 @@ class ListScreen(Screen[None], Generic[T]):
 
     @on(PagedList.Changed)
     def show_heading(self) -> None:
-        """The title line says how things stand."""
+        """Update the title line."""
         self.query_one(TitleLine).show(self.heading())
 
     def show_failure(self, failure: Failure) -> None:
-        """The failure stands above the list; what was read stays."""
+        """Show the failure above the list, which stays."""
         self.query_one(ErrorLine).show(failure)
 
     @on(ErrorLine.RetryDue)
     def try_again(self) -> None:
-        """What could not be read is being read."""
+        """Read what could not be read."""
         self.list.refresh_rows()
 
     def action_reload(self) -> None:
-        """The list is being read again; an error is gone until the next one."""
+        """Read the list again, and clear the error."""
         self.workers.cancel_group(self, PAGE)
         self._forget_failure()
         self.list.refresh_rows(anew=True)
 
     def restart(self, *, keeps_rows: bool = False) -> None:
-        """Another list is being read, from its start; `keeps_rows`: it has some of the same rows."""
+        """Read another list from its start; `keeps_rows`: it has some of the same rows."""
         self.workers.cancel_group(self, PAGE)
         self._forget_failure()
         self.list.restart(keeps_rows=keeps_rows)
@@ -171,7 +171,7 @@ class ListScreen(Screen[None], Generic[T]):
 
 
 REST_S = 0.08
-"""So long the cursor rests on a row before what is beside it is read."""
+"""How long the cursor rests on a row before the preview is read."""
 
 
 class SplitScreen(ListScreen[T]):
@@ -191,42 +191,42 @@ class SplitScreen(ListScreen[T]):
         self._resting: Timer | None = None
 
     @abstractmethod
-    def read_beside(self, row: T | None) -> None:
-        """What is beside the list is being read: the row, or None when there is none at the cursor."""
+    def read_preview(self, row: T | None) -> None:
+        """Read what the preview shows: the row at the cursor, None if there is none."""
 
     def body(self) -> Iterable[Widget]:
         yield Horizontal(self.list, self._pane, id="split")
 
     @property
     def is_split(self) -> bool:
-        """Whether there is something beside the list."""
+        """Whether there is a preview next to the list."""
         return bool(self._pane.display)
 
     @on(PagedList.Changed)
     def follow(self) -> None:
-        """The row at the cursor is shown soon, once the cursor rests."""
+        """Show the row at the cursor once the cursor rests."""
         if self._resting is not None:
             self._resting.stop()
-        self._resting = self.set_timer(REST_S, self.refresh_beside)
+        self._resting = self.set_timer(REST_S, self.refresh_preview)
 
     def on_resize(self, _: events.Resize) -> None:
         self.follow()
 
-    def refresh_beside(self) -> None:
-        """What is beside the list is being read, if there is anything beside it."""
+    def refresh_preview(self) -> None:
+        """Read what the preview shows, if there is a preview."""
         if self.is_split and self.is_mounted:
-            self.read_beside(self.list.current)
+            self.read_preview(self.list.current)
 
     def action_toggle_split(self) -> None:
-        """The pane is there, or not."""
+        """Show or hide the preview."""
         if self.has_class("-narrow"):
             tell(self, f"The preview needs {ROOM_CELLS} columns. Press enter to open the row.")
             return
         self.toggle_class("-list-only")
-        self.call_after_refresh(self.refresh_beside)
+        self.call_after_refresh(self.refresh_preview)
 
     def neighbour(self, rows: int) -> Any:
-        """The row that many further down, where the cursor is now; None when there is none."""
+        """Move the cursor that many rows down and return the row there; None if there is none."""
         before = self.list.cursor
         self.list.action_move(rows)
         return None if self.list.cursor == before else self.list.current

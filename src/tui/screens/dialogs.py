@@ -43,7 +43,7 @@ class Dialog(ModalScreen[T | None], Generic[T]):
 
     @abstractmethod
     def fields(self) -> Iterable[Widget]:
-        """Yield what stands between the title and the buttons."""
+        """Yield the widgets between the title and the buttons."""
 
     def buttons(self) -> Iterable[Widget]:
         """Yield the buttons; `submit` and `cancel` are the ids that the dialog listens to."""
@@ -117,7 +117,7 @@ class Chooser(Dialog[T]):
 
     @on(ErrorLine.RetryDue)
     def action_reload(self) -> None:
-        """What could not be read is being read."""
+        """Read what could not be read."""
         self._list.refresh_rows()
 
     def show_failure(self, failure: Failure) -> None:
@@ -127,7 +127,7 @@ class Chooser(Dialog[T]):
 
     @on(PagedList.Chosen)
     def choose(self, chosen: PagedList.Chosen) -> None:
-        """The dialog ends with the row."""
+        """Close the dialog with the row."""
         self.dismiss(chosen.row)
 
 
@@ -138,7 +138,7 @@ LABEL_CELLS = 11
 
 
 def fact_line(fact: Fact) -> Content:
-    """The fact in a line, labels and values each in a column of their own."""
+    """Return the fact as a line, labels and values each in a column of their own."""
     label, value = fact
     return joined([safe(f"{label:<{LABEL_CELLS}}", "dim"), safe(value)])
 
@@ -230,7 +230,7 @@ class HelpScreen(Dialog[None]):
 
 
 def places_of(screen: Screen[object]) -> list[Place]:
-    """Where the keys work that do something on this screen, in the table's order."""
+    """Return the places whose keys work on this screen, in the table's order."""
     found = {
         action.place
         for _, binding, _, _ in screen.active_bindings.values()
@@ -240,7 +240,7 @@ def places_of(screen: Screen[object]) -> list[Place]:
 
 
 def help_text(here: list[Place], keymap: Mapping[str, str]) -> list[Paragraph]:
-    """A paragraph for each key, under a heading for each place."""
+    """Return a paragraph for each key, under a heading for each place."""
     elsewhere = [place for place in Place if place not in here]
     paragraphs = [Paragraph(safe("Keyboard shortcuts (esc to close)", "bold"))]
     for place in here:
@@ -261,7 +261,7 @@ def _place(place: Place, keymap: Mapping[str, str]) -> Iterator[Paragraph]:
 
 
 def shown_keys(action: Action, keymap: Mapping[str, str]) -> str:
-    """The keys as people know them; the user's own where there are such."""
+    """Return the keys as they are shown; the user's own if there are any."""
     own = keymap.get(action.id)
     return action.shown if own is None else " ".join(key_names(own))
 
@@ -297,12 +297,12 @@ class AccountChooser(Chooser[Choice]):
 
 
 def read_choices(store: Store) -> Sequence[Choice]:
-    """Every account, by name."""
+    """Return every account, by name."""
     return [Choice(found.name, found.resume_count) for found in accounts.list_accounts(store)]
 
 
 def read_all_choices(store: Store) -> Sequence[Choice]:
-    """All of them in one, then every account."""
+    """Return all accounts as one choice, then every account."""
     named = read_choices(store)
     return [Choice(None, sum(choice.holds for choice in named)), *named]
 

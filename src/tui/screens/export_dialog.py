@@ -25,7 +25,7 @@ from tui.widgets.forms import Choices, SafeInput
 MAX_PATH_CHARS = 4_000
 THIS = "this resume"
 SEARCH_TIMEOUT_S = 30.0
-"""So long resumes are looked through that the index does not have yet."""
+"""How long to search resumes that are not in the index yet."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ class Wish:
 
 
 class ExportDialog(Dialog[Wish]):
-    """Gives what is wished for, None when it was cancelled. `listed` is what "all" means here."""
+    """Gives what is wished for, None if it was canceled. `listed` is what "all" means here."""
 
     VERB = "Export"
 
@@ -70,7 +70,7 @@ class ExportDialog(Dialog[Wish]):
 
 
 def preset_folder() -> str:
-    """A folder below the one that the program was started in; empty if that cannot be typed."""
+    """Return a folder below the working directory; empty if that cannot be typed."""
     try:
         folder = str(Path.cwd() / "exported-resumes")
     except OSError:
@@ -92,7 +92,7 @@ class Export:
 
 
 def carry_out(store: Store, export: Export) -> str:
-    """The resumes are in files; says how many, which could not be, and what had no place in them.
+    """Export the resumes to files; return how many, which failed, and what was left out.
 
     Raises InvalidArgument for a folder that cannot be written to; what was written before stays.
     """
@@ -133,7 +133,7 @@ def carry_out(store: Store, export: Export) -> str:
 
 
 def _iter_ids(store: Store, account_id: str, export: Export) -> Iterator[tuple[str, int]]:
-    """Ids, each with how many resumes could not be looked through so far."""
+    """Yield IDs, each with how many resumes could not be searched so far."""
     if export.resume_id is not None:
         yield export.resume_id, 0
         return

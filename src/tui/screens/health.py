@@ -51,7 +51,7 @@ SEVERITY = {state: number for number, state in enumerate(SIGNS)}
 
 
 def mark_cell(finding: Finding) -> Content:
-    """The mark alone, for a column of one cell."""
+    """Return the mark alone, for a column of one cell."""
     sign = SIGNS[finding.severity]
     return safe(sign.mark, sign.style)
 
@@ -76,14 +76,14 @@ NOTHING_TO_DO = "Nothing to do."
 
 
 def remedy_line(finding: Finding) -> Content:
-    """What to do, or that there is nothing to do."""
+    """Return what to do, or that there is nothing to do."""
     if finding.remedy is None:
         return safe(NOTHING_TO_DO, "dim")
     return joined([safe("→ ", SIGNS[finding.severity].style), safe(finding.remedy, "bold")])
 
 
 def finding_line(finding: Finding) -> Content:
-    """What was found, under its sign."""
+    """Return the finding after its sign."""
     sign = SIGNS[finding.severity]
     subject = safe(f"{sign.mark} {finding.subject}", sign.style)
     return joined([subject, safe(finding.text)], by="  ")
@@ -106,7 +106,7 @@ class RemedyPane(Vertical):
         yield self._remedy
 
     def show(self, finding: Finding | None) -> None:
-        """The pane is about this finding; None leaves it empty."""
+        """Show this finding; None leaves the pane empty."""
         self._found.update(safe("") if finding is None else finding_line(finding))
         self._remedy.update(safe("") if finding is None else remedy_line(finding))
 
@@ -120,7 +120,7 @@ class Health:
 
 
 def read_health(store: Store, *, settings: Settings, program: str, cache: QueryCache) -> Health:
-    """How things stand now. Raises StoreError when the store is away, whatever else is found."""
+    """Return the current health. Raises StoreError if the store is unavailable."""
     metrics = read_metrics(store, cache)
     found = iter_findings(installation_of(store, settings, program), cache)
     # Sorting is stable: within a state the order in which one check builds on the other stays.
@@ -129,11 +129,11 @@ def read_health(store: Store, *, settings: Settings, program: str, cache: QueryC
 
 LABEL_CELLS = 10
 GAUGE_CELLS = 39
-"""Two beside each other fit into 80 cells."""
+"""Two next to each other fit into 80 cells."""
 
 
 def gauge_texts(gauges: InstallationMetrics) -> list[tuple[str, str]]:
-    """Each gauge: what it is called, and how it stands."""
+    """Return the label and value of each gauge."""
     files, age_s = gauges.files, gauges.oldest_request_s
     free = NONE if gauges.free_bytes is None else f"{in_bytes(gauges.free_bytes)} free"
     return [
@@ -151,7 +151,7 @@ def gauge_texts(gauges: InstallationMetrics) -> list[tuple[str, str]]:
 
 
 def gauge_lines(gauges: InstallationMetrics, width_cells: int) -> list[Content]:
-    """The gauges in as few lines as the width allows, and in even ones."""
+    """Return the gauges in as few lines of even length as the width allows."""
     cells = [_gauge(label, value) for label, value in gauge_texts(gauges)]
     lines = ceil(len(cells) / max(1, width_cells // GAUGE_CELLS))
     columns = ceil(len(cells) / lines)
@@ -176,7 +176,7 @@ class GaugeLines(Widget):
         self._lines: list[Content] = []
 
     def show(self, gauges: InstallationMetrics) -> None:
-        """The lines say how things stand."""
+        """Show these figures."""
         self._gauges = gauges
         self._arrange()
 
@@ -216,12 +216,12 @@ class FindingDialog(ModalScreen[None]):
         yield KeyLine()
 
     def action_cancel(self) -> None:
-        """The dialog is closed."""
+        """Close the dialog."""
         self.dismiss()
 
 
 def iter_paragraphs(finding: Finding) -> Iterator[Paragraph]:
-    """The finding as a text to read."""
+    """Yield the finding as text."""
     yield Paragraph(safe(""))
     yield Paragraph(finding_line(finding))
     yield Paragraph(safe(""))
@@ -286,21 +286,21 @@ class HealthScreen(ListScreen[Finding]):
 
     @on(PagedList.Changed)
     def show_remedy(self) -> None:
-        """The remedy of the row with the cursor stands under the list."""
+        """Show the remedy of the row at the cursor under the list."""
         self._remedy.show(self.list.current)
 
     @on(PagedList.Chosen)
     def open_finding(self, chosen: PagedList.Chosen) -> None:
-        """The finding is shown in full."""
+        """Show the finding in full."""
         self.app.push_screen(FindingDialog(chosen.row))
 
     def action_reload(self) -> None:
-        """Everything is being looked at again, what takes long too."""
+        """Check everything again, without cached results."""
         self._cache.clear()
         super().action_reload()
 
     def action_copy_command(self) -> None:
-        """The terminal was asked to put the remedy's command on the clipboard; it gives no answer."""
+        """Ask the terminal to put the remedy's command on the clipboard; it gives no answer."""
         finding = self.list.current
         if finding is None or finding.remedy is None:
             tell(self, "Nothing to fix here.")

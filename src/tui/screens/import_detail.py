@@ -24,8 +24,8 @@ from tui.store_calls import Failure
 from tui.text import joined, minute, safe
 from tui.widgets.text_pane import Paragraph, TextPane
 
-MOST_ITEMS: Final = 50
-"""So many of the resumes of a file of several are named."""
+MAX_ITEMS: Final = 50
+"""Resumes of a file that are listed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ class FileRead:
 def read_file(
     store: Store, *, account_id: str, claim_id: str, before: FileRead | None = None
 ) -> FileRead:
-    """The file as it is now. What stands in `before` and cannot have changed is not read again.
+    """Return the file as it is now. What is in `before` and cannot have changed is not read again.
 
     Raises NotFound.
     """
@@ -62,14 +62,14 @@ def read_file(
         file,
         request,
         is_watched,
-        import_ledger.find_items(store, account_id, claim_id, limit=MOST_ITEMS),
+        import_ledger.find_items(store, account_id, claim_id, limit=MAX_ITEMS),
         None if source is None else lay_out(source, fault_of(file)),
         () if source is None else find_issues(file, source),
     )
 
 
 def find_issues(file: FileRow, source: bytes) -> Sequence[Issue]:
-    """What is wrong in a file that is no valid resume; the ledger keeps the first of it alone.
+    """Return all issues of a file that is not a valid resume; the ledger keeps only the first.
 
     Empty when the source is not whole, or does not say now what it said to the importer.
     """
@@ -90,7 +90,7 @@ BLANK: Final = Paragraph(safe(""))
 
 
 def file_paragraphs(read: FileRead) -> list[Paragraph]:
-    """The verdict and what to do about it; then the file; then what was in it."""
+    """Return the result and what to do about it; then the file; then what was in it."""
     file = read.file
     return [
         Paragraph(_headline(read)),
@@ -151,7 +151,7 @@ def _about(file: FileRow) -> Iterator[Paragraph]:
 
 
 def filed_in(file: FileRow) -> str:
-    """Where the file lies below its folder (docs/importing.md, Where files go)."""
+    """Return where the file is below its folder (docs/importing.md, Where files go)."""
     if file.is_under_way:
         return "the inbox"
     named = f"as …-{file.claim_id[-8:]}"
@@ -178,7 +178,7 @@ def _several(items: Items | None) -> Iterator[Paragraph]:
 
 
 def counts_text(items: Items) -> str:
-    """`1,000: 3 failed, 997 done`."""
+    """Return `1,000: 3 failed, 997 done`."""
     counts = {
         "failed": items.failed,
         "held": items.held,
@@ -201,8 +201,8 @@ def _resumes(read: FileRead) -> Iterator[Paragraph]:
     ]
     for number, text in enumerate(resumes):
         yield _fact("" if number else "Resume", text)
-    if len(resumes) == MOST_ITEMS:
-        yield _fact("", f"… first {MOST_ITEMS} only")
+    if len(resumes) == MAX_ITEMS:
+        yield _fact("", f"… first {MAX_ITEMS} only")
 
 
 def _fact(label: str, value: str) -> Paragraph:
@@ -210,7 +210,7 @@ def _fact(label: str, value: str) -> Paragraph:
 
 
 def copied_text(file: FileRow) -> str | None:
-    """The reason with the place in the document, on a line; None for a file that has none."""
+    """Return the reason with the place in the document, on a line; None if there is none."""
     if file.message is None and file.reason is None:
         return None
     parts = [file.reason, file.message]
@@ -220,7 +220,7 @@ def copied_text(file: FileRow) -> str | None:
 
 
 def why_not(file: FileRow, action: Action) -> str | None:
-    """Why this cannot be asked for the file; None when it can. A held file is never retried."""
+    """Return why the action does not fit the file; None if it does. Held files are not retried."""
     if file.is_under_way:
         return "This file is being imported right now."
     if file.outcome is FileOutcome.DONE:
@@ -262,7 +262,7 @@ class FileView(Container):
         )
 
     def show(self, read: FileRead) -> None:
-        """The file is shown; from its start, unless it was there before."""
+        """Show the file, from its start unless it was shown before."""
         before = self.read
         if read == before:
             return
@@ -273,11 +273,11 @@ class FileView(Container):
             self._show_source(read.source)
 
     def show_failure(self, failure: Failure) -> None:
-        """The failure stands where the file would."""
+        """Show the failure in place of the file."""
         self._show_line(Paragraph(failure.content))
 
     def show_nothing(self) -> None:
-        """There is no file to show."""
+        """Show nothing."""
         self._show_line(Paragraph(safe("")))
 
     def _show_line(self, line: Paragraph) -> None:
@@ -290,16 +290,16 @@ class FileView(Container):
         self.set_class(source is not None, "-two-parts")
 
     def scroll_text(self, pages: int) -> None:
-        """The text, or the source where there is one, is that many screens further down."""
+        """Scroll the source, or the text if there is no source, that many screens down."""
         shown = self._source.lines if self._source.display else self._text
         shown.action_scroll_pages(pages)
 
     def focus_text(self) -> None:
-        """The keys that scroll are those of the text."""
+        """Focus the text."""
         self._text.focus()
 
     def focus_other(self) -> bool:
-        """The keys that scroll are those of the other part; False when there is none."""
+        """Focus the other part; return False if there is none."""
         if not self._source.display:
             return False
         other = self._source.lines if self._text.has_focus else self._text

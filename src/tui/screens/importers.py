@@ -1,4 +1,4 @@
-"""What stands above the list of imports: the importers, their backlog, the counts of files."""
+"""What is above the list of imports: the importers, their backlog, the counts of files."""
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -34,7 +34,7 @@ FEW: Final = 10
 
 @dataclass(frozen=True, slots=True)
 class Outlook:
-    """So many files wait, of so many at most since none did. `files_per_s` None: not known."""
+    """How many files wait, and the most that did since none did. `files_per_s` None: unknown."""
 
     waiting: int
     most: int
@@ -59,26 +59,26 @@ class Backlog:
         """How many files had come to their ends when it was said how many wait."""
 
     def note_waiting(self, waiting: int, said_at: str) -> None:
-        """So many files waited when importers said so last."""
+        """Note how many files waited when importers last reported."""
         if said_at != self._said_at:
             self._said_at, self._ended_before = said_at, self._ended
         self._waiting = waiting
         self._most = max(self._most, waiting) if waiting else 0
 
     def note_ended(self, files: int) -> None:
-        """The ledger holds so many files now."""
+        """Note how many files the ledger has now."""
         self._ended = files
         if self._ended_before is None:
             self._ended_before = files
         self._pace.note(self._monotonic(), files)
 
     def forget_pace(self) -> None:
-        """The next counts are of another ledger, or of another part of it."""
+        """Forget the pace: the next counts are of another ledger, or another part of it."""
         self._pace = Pace(PACE_S)
         self._ended = self._ended_before = None
 
     def find_outlook(self) -> Outlook | None:
-        """How it stands, what ended since importers spoke counted; None while few files wait."""
+        """Return the outlook, with what ended since the last report; None while few files wait."""
         waiting = max(0, self._waiting - (self._ended or 0) + (self._ended_before or 0))
         if not waiting or self._most < FEW:
             return None
@@ -86,19 +86,19 @@ class Backlog:
 
 
 def last_said(seen: Sequence[SeenImporter]) -> str:
-    """When a live importer was heard of last; empty when none was."""
+    """Return when a live importer was last seen; empty if none was."""
     return max((one.seen_at for one in seen if one.is_live), default="")
 
 
 BAR_CELLS: Final = 20
-MOST_IMPORTERS: Final = 3
+MAX_IMPORTERS: Final = 3
 """Importers that have a line of their own."""
 
 WELL: Final = {State.OK: "$text-success", State.POLLING: "$text-success"}
 
 
 def tally_line(tallies: Iterable[FileCount]) -> Content:
-    """`✗ 19 failed   ‖ 2 held   = 1 duplicate   ✓ 1,204 done`; what there is none of is dim."""
+    """Return `✗ 19 failed   ‖ 2 held   = 1 duplicate   ✓ 1,204 done`; zeros are dim."""
     counts = dict.fromkeys(ORDER, 0)
     for tally in tallies:
         counts[tally.outcome] += tally.files
@@ -111,14 +111,14 @@ def _count(outcome: FileOutcome, files: int) -> Content:
 
 
 def importer_lines(seen: Sequence[SeenImporter], start: str) -> Iterator[Content]:
-    """Who watches which folder, and how that goes; `start` is the command when nobody does."""
+    """Yield the state of each importer; `start` is the command to start one if none is live."""
     live = [one for one in seen if one.is_live]
     watched = {one.importer.root for one in live}
     told = [*live, *(one for one in seen if not one.is_live and one.importer.root not in watched)]
-    for one in told[:MOST_IMPORTERS]:
+    for one in told[:MAX_IMPORTERS]:
         yield from _importer(one)
-    if len(told) > MOST_IMPORTERS:
-        yield safe(f"and {counted(len(told) - MOST_IMPORTERS, 'more importer')}", "dim")
+    if len(told) > MAX_IMPORTERS:
+        yield safe(f"and {counted(len(told) - MAX_IMPORTERS, 'more importer')}", "dim")
     if not live:
         yield safe(f"○ Importer not running. Start it with `{start}`.", "bold $text-warning")
 
@@ -146,7 +146,7 @@ def _waiting(files: int | None) -> str:
 
 
 def backlog_line(outlook: Outlook) -> Content:
-    """`███████░░░░░░ 12,000 waiting · 3,400 files/s · a few seconds left`."""
+    """Return `███████░░░░░░ 12,000 waiting · 3,400 files/s · a few seconds left`."""
     filled = BAR_CELLS * (outlook.most - outlook.waiting) // max(1, outlook.most)
     parts = [safe(f"{'█' * filled}{'░' * (BAR_CELLS - filled)} {outlook.waiting:,} waiting")]
     if outlook.files_per_s is not None:
@@ -163,7 +163,7 @@ TALLY_EVERY_S: Final = 2.0
 """How often files are counted, as long as that is quick."""
 
 TALLY_TIMES: Final = 50
-"""It takes time that grows with the ledger: at most one part in so many goes into it."""
+"""Counting slows down as the ledger grows: at most 1/TALLY_TIMES of the time goes into it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,7 +253,7 @@ class Overview(Widget):
 
 
 def read_watching(store: Store, *, session: Session) -> Watching:
-    """The importers that were heard of within a day, and how to start one."""
+    """Return the importers seen within a day, and how to start one."""
     installation = installation_of(store, session.settings, session.program)
     return Watching(importers.list_importers(store), installation.start_line())
 

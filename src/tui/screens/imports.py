@@ -35,17 +35,17 @@ from tui.widgets.bars import ErrorLine, KeyLine, ModeLine, TitleLine
 from tui.widgets.paged_list import Column, PagedList, text_cell
 
 FOLLOWED: Final = "followed"
-"""The group of the workers that look what became of files that were asked for."""
+"""The group of the workers that look for the outcome of queued files."""
 
-MOST_FOLLOWED: Final = 20
-"""Further ones are seen in the list alone."""
+MAX_FOLLOWED: Final = 20
+"""Others are seen only in the list."""
 
-MOST_NAME_CHARS: Final = 60
+MAX_NAME_CHARS: Final = 60
 """A message has one line."""
 
 
 def read_ended(store: Store, *, files: Sequence[FileRow]) -> list[FileRow]:
-    """Those of the files that came to an end since they were read, as they are now."""
+    """Return those of the files that have finished since they were read, as they are now."""
     now = [found for file in files if (found := _find(store, file)) is not None]
     before = {file.claim_id: file.finished_at for file in files}
     return [
@@ -61,12 +61,12 @@ def _find(store: Store, file: FileRow) -> FileRow | None:
 
 
 def ending(file: FileRow) -> str:
-    """`Done: ana/cv.json`, `Failed, not a valid resume: ana/cv.json`."""
+    """Return `Done: ana/cv.json` or `Failed, not a valid resume: ana/cv.json`."""
     why = "" if file.reason is None else f", {plain_words(file.reason)}"
-    return f"{file.outcome.capitalize()}{why}: {file.name[-MOST_NAME_CHARS:]}"
+    return f"{file.outcome.capitalize()}{why}: {file.name[-MAX_NAME_CHARS:]}"
 
 
-MOST_CHOICES = 10_000
+MAX_CHOICES = 10_000
 """Resumes of a file that are offered; the list of resumes has them all."""
 
 ITEM_COLUMNS: tuple[Column[Item], ...] = (
@@ -90,8 +90,8 @@ class ResumeChooser(Chooser[Item]):
 
 
 def list_resumes(store: Store, *, account_id: str, claim_id: str) -> Sequence[Item]:
-    """The first of the resumes that the file became or repeats, in its order."""
-    return import_ledger.find_items(store, account_id, claim_id, limit=MOST_CHOICES)
+    """Return the first of the resumes that the file became or repeats, in its order."""
+    return import_ledger.find_items(store, account_id, claim_id, limit=MAX_CHOICES)
 
 
 async def open_resume(screen: Screen[None], session: Session, read: FileRead) -> None:
@@ -110,7 +110,7 @@ async def open_resume(screen: Screen[None], session: Session, read: FileRead) ->
 COUNT: Final = "count"
 """The group of the workers that count what an action is for."""
 
-MOST_REASONS: Final = 6
+MAX_REASONS: Final = 6
 """Reasons that a question names one by one."""
 
 VERBS: Final = {Action.RETRY: "Retry", Action.RELEASE: "Release"}
@@ -126,7 +126,7 @@ CONSEQUENCES: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """So many files were asked for. `start` says how to come by an importer; None: there is one."""
+    """How many files were queued. `start` says how to start an importer; None: one is running."""
 
     files: int
     start: str | None
@@ -164,32 +164,32 @@ def copy_reason(screen: Screen[None], file: FileRow) -> None:
 
 
 def facts(account: str | None, found: Sequence[FileCount]) -> list[Fact]:
-    """How many files it is about, whose, and why they are where they are."""
+    """Return how many files it is about, of which account, and their reasons."""
     most = sorted(found, key=lambda tally: -tally.files)
     reasons = [
         ("" if number else "Reason", f"{plain_words(tally.reason or 'none')} ({tally.files:,})")
-        for number, tally in enumerate(most[:MOST_REASONS])
+        for number, tally in enumerate(most[:MAX_REASONS])
     ]
     files = sum(tally.files for tally in found)
     return [("Files", f"{files:,}"), ("Account", account or "all accounts"), *reasons]
 
 
 def count_fitting(store: Store, *, account: str | None, action: Action) -> list[FileCount]:
-    """The files that the action is for, by reason."""
+    """Count the files that the action is for, by reason."""
     account_id = _account_id(store, account)
     found = import_ledger.count_files(store, account_id=account_id, not_done_only=True)
     return [tally for tally in found if tally.outcome is import_requests.FITS[action]]
 
 
 def ask_for(store: Store, *, session: Session, file: FileRow, action: Action) -> Asked:
-    """The action is asked for the file. Raises Conflict when it has come to another end."""
+    """Request the action for the file. Raises Conflict if its outcome has changed."""
     import_requests.request_files(store, [file], action)
     unwatched = [root for root in import_requests.list_unwatched_roots(store) if root == file.root]
     return _asked(store, session, 1, unwatched)
 
 
 def ask_for_all(store: Store, *, session: Session, account: str | None, action: Action) -> Asked:
-    """The action is asked for all files that it is for, of an account or of all."""
+    """Request the action for all files that it is for, of an account or of all."""
     files = import_requests.request_all_files(store, action, account_id=_account_id(store, account))
     return _asked(store, session, files, import_requests.list_unwatched_roots(store))
 
@@ -226,7 +226,7 @@ class FileScreen(Screen[None]):
     FileScreen.-narrow FileView > SourcePane {
         width: 1fr; height: 3fr; border-left: blank; border-top: hkey $panel;
     }
-    /* The bar says whose the keys are that scroll, without colours too. */
+    /* The bar shows which part scrolls, also without colors. */
     FileScreen FileView.-two-parts > TextPane:focus { border-left: thick $accent; }
     FileScreen FileView > SourcePane:focus-within { border-left: thick $accent; }
     """
@@ -256,7 +256,7 @@ class FileScreen(Screen[None]):
         self._read()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Nothing that changes the store exists while the session is read-only."""
+        """Disable actions that change the store in a read-only session."""
         return not (self._session.read_only and changes_store(action))
 
     def _refresh_file(self) -> None:
@@ -288,12 +288,12 @@ class FileScreen(Screen[None]):
         self.query_one(ErrorLine).show(failure)
 
     def action_reload(self) -> None:
-        """The file is being read; an error is gone until the next one."""
+        """Read the file again, and clear the error."""
         self.query_one(ErrorLine).clear()
         self._read()
 
     def action_neighbour(self, rows: int) -> None:
-        """The file that many rows further down the list is shown."""
+        """Show the file that many rows further down the list."""
         found = self._neighbour(rows)
         if found is None:
             tell(self, f"{'Last' if rows > 0 else 'First'} file in the list.")
@@ -302,16 +302,16 @@ class FileScreen(Screen[None]):
         self._read()
 
     def action_next_pane(self) -> None:
-        """The keys that scroll are those of the other part."""
+        """Focus the other part."""
         if not self._view.focus_other():
             tell(self, "The source of imported files is not kept.")
 
     def action_retry(self) -> None:
-        """The file is being asked to be tried again, if it failed."""
+        """Request a retry of the file, if it failed."""
         self._ask(Action.RETRY)
 
     def action_release(self) -> None:
-        """The file is being asked to be let in, if it is held."""
+        """Request the release of the file, if it is held."""
         self._ask(Action.RELEASE)
 
     @store_work()
@@ -320,7 +320,7 @@ class FileScreen(Screen[None]):
             self._read()
 
     def _is_wanted_seen(self) -> bool:
-        """Whether the file that was asked for is the one that is seen; else the reader is told."""
+        """Return whether the file is the one that is shown; if not, say why."""
         if self._wanted.claim_id == self._file.claim_id:
             return True
         if is_running(self, FILE):
@@ -330,7 +330,7 @@ class FileScreen(Screen[None]):
         return False
 
     def action_copy(self) -> None:
-        """The reason is on its way to the clipboard."""
+        """Copy the reason."""
         if self._is_wanted_seen():
             copy_reason(self, self._file)
 
@@ -345,7 +345,7 @@ class FileScreen(Screen[None]):
             await open_resume(self, self._session, self._view.read)
 
     def action_back(self) -> None:
-        """The list is back, where it was."""
+        """Go back to the list."""
         self.dismiss()
 
 
@@ -354,7 +354,7 @@ SHOWN: Final = (None, *ORDER)
 
 
 class ImportsScreen(SplitScreen[Row]):
-    """The files of an account or of all; beside them the one at the cursor."""
+    """The files of an account or of all, and a preview of the one at the cursor."""
 
     MODE = "imports"
     BINDINGS: ClassVar[list[BindingType]] = bindings(Place.IMPORTS)
@@ -369,7 +369,7 @@ class ImportsScreen(SplitScreen[Row]):
         self._asked_for = session.imports_account
         self.overview = Overview(session)
         self._followed: dict[str, FileRow] = {}
-        """The files that were asked for, by claim: what becomes of them is told once."""
+        """The files that were queued, by claim: their outcome is shown once."""
 
     # The list.
 
@@ -420,7 +420,7 @@ class ImportsScreen(SplitScreen[Row]):
             self.overview.read(self._asked_for)
             if self._followed and not is_running(self, FOLLOWED):
                 self._tell_ended()
-            self.refresh_beside()
+            self.refresh_preview()
 
     @work(group=FOLLOWED)
     async def _tell_ended(self) -> None:
@@ -434,10 +434,10 @@ class ImportsScreen(SplitScreen[Row]):
     def action_reload(self) -> None:
         super().action_reload()
         self.overview.read(self._asked_for)
-        self.refresh_beside()
+        self.refresh_preview()
 
     def on_screen_resume(self) -> None:
-        """Another account may have been asked for from another screen."""
+        """Show the account that another screen asked for, if any."""
         if self.session.imports_account != self._asked_for:
             self._outcome = None
             self._show_account(self.session.imports_account)
@@ -459,7 +459,7 @@ class ImportsScreen(SplitScreen[Row]):
             self._show_account(choice.name)
 
     def action_next_outcome(self) -> None:
-        """The files of the next outcome are shown alone; after the last one, all."""
+        """Show only the files of the next outcome; after the last one, all."""
         self._show_outcome(SHOWN[(SHOWN.index(self._outcome) + 1) % len(SHOWN)])
 
     def _show_outcome(self, outcome: FileOutcome | None) -> None:
@@ -472,18 +472,18 @@ class ImportsScreen(SplitScreen[Row]):
         self._show_outcome(None)
         return True
 
-    # The file beside the list.
+    # The preview.
 
-    def read_beside(self, row: Row | None) -> None:
+    def read_preview(self, row: Row | None) -> None:
         if row is None:
             self.workers.cancel_group(self, FILE)
             self.view.show_nothing()
         # Asked again, the call that is under way would be for nothing.
         elif not is_running(self, FILE, row.file.claim_id):
-            reading = self._show_beside(self.view.reading(row.file))
+            reading = self._show_preview(self.view.reading(row.file))
             self.run_worker(reading, name=row.file.claim_id, group=FILE, exclusive=True)
 
-    async def _show_beside(self, reading: Callable[[Store], FileRead]) -> None:
+    async def _show_preview(self, reading: Callable[[Store], FileRead]) -> None:
         try:
             read = await call(self.session.store, reading)
         except Failure as failure:
@@ -494,14 +494,14 @@ class ImportsScreen(SplitScreen[Row]):
             self.view.show(read)
 
     def action_scroll_pane(self, pages: int) -> None:
-        """The file beside the list is scrolled."""
+        """Scroll the preview."""
         self.view.scroll_text(pages)
 
     # What is done with the file at the cursor, and with many.
 
     @on(PagedList.Chosen)
     def open_file(self, chosen: PagedList.Chosen) -> None:
-        """The file is shown on a page of its own."""
+        """Show the file on a page of its own."""
         file = chosen.row.file
         self.app.push_screen(FileScreen(self.session, file, self._neighbour), self._back_from_file)
 
@@ -513,11 +513,11 @@ class ImportsScreen(SplitScreen[Row]):
         self.refresh_rows()
 
     def action_retry(self) -> None:
-        """The file is being asked to be tried again, if it failed."""
+        """Request a retry of the file, if it failed."""
         self._ask(Action.RETRY)
 
     def action_release(self) -> None:
-        """The file is being asked to be let in, if it is held."""
+        """Request the release of the file, if it is held."""
         self._ask(Action.RELEASE)
 
     @store_work()
@@ -526,16 +526,16 @@ class ImportsScreen(SplitScreen[Row]):
         if row is None:
             tell(self, f"No file to {action}.")
         elif await ask(self, self.session, row.file, action):
-            if len(self._followed) < MOST_FOLLOWED:
+            if len(self._followed) < MAX_FOLLOWED:
                 self._followed[row.file.claim_id] = row.file
             self.refresh_rows()
 
     def action_retry_all(self) -> None:
-        """Ask whether all that failed shall be tried again."""
+        """Ask whether to retry all failed files."""
         self._count(Action.RETRY)
 
     def action_release_all(self) -> None:
-        """Ask whether all that are held shall be let in."""
+        """Ask whether to release all held files."""
         self._count(Action.RELEASE)
 
     @store_work(group=COUNT, exclusive=True)
@@ -568,7 +568,7 @@ class ImportsScreen(SplitScreen[Row]):
         self.refresh_rows()
 
     def action_copy(self) -> None:
-        """The reason is on its way to the clipboard."""
+        """Copy the reason."""
         row = self.list.current
         if row is None:
             tell(self, "No reason to copy.")

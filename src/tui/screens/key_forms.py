@@ -35,7 +35,7 @@ def _refused(words: str) -> Understood:
 
 
 def understand_expiry(text: str, now_us: int) -> Understood:
-    """How long a new key counts; the empty text is for good."""
+    """Return the lifetime of a new key; the empty text is for a key that never expires."""
     if not text:
         return Understood("Never expires.")
     expiry = durations.parse_expiry(text)
@@ -48,7 +48,7 @@ def understand_expiry(text: str, now_us: int) -> Understood:
 
 
 def understand_grace(text: str, now_us: int) -> Understood:
-    """How long a key that is being replaced still counts."""
+    """Return how long a rotated key stays valid."""
     span = durations.parse_span(text)
     if span is None:
         return _refused(f'"{text}" is not a valid duration: use 24h, 7d, 30m or 0.')
@@ -83,13 +83,13 @@ class SpanField(Vertical):
 
     @property
     def understood(self) -> Understood:
-        """What the line says, now."""
+        """What is typed now."""
         lines = self.query(SafeInput)
         return self._understand(lines.first().value.strip() if lines else self._preset)
 
     @on(SafeInput.Changed)
     def show_understood(self) -> None:
-        """The words below the line are about what is typed in it."""
+        """Show below the line what is understood of it."""
         self.query_one("#understood", Note).update(safe(self.understood.words))
 
 
@@ -113,7 +113,7 @@ class NameLine(SafeInput):
 
 
 class CreateKeyDialog(Dialog[Wish]):
-    """Gives what is wished for, None when it was cancelled."""
+    """Gives what is wished for, None if it was canceled."""
 
     VERB = "Create"
 
@@ -151,7 +151,7 @@ PRESET = "24h"
 
 
 class RotateDialog(Dialog[timedelta]):
-    """Gives the grace of the old key, None when it was cancelled."""
+    """Gives the grace of the old key, None if it was canceled."""
 
     VERB = "Rotate"
 
@@ -202,7 +202,7 @@ class SecretLine(SafeInput):
 
 
 class RegisterKeyDialog(Dialog[Foreign]):
-    """Gives a key to register, None when it was cancelled."""
+    """Gives a key to register, None if it was canceled."""
 
     VERB = "Import"
 

@@ -83,16 +83,16 @@ class NewKeyScreen(ModalScreen[None]):
         yield KeyLine()
 
     def action_copy(self) -> None:
-        """The terminal was asked to put the key on the clipboard; it gives no answer."""
+        """Ask the terminal to put the key on the clipboard; it gives no answer."""
         clipboard.send(self, self._new.secret, what="key")
 
     @on(TextButton.Pressed, "#stored")
     def action_stored(self) -> None:
-        """The key was stored: the screen ends."""
+        """Close the screen."""
         self.dismiss()
 
     def action_back(self) -> None:
-        """Nothing, in words."""
+        """Say how to close the screen."""
         tell(self, f"Press {self._stored_key} when you have saved the key.", "warning")
 
 
@@ -105,12 +105,12 @@ _SIGNS: Final = {KeyState.ACTIVE: "✓", KeyState.REVOKED: "✗", KeyState.EXPIR
 
 
 def label(key: KeyInfo) -> str:
-    """What people call the key: its name, or its id when it has none."""
+    """Return the key's name, or its ID if it has none."""
     return key.name.strip() or key.id
 
 
 def state_words(key: KeyInfo) -> str:
-    """Active, until when, revoked or expired; and whether its owner can ever have seen it."""
+    """Return the state: active, until when, revoked or expired; or that it was never shown."""
     if key.state is not KeyState.ACTIVE:
         return key.state
     if key.shown_at is None:
@@ -119,7 +119,7 @@ def state_words(key: KeyInfo) -> str:
 
 
 def columns(clock: Clock) -> Sequence[Column[KeyInfo]]:
-    """The columns of the list of keys. `clock` says what `ago` counts from."""
+    """Return the columns of the list of keys. `clock` says what `ago` counts from."""
     return (
         Column("KEY", 13, lambda key: text_cell(key.masked)),
         Column("STATE", STATE_CELLS, lambda key: state_cell(key, clock())),
@@ -133,7 +133,7 @@ def columns(clock: Clock) -> Sequence[Column[KeyInfo]]:
 
 
 def state_cell(key: KeyInfo, now_us: int) -> Content:
-    """The state behind a sign, so that it needs no colour to be seen."""
+    """Return the state after a sign, so that it is readable without color."""
     if key.state is not KeyState.ACTIVE:
         return safe(f"{_SIGNS[key.state]} {key.state}", "dim")
     if key.shown_at is None:
@@ -144,12 +144,12 @@ def state_cell(key: KeyInfo, now_us: int) -> Content:
 
 
 def _short(instant: str, now_us: int) -> str:
-    """`01-31 09:00`, or `2027-01-31` for what is far ahead."""
+    """Return `01-31 09:00`, or `2027-01-31` for what is far ahead."""
     return minute(instant)[5:] if instant < later(now_us, FAR) else day(instant)
 
 
 def facts(key: KeyInfo, now_us: int) -> list[Fact]:
-    """Everything that is known of the key; times are UTC."""
+    """Return everything that is known of the key; times are UTC."""
     used = ago(key.last_used_at, now_us)
     if key.last_used_at is not None:
         used = f"{minute(key.last_used_at)} ({used})"
@@ -166,7 +166,7 @@ def facts(key: KeyInfo, now_us: int) -> list[Fact]:
 
 
 def revoke(store: Store, key: KeyInfo) -> None:
-    """The key does not count any more. Raises NotFound, and Conflict if somebody was faster."""
+    """Revoke the key. Raises NotFound, and Conflict if it is already revoked."""
     found = api_keys.get_key(store, key.id)
     if found.state is KeyState.REVOKED and found.revoked_at is not None:
         raise Conflict(
@@ -176,7 +176,7 @@ def revoke(store: Store, key: KeyInfo) -> None:
 
 
 def fate(old: KeyInfo, grace: timedelta, now_us: int) -> str:
-    """Until when a key that is replaced now still counts, in a sentence."""
+    """Return a sentence about until when a key that is rotated now stays valid."""
     if not grace:
         return f"The old key {old.id} no longer works."
     ends = min(later(now_us, grace), old.expires_at or "9")
@@ -190,7 +190,7 @@ NO_KEYS = safe("No keys yet.")
 
 
 def read_keys(store: Store, account: str | None) -> PageRead[KeyInfo]:
-    """All keys, or the account's, and whether there are accounts."""
+    """Return all keys, or the account's, and whether there are accounts."""
     return PageRead(
         api_keys.list_keys(store, account=account), about=bool(accounts.list_accounts(store))
     )
@@ -230,12 +230,12 @@ class KeysScreen(ListScreen[KeyInfo]):
 
     @on(PagedList.Chosen)
     def show_key(self, chosen: PagedList.Chosen) -> None:
-        """What is known of the key is shown."""
+        """Show what is known of the key."""
         remark = "The full key was shown only at creation."
         self.app.push_screen(FactsDialog("Key details", self.facts(chosen.row), remark=remark))
 
     def on_screen_resume(self) -> None:
-        """Another account may have been asked for from another screen."""
+        """Show the account that another screen asked for, if any."""
         if self.session.keys_account != self._account:
             self._show_account(self.session.keys_account)
 
@@ -253,11 +253,11 @@ class KeysScreen(ListScreen[KeyInfo]):
 
     @property
     def create_key(self) -> str:
-        """The key that makes a new one, as the user has it."""
+        """The keyboard key that creates a new key, as the user has it."""
         return shown_key("keys.create", self.session.keymap)
 
     def facts(self, key: KeyInfo) -> list[Fact]:
-        """Everything that is known of the key, now."""
+        """Return everything that is known of the key, now."""
         return facts(key, self.session.store.clock())
 
     # A key that is made, here or elsewhere.
@@ -329,7 +329,7 @@ class KeysScreen(ListScreen[KeyInfo]):
 
     @store_work()
     async def action_rotate_key(self) -> None:
-        """Replace the key at the cursor, once it is known how long it counts beside the new one."""
+        """Rotate the key at the cursor, after asking how long the old one stays valid."""
         key = self.list.current
         if key is None:
             tell(self, "No key to rotate.")

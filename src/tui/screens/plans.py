@@ -35,9 +35,9 @@ from tui.widgets.paged_list import Column, PagedList, text_cell
 
 UNLIMITED: Final = "unlimited"
 DEFAULT: Final = "default"
-"""How a rate is called that the settings give."""
+"""The word for a rate from the settings."""
 
-MOST_DIGITS: Final = 18
+MAX_DIGITS: Final = 18
 
 WINDOWS: Final = {
     Requests.PER_MINUTE: "Per minute",
@@ -47,24 +47,24 @@ WINDOWS: Final = {
 
 
 def maximum_text(maximum: int | None) -> str:
-    """How many resumes an account may hold, in words that `parse_maximum` takes."""
+    """Return how many resumes an account may hold, in words that `parse_maximum` takes."""
     return UNLIMITED if maximum is None else f"{maximum:,}"
 
 
 def rate_text(rate: int | None) -> str:
-    """How many requests a key may make, in words that `parse_rate` takes."""
+    """Return how many requests a key may make, in words that `parse_rate` takes."""
     if rate is None:
         return DEFAULT
     return f"{rate:,}" if rate else UNLIMITED
 
 
 def listing_text(is_allowed: bool) -> str:
-    """Whether the API lists and gives resumes."""
+    """Return `yes` if the API lists and returns resumes, otherwise `no`."""
     return "yes" if is_allowed else "no"
 
 
 def parse_maximum(text: str) -> int | None:
-    """A number of resumes; None for unlimited. Raises InvalidArgument."""
+    """Return a number of resumes; None for unlimited. Raises InvalidArgument."""
     if text.strip() == UNLIMITED:
         return None
     number = _number(text)
@@ -74,7 +74,7 @@ def parse_maximum(text: str) -> int | None:
 
 
 def parse_rate(text: str, window: Requests) -> int | None:
-    """A number of requests; None for the default, 0 for unlimited. Raises InvalidArgument."""
+    """Return a number of requests; None for default, 0 for unlimited. Raises InvalidArgument."""
     words = {DEFAULT: None, UNLIMITED: 0}
     if text.strip() in words:
         return words[text.strip()]
@@ -88,15 +88,15 @@ def parse_rate(text: str, window: Requests) -> int | None:
 
 
 def _number(text: str) -> int | None:
-    """The number, typed with or without commas; None for anything else."""
+    """Return the number, typed with or without commas; None for anything else."""
     digits = text.strip().replace(",", "")
-    if digits.isascii() and digits.isdigit() and len(digits) <= MOST_DIGITS:
+    if digits.isascii() and digits.isdigit() and len(digits) <= MAX_DIGITS:
         return int(digits)
     return None
 
 
 def facts(plan: PlanInfo) -> Iterator[Fact]:
-    """Each limit of the plan."""
+    """Yield each limit of the plan."""
     yield "Resumes", maximum_text(plan.max_resumes)
     yield "Listing", listing_text(plan.api_listing)
     for label, rate in zip(WINDOWS.values(), plan.rates, strict=True):
@@ -104,7 +104,7 @@ def facts(plan: PlanInfo) -> Iterator[Fact]:
 
 
 def differences(old: PlanInfo, new: PlanInfo) -> list[Fact]:
-    """What differs, as `50 → 40`; empty when nothing does."""
+    """Return what differs, as `50 → 40`; empty if nothing does."""
     return [
         (label, f"{before} → {after}")
         for (label, before), (_, after) in zip(facts(old), facts(new), strict=True)
@@ -120,8 +120,8 @@ def allowance(plan: PlanInfo) -> str:
 
 
 NOBODY = "none"
-MOST_CHARS: Final = 200
-"""The names that are told take no more, so that all fits on a screen of 24 lines."""
+MAX_NAMES_CHARS: Final = 200
+"""Length of listed names, so that everything fits on a screen of 24 lines."""
 
 
 class ReviewDialog(ConfirmDialog):
@@ -137,15 +137,15 @@ class ReviewDialog(ConfirmDialog):
 
 
 def effect_facts(effects: PlanImpact, new: PlanInfo) -> Iterator[Fact]:
-    """Who would hold too much, and who would lose listing."""
+    """Yield which accounts would be over the limit, and which would lose listing."""
     if new.max_resumes is not None:
         yield "Over limit", named(effects.over)
     if effects.unlisted.count:
-        yield "No listing", named(effects.unlisted, MOST_CHARS // 2)
+        yield "No listing", named(effects.unlisted, MAX_NAMES_CHARS // 2)
 
 
-def named(affected: AffectedAccounts, most_chars: int = MOST_CHARS) -> str:
-    """`12 accounts: ana (812), zoe (60) and 10 more`; at least one is named."""
+def named(affected: AffectedAccounts, most_chars: int = MAX_NAMES_CHARS) -> str:
+    """Return `12 accounts: ana (812), zoe (60) and 10 more`; at least one is named."""
     if not affected.count:
         return NOBODY
     names: list[str] = []
@@ -160,7 +160,7 @@ def named(affected: AffectedAccounts, most_chars: int = MOST_CHARS) -> str:
 
 
 def consequence(effects: PlanImpact) -> str:
-    """What becomes of what they hold."""
+    """Return what happens to the resumes that they hold."""
     if not effects.over.count:
         return "Takes effect immediately. Nothing is deleted."
     return (
@@ -178,7 +178,7 @@ class Saved:
 
 
 def save(store: Store, change: PlanChange) -> Saved:
-    """The change is made, or the plan is left as somebody else made it. Raises InvalidArgument."""
+    """Save the change, or leave the plan as somebody else saved it. Raises InvalidArgument."""
     try:
         plans.set_plan_limits(store, change)
     except Conflict as error:
@@ -187,7 +187,7 @@ def save(store: Store, change: PlanChange) -> Saved:
 
 
 def change_to(new: PlanInfo, *, shown: PlanInfo | None) -> PlanChange:
-    """What makes the plan `new` of the one that was shown; None: there is to be none yet."""
+    """Return the change from the plan shown to `new`; None: the plan must not exist yet."""
     return PlanChange(
         new.name,
         new.max_resumes,
@@ -249,7 +249,7 @@ class PlanForm(Dialog[PlanInfo]):
 
     @on(SafeInput.Changed)
     def check(self) -> None:
-        """What is wrong with what was typed so far is said."""
+        """Show what is wrong with what was typed so far."""
         is_begun = self._shown is not None or self._name_line.value
         try:
             self._wished()
@@ -259,7 +259,7 @@ class PlanForm(Dialog[PlanInfo]):
             self._tell_problem("")
 
     def _wished(self) -> PlanInfo:
-        """The plan as the form says. Raises InvalidArgument."""
+        """Return the plan in the form. Raises InvalidArgument."""
         shown = self._shown
         rates = (parse_rate(line.value, window) for window, line in self._rates.items())
         return PlanInfo(
@@ -271,7 +271,7 @@ class PlanForm(Dialog[PlanInfo]):
         )
 
     def submit(self) -> None:
-        """What the plan would be is asked about, if there is nothing wrong with it."""
+        """Review and save the plan, if it is valid."""
         try:
             new = self._wished()
         except InvalidArgument as error:
@@ -282,7 +282,7 @@ class PlanForm(Dialog[PlanInfo]):
 
     @store_work(exclusive=True)
     async def _save(self, new: PlanInfo) -> None:
-        """Save the plan, once what that does to accounts was looked at."""
+        """Save the plan, after the effects on accounts were reviewed."""
         shown = self._shown
         change = change_to(new, shown=shown)
         if shown is not None:
@@ -320,7 +320,7 @@ class PlanForm(Dialog[PlanInfo]):
         self.query_one("#problem", Note).update(safe(f"! {problem}" if problem else ""))
 
     def action_cancel(self) -> None:
-        """The plan stays as it is; what is being saved already is told of when it is."""
+        """Close the form, unless it is being saved."""
         if self._is_saving:
             tell(self, "Saving…")
         else:
@@ -328,7 +328,7 @@ class PlanForm(Dialog[PlanInfo]):
 
 
 def rate_column(heading: str, rate: Callable[[PlanInfo], int | None]) -> Column[PlanInfo]:
-    """A column of requests, numbers to the right."""
+    """Return a column of requests, right-aligned."""
     return Column(heading, 10, lambda plan: safe(f"{rate_text(rate(plan)):>10}"))
 
 

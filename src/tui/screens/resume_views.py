@@ -37,7 +37,7 @@ from tui.widgets.text_pane import Paragraph
 
 
 def json_paragraphs(document: Any) -> list[Paragraph]:
-    """A paragraph for each line of the indented document, in the order of its keys."""
+    """Return a paragraph for each line of the indented document, in the order of its keys."""
     text = orjson.dumps(document, option=orjson.OPT_INDENT_2).decode()
     # Line ends are JSON's own here: those inside strings are escapes already.
     return [_line(line) for line in text.split("\n")]
@@ -52,7 +52,7 @@ INDENT = "  "
 
 
 def history_paragraphs(store: Store, account: AccountInfo, stored: StoredResume) -> list[Paragraph]:
-    """One paragraph for each thing that happened, in order; then the warnings."""
+    """Return a paragraph for each event, in order; then the warnings."""
     return [
         *_came(store, account, stored),
         Paragraph(safe("")),
@@ -89,15 +89,15 @@ def _warnings(stored: StoredResume) -> Iterator[Paragraph]:
         yield Paragraph(safe(warning.message), f"{INDENT}! ")
 
 
-MOST_BYTES: Final = 64 * 1024
+MAX_BYTES: Final = 64 * 1024
 DONE: Final = "_done"
-"""How the names of what lies beside a file end (docs/importing.md)."""
+"""The folder of imported files (docs/importing.md)."""
 
 NO_FILE: Final = "No source file: created through the API or `resumes import`. See the JSON view."
 
 
 def source_paragraphs(store: Store, account: AccountInfo, stored: StoredResume) -> list[Paragraph]:
-    """Which file it was, and its text where that still lies on this machine."""
+    """Return which file it was, and its text if that is still on this machine."""
     claim_id = import_ledger.find_claim(store, account.id, stored.entry.id)
     if claim_id is None:
         return [Paragraph(safe(NO_FILE))]
@@ -109,12 +109,12 @@ def source_paragraphs(store: Store, account: AccountInfo, stored: StoredResume) 
         return [*head, Paragraph(safe(f"It is no longer in {where}."))]
     text, is_whole = read_start(path)
     lines = [Paragraph(line) for line in map(safe, safe_lines(text))]
-    end = [] if is_whole else [Paragraph(safe(f"… first {MOST_BYTES:,} bytes only", "dim"))]
+    end = [] if is_whole else [Paragraph(safe(f"… first {MAX_BYTES:,} bytes only", "dim"))]
     return [*head, Paragraph(safe(str(path), "dim")), Paragraph(safe("")), *lines, *end]
 
 
 def find_filed(file: FileRow) -> Path | None:
-    """Where an imported file lies now, if that is on this machine and it was not moved."""
+    """Return where an imported file is, if that is on this machine and it was not moved."""
     if file.root is None:
         return None
     day = Path(file.root, DONE, file.claimed_at[:10])
@@ -124,7 +124,7 @@ def find_filed(file: FileRow) -> Path | None:
 
 
 def _iter_named(folder: Path, file: FileRow) -> Iterator[Path]:
-    """What lies in the folder under the file's name; nothing if there is no such folder."""
+    """Yield the files in the folder under the file's name; none if there is no such folder."""
     with contextlib.suppress(OSError):
         for path in folder.iterdir():
             if f"-{file.claim_id[-8:]}." in path.name and not path.name.endswith(REPORT):
@@ -132,7 +132,7 @@ def _iter_named(folder: Path, file: FileRow) -> Iterator[Path]:
 
 
 def read_start(path: Path) -> tuple[str, bool]:
-    """The beginning of the file, and whether that is all of it. Empty if it cannot be read."""
+    """Return the beginning of the file, and whether that is all. Empty if it cannot be read."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     except OSError:
@@ -140,8 +140,8 @@ def read_start(path: Path) -> tuple[str, bool]:
     with os.fdopen(descriptor, "rb") as file:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
             return "", True
-        start = file.read(MOST_BYTES + 1)
-    return start[:MOST_BYTES].decode(errors="backslashreplace"), len(start) <= MOST_BYTES
+        start = file.read(MAX_BYTES + 1)
+    return start[:MAX_BYTES].decode(errors="backslashreplace"), len(start) <= MAX_BYTES
 
 
 BLANK: Final = Paragraph(safe(""))
@@ -151,7 +151,7 @@ COLUMNS: Final = ("left", "right", "third")
 
 
 def resume_paragraphs(stored: str, entry: Entry) -> list[Paragraph]:
-    """The whole resume, fields that are not shown left out; first how many warnings there are."""
+    """Return the resume without fields that are not displayed; first the number of warnings."""
     document = orjson.loads(stored)
     # Whatever was admitted when it was stored is read, also when settings have changed since.
     every_type = Format(extra_section_types=frozenset(document["sections"]))
@@ -260,7 +260,7 @@ def _quote(item: Mapping[str, Any]) -> Iterator[Paragraph]:
 
 
 def _slices(item: Mapping[str, Any]) -> Iterator[Paragraph]:
-    """A pie of one's time, as a list."""
+    """Yield a pie chart of one's time as a list."""
     if "pieces" in item and not item.get("data"):
         yield Paragraph(safe(f"{plain_number(item['pieces'])} pieces"))
     for piece in item.get("data", ()):
@@ -269,7 +269,7 @@ def _slices(item: Mapping[str, Any]) -> Iterator[Paragraph]:
 
 
 def _unknown_item(item: Mapping[str, Any]) -> Iterator[Paragraph]:
-    """An item of a section type that the table does not know: its fields, one by one."""
+    """Yield the fields of an item of an unknown section type, one by one."""
     for key, value in item.items():
         text = value if isinstance(value, str) else str(value)
         yield from _paragraphs(f"{key}: {text}" if key else text, "")
@@ -311,7 +311,7 @@ class Shown:
 
 
 def show(store: Store, *, account: str, resume_id: str, view: View) -> Shown:
-    """The stored resume, laid out. Raises NotFound."""
+    """Return the stored resume, laid out. Raises NotFound."""
     owner = accounts.get_account(store, account)
     stored = stored_resumes.get_resume(store, owner.id, resume_id)
     return Shown(

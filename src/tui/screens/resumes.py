@@ -1,4 +1,4 @@
-"""The resumes screen: the list, the filter, the resume beside it, copy, delete."""
+"""The resumes screen: the list, the filter, the preview, copy, delete."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -55,7 +55,7 @@ COLUMNS: tuple[Column[Copyable], ...] = (
 
 
 def copyables(shown: Shown, pdf: Path | None) -> list[Copyable]:
-    """What can be copied of the resume; nothing that it does not have. `pdf`: where its PDF is."""
+    """Return what can be copied of the resume. `pdf`: where its PDF is."""
     document = whole_view(shown.document)
     header = document["header"]
     found = [
@@ -71,7 +71,7 @@ def copyables(shown: Shown, pdf: Path | None) -> list[Copyable]:
 
 
 class CopyDialog(Chooser[Copyable]):
-    """Gives what to copy, None when it was cancelled."""
+    """Gives what to copy, None if it was canceled."""
 
     def __init__(self, store: Store, shown: Shown, pdf: Path | None) -> None:
         def read(_: Store) -> Sequence[Copyable]:
@@ -85,7 +85,7 @@ class CopyDialog(Chooser[Copyable]):
 def delete(
     screen: Screen[None], session: Session, account: str, resume_id: str, title: str
 ) -> None:
-    """The resume will be deleted, unless that is undone."""
+    """Delete the resume after the grace, unless that is undone."""
     undo = shown_key("everywhere.undo", session.keymap)
     if resume_id in session.deletions:
         tell(screen, f'Already deleting "{title}". Press {undo} to undo.')
@@ -155,12 +155,12 @@ class ViewLine(Static):
     """
 
     def show(self, view: View) -> None:
-        """The line marks this view."""
+        """Mark this view."""
         self.update(view_tabs(view))
 
 
 def view_tabs(current: View) -> Content:
-    """The names of the views, the current one reversed."""
+    """Return the names of the views, the current one reversed."""
     return joined(
         [safe(f" {view} ", "bold reverse" if view is current else "dim") for view in View]
     )
@@ -192,12 +192,12 @@ class ResumePane(Vertical):
         return self._shown
 
     def turn(self, views: int) -> None:
-        """That many views further, round and round; what was shown stays until the new one is."""
+        """Switch that many views further; what is shown stays until the new view is read."""
         self.view = VIEWS[(VIEWS.index(self.view) + views) % len(VIEWS)]
         self.query_one(ViewLine).show(self.view)
 
     def show(self, shown: Shown) -> None:
-        """The resume is shown; from its start, unless it was there before."""
+        """Show the resume, from its start unless it was shown before."""
         if shown == self._shown:
             return
         before = self._shown
@@ -209,17 +209,17 @@ class ResumePane(Vertical):
         self._text.show(shown.paragraphs, from_start=not stays)
 
     def show_failure(self, failure: Failure) -> None:
-        """The failure stands where the resume would."""
+        """Show the failure in place of the resume."""
         self._shown = None
         self._text.show([Paragraph(failure.content)])
 
     def show_nothing(self, line: str = "") -> None:
-        """There is no resume to show."""
+        """Show no resume, but this line."""
         self._shown = None
         self._text.show([Paragraph(safe(line, "dim"))])
 
     def scroll_pages(self, pages: int) -> None:
-        """The text is that many screens further down."""
+        """Scroll the text that many screens down."""
         self._text.action_scroll_pages(pages)
 
 
@@ -259,7 +259,7 @@ class DetailScreen(Screen[None]):
         self.action_reload()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Nothing that changes the store exists while the session is read-only."""
+        """Disable actions that change the store in a read-only session."""
         return not (self._session.read_only and changes_store(action))
 
     @on(ErrorLine.RetryDue)
@@ -280,12 +280,12 @@ class DetailScreen(Screen[None]):
         self._pane.show(shown)
 
     def action_next_view(self, views: int) -> None:
-        """Another way of showing it."""
+        """Switch to another view."""
         self._pane.turn(views)
         self.action_reload()
 
     def action_neighbour(self, rows: int) -> None:
-        """The resume that many rows further down the list is shown, once it is read."""
+        """Show the resume that many rows further down the list."""
         found = self._neighbour(rows)
         if found is None:
             tell(self, f"{'Last' if rows > 0 else 'First'} resume in the list.")
@@ -314,13 +314,13 @@ class DetailScreen(Screen[None]):
             await export(self, self._session, self._account, resume_id=shown.entry.id)
 
     def action_delete(self) -> None:
-        """The resume will be deleted, unless that is undone."""
+        """Delete the resume after the grace, unless that is undone."""
         if (shown := self._seen()) is not None:
             entry = shown.entry
             delete(self, self._session, self._account, entry.id, entry.shown_title)
 
     def _seen(self) -> Shown | None:
-        """The resume that keys are about: the one that is seen, not one that is still being read."""
+        """Return the resume that is shown; None while another one is being read."""
         shown = self._pane.shown
         if shown is None or shown.entry.id != self._resume_id:
             tell(self, "Loading the resume…")
@@ -328,7 +328,7 @@ class DetailScreen(Screen[None]):
         return shown
 
     def action_back(self) -> None:
-        """The list is back, where it was."""
+        """Go back to the list."""
         self.dismiss()
 
     def show_failure(self, failure: Failure) -> None:
@@ -341,7 +341,7 @@ COPY = "copy"
 
 PAGE_SIZE = 100
 TICK_S = 1.0
-"""How often the time is drawn anew that is left to take a deletion back."""
+"""How often the time left to undo a deletion is drawn."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -353,7 +353,7 @@ class About:
 
 
 class ResumesScreen(SplitScreen[Entry]):
-    """The resumes of the session's account, oldest first; beside them the one at the cursor."""
+    """The resumes of the session's account, oldest first, and a preview of one."""
 
     MODE = "resumes"
     INSERTS = False
@@ -441,7 +441,7 @@ class ResumesScreen(SplitScreen[Entry]):
             self.list.refresh()
 
     def on_screen_resume(self) -> None:
-        """Another account may have been asked for from another screen."""
+        """Show the account or resume that another screen asked for, if any."""
         if self.session.account not in (None, self._asked_for):
             self._show_account(self.session.account)
         if self.session.open_id is not None and self.session.account is not None:
@@ -465,17 +465,17 @@ class ResumesScreen(SplitScreen[Entry]):
             self._show_account(choice.name)
 
     def action_filter(self) -> None:
-        """The line to type a filter in is open."""
+        """Open the filter line."""
         self.filter.open()
 
     @on(FilterLine.Changed)
     def show_found(self) -> None:
-        """What fits is being read."""
+        """Read the resumes that match."""
         self.restart(keeps_rows=True)
 
     @on(FilterLine.Left)
     def back_to_list(self) -> None:
-        """The keys are the list's again."""
+        """Focus the list."""
         self.list.focus()
 
     def peel(self) -> bool:
@@ -484,9 +484,9 @@ class ResumesScreen(SplitScreen[Entry]):
         self.filter.close()
         return True
 
-    # The resume beside the list.
+    # The preview.
 
-    def read_beside(self, row: Entry | None) -> None:
+    def read_preview(self, row: Entry | None) -> None:
         if row is None or self._asked_for is None:
             self.workers.cancel_group(self, RESUME)
             self.pane.show_nothing("This resume was deleted." if self.list.pages.count else "")
@@ -511,22 +511,22 @@ class ResumesScreen(SplitScreen[Entry]):
             self.pane.show(shown)
 
     def action_next_view(self, views: int) -> None:
-        """Another view of the resume beside the list."""
+        """Switch the preview to another view."""
         if not self.is_split:
             tell(self, "No preview is shown. Press enter to open the resume.")
             return
         self.pane.turn(views)
-        self.refresh_beside()
+        self.refresh_preview()
 
     def action_scroll_pane(self, pages: int) -> None:
-        """The resume beside the list is scrolled."""
+        """Scroll the preview."""
         self.pane.scroll_pages(pages)
 
     # What is done with the resume at the cursor.
 
     @on(PagedList.Chosen)
     def open_resume(self, chosen: PagedList.Chosen) -> None:
-        """The resume is open to read."""
+        """Show the resume on a page of its own."""
         self._open(chosen.row.id)
 
     def _open(self, resume_id: str) -> None:
@@ -544,7 +544,7 @@ class ResumesScreen(SplitScreen[Entry]):
         self.refresh_rows()
 
     def action_delete(self) -> None:
-        """The resume will be deleted, unless that is undone."""
+        """Delete the resume after the grace, unless that is undone."""
         entry = self._current("delete")
         if entry is not None and self._asked_for is not None:
             delete(self, self.session, self._asked_for, entry.id, entry.shown_title)
@@ -598,7 +598,7 @@ class ResumesScreen(SplitScreen[Entry]):
 
 
 def read_first_page(store: Store, name: str | None, text: str = "") -> PageRead[Entry]:
-    """The account of this name, or the first that holds resumes, and its first page."""
+    """Return the first page of this account, or of the first that holds resumes."""
     if name is not None:
         return read_page(store, accounts.get_account(store, name), text, "")
     known = accounts.list_accounts(store)
@@ -609,7 +609,7 @@ def read_first_page(store: Store, name: str | None, text: str = "") -> PageRead[
 
 
 def read_page(store: Store, account: AccountInfo, text: str, cursor: str) -> PageRead[Entry]:
-    """The page after the cursor, of all or of those that fit the text."""
+    """Return the page after the cursor, of all resumes or those that match the text."""
     if text:
         found = search.find_page(store, account.id, text, cursor=cursor, limit=PAGE_SIZE)
         return PageRead(found.page.entries, found.page.cursor, About(account, found.unindexed))

@@ -38,7 +38,7 @@ class Fault:
 
 
 def fault_of(file: FileRow) -> Fault:
-    """Where the file's ledger row says that it is; of a file of several, its first problem."""
+    """Return where the ledger says the fault is; for a file of several, its first problem."""
     if file.items is not None and file.items.problems:
         first = file.items.problems[0]
         return Fault(first.path, first.byte_offset, first.place)
@@ -46,12 +46,12 @@ def fault_of(file: FileRow) -> Fault:
 
 
 def decoded(source: bytes) -> str:
-    r"""The bytes as text, those that are not UTF-8 as `\xff`."""
+    r"""Return the bytes as text, those that are not UTF-8 as `\xff`."""
     return source.decode("utf-8", "backslashreplace")
 
 
 def find_fault(source: bytes, fault: Fault) -> int | None:
-    """The number of the character in `decoded(source)`; None if that cannot be said.
+    """Return the number of the character in `decoded(source)`; None if it is unknown.
 
     Where the path leads to nothing, since a field is missing, it is what should hold it.
     """
@@ -88,7 +88,7 @@ def _start_of_line(source: bytes, number: int) -> int | None:
 
 
 def _find_value(text: str, start: int, path: str) -> int | None:
-    """Where the member begins that the path leads to, or the last one on the way there."""
+    """Return where the member at the path begins, or the last one on the way there."""
     found: int | None = None
     at, prefix = _skip(text, start), ""
     try:
@@ -105,7 +105,7 @@ def _find_value(text: str, start: int, path: str) -> int | None:
 
 
 def _iter_members(text: str, at: int, prefix: str) -> Iterator[tuple[str, int, int]]:
-    """The members of the value there: its path, where it begins, and where its value does."""
+    """Yield the members of the value there: path, where it begins, and where its value does."""
     if text[at] not in "{[":
         return
     is_object, number = text[at] == "{", 0
@@ -157,7 +157,7 @@ class SourceText:
 
 
 def lay_out(source: bytes, fault: Fault) -> SourceText:
-    """The bytes as lines; what is not UTF-8 and what would not be drawn are escapes in them."""
+    """Return the bytes as lines; what is not UTF-8 or not drawable is escaped."""
     text = decoded(source)
     lines = text.split("\n")
     at = find_fault(source, fault)
@@ -197,7 +197,7 @@ class SourceLines(TextPane):
         """The line of the screen with the fault on it."""
 
     def show_source(self, source: SourceText | None) -> None:
-        """The pane shows this source at its fault, or nothing."""
+        """Show this source at its fault, or nothing."""
         self._source = source
         self._wrap()
         self._scroll_to_fault()
@@ -274,7 +274,7 @@ class SourceLines(TextPane):
 
 
 def iter_pieces(source: SourceText, room_cells: int) -> Iterator[Piece]:
-    """The lines of the source, those that are too long in pieces."""
+    """Yield the lines of the source, those that are too long in pieces."""
     for number, line in enumerate(source.lines, 1):
         mark = source.mark
         at = mark.at if mark is not None and mark.line == number else None
@@ -311,14 +311,14 @@ class SourcePane(Vertical):
         yield self.lines
 
     def show(self, source: SourceText | None) -> None:
-        """The pane shows this source at its fault; without one it is not there."""
+        """Show this source at its fault; hide the pane if there is none."""
         self.display = source is not None
         self._about.show(safe("") if source is None else about_source(source))
         self.lines.show_source(source)
 
 
 def about_source(source: SourceText) -> Content:
-    """Where the fault is, and how much of the file this is."""
+    """Return where the fault is, and how much of the file this is."""
     parts = [safe("Source", "bold")]
     if source.mark is not None:
         where = f"▶ line {source.mark.line}, column {source.mark.column}"

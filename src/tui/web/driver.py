@@ -20,14 +20,14 @@ class BrowserDriver(WebDriver):
         self._write = partial(_write_whole, self.fileno, threading.Lock())
 
     def run_input_thread(self) -> None:
-        """Reads until told to stop; if the pipe ended, so does the terminal UI."""
+        """Read until told to stop; end the terminal UI if the pipe ended."""
         super().run_input_thread()
         if not self.exit_event.is_set():
             self._app.post_message(messages.ExitApp())
 
 
 def _write_whole(descriptor: int, turn: threading.Lock, packet: bytes) -> int:
-    """Written are all of the bytes, or none when nobody reads them."""
+    """Write all of the bytes, or none if nobody reads them."""
     left = packet
     with turn, contextlib.suppress(BrokenPipeError):
         while left:
@@ -40,14 +40,14 @@ _VARIABLE: Final = "TEXTUAL_DRIVER"
 
 
 def is_behind_a_page(environment: Mapping[str, str] = os.environ) -> bool:
-    """Whether this process draws for a browser, so that it needs no terminal."""
+    """Return whether this process draws for a browser, so that it needs no terminal."""
     return environment.get(_VARIABLE) == DRIVER
 
 
 def environment_of(
     width: int, height: int, environment: Mapping[str, str] = os.environ
 ) -> dict[str, str]:
-    """The environment of a process that draws for a page of so many cells."""
+    """Return the environment of a process that draws for a page of this size in cells."""
     return {
         **environment,
         _VARIABLE: DRIVER,

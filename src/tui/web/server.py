@@ -32,7 +32,7 @@ END_WITHIN_S = 5.0
 
 
 class PageSession(AppService):
-    """One page and its process. The page is told when the process has ended."""
+    """One page and its process; the page is closed when the process ends."""
 
     def __init__(
         self,
@@ -54,7 +54,7 @@ class PageSession(AppService):
         self._end_within_s = end_within_s
 
     async def leave(self) -> None:
-        """The page is told that this is the end."""
+        """Tell the page that the session has ended."""
         await self._page.close()
 
     async def _open_app_process(self, width: int = 80, height: int = 24) -> Process:
@@ -71,7 +71,7 @@ class PageSession(AppService):
         return process
 
     async def run(self) -> None:
-        """What the process draws reaches the page, until one of them ends."""
+        """Pass what the process draws to the page, until one of them ends."""
         try:
             with contextlib.suppress(ConnectionError):
                 await super().run()
@@ -79,7 +79,7 @@ class PageSession(AppService):
             await self.leave()
 
     async def stop(self) -> None:
-        """The process has ended: by itself, or killed."""
+        """End the process; kill it if it does not end in time."""
         try:
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(super().stop(), self._end_within_s)
@@ -119,22 +119,22 @@ class Gate:
         self._hosts = frozenset({f"{HOST}:{port}", f"localhost:{port}"})
 
     def knows_host(self, host: str | None) -> bool:
-        """Whether a request's Host header is a name of ours."""
+        """Return whether a request's Host header is ours."""
         return host in self._hosts
 
     def knows_origin(self, origin: str | None, host: str | None) -> bool:
-        """Whether a request comes from a page of ours at that host. None is no header."""
+        """Return whether a request comes from our page at that host. None is no header."""
         return self.knows_host(host) and origin == f"http://{host}"
 
     def find_cookie(self, token: str) -> str | None:
-        """The cookie's value for who brings the token, which is spent then; None for others."""
+        """Return the cookie's value for the token, which works once; None for any other."""
         if self._is_spent or not _is_same(token, self.token):
             return None
         self._is_spent = True
         return self._cookie
 
     def admits(self, cookie: str | None) -> bool:
-        """Whether this is the value of our cookie. None is no cookie."""
+        """Return whether this is the value of our cookie. None is no cookie."""
         return cookie is not None and _is_same(cookie, self._cookie)
 
 
@@ -153,13 +153,13 @@ _ENTRY: Final = '<!DOCTYPE html><meta http-equiv="refresh" content="0;url=/"><ti
 
 
 def page(host: str) -> web.Response:
-    """The page that shows the terminal UI. `host` is the name it was asked for by, with port."""
+    """Return the page that shows the terminal UI. `host` is the requested host, with port."""
     text = _read("page.html").replace("{websocket}", html.escape(f"ws://{host}/ws"))
     return web.Response(text=text, content_type="text/html")
 
 
 def script() -> web.Response:
-    """The page's own script."""
+    """Return the page's own script."""
     return web.Response(text=_read("page.js"), content_type="text/javascript")
 
 
@@ -168,7 +168,7 @@ def _read(name: str) -> str:
 
 
 def entry() -> web.Response:
-    """A page that leads to the other one.
+    """Return a page that leads to the other one.
 
     A redirect would not do: a browser that was sent here by another site would count itself as
     still coming from there, and keep the new cookie back.
@@ -187,7 +187,7 @@ def refusal(line: str) -> web.Response:
 
 
 def download_headers(download: Download) -> dict[str, str]:
-    """The headers of a file, whose name may be in any script (RFC 6266)."""
+    """Return the headers of a file, whose name may be in any script (RFC 6266)."""
     return {
         "Content-Type": download.mime_type,
         "Content-Disposition": attachment(download.file_name),
@@ -195,7 +195,7 @@ def download_headers(download: Download) -> dict[str, str]:
 
 
 def headers(host: str) -> dict[str, str]:
-    """The headers of every answer."""
+    """Return the headers of every answer."""
     policy = {
         "default-src": "'none'",
         "script-src": "'self'",
@@ -228,7 +228,7 @@ HEARTBEAT_S = 15.0
 FAREWELL_S = 2.0
 """How long a page has to say goodbye."""
 
-MOST_CELLS = 1_000
+MAX_CELLS = 1_000
 
 
 class PageServer(Server):
@@ -249,7 +249,7 @@ class PageServer(Server):
         self._sessions: set[PageSession] = set()
 
     async def application(self) -> web.Application:
-        """The server's routes, all behind the gate."""
+        """Return the server's routes, all behind the gate."""
 
         @web.middleware
         async def guard(request: web.Request, handler: Handler) -> web.StreamResponse:
@@ -270,7 +270,7 @@ class PageServer(Server):
         return application
 
     def _refusal_or_entry(self, request: web.Request) -> web.Response | None:
-        """What to answer in place of what was asked for; None lets it through."""
+        """Return the answer to a request that is refused or a first visit; None lets it through."""
         host = request.headers.get("Host")
         if not self._gate.knows_host(host):
             return refusal(REFUSAL)
@@ -295,15 +295,15 @@ class PageServer(Server):
         return response
 
     async def handle_page(self, request: web.Request) -> web.Response:
-        """The page."""
+        """Return the page."""
         return page(request.headers["Host"])
 
     async def handle_script(self, _: web.Request) -> web.Response:
-        """The page's own script."""
+        """Return the page's own script."""
         return script()
 
     async def handle_websocket(self, request: web.Request) -> web.WebSocketResponse:
-        """A page has come, and has left again; its process ran meanwhile."""
+        """Run a process for the page until it disconnects."""
         socket = web.WebSocketResponse(heartbeat=HEARTBEAT_S, timeout=FAREWELL_S)
         await socket.prepare(request)
         session = PageSession(
@@ -322,7 +322,7 @@ class PageServer(Server):
         return socket
 
     async def handle_download(self, request: web.Request) -> web.StreamResponse:
-        """A file that a process sends to its page; once."""
+        """Send a file of a process to its page, once."""
         key = request.match_info["key"]
         try:
             download = await self.download_manager.get_download_metadata(key)
@@ -341,12 +341,12 @@ class PageServer(Server):
         response.headers.update(headers(known))
 
     async def on_shutdown(self, app: web.Application) -> None:
-        """All pages were told to leave, which ends their processes."""
+        """Close all pages, which ends their processes."""
         await asyncio.gather(*(session.leave() for session in self._sessions))
 
 
 def _cells(request: web.Request, name: str, default: int) -> int:
-    return max(1, min(to_int(request.query.get(name, ""), default), MOST_CELLS))
+    return max(1, min(to_int(request.query.get(name, ""), default), MAX_CELLS))
 
 
 STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -390,7 +390,7 @@ def run(
 ) -> None:
     """Serve the terminal UI on loopback until SIGINT, SIGTERM or SIGHUP; leave no process behind.
 
-    `command` draws it, started anew for each page. Port 0 takes a free one. At most
+    `command` draws it, started for each page. Port 0 takes a free one. At most
     `max_connections` are open at once, or fewer if the process may open fewer files. A connection
     has `client_timeout_s` for the whole head of its next request. `ready` is told the address to
     open, which works once. Raises CannotListen.
@@ -423,7 +423,7 @@ def _find_room() -> int:
 
 
 def listen(port: int) -> socket.socket:
-    """A listening socket on that port of loopback. Raises CannotListen."""
+    """Return a listening socket on that port of loopback. Raises CannotListen."""
     listener = socket.socket()
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:

@@ -19,8 +19,8 @@ from tui.text import joined, safe
 TICK_S = 1.0
 """How long a second of the countdown is."""
 
-MOST_WAIT_S: Final = 30
-"""How long it is waited at most for a store that is away, before it is asked again."""
+MAX_WAIT_S: Final = 30
+"""Longest wait before a store that is unavailable is asked again."""
 
 
 class ModeLine(Static):
@@ -47,13 +47,13 @@ class TitleLine(Static):
     """
 
     def show(self, content: Content) -> None:
-        """The line reads so."""
+        """Show this content."""
         # It is one line, whatever it says: nothing else has to move.
         self.update(content, layout=False)
 
 
 class ErrorLine(Static):
-    """What did not work, and what to do. Takes no room while all is well.
+    """What failed, and what to do. Takes no room while nothing failed.
 
     While the store is away it counts down, and asks with `RetryDue` to try again; each time that
     fails it waits longer.
@@ -82,15 +82,15 @@ class ErrorLine(Static):
         return self._failure is not None
 
     def show(self, failure: Failure) -> None:
-        """The failure stays there until `clear`."""
+        """Show the failure until `clear`."""
         self._failure = failure
-        self._waits_s = min(MOST_WAIT_S, max(1, 2 * self._waits_s)) if failure.is_passing else 0
+        self._waits_s = min(MAX_WAIT_S, max(1, 2 * self._waits_s)) if failure.is_passing else 0
         self._left_s = self._waits_s
         self._draw()
         self.display = True
 
     def clear(self) -> None:
-        """All is well."""
+        """Hide the line."""
         self._failure = None
         self._waits_s = self._left_s = 0
         self.display = False
@@ -144,7 +144,7 @@ class ShownKey:
 
 
 class KeyLine(Widget):
-    """One line of keys. What works everywhere stands at its end, and is there in any width."""
+    """One line of keys. Keys that work everywhere are at its end, in any width."""
 
     DEFAULT_CSS = """
     KeyLine { dock: bottom; height: 1; padding: 0 1; background: $footer-background;
@@ -172,7 +172,7 @@ class KeyLine(Widget):
         )
 
     async def on_click(self, event: events.Click) -> None:
-        """The key under the mouse does what it does."""
+        """Run the action of the key under the mouse."""
         here, everywhere = self._halves()
         at = event.x - 1
         found = _find_at(here, at)

@@ -16,7 +16,7 @@ from tui.widgets.forms import SafeInput
 
 MAX_CHARS: Final = 200
 REST_S: Final = 0.04
-"""So long nothing is typed before the list is asked for: less than between two keys of a fast
+"""How long nothing is typed before the list is read: less than between two keys of a fast
 typist, and enough to ask once for what was pasted or repeated."""
 
 
@@ -33,11 +33,11 @@ class FilterInput(SafeInput):
             self.is_kept = is_kept
 
     def action_to_list(self) -> None:
-        """The filter stays."""
+        """Keep the filter."""
         self.post_message(self.Done(is_kept=True))
 
     def action_clear(self) -> None:
-        """The filter goes."""
+        """Clear the filter."""
         self.post_message(self.Done(is_kept=False))
 
 
@@ -76,14 +76,14 @@ class FilterLine(Horizontal):
         return self._told
 
     def open(self) -> None:
-        """The line can be typed in."""
+        """Open the line and focus it."""
         self.display = True
         line = self.query_one(FilterInput)
         line.disabled = False
         line.focus()
 
     def close(self) -> None:
-        """The line is gone, and the filter with it."""
+        """Close the line and clear the filter."""
         self.query_one(FilterInput).value = ""
         self._tell()
         self._hide()
@@ -91,7 +91,7 @@ class FilterLine(Horizontal):
 
     @on(SafeInput.Changed)
     def wait_for_rest(self, event: SafeInput.Changed) -> None:
-        """Asked a moment later, unless more is typed."""
+        """Filter a moment later, unless more is typed."""
         event.stop()
         if self._rest is not None:
             self._rest.stop()
@@ -99,7 +99,7 @@ class FilterLine(Horizontal):
 
     @on(FilterInput.Done)
     def leave(self, done: FilterInput.Done) -> None:
-        """The keys are the list's again."""
+        """Leave the line to the list."""
         done.stop()
         if not done.is_kept:
             self.close()

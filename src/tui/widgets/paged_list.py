@@ -49,7 +49,7 @@ class Column(Generic[T]):
 
 
 def fit(columns: Sequence[Column[T]], width_cells: int) -> list[tuple[Column[T], int]]:
-    """The columns that a list of this width shows, each with its width."""
+    """Return the columns that a list of this width shows, each with its width."""
     shown = [column for column in columns if column.from_cells <= width_cells]
     fixed = sum(column.cells for column in shown) + GAP_CELLS * (len(shown) - 1)
     flexible = sum(not column.cells for column in shown)
@@ -58,17 +58,17 @@ def fit(columns: Sequence[Column[T]], width_cells: int) -> list[tuple[Column[T],
 
 
 def text_cell(text: str | None, style: str = "") -> Content:
-    """A text from data as a cell; a dash for none."""
+    """Return a text from data as a cell; a dash for None."""
     return safe(NONE, "dim") if text is None else safe(text[:MAX_CELL_CHARS], style)
 
 
 def line_strip(widget: Widget, content: Content, style: Style) -> Strip:
-    """The content on a line of the widget's width; what does not fit is cut."""
+    """Return the content on a line of the widget's width, cut if it does not fit."""
     return _whole_line(widget, _segments(widget, content, style), style)
 
 
 def cells_strip(widget: Widget, cells: Sequence[tuple[Content, int]], style: Style) -> Strip:
-    """Cells side by side, each in its width; one that does not fit ends in an ellipsis."""
+    """Return cells side by side, each in its width; one that does not fit ends in an ellipsis."""
     segments = [Segment(" " * MARGIN_CELLS, style.rich_style)]
     for content, width in cells:
         segments += _segments(widget, content.truncate(width, ellipsis=True, pad=True), style)
@@ -143,7 +143,7 @@ class PagedList(ScrollView, Generic[T], can_focus=True):
     def __init__(
         self, columns: Sequence[Column[T]], key: Callable[[T], str], *, inserts: bool = False
     ) -> None:
-        """`inserts`: new rows may come between others, as in lists by name or newest first."""
+        """Create a list. `inserts`: new rows may come between others, as in lists by name."""
         super().__init__()
         self._columns = columns
         self._key = key
@@ -161,7 +161,7 @@ class PagedList(ScrollView, Generic[T], can_focus=True):
     # State that comes down.
 
     def fill(self, page: int, rows: Sequence[T], next_cursor: str | None) -> None:
-        """The page that was asked for is there."""
+        """Show the page that was asked for."""
         if self._asked is None or self._asked[1] != page:
             return
         pages, self._asked, self._has_failed = self._asked[0], None, False
@@ -176,7 +176,7 @@ class PagedList(ScrollView, Generic[T], can_focus=True):
         self._grow()
 
     def fail(self, *, is_gone: bool = False) -> None:
-        """The page that was asked for cannot be had; nothing is asked until `refresh_rows`.
+        """Note that the page could not be read; nothing is asked until `refresh_rows`.
 
         `is_gone`: whatever the rows belonged to is not there any more, and so neither are they.
         """
@@ -187,7 +187,7 @@ class PagedList(ScrollView, Generic[T], can_focus=True):
         self._grow()
 
     def refresh_rows(self, *, anew: bool = False) -> None:
-        """What is seen is read again, and whatever followed since. Cursor and view stay.
+        """Read what is visible again, and what followed since. Cursor and view stay.
 
         `anew`: rows that are gone leave the list, instead of saying so where they were; and what is
         being read already, perhaps from before the change that is to be seen, is asked for again.
@@ -207,7 +207,7 @@ class PagedList(ScrollView, Generic[T], can_focus=True):
         self.refresh()
 
     def restart(self, *, keeps_rows: bool = False) -> None:
-        """Another list is shown, from its start. `keeps_rows`: these until the first of it are there."""
+        """Show another list from its start. `keeps_rows`: show these until its first are read."""
         self._asked, self._has_failed = None, False
         if keeps_rows:
             self._fresh, self._begins_anew = Pages(self._key), True
@@ -224,7 +224,7 @@ class PagedList(ScrollView, Generic[T], can_focus=True):
         self.scroll_to(y=0, animate=False, force=True)
 
     def say_when_empty(self, *lines: Content) -> None:
-        """These lines are shown when the list has no rows."""
+        """Show these lines when the list has no rows."""
         self._empty = lines
         self.refresh()
 
@@ -237,13 +237,13 @@ class PagedList(ScrollView, Generic[T], can_focus=True):
         return None if isinstance(row, Missing) else row
 
     def select(self, key: str) -> None:
-        """The cursor is on the row of this key, if that is there."""
+        """Move the cursor to the row of this key, if it is loaded."""
         number = self.pages.find(key)
         if number is not None:
             self.cursor = number
 
     def _compare(self, fresh: Pages[T]) -> None:
-        """The list read anew is shown as soon as it reaches as far as the reader."""
+        """Show the list that was read again as soon as it reaches as far as the reader."""
         current = self.current
         number = None if current is None else fresh.find(self._key(current))
         reaches = number is not None or fresh.count > self.cursor + self._row_lines
@@ -270,7 +270,7 @@ class PagedList(ScrollView, Generic[T], can_focus=True):
         self.virtual_size = Size(self.size.width, lines + 1)
 
     def _ask(self) -> None:
-        """Whoever can read is asked for the page that is missed most, one at a time."""
+        """Ask for the page that is needed most, one at a time."""
         if self._asked is not None or self._has_failed or not self.size:
             return
         first = self.scroll_offset.y
@@ -340,7 +340,7 @@ class PagedList(ScrollView, Generic[T], can_focus=True):
         return self._strip([column.cell(row) for column, _ in self._fitted], style)
 
     def _quiet_strip(self, y: int, number: int) -> Strip:
-        """The lines below the rows: that more is coming, or that there is nothing."""
+        """Return a line below the rows: that more is coming, or that the list is empty."""
         if self.pages.is_complete:
             is_empty = self.pages.count == 0
             line = self._empty[y - 2] if is_empty and 0 <= y - 2 < len(self._empty) else safe("")
@@ -359,10 +359,10 @@ class PagedList(ScrollView, Generic[T], can_focus=True):
     def _draw(self, cells: Sequence[tuple[Content, int]], component: str) -> Strip:
         style = self.get_visual_style(component) if component else self.visual_style
         if component == "paged-list--cursor":
-            # On its ground other colours than its own could not be read.
+            # On its ground other colors than its own could not be read.
             cells = [(safe(content.plain), width) for content, width in cells]
         if component == "paged-list--cursor" and self.app.no_color:
-            # Without colours nothing else tells the row; and a visual style drops a reverse of CSS.
+            # Without colors nothing else tells the row; and a visual style drops a reverse of CSS.
             style += Style(reverse=True)
         if self.is_stale and component != "paged-list--heading":
             style += Style(dim=True)
@@ -371,23 +371,23 @@ class PagedList(ScrollView, Generic[T], can_focus=True):
     # Keys and mouse.
 
     def action_move(self, rows: int) -> None:
-        """The cursor is that many rows further down, as far as rows are loaded."""
+        """Move the cursor that many rows down, as far as rows are loaded."""
         self.cursor = max(0, min(self.cursor + rows, self.pages.count - 1))
 
     def action_page(self, pages: int) -> None:
-        """The cursor is that many screens further down."""
+        """Move the cursor that many screens down."""
         self.action_move(pages * self._row_lines)
 
     def action_first(self) -> None:
-        """The cursor is on the first row."""
+        """Move the cursor to the first row."""
         self.cursor = 0
 
     def action_last(self) -> None:
-        """The cursor is on the last row that is loaded."""
+        """Move the cursor to the last row that is loaded."""
         self.action_move(self.pages.count)
 
     def action_choose(self) -> None:
-        """Whoever listens has the row."""
+        """Post the row as `Chosen`."""
         row = self.current
         if row is not None:
             self.post_message(self.Chosen(row))

@@ -56,7 +56,7 @@ class Pages(Generic[T]):
         return len(self._starts) - 1
 
     def peek(self, number: int) -> T | Missing:
-        """The row of this number, 0 being the first."""
+        """Return the row of this number, 0 being the first."""
         page = bisect_right(self._starts, number) - 1
         rows = self._rows.get(page)
         if rows is None:
@@ -66,7 +66,7 @@ class Pages(Generic[T]):
         return rows[at] if at < len(rows) else Missing.GONE
 
     def find(self, key: str) -> int | None:
-        """The number of the row of this key, if it is among those that are kept."""
+        """Return the number of the row of this key; None if it is not among those kept."""
         for page, rows in self._rows.items():
             for at, row in enumerate(rows):
                 if not isinstance(row, Missing) and self._key(row) == key:
@@ -74,7 +74,7 @@ class Pages(Generic[T]):
         return None
 
     def wanted(self, first: int, last: int, *, ahead: int) -> int | None:
-        """The page to read next for a reader who sees these rows; None when there is none.
+        """Return the page to read next for a reader who sees these rows; None if there is none.
 
         What is seen and not there comes first, then what is seen and stale; then the next page,
         when fewer than `ahead` rows are left.
@@ -96,11 +96,11 @@ class Pages(Generic[T]):
         return range(bisect_right(self._starts, first) - 1, bisect_right(self._starts, last))
 
     def cursor(self, page: int) -> str:
-        """The cursor that the page is read with."""
+        """Return the cursor that the page is read with."""
         return self._cursors[page]
 
     def fill(self, page: int, rows: Sequence[T], next_cursor: str | None) -> None:
-        """The page holds these rows.
+        """Fill the page with these rows.
 
         One that was read before keeps its place and length, so that no row moves: rows that
         belong to the page after it are left out, and what was deleted shows as gone.
@@ -132,7 +132,7 @@ class Pages(Generic[T]):
         ]
 
     def expect_changes(self) -> None:
-        """Each page is to be read again once it is seen, and what came after the last one too."""
+        """Mark each page to be read again once it is visible, and what follows the last one."""
         self._stale = set(self._rows)
         self._looks_further = self.is_complete
 

@@ -26,7 +26,7 @@ PAUSE_S = 0.001
 
 @dataclass(frozen=True, slots=True)
 class Paragraph:
-    """A text that wraps. `mark` stands before its first line; further ones are indented alike."""
+    """A text that wraps. `mark` is before its first line; the others are indented alike."""
 
     content: Content
     mark: str = ""
@@ -49,7 +49,7 @@ class TextPane(ScrollView, can_focus=True):
         self._width = 0
 
     def show(self, paragraphs: Sequence[Paragraph], *, from_start: bool = True) -> None:
-        """The pane holds these, and shows their start, or the part that it was at."""
+        """Show these paragraphs from their start, or from where the pane was."""
         self._paragraphs = paragraphs
         self._wrap()
         if from_start:
@@ -75,7 +75,7 @@ class TextPane(ScrollView, can_focus=True):
         self._wrap_slice()
 
     def _wrap_slice(self) -> None:
-        """More lines are there, perhaps not yet all: 2 MiB of text take half a second."""
+        """Wrap some more lines, perhaps not all: 2 MiB of text take half a second."""
         enough = perf_counter() + SLICE_S
         for paragraph in self._unwrapped:
             self._lines += wrapped(paragraph, self._width)
@@ -91,24 +91,24 @@ class TextPane(ScrollView, can_focus=True):
         return line_strip(self, line, self.visual_style)
 
     def action_scroll_by(self, lines: int) -> None:
-        """The text is that many lines further down."""
+        """Scroll that many lines down."""
         self.scroll_relative(y=lines, animate=False, force=True)
 
     def action_scroll_pages(self, pages: int) -> None:
-        """The text is that many screens further down."""
+        """Scroll that many screens down."""
         self.scroll_relative(y=pages * max(1, self.size.height - 1), animate=False, force=True)
 
     def action_scroll_to_start(self) -> None:
-        """The first line is on top."""
+        """Scroll to the start."""
         self.scroll_to(y=0, animate=False, force=True)
 
     def action_scroll_to_end(self) -> None:
-        """The last line is at the bottom."""
+        """Scroll to the end."""
         self.scroll_to(y=self.max_scroll_y, animate=False, force=True)
 
 
 def wrapped(paragraph: Paragraph, width_cells: int) -> list[Content]:
-    """The lines of a paragraph. Even a paragraph without text takes one."""
+    """Return the lines of a paragraph. Even a paragraph without text takes one."""
     mark = safe(paragraph.mark)
     indent = mark.cell_length
     if paragraph.content.cell_length + indent <= width_cells:
