@@ -1,4 +1,4 @@
-"""The imported files: failures first, as it happens, tried again, let in."""
+"""The imported files: failures first, as it happens, retried, released."""
 
 import asyncio
 import dataclasses
@@ -151,7 +151,7 @@ async def test_a_failed_file_is_tried_again(store: Store) -> None:
         await until(lambda: asked(store) == {"1": "retry"})
 
 
-async def test_a_held_file_is_let_in(store: Store) -> None:
+async def test_a_held_file_is_released(store: Store) -> None:
     importers.announce(store, an_importer(root=ROOT))
     a_file(store, outcome=HELD)
     async with running(store, screen="imports", refresh_s=SOON_S) as pilot:
@@ -185,7 +185,7 @@ async def test_all_that_failed_are_tried_again_after_an_explicit_yes(store: Stor
         await until(lambda: asked(store) == {"1": "retry", "2": "retry", "4": "retry"})
 
 
-async def test_all_that_are_held_are_let_in_of_the_account_that_is_shown(store: Store) -> None:
+async def test_all_held_files_of_the_account_shown_are_released(store: Store) -> None:
     an_account(store, "zoe")
     a_file(store, an_id("1"), HELD)
     a_file(store, an_id("2"), HELD, account="zoe")
@@ -206,7 +206,7 @@ async def test_all_that_are_held_are_let_in_of_the_account_that_is_shown(store: 
         await until(lambda: asked(store) == {"2": "release"})
 
 
-async def test_a_broken_file_is_mended_and_tried_again(store: Store, importer: AnImporter) -> None:
+async def test_a_broken_file_is_fixed_and_retried(store: Store, importer: AnImporter) -> None:
     async with running(store, screen="imports", refresh_s=SOON_S) as pilot:
         await shows(pilot.app, "No files imported")
         importer.drop("ana/ada.json", BROKEN)

@@ -21,7 +21,7 @@ GOOD = {
     "sections": {},
 }
 BROKEN = b'{\n  "header": {"name": "Grace Example"},\n  "sections": {]\n}\n'
-MENDED = BROKEN.replace(b"{]", b"{}")
+FIXED = BROKEN.replace(b"{]", b"{}")
 ENTER, ESCAPE, TAB, ERASE = b"\r", b"\x1b", b"\t", b"\x15"
 
 
@@ -59,7 +59,7 @@ def test_an_admins_hour(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
         make_an_account(admin)
         secret = make_a_key(admin)
         watch_an_import(admin)
-        mend_what_failed(admin)
+        fix_what_failed(admin)
         find_somebody(admin)
         look_at_all_views(admin)
         export(admin, tmp_path / "exported")
@@ -101,11 +101,11 @@ def watch_an_import(admin: Admin) -> None:
     admin.screen.shows("✗ 1 failed", "✓ 1 done", "ana/ada.json", "ana/grace.json")
 
 
-def mend_what_failed(admin: Admin) -> None:
+def fix_what_failed(admin: Admin) -> None:
     admin.types(b"g", "failed: invalid JSON", "Invalid JSON")
     admin.types(ENTER, "esc Back", '3 ▶   "sections": {]', "^ line 3, column 16")
     (file,) = files_in(admin.home / "inbox/_failed")
-    file.write_bytes(MENDED)
+    file.write_bytes(FIXED)
     admin.types(b"t", "✓ done", "Resume     ")
     admin.types(ESCAPE, "✗ 0 failed", "✓ 2 done")
 
