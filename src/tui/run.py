@@ -141,6 +141,4 @@ def check_terminal() -> None:
         raise InvalidArgument(f"The terminal UI needs a terminal. {ELSEWHERE}")
     kind = os.environ.get("TERM", "")
     if kind in DUMB:
-        raise InvalidArgument(
-            f'The terminal UI cannot run with TERM="{kind}". {ELSEWHERE}'
-        )
+        raise InvalidArgument(f'The terminal UI cannot run with TERM="{kind}". {ELSEWHERE}')

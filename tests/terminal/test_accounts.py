@@ -347,9 +347,7 @@ async def test_the_plans_say_what_each_means_for_the_account(store: Store) -> No
         await shows(pilot.app, "1 account")
         await presses(pilot, "p")
         await shows(pilot.app, "Choose plan for ana")
-        await shows(
-            pilot.app, "! over limit (has 7)", "! loses API listing", "current", "43 left"
-        )
+        await shows(pilot.app, "! over limit (has 7)", "! loses API listing", "current", "43 left")
         await presses(pilot, "g", "j", "j", "enter")
         await shows(pilot.app, "lost: its keys can no longer list or read")
         await shows(pilot.app, "Nothing is deleted.")
@@ -366,9 +364,7 @@ async def test_an_account_is_deleted_when_its_name_was_typed(store: Store) -> No
         await shows(pilot.app, "2 accounts")
         await presses(pilot, "D")
         await shows(pilot.app, "Permanently delete account ana?", "Resumes    5")
-        await shows(
-            pilot.app, "Keys       1 (1 active)", "Files      0 in the import history"
-        )
+        await shows(pilot.app, "Keys       1 (1 active)", "Files      0 in the import history")
         await types(pilot, "an\n")
         await shows(pilot.app, 'Type "ana" exactly to confirm.')
         assert accounts.find_account(store, "ana") is not None

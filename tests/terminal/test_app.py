@@ -62,8 +62,7 @@ async def test_a_key_that_does_nothing_says_why(store: Store) -> None:
         await presses(pilot, "l")
         await until(
             lambda: (
-                toasts(pilot.app)
-                == ["l is not available here (only in Imports, Imported file)."]
+                toasts(pilot.app) == ["l is not available here (only in Imports, Imported file)."]
             )
         )
 

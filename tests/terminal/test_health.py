@@ -85,9 +85,7 @@ async def test_c_copies_the_command_of_the_remedy(
 
         await until(lambda: texts == ["resumes --home /srv accounts create nobody"])
         await until(
-            lambda: (
-                toasts(pilot.app)[-1:] == ["Sent the command to the clipboard (OSC 52)."]
-            )
+            lambda: toasts(pilot.app)[-1:] == ["Sent the command to the clipboard (OSC 52)."]
         )
 
 
@@ -98,11 +96,7 @@ async def test_where_nothing_can_be_copied_c_says_why(
     async with health(store, home) as pilot:
         texts = copied(pilot.app, monkeypatch)
         await presses(pilot, "c")
-        await until(
-            lambda: (
-                toasts(pilot.app)[-1:] == ["No command to copy for this finding."]
-            )
-        )
+        await until(lambda: toasts(pilot.app)[-1:] == ["No command to copy for this finding."])
 
         await presses(pilot, "j", "c")
         await until(lambda: toasts(pilot.app)[-1:] == ["Nothing to fix here."])

@@ -301,9 +301,7 @@ async def test_an_empty_ledger_says_where_to_drop_files(store: Store) -> None:
     async with running(
         store, screen="imports", settings=Settings(home=Path("h")), program="res --home 'a b'"
     ) as pilot:
-        await shows(
-            pilot.app, "No files imported from the inbox yet.", "h/inbox/ACCOUNT/"
-        )
+        await shows(pilot.app, "No files imported from the inbox yet.", "h/inbox/ACCOUNT/")
         await shows(pilot.app, "Importer not running. Start it with `res --home 'a b' up`.")
         for key, what in ("t", "file to retry"), ("l", "file to release"), ("y", "reason to copy"):
             await presses(pilot, key)

@@ -187,7 +187,12 @@ async def test_what_comes_in_is_seen_without_a_key_and_with_one(store: Store) ->
 
 async def test_read_only_is_said_on_every_screen(store: Store) -> None:
     async with running(store, read_only=True) as pilot:
-        for key, text in (("1", "no resumes"), ("3", "business"), ("5", "No keys"), ("6", "SQLite")):
+        for key, text in (
+            ("1", "no resumes"),
+            ("3", "business"),
+            ("5", "No keys"),
+            ("6", "SQLite"),
+        ):
             await presses(pilot, key)
             await shows(pilot.app, "read-only", text)
 

@@ -347,7 +347,9 @@ class AccountsScreen(SplitScreen[Row]):
             self.list.say_when_empty(*no_accounts(self.session))
         else:
             key = shown_key("accounts.create", self.session.keymap)
-            self.list.say_when_empty(no_accounts(self.session)[0], safe(f"Press {key} to create one."))
+            self.list.say_when_empty(
+                no_accounts(self.session)[0], safe(f"Press {key} to create one.")
+            )
 
     def read_preview(self, row: Row | None) -> None:
         if row is None:

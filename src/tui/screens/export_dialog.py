@@ -129,7 +129,11 @@ def carry_out(store: Store, export: Export) -> str:
         said += f' No font has "{missing[0]}", so it is drawn as boxes. {remedy}.'
     if unindexed:
         said += f" {unindexed:,} newer resumes are not searchable yet; try again later."
-    return f"{said} Not supported by JSON Resume, left out: {', '.join(left_out)}." if left_out else said
+    return (
+        f"{said} Not supported by JSON Resume, left out: {', '.join(left_out)}."
+        if left_out
+        else said
+    )
 
 
 def _iter_ids(store: Store, account_id: str, export: Export) -> Iterator[tuple[str, int]]:

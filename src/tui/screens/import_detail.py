@@ -196,7 +196,9 @@ def _problem_text(problem: Problem) -> str:
 
 def _resumes(read: FileRead) -> Iterator[Paragraph]:
     resumes: Sequence[str] = [
-        f"{one.resume_id} (already stored)" if one.outcome is FileOutcome.DUPLICATE else one.resume_id
+        f"{one.resume_id} (already stored)"
+        if one.outcome is FileOutcome.DUPLICATE
+        else one.resume_id
         for one in read.resumes
     ]
     for number, text in enumerate(resumes):

@@ -77,9 +77,7 @@ class CopyDialog(Chooser[Copyable]):
         def read(_: Store) -> Sequence[Copyable]:
             return copyables(shown, pdf)
 
-        super().__init__(
-            store, title="Copy", columns=COLUMNS, key=lambda one: one.what, read=read
-        )
+        super().__init__(store, title="Copy", columns=COLUMNS, key=lambda one: one.what, read=read)
 
 
 def delete(
