@@ -41,7 +41,7 @@ WORDS: Mapping[Reason, str] = {
 HINTS: Mapping[Reason, str] = {
     Reason.INVALID_JSON: (
         "Have the analyzer write the file again, as UTF-8 JSON, and drop it into the inbox. "
-        "The byte offset shows where reading failed."
+        "The byte offset is where reading failed."
     ),
     Reason.INVALID_RESUME: (
         "Fix the fields listed, then retry the file or move it back into the inbox."

@@ -147,7 +147,7 @@ ACTIONS: tuple[Action, ...] = (
     Action(Place.IMPORTS, *_RELOAD),
     Action(Place.FILE, "retry", "retry", "t", "t", "Retry", "Retry failed file", command="resumes imports retry"),
     Action(Place.FILE, "release", "release", "l", "l", "Release", "Release held file", command="resumes imports release"),
-    Action(Place.FILE, "open_resume", "open_resume", "o,enter", "o enter", "Resume", "Show the imported resume"),
+    Action(Place.FILE, "open_resume", "open_resume", "o,enter", "o", "Resume", "Show the imported resume"),
     Action(Place.FILE, "next_pane", "next_pane", "tab,shift+tab", "tab", "Source", "Switch between details and source"),
     Action(Place.FILE, "next", "neighbour(1)", "right,n", "→ n", "Next", "Next file"),
     Action(Place.FILE, "previous", "neighbour(-1)", "left,p", "← p", "", "Previous file"),

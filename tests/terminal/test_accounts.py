@@ -51,7 +51,7 @@ async def test_wide_terminals_show_more_and_the_details_of_one(store: Store) -> 
     an_account(store, "zoe")
     api_keys.create_key(store, "zoe")
     async with running(store, screen="accounts", size=LARGE) as pilot:
-        await shows(pilot.app, "KEYS", "API LISTING", "NEWEST", "ID", "room for 1,000 more")
+        await shows(pilot.app, "KEYS", "API LISTING", "NEWEST", "ID", "(1,000 left)")
 
         await presses(pilot, "j")
 
@@ -83,7 +83,7 @@ async def test_a_new_account_is_there_after_a_reload(store: Store) -> None:
 async def test_an_account_deleted_elsewhere_leaves_the_details_too(store: Store) -> None:
     account = accounts.get_account(store, "ana")
     async with running(store, screen="accounts", size=LARGE) as pilot:
-        await shows(pilot.app, "room for 1,000 more", account.id)
+        await shows(pilot.app, "(1,000 left)", account.id)
         accounts.delete_account(store, "ana")
 
         await presses(pilot, "r")

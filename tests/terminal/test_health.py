@@ -115,7 +115,7 @@ async def test_a_command_that_would_act_when_pasted_is_not_copied(
         await until(
             lambda: (
                 toasts(pilot.app)
-                and toasts(pilot.app)[-1].startswith("The command holds characters")
+                and toasts(pilot.app)[-1].startswith("Not copied: the command contains")
             )
         )
         assert texts == []
@@ -132,7 +132,7 @@ async def test_enter_shows_the_finding_in_full_and_escape_closes_it(
     importers.announce(store, announced)
     async with health(store, home) as pilot:
         await presses(pilot, "enter")
-        await shows(pilot.app, "importer: wrong")
+        await shows(pilot.app, "importer: error")
         await presses(pilot, "G")
         await shows(pilot.app, "The end")
 
@@ -155,7 +155,7 @@ async def test_hostile_names_draw_nothing_but_text(
     )
     importers.announce(store, hostile)
     async with health(store, home, size=size) as pilot:
-        await shows(pilot.app, "✗ 2 wrong")
+        await shows(pilot.app, "✗ 2 errors")
         for key in ("j", "k", "enter"):
             assert_harmless(pilot)
             await presses(pilot, key)
@@ -190,7 +190,7 @@ async def test_what_is_new_arrives_while_the_cursor_stays_on_its_row(
         await shows(pilot.app, "✓ settings  can be used")
         (home / "inbox" / "nobody else").mkdir()
 
-        await shows(pilot.app, "✗ 2 wrong", "✓ settings  can be used")
+        await shows(pilot.app, "✗ 2 errors", "✓ settings  can be used")
         await presses(pilot, "k")
         await shows(pilot.app, "✗ inbox  the folder")
 
@@ -251,8 +251,8 @@ def test_wider_terminals_need_fewer_lines(width_cells: int, lines: int) -> None:
     [
         (replace(GAUGES, free_bytes=0), ("Disk", "0 B free")),
         (replace(GAUGES, free_bytes=None), ("Disk", "—")),
-        (replace(GAUGES, oldest_request_s=0), ("Requests", "oldest waits for 0 seconds")),
-        (replace(GAUGES, oldest_request_s=None), ("Requests", "none waits")),
+        (replace(GAUGES, oldest_request_s=0), ("Pending", "oldest: 0 seconds")),
+        (replace(GAUGES, oldest_request_s=None), ("Pending", "none")),
     ],
 )
 def test_nothing_left_is_told_from_nothing_known(

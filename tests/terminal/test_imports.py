@@ -109,7 +109,7 @@ async def test_one_outcome_can_be_shown_alone_and_esc_shows_all(store: Store) ->
         await shows(pilot.app, "only failed · 1 of 1", "cv-1")
         await shows_no(pilot.app, "cv-2")
         await presses(pilot, "o")
-        await shows(pilot.app, "No file is held.")
+        await shows(pilot.app, "No held files.")
         await presses(pilot, "o", "o")
         await shows(pilot.app, "only done", "cv-2")
         await presses(pilot, "escape")
@@ -404,7 +404,7 @@ async def test_files_counted_for_another_account_are_not_asked_about(store: Stor
         await at_rest(pilot)
         await presses(pilot, "R")
 
-        await shows(pilot.app, "Files      1", "Whose      zoe")
+        await shows(pilot.app, "Files      1", "Account    zoe")
         await presses(pilot, "escape")
         await shows(pilot.app, "zoe · failed first · 1 of 1")
 

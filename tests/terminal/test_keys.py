@@ -173,7 +173,7 @@ async def test_a_key_is_revoked_by_typing_its_name(store: Store) -> None:
 
         await presses(pilot, "D")
         await shows(pilot.app, "Revoke this key?")
-        await shows(pilot.app, "Revoke this key?", new.id, "Last used  never", "Type my site")
+        await shows(pilot.app, "Revoke this key?", new.id, "Last used  never", 'Type "my site"')
         await presses(pilot, *"my", "enter")
         await shows(pilot.app, "Revoke this key?")
         assert api_keys.get_key(store, new.id).state == "active"
@@ -190,7 +190,7 @@ async def test_a_key_without_a_name_is_revoked_by_its_id(store: Store) -> None:
         await shows(pilot.app, "✓ active")
 
         await presses(pilot, "D")
-        await shows(pilot.app, f"Type {new.id} to revoke:")
+        await shows(pilot.app, f'Type "{new.id}" to confirm:')
         await types(pilot, f"{new.id}\n")
 
         await shows(pilot.app, "✗ revoked")

@@ -54,7 +54,7 @@ async def test_a_plan_is_edited_and_listed_as_it_is_now(store: Store, key: str) 
         await shows(pilot.app, "Change plan")
         await presses(pilot, "tab", "enter")
 
-        await shows(pilot.app, "Saved. pro: 77 resumes, without API listing.")
+        await shows(pilot.app, "Saved plan pro: 77 resumes, no API listing.")
         await until(lambda: any(line.split()[:2] == ["pro", "77"] for line in lines(pilot.app)))
 
 
@@ -64,7 +64,7 @@ async def test_a_plan_is_made(store: Store) -> None:
         await presses(pilot, "n")
         await shows(pilot.app, "Per minute")
         await presses(pilot, *"gold", "enter")
-        await shows(pilot.app, "4 plans", "Saved. gold: 100 resumes")
+        await shows(pilot.app, "4 plans", "Saved plan gold: 100 resumes")
 
 
 async def test_read_only_shows_the_plan_and_changes_nothing(store: Store) -> None:
@@ -223,7 +223,7 @@ async def test_a_new_plan_is_made_with_all_that_was_typed(store: Store) -> None:
         await writes(pilot, "unlimited")
         await presses(pilot, "tab", "enter", "down", "enter", "tab")
         await writes(pilot, " 0600 \n")
-        await shows(pilot.app, "Saved. gold: any number of resumes, with API listing.")
+        await shows(pilot.app, "Saved plan gold: unlimited resumes, with API listing.")
     assert plans.get_plan(store, "gold") == PlanInfo("gold", None, True, 0, 600)
 
 

@@ -214,7 +214,7 @@ async def test_a_text_that_no_font_has_is_named_with_the_package_to_install(
 
         said = await told(pilot.app)
         assert said.startswith('Opened 山田Resume.pdf. No font has "山')
-        assert said.endswith(f"install fonts-noto-cjk, or put a font into {tmp_path / 'fonts'}.")
+        assert said.endswith(f"Install fonts-noto-cjk, or put a font into {tmp_path / 'fonts'}.")
 
 
 async def test_where_there_is_no_resume_there_is_none_to_open(store: Store) -> None:
