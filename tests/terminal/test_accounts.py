@@ -370,7 +370,7 @@ async def test_an_account_is_deleted_when_its_name_was_typed(store: Store) -> No
         assert accounts.find_account(store, "ana") is not None
         await types(pilot, "a\n")
 
-        await shows(pilot.app, 'Account "ana" is gone, with 5 resumes.', "1 account")
+        await shows(pilot.app, "Deleted ana with 5 resumes.", "1 account")
         await until(lambda: names(lines(pilot.app)) == ["zoe"])
         await presses(pilot, "1")
         await shows(pilot.app, "zoe · no resumes")

@@ -73,7 +73,7 @@ async def test_r4_until_its_ten_seconds_end_a_deletion_has_not_happened(store: S
         assert listed(store) == ["First"]
         assert stored(store, a_document(title="Slips in")) == []
         await presses(pilot, "u")
-        await shows(pilot.app, '"First" stays.')
+        await shows(pilot.app, 'Undid the deletion of "First".')
 
         await presses(pilot, "d")
         clock.now_s += 10

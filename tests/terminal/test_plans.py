@@ -165,7 +165,7 @@ async def test_many_long_names_leave_room_for_the_answer(store: Store) -> None:
         await writes(pilot, "1")
         await presses(pilot, "tab", "enter", "up", "enter")
         await presses(pilot, "tab", "tab", "tab", "enter")
-        await shows(pilot.app, "Over       12 accounts:", "No listing 13 accounts:", " more")
+        await shows(pilot.app, "Over limit 12 accounts:", "No listing 13 accounts:", " more")
         await shows(pilot.app, "Cancel", "Save")
 
 

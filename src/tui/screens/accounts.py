@@ -451,7 +451,7 @@ class AccountsScreen(SplitScreen[Row]):
             tell(self, "No account to delete.")
             return
         if row.account.name in self._going:
-            tell(self, f"Already deleting {row.account.name}.")
+            tell(self, f"{row.account.name} is being deleted.")
             return
         found = await call(self.session.store, read_losses, row.account)
         if not self.is_active:  # counting takes a while, and the reader went elsewhere
