@@ -28,7 +28,7 @@ from importer.claims import CLAIM_ID, Claim
 from importer.files import Known, escaped_before
 from importer.filing import Work, aside_of, iter_places, put_back
 from importer.outcomes import Conclusion
-from importer.slots import Entry
+from importer.slots import SlotEntry
 from resumes.analyzer import Format
 from resumes.errors import NotFound
 from resumes.store import Store, import_ledger
@@ -38,7 +38,7 @@ from resumes.watched_names import WORK
 
 
 @dataclass(slots=True)
-class Plan:
+class RecoveryPlan:
     """What is left to do."""
 
     resumed: list[Candidate] = field(default_factory=list)
@@ -57,9 +57,9 @@ class Plan:
         return [*resumed, *(one.work.claim for one in self.ended), *self.suspects]
 
 
-def plan_recovery(store: Store, root: str, format: Format, entries: Iterable[Entry]) -> Plan:  # noqa: A002
+def plan_recovery(store: Store, root: str, format: Format, entries: Iterable[SlotEntry]) -> RecoveryPlan:  # noqa: A002
     """What is to be done with files that were under way. Raises StoreError and OSError."""
-    plan = Plan()
+    plan = RecoveryPlan()
     for entry in sorted(entries, key=lambda one: one.claim.id):
         claim = entry.claim._replace(attempt=entry.claim.attempt + entry.is_begun)
         is_aside = os.path.lexists(aside_of(root, claim))

@@ -24,7 +24,7 @@ from prometheus_client.registry import Collector
 from resumes.errors import StoreError
 from resumes.store import Store
 from resumes.store.import_ledger import FileCount, count_files
-from resumes.store.importers import SeenImporter, State, count_waiting, list_importers
+from resumes.store.importers import SeenImporter, ImporterState, count_waiting, list_importers
 from server.metrics import OPERATIONS, PLACES, STATUSES, Metrics, Spread
 from server.request import Request
 
@@ -231,7 +231,7 @@ def _iter_importer_metrics(importers: Sequence[SeenImporter]) -> Iterator[Metric
     states = GaugeMetricFamily(
         "resumes_importers", "Importers that run, by how they fare.", labels=["state"]
     )
-    for state in State:
+    for state in ImporterState:
         states.add_metric([state], sum(importer.state is state for importer in live))
     states.add_metric(["silent"], len(importers) - len(live))
     yield states

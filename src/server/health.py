@@ -96,7 +96,7 @@ class Check(StrEnum):
     FAILED = "failed"
 
 
-class Health:
+class HealthCheck:
     """Looks whether the store can be read and written, and whether its disk has room.
 
     `clock` counts seconds.

@@ -10,7 +10,7 @@ from resumes.errors import StoreUnavailable
 from resumes.store import Store, accounts, import_ledger, import_requests, importers
 from resumes.store.accounts import AccountInfo
 from resumes.store.import_ledger import FileOutcome
-from resumes.store.import_requests import Action
+from resumes.store.import_requests import RequestKind
 from tests.store.conftest import SteppingClock
 from tests.support.inbox.builders import (
     FakeMonotonic,
@@ -259,7 +259,7 @@ def failed(root: Path, an_account: MakeAccount, an_importer: MakeImporter) -> Pa
     return path
 
 
-def ask_for_all(store: Store, action: Action) -> Sequence[import_ledger.FileRow]:
+def ask_for_all(store: Store, action: RequestKind) -> Sequence[import_ledger.FileRow]:
     rows = import_ledger.list_files(store)
     import_requests.request_files(store, rows, action)
     return rows
@@ -268,7 +268,7 @@ def ask_for_all(store: Store, action: Action) -> Sequence[import_ledger.FileRow]
 def test_a_failed_file_is_tried_again_when_somebody_asks(
     store: Store, root: Path, told: Told, failed: Path, an_importer: MakeImporter
 ) -> None:
-    (row,) = ask_for_all(store, Action.RETRY)
+    (row,) = ask_for_all(store, RequestKind.RETRY)
     importer = an_importer(settle_s=0)
     drop(root, "ana/other.json", b"{}")
     failed.write_bytes(a_document("corrected"))
@@ -297,7 +297,7 @@ def test_failed_files_of_every_kind_are_tried_again(
     importer = an_importer(settle_s=0)
     importer.round()
     before = names_below(root / "_failed")
-    ask_for_all(store, Action.RETRY)
+    ask_for_all(store, RequestKind.RETRY)
     importer.round()
     assert [file.outcome for file in told.files] == [FileOutcome.FAILED] * 2
     assert names_below(root / "_failed") == before
@@ -307,7 +307,7 @@ def test_failed_files_of_every_kind_are_tried_again(
 def test_a_request_outlives_an_importer_that_was_killed_before_it_took_the_file(
     store: Store, told: Told, failed: Path, an_importer: MakeImporter
 ) -> None:
-    ask_for_all(store, Action.RETRY)
+    ask_for_all(store, RequestKind.RETRY)
     die(an_importer(observe=killing_at(Moment.NOTED)))
     told.files.clear()
     an_importer().round()
@@ -323,7 +323,7 @@ def test_a_file_that_an_importer_was_killed_over_is_taken_up_once_though_somebod
     an_importer(settle_s=0).round()
     (path,) = filed(root, "_failed")
     path.write_bytes(a_document("corrected"))
-    ask_for_all(store, Action.RETRY)
+    ask_for_all(store, RequestKind.RETRY)
     die(an_importer(settle_s=0, observe=killing_at(Moment.NOTED)))
     importer = an_importer(settle_s=0)
     importer.turn()
@@ -343,7 +343,7 @@ def test_a_request_for_a_file_that_is_not_there_says_so(
     store: Store, failed: Path, an_importer: MakeImporter, what: str
 ) -> None:
     (failed if what == "the file" else report_beside(failed)).unlink()
-    ask_for_all(store, Action.RETRY)
+    ask_for_all(store, RequestKind.RETRY)
     an_importer(settle_s=0).round()
     (row,) = import_ledger.list_files(store)
     assert row.outcome is FileOutcome.FAILED
@@ -357,7 +357,7 @@ def test_nothing_is_followed_out_of_the_folder(
 ) -> None:
     away = failed.parent.rename(tmp_path / "away")
     (root / "_failed" / "invalid_resume").symlink_to(away)
-    ask_for_all(store, Action.RETRY)
+    ask_for_all(store, RequestKind.RETRY)
     told.files.clear()
     an_importer(settle_s=0).round()
     assert told.files == []
@@ -368,7 +368,7 @@ def test_a_held_file_that_is_released_too_early_is_held_on(
     store: Store, root: Path, account: AccountInfo, an_importer: MakeImporter
 ) -> None:
     before = names_below(root / "_held")
-    ask_for_all(store, Action.RELEASE)
+    ask_for_all(store, RequestKind.RELEASE)
     importer = an_importer()
     importer.round()
     assert names_below(root / "_held") == before
@@ -381,7 +381,7 @@ def test_a_held_file_that_is_released_too_early_is_held_on(
 def test_a_held_file_that_is_gone_is_answered(
     store: Store, root: Path, account: AccountInfo, an_importer: MakeImporter
 ) -> None:
-    rows = ask_for_all(store, Action.RELEASE)
+    rows = ask_for_all(store, RequestKind.RELEASE)
     for path in filed(root, "_held"):
         path.unlink()
     an_importer().round()
@@ -395,7 +395,7 @@ def test_a_held_file_that_is_gone_is_answered(
 def test_a_request_is_answered_where_the_folder_was_moved_to(
     store: Store, root: Path, failed: Path, an_importer: MakeImporter
 ) -> None:
-    (row,) = ask_for_all(store, Action.RETRY)
+    (row,) = ask_for_all(store, RequestKind.RETRY)
     moved = root.rename(root.with_name("moved"))
     (moved / failed.relative_to(root)).write_bytes(a_document("Ada"))
     an_importer(settle_s=0, at=moved).round()
@@ -407,7 +407,7 @@ def test_a_request_is_answered_where_the_folder_was_moved_to(
 def test_what_is_not_in_this_folder_is_left_to_the_importer_of_the_other(
     store: Store, root: Path, account: AccountInfo, an_importer: MakeImporter
 ) -> None:
-    rows = ask_for_all(store, Action.RELEASE)
+    rows = ask_for_all(store, RequestKind.RELEASE)
     other = root.with_name("other")
     other.mkdir()
     importer = an_importer(at=other)
@@ -421,7 +421,7 @@ def test_a_file_whose_folder_somebody_watches_is_left_to_that_one(
     store: Store, root: Path, account: AccountInfo, an_importer: MakeImporter
 ) -> None:
     set_limit(store, "ana", None)
-    rows = ask_for_all(store, Action.RELEASE)
+    rows = ask_for_all(store, RequestKind.RELEASE)
     importers.announce(store, a_row(root=str(root)))
     moved = root.rename(root.with_name("moved"))
     for path in filed(moved, "_held"):

@@ -14,7 +14,7 @@ from resumes.store.import_ledger import (
     FileCount,
     FileOutcome,
     Item,
-    Place,
+    Position,
     Verdict,
     count_files,
     list_by_outcome,
@@ -232,8 +232,8 @@ def test_what_asks_for_something_comes_first_over_all_accounts_or_of_some_files_
         ({"outcome": DONE}, "61"),
         ({"reason": "too_large"}, "a9"),
         ({"reason": "too_large", "outcome": HELD}, "9"),
-        ({"outcome": FAILED, "after": Place(FAILED, "5" * 24)}, "2"),
-        ({"outcome": FAILED, "after": Place(HELD, "5" * 24)}, ""),
+        ({"outcome": FAILED, "after": Position(FAILED, "5" * 24)}, "2"),
+        ({"outcome": FAILED, "after": Position(HELD, "5" * 24)}, ""),
     ):
         assert sorted_out(store, **filters) == expected, filters
     # A file that comes to another end meanwhile is not lost.

@@ -24,7 +24,7 @@ from resumes.store import Store, accounts, import_ledger, import_requests
 from resumes.store.identifiers import RESUME_ID
 from resumes.store.import_items import MAX_PROBLEMS, Items
 from resumes.store.import_ledger import SOURCE_BYTES, FileOutcome, FileRow
-from resumes.store.import_requests import Action, Request
+from resumes.store.import_requests import RequestKind, RequestedFile
 from resumes.text import counted
 
 
@@ -89,7 +89,7 @@ def put_files(files: Iterable[FileRow]) -> None:
 
 
 def put_file(
-    row: FileRow, request: Request | None, place: Whereabouts | None, *, is_near: bool
+    row: FileRow, request: RequestedFile | None, place: Whereabouts | None, *, is_near: bool
 ) -> None:
     """All that is known of the file on standard output, with what went wrong inside it.
 
@@ -102,7 +102,7 @@ def put_file(
 
 
 def _fields(
-    row: FileRow, request: Request | None, place: Whereabouts | None, is_near: bool
+    row: FileRow, request: RequestedFile | None, place: Whereabouts | None, is_near: bool
 ) -> list[tuple[str, str]]:
     not_found = NOT_FOUND if is_near else ""
     return [
@@ -139,7 +139,7 @@ def _counts(items: Items) -> str:
     return f"{items.total:,}: {parts}" if parts else f"{items.total:,}"
 
 
-def _asked(request: Request) -> str:
+def _asked(request: RequestedFile) -> str:
     return f"{request.action}, since {instant(request.requested_at)} UTC"
 
 
@@ -187,7 +187,7 @@ def as_json(row: FileRow) -> dict[str, Any]:
     }
 
 
-def request_as_json(request: Request | None) -> dict[str, Any] | None:
+def request_as_json(request: RequestedFile | None) -> dict[str, Any] | None:
     """What is asked for the file as `--json` prints it; null for nothing."""
     if request is None:
         return None
@@ -221,7 +221,7 @@ def _is_new(before: FileRow, now: FileRow) -> bool:
 
 
 def tell_outcomes(
-    session: Session, action: Action, before: Sequence[FileRow], now: Sequence[FileRow]
+    session: Session, action: RequestKind, before: Sequence[FileRow], now: Sequence[FileRow]
 ) -> ExitCode:
     """What became of the files is on standard output; the code is FAILED unless all went well."""
     ended = [new for old, new in zip(before, now, strict=True) if _is_new(old, new)]
@@ -237,7 +237,7 @@ def tell_outcomes(
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class FileSelection:
     """Which files are meant: those of these ids, or all of a reason or any; of an account or any."""
 
     claim_ids: tuple[str, ...]
@@ -287,8 +287,8 @@ def retry(
     They are taken from where they were put away, under the ids that they have. A held file is
     released.
     """
-    choice = Choice(claim_ids, account, is_all, reason)
-    context.exit(_run(session, choice, Action.RETRY, wait_s))
+    choice = FileSelection(claim_ids, account, is_all, reason)
+    context.exit(_run(session, choice, RequestKind.RETRY, wait_s))
 
 
 @command()
@@ -311,11 +311,11 @@ def release(
 
     As far as the plan has room; what has none is held again.
     """
-    choice = Choice(claim_ids, account, is_all)
-    context.exit(_run(session, choice, Action.RELEASE, wait_s))
+    choice = FileSelection(claim_ids, account, is_all)
+    context.exit(_run(session, choice, RequestKind.RELEASE, wait_s))
 
 
-def _run(session: Session, choice: Choice, action: Action, wait_s: float | None) -> ExitCode:
+def _run(session: Session, choice: FileSelection, action: RequestKind, wait_s: float | None) -> ExitCode:
     choice.check()
     if wait_s is not None and not choice.claim_ids:
         raise click.UsageError("--wait needs the IDs of the files")
@@ -330,7 +330,7 @@ def _run(session: Session, choice: Choice, action: Action, wait_s: float | None)
         return tell_outcomes(session, action, files, wait_for(store, files, wait_s))
 
 
-def _ask(store: Store, choice: Choice, action: Action) -> list[FileRow]:
+def _ask(store: Store, choice: FileSelection, action: RequestKind) -> list[FileRow]:
     account_id = _find_account_id(store, choice)
     claim_ids = dict.fromkeys(choice.claim_ids)
     files = [import_ledger.get_file(store, one, account_id=account_id) for one in claim_ids]
@@ -338,18 +338,18 @@ def _ask(store: Store, choice: Choice, action: Action) -> list[FileRow]:
     return files
 
 
-def _ask_many(store: Store, choice: Choice, action: Action) -> int:
+def _ask_many(store: Store, choice: FileSelection, action: RequestKind) -> int:
     account_id = _find_account_id(store, choice)
     return import_requests.request_all_files(
         store, action, account_id=account_id, reason=choice.reason
     )
 
 
-def _find_account_id(store: Store, choice: Choice) -> str | None:
+def _find_account_id(store: Store, choice: FileSelection) -> str | None:
     return None if choice.account is None else accounts.get_account(store, choice.account).id
 
 
-def _tell(session: Session, store: Store, action: Action, count: int) -> None:
+def _tell(session: Session, store: Store, action: RequestKind, count: int) -> None:
     unwatched = import_requests.list_unwatched_roots(store) if count else []
     if session.as_json:
         put_json({"action": action, "asked": count, "isWatched": not unwatched})

@@ -111,7 +111,7 @@ class Number(Kind):
             findings.warn(where, f"{value} is outside {self.lowest} to {self.highest}{hint}")
 
 
-class Column(Number):
+class ColumnNumber(Number):
     """The number of a column: 0, 1, and 2 where the layout has a third one. 1.0 is column 1."""
 
     def check(self, value: Any, where: str | int, findings: Findings, /) -> None:

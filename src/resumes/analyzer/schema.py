@@ -15,7 +15,7 @@ from resumes.analyzer.fields import (
     OPAQUE,
     Choice,
     Colour,
-    Column,
+    ColumnNumber,
     Flag,
     Group,
     Kind,
@@ -114,7 +114,7 @@ STYLE: Final = Group(
     }
 )
 
-SECTION_FIELDS: Final[Mapping[str, Kind]] = {"column": Column(), "order": _NUMBER, "name": _TEXT}
+SECTION_FIELDS: Final[Mapping[str, Kind]] = {"column": ColumnNumber(), "order": _NUMBER, "name": _TEXT}
 """The fields of a section of any type, `items` aside."""
 
 SECTION_FIELDS_NOT_NULL: Final = frozenset({"column", "name"})

@@ -18,7 +18,7 @@ from resumes.health.findings import MAX_NAMED, Finding, Installation, remedy_for
 from resumes.store import import_ledger, import_requests, importers
 from resumes.store.accounts import NAME, find_deleted
 from resumes.store.import_ledger import FileCount, FileOutcome
-from resumes.store.importers import SeenImporter, State
+from resumes.store.importers import SeenImporter, ImporterState
 from resumes.store.store import Store
 from resumes.text import counted, escaped
 from resumes.watched_names import (
@@ -315,7 +315,7 @@ def _check_live(seen: SeenImporter) -> Finding:
     text = f"watches {importer.root} (process {importer.pid} on {importer.host})"
     if importer.waiting:
         text += f", {counted(importer.waiting, 'file')} waiting"
-    if importer.state is State.DEGRADED:
+    if importer.state is ImporterState.DEGRADED:
         remedy = sentences or "It is not well; its log says more"
         return Finding("importer", text, remedy, about=importer.id)
     return Finding("importer", f"{text}. {sentences}" if sentences else text, about=importer.id)

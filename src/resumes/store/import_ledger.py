@@ -48,7 +48,7 @@ class FileOutcome(StrEnum):
     DONE = "done"
 
 
-class Claim(NamedTuple):
+class ClaimedFile(NamedTuple):
     """A file that an importer took. `name` is its path below the watched folder, escaped."""
 
     claim_id: str
@@ -126,7 +126,7 @@ DONE_COLUMNS = (
 ADD_DONE_FILE = replacing(imported_files, DONE_COLUMNS)
 
 
-def file_values(account_id: str, claim: Claim, verdict: Verdict, *, now: str) -> dict[str, object]:
+def file_values(account_id: str, claim: ClaimedFile, verdict: Verdict, *, now: str) -> dict[str, object]:
     """Return the ledger row of a file, by column. Done files keep no source."""
     return {
         "account_id": account_id,
@@ -158,7 +158,7 @@ def add_files(connection: Connection, rows: Sequence[Mapping[str, object]]) -> N
 def record(
     store: Store,
     account_id: str,
-    claim: Claim,
+    claim: ClaimedFile,
     verdict: Verdict,
     *,
     deadline_s: float = WRITE_DEADLINE_S,
@@ -367,7 +367,7 @@ def list_files(
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class Position:
     """A place in a list by outcome: after the file of this claim, among those of its outcome."""
 
     outcome: FileOutcome
@@ -382,15 +382,15 @@ class FilePage:
     """Files by outcome. `next` is where the next page begins; None when there is none."""
 
     files: Sequence[FileRow]
-    next: Place | None
+    next: Position | None
 
 
-def place_of(file: FileRow) -> Place:
+def place_of(file: FileRow) -> Position:
     """Return the place of the file, as long as it has this outcome."""
-    return Place(file.outcome, file.claim_id)
+    return Position(file.outcome, file.claim_id)
 
 
-def parse_place(text: str) -> Place:
+def parse_place(text: str) -> Position:
     """Return the place that `str` wrote: `failed:000660cd7eecf8906663e3fc`. Raises InvalidArgument."""
     outcome, _, claim_id = text.partition(":")
     if outcome not in set(FileOutcome) or not RESUME_ID.fullmatch(claim_id):
@@ -398,7 +398,7 @@ def parse_place(text: str) -> Place:
             f'Invalid place "{text[:80]}": use what the list ended with, an outcome and the id '
             "of a file with a colon between them"
         )
-    return Place(FileOutcome(outcome), claim_id)
+    return Position(FileOutcome(outcome), claim_id)
 
 
 def list_by_outcome(
@@ -407,7 +407,7 @@ def list_by_outcome(
     account_id: str | None = None,
     outcome: FileOutcome | None = None,
     reason: str | None = None,
-    after: Place | None = None,
+    after: Position | None = None,
     limit: int = 100,
 ) -> FilePage:
     """Return failed files, then held ones, duplicates, done ones; the newest of each first.
@@ -434,7 +434,7 @@ def list_by_outcome(
 
 
 def _outcomes(
-    outcome: FileOutcome | None, reason: str | None, after: Place | None = None
+    outcome: FileOutcome | None, reason: str | None, after: Position | None = None
 ) -> Sequence[FileOutcome]:
     """Return the outcomes that are asked for, from that of `after` on; done files have no reason."""
     rest = ORDER if after is None else ORDER[ORDER.index(after.outcome) :]

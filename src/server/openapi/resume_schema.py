@@ -14,7 +14,7 @@ from resumes.analyzer.fields import (
     MAX_TEXT_CHARS,
     Choice,
     Colour,
-    Column,
+    ColumnNumber,
     Flag,
     Group,
     Kind,
@@ -199,7 +199,7 @@ def or_null(schema: Schema) -> Schema:
 def value_schema(kind: Kind) -> Schema:
     """What a field of this kind may hold, null aside."""
     match kind:
-        case Column():
+        case ColumnNumber():
             return _column()
         case Number():
             return _number(kind)

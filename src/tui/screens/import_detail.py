@@ -15,7 +15,7 @@ from resumes.import_reasons import Reason, find_hint, plain_words
 from resumes.store import import_ledger, import_requests
 from resumes.store.import_items import MAX_PROBLEMS, Items, Problem
 from resumes.store.import_ledger import FileOutcome, FileRow, Item
-from resumes.store.import_requests import Action, Request
+from resumes.store.import_requests import RequestKind, RequestedFile
 from resumes.store.store import Store
 from resumes.text import in_bytes
 from tui.screens.import_rows import ASKED, outcome_content
@@ -37,7 +37,7 @@ class FileRead:
     """
 
     file: FileRow
-    request: Request | None
+    request: RequestedFile | None
     is_watched: bool
     resumes: Sequence[Item]
     source: SourceText | None
@@ -219,7 +219,7 @@ def copied_text(file: FileRow) -> str | None:
     return ": ".join(part for part in parts if part)
 
 
-def why_not(file: FileRow, action: Action) -> str | None:
+def why_not(file: FileRow, action: RequestKind) -> str | None:
     """Why this cannot be asked for the file; None when it can. A held file is never retried."""
     if file.is_under_way:
         return "This file is being imported at this moment."
@@ -227,9 +227,9 @@ def why_not(file: FileRow, action: Action) -> str | None:
         return f"This file is imported: there is nothing to {action}."
     if file.outcome is FileOutcome.DUPLICATE:
         return f"This file is stored already: there is nothing to {action}."
-    if action is Action.RELEASE and file.outcome is FileOutcome.FAILED:
+    if action is RequestKind.RELEASE and file.outcome is FileOutcome.FAILED:
         return "This file failed; only held ones can be released. t tries it again."
-    if action is Action.RETRY and file.outcome is FileOutcome.HELD:
+    if action is RequestKind.RETRY and file.outcome is FileOutcome.HELD:
         return "This file is held: nothing is wrong with it. l lets it in, if there is room."
     return None
 

@@ -214,7 +214,7 @@ def _fill_imports(store: Store) -> None:
     )
     a_file(store, an_id("5"), name="ana/many.ndjson", items=Items(1_000, 990, 5, 3, 2, (problem,)))
     asked = a_file(store, an_id("6"), name="ana/asked-for.json")
-    request_files(store, [asked], import_requests.Action.RETRY)
+    request_files(store, [asked], import_requests.RequestKind.RETRY)
     importers.announce(store, an_importer(root=ROOT, waiting=12))
 
 

@@ -32,7 +32,7 @@ def is_blank(value: Any) -> bool:
     return value is None or value == [] or value == {}
 
 
-class Entry:
+class EntryReader:
     """An object of a JSON Resume. Its fields are read one by one, and missing ones are blank.
 
     `is_mere_text`: there is no object, but a text that counts as its one field.
@@ -109,7 +109,7 @@ class Entry:
             if text is not None:
                 yield text
 
-    def iter_objects(self, name: str, sole_field: str) -> Iterator[tuple[int, "Entry"]]:
+    def iter_objects(self, name: str, sole_field: str) -> Iterator[tuple[int, "EntryReader"]]:
         """The objects listed in the field, each with its position; what is none of them is told.
 
         A text counts as an object with nothing but `sole_field`. To be read to its end.
@@ -127,13 +127,13 @@ class Entry:
                     with opened(value, self._findings, position) as entry:
                         yield position, entry
                 elif (text := find_text(value)) is not None:
-                    yield position, Entry({sole_field: text}, self._findings, is_mere_text=True)
+                    yield position, EntryReader({sole_field: text}, self._findings, is_mere_text=True)
                 else:
                     self._findings.warn(position, NO_OBJECT)
             self._findings.scope.pop()
 
     @contextmanager
-    def inner(self, name: str) -> Iterator["Entry"]:
+    def inner(self, name: str) -> Iterator["EntryReader"]:
         """The object in the field, empty when there is none; anything else in it is told."""
         value = self._values.get(name)
         if type(value) is not dict:
@@ -160,10 +160,10 @@ class Entry:
 
 
 @contextmanager
-def opened(values: Mapping[str, Any], findings: Findings, *steps: str | int) -> Iterator[Entry]:
+def opened(values: Mapping[str, Any], findings: Findings, *steps: str | int) -> Iterator[EntryReader]:
     """An object so many steps into the one that is open; afterwards, what was not taken is told."""
     findings.scope.extend(steps)
-    entry = Entry(values, findings)
+    entry = EntryReader(values, findings)
     yield entry
     entry.tell_rest()
     del findings.scope[len(findings.scope) - len(steps) :]

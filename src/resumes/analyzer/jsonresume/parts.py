@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple, Protocol
 
 from resumes.analyzer.fields import MAX_LIST_ENTRIES, MAX_TEXT_CHARS
 from resumes.analyzer.findings import printable
-from resumes.analyzer.jsonresume.entries import NO_PLACE, Entry
+from resumes.analyzer.jsonresume.entries import NO_PLACE, EntryReader
 from resumes.analyzer.schema import MONTHS
 
 # Dates are a year, and perhaps a month and a day, which has no place in the analyzer format. Years
@@ -163,7 +163,7 @@ Fields = Mapping[str, Any]
 PARAGRAPH_BREAK = "\n\n"
 
 
-class Part(Protocol):
+class PropertyMapping(Protocol):
     """One correspondence. Fields without a value are left out of what is read and written."""
 
     @property
@@ -174,7 +174,7 @@ class Part(Protocol):
     def fields(self) -> Sequence[str]:
         """The fields of the item."""
 
-    def read(self, entry: Entry, /) -> Fields: ...
+    def read(self, entry: EntryReader, /) -> Fields: ...
 
     def write(self, item: Fields, /) -> Fields: ...
 
@@ -184,21 +184,21 @@ def present(name: str, value: Any) -> Fields:
     return {name: value} if value else {}
 
 
-class Text:
+class PlainText:
     """A text. Read from the first of the names that has one, written to the first."""
 
     def __init__(self, field: str, *names: str) -> None:
         self.fields = (field,)
         self.names = names
 
-    def read(self, entry: Entry, /) -> Fields:
+    def read(self, entry: EntryReader, /) -> Fields:
         return present(self.fields[0], entry.find_text(*self.names))
 
     def write(self, item: Fields, /) -> Fields:
         return present(self.names[0], item.get(self.fields[0]))
 
 
-class Paragraphs(Text):
+class Paragraphs(PlainText):
     r"""The texts of several items that are one text in a JSON Resume, "\n\n" between them."""
 
     def join(self, items: Iterable[Fields]) -> Fields:
@@ -231,7 +231,7 @@ class Texts:
         self.fields = (field,)
         self.names = (name,)
 
-    def read(self, entry: Entry, /) -> Fields:
+    def read(self, entry: EntryReader, /) -> Fields:
         return present(self.fields[0], entry.texts(self.names[0]))
 
     def write(self, item: Fields, /) -> Fields:
@@ -245,7 +245,7 @@ class Keywords(Texts):
     JSON Resume may be.
     """
 
-    def read(self, entry: Entry, /) -> Fields:
+    def read(self, entry: EntryReader, /) -> Fields:
         return present(self.fields[0], ", ".join(entry.texts(self.names[0])))
 
     def write(self, item: Fields, /) -> Fields:
@@ -272,7 +272,7 @@ class Joined:
         self._separator = separator
         self._taken_apart = taken_apart
 
-    def read(self, entry: Entry, /) -> Fields:
+    def read(self, entry: EntryReader, /) -> Fields:
         texts = [entry.find_text(name) for name in self.names]
         return present(self.fields[0], self._separator.join(filter(None, texts)))
 
@@ -314,7 +314,7 @@ class Score:
     fields = ("gpa", "maxGpa")
     names = ("score", "gpa")
 
-    def read(self, entry: Entry, /) -> Fields:
+    def read(self, entry: EntryReader, /) -> Fields:
         score = entry.find_text(*self.names) or ""
         slash = score.rfind("/", 0, MAX_TEXT_CHARS + 1)
         if len(score) > MAX_TEXT_CHARS and slash > 0:
@@ -326,13 +326,13 @@ class Score:
         return present("score", f"{grade}/{highest}" if grade and highest else grade)
 
 
-class Place:
+class Location:
     """A place on one line; an object of city, region and country is read as well."""
 
     fields = ("location",)
     names: tuple[str, ...] = ("location",)
 
-    def read(self, entry: Entry, /) -> Fields:
+    def read(self, entry: EntryReader, /) -> Fields:
         if type(entry.get("location")) is not dict:
             return present("location", entry.find_text("location"))
         with entry.inner("location") as place:
@@ -343,14 +343,14 @@ class Place:
         return present("location", item.get("location"))
 
 
-class Home(Place):
+class Home(Location):
     """A place that is an object of city, region and country in a JSON Resume."""
 
     def write(self, item: Fields, /) -> Fields:
         return present("location", parse_place(item.get("location", "")))
 
 
-class Span:
+class DateSpan:
     """From when to when. Without an end it goes on.
 
     A span of the analyzer format that neither ends nor goes on reads as its beginning alone, so
@@ -360,7 +360,7 @@ class Span:
     fields = ("dateRange",)
     names = ("startDate", "endDate")
 
-    def read(self, entry: Entry, /) -> Fields:
+    def read(self, entry: EntryReader, /) -> Fields:
         start = _read_moment(entry, "startDate")
         span = _end_of_span("from", start)
         if is_ongoing(entry.get("endDate")) or (start and not entry.has("endDate")):
@@ -382,7 +382,7 @@ class Release:
     fields = ("dateRange",)
     names = ("releaseDate",)
 
-    def read(self, entry: Entry, /) -> Fields:
+    def read(self, entry: EntryReader, /) -> Fields:
         return present("dateRange", _end_of_span("from", _read_moment(entry, "releaseDate")))
 
     def write(self, item: Fields, /) -> Fields:
@@ -390,7 +390,7 @@ class Release:
         return present("releaseDate", start or end)
 
 
-def _read_moment(entry: Entry, name: str) -> Moment | None:
+def _read_moment(entry: EntryReader, name: str) -> Moment | None:
     """Return the month in the field; report what cannot be read as one."""
     text = entry.find_text(name)
     moment = None if text is None else find_moment(text)
@@ -424,7 +424,7 @@ class Fluency:
     fields = ("levelText", "level")
     names = ("fluency",)
 
-    def read(self, entry: Entry, /) -> Fields:
+    def read(self, entry: EntryReader, /) -> Fields:
         fluency = entry.find_text("fluency") or ""
         return {**present("levelText", fluency), **present("level", find_level(fluency))}
 
@@ -438,7 +438,7 @@ class Network:
     fields = ("title", "icon")
     names = ("network",)
 
-    def read(self, entry: Entry, /) -> Fields:
+    def read(self, entry: EntryReader, /) -> Fields:
         network = entry.find_text("network") or ""
         icon = NETWORK_ICONS.get(network.strip().lower())
         return {**present("title", network), **present("icon", icon)}
@@ -457,7 +457,7 @@ class Link:
     fields = ("link",)
     names = ("url", "website", "username")
 
-    def read(self, entry: Entry, /) -> Fields:
+    def read(self, entry: EntryReader, /) -> Fields:
         address = entry.find_text("url", "website")
         username = entry.find_text("username")
         if address is None:
