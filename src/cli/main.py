@@ -10,7 +10,7 @@ import click
 
 from cli import errors
 from cli.errors import ExitCode
-from cli.groups import Chapters, LazyGroup, CommandPlace
+from cli.groups import Chapters, CommandPlace, LazyGroup
 from cli.session import Session
 from cli.signals import keep_interrupts
 from resumes.errors import ResumesError
@@ -24,11 +24,17 @@ CHAPTERS: Chapters = {
         "tui": CommandPlace("cli.commands.tui", "tui", "Look around in a terminal UI."),
     },
     "Resumes": {
-        "import": CommandPlace("cli.commands.import_", "import_", "Import files and folders, in place."),
-        "validate": CommandPlace("cli.commands.import_", "validate", "Judge files, without a store."),
+        "import": CommandPlace(
+            "cli.commands.import_", "import_", "Import files and folders, in place."
+        ),
+        "validate": CommandPlace(
+            "cli.commands.import_", "validate", "Judge files, without a store."
+        ),
         "list": CommandPlace("cli.commands.resumes", "list_", "List an account's resumes."),
         "show": CommandPlace("cli.commands.resumes", "show", "Show a resume."),
-        "export": CommandPlace("cli.commands.resumes", "export", "Write resumes to files or one stream."),
+        "export": CommandPlace(
+            "cli.commands.resumes", "export", "Write resumes to files or one stream."
+        ),
         "delete": CommandPlace("cli.commands.resumes", "delete", "Delete a resume."),
         "imports": CommandPlace(
             "cli.commands.imports", "imports", "Look at what became of dropped files."
@@ -46,7 +52,9 @@ CHAPTERS: Chapters = {
             "cli.commands.db", "database", "Look after the store: copies, backups, checks."
         ),
         "doctor": CommandPlace("cli.commands.doctor", "doctor", "Check that all is well."),
-        "completion": CommandPlace("cli.completion", "completion", "Print a shell's completion script."),
+        "completion": CommandPlace(
+            "cli.completion", "completion", "Print a shell's completion script."
+        ),
     },
 }
 

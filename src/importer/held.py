@@ -24,7 +24,7 @@ from importer.unpack import text
 from resumes.errors import QuotaReached
 from resumes.store import Store, identifiers, import_ledger, import_requests
 from resumes.store.accounts import AccountInfo
-from resumes.store.import_requests import RequestKind, RequestedFile
+from resumes.store.import_requests import RequestedFile, RequestKind
 from resumes.watched_folder import HELD, HELD_NAME
 from resumes.watched_names import REPORT
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from importer.batch import Candidate, Left, FailureReason
+from importer.batch import Candidate, FailureReason, Left
 from importer.claims import Claim, ClaimIds
 from importer.files import escaped
 from importer.inbox import Inbox, ScanSchedule, Seen, find_inboxes

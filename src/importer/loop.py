@@ -15,7 +15,7 @@ from collections.abc import Callable, Collection, Iterable
 from pathlib import Path
 
 from importer import slots
-from importer.batch import Candidate, Left, Queues, FailureReason
+from importer.batch import Candidate, FailureReason, Left, Queues
 from importer.claims import Claim, ClaimIds
 from importer.failpoints import Observer, Step, unobserved
 from importer.files import escaped

@@ -31,9 +31,9 @@ from importer.outcomes import Conclusion
 from importer.slots import SlotEntry
 from resumes.analyzer import Format
 from resumes.errors import NotFound
-from resumes.store import Store, import_ledger
+from resumes.store import Store, import_history, import_ledger
 from resumes.store.identifiers import ACCOUNT_ID
-from resumes.store.import_ledger import FileRow
+from resumes.store.import_history import FileRow
 from resumes.watched_names import WORK
 
 
@@ -57,7 +57,12 @@ class RecoveryPlan:
         return [*resumed, *(one.work.claim for one in self.ended), *self.suspects]
 
 
-def plan_recovery(store: Store, root: str, format: Format, entries: Iterable[SlotEntry]) -> RecoveryPlan:  # noqa: A002
+def plan_recovery(
+    store: Store,
+    root: str,
+    format: Format,  # noqa: A002
+    entries: Iterable[SlotEntry],
+) -> RecoveryPlan:
     """What is to be done with files that were under way. Raises StoreError and OSError."""
     plan = RecoveryPlan()
     for entry in sorted(entries, key=lambda one: one.claim.id):
@@ -93,7 +98,7 @@ def plan_recovery(store: Store, root: str, format: Format, entries: Iterable[Slo
 
 def _find_row(store: Store, claim: Claim) -> FileRow | None:
     try:
-        return import_ledger.get_file(store, claim.id, account_id=claim.account_id)
+        return import_history.get_file(store, claim.id, account_id=claim.account_id)
     except NotFound:
         return None
 

@@ -16,7 +16,7 @@ from uvicorn import Config
 from uvicorn.server import ServerState
 
 from server.app import App
-from server.connections import STOP_S, Outgoing, Deadlines, Reading, DeadlineCheck
+from server.connections import STOP_S, DeadlineCheck, Deadlines, Outgoing, Reading
 from server.request import STATUS_LINES, UNAVAILABLE, Request, find_request_id, refusal
 from server.request_checks import Refused, check_head, check_part, check_size
 

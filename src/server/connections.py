@@ -325,7 +325,11 @@ class Deadlines:
         """Return what becomes of a connection that is in the middle of this, and answers nothing."""
         waited_s = now_s - self._since_s
         if reading is Reading.OVER:
-            return DeadlineCheck.CUT if self.is_stopping or waited_s >= LINGER_S else DeadlineCheck.STAYS
+            return (
+                DeadlineCheck.CUT
+                if self.is_stopping or waited_s >= LINGER_S
+                else DeadlineCheck.STAYS
+            )
         if reading is Reading.BETWEEN:
             limit_s = self._client_s if self._is_new else self._idle_s
             return DeadlineCheck.CLOSED if waited_s >= limit_s else DeadlineCheck.STAYS

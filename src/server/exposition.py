@@ -23,8 +23,8 @@ from prometheus_client.registry import Collector
 
 from resumes.errors import StoreError
 from resumes.store import Store
-from resumes.store.import_ledger import FileCount, count_files
-from resumes.store.importers import SeenImporter, ImporterState, count_waiting, list_importers
+from resumes.store.import_history import FileCount, count_files
+from resumes.store.importers import ImporterState, SeenImporter, count_waiting, list_importers
 from server.metrics import OPERATIONS, PLACES, STATUSES, Metrics, Spread
 from server.request import Request
 

@@ -14,8 +14,8 @@ from resumes.analyzer import Format, attachment
 from resumes.analyzer.schema import LAYOUTS
 from resumes.errors import InvalidArgument
 from resumes.rendering import (
-    PdfOptions,
     Paper,
+    PdfOptions,
     Rendered,
     Renderer,
     RenderingFailed,

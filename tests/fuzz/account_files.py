@@ -18,9 +18,9 @@ import orjson
 
 from resumes.analyzer import public_view, stored_warnings, to_jsonresume
 from resumes.errors import Conflict, InvalidArgument, InvalidJson, NotFound, ResumesError
-from resumes.store import Store, accounts, import_ledger, integrity, open_store, stored_resumes
+from resumes.store import Store, accounts, import_history, integrity, open_store, stored_resumes
 from resumes.store.account_archive.export import iter_lines
-from resumes.store.account_archive.file_format import DOCUMENT, RowKind, ArchiveReader, ArchiveRow
+from resumes.store.account_archive.file_format import DOCUMENT, ArchiveReader, ArchiveRow, RowKind
 from resumes.store.account_archive.restore import import_account
 from resumes.store.accounts import AccountInfo
 from resumes.text import is_harmless
@@ -93,9 +93,9 @@ def _look_at_all(store: Store, account: AccountInfo) -> None:
         document = stored_resumes.get_resume(store, account.id, entry.id).document
         to_jsonresume(public_view(document))
         stored_warnings(document)
-    for file in import_ledger.list_files(store, account_id=account.id):
-        assert import_ledger.get_file(store, file.claim_id) == file
-        import_ledger.find_source(store, file)
+    for file in import_history.list_files(store, account_id=account.id):
+        assert import_history.get_file(store, file.claim_id) == file
+        import_history.find_source(store, file)
 
 
 @cache

@@ -9,7 +9,7 @@ import pytest
 
 from importer.dry_run import ENDINGS, Ignored, SkipReason, find_why
 from importer.service import Summary
-from resumes.store import Store, accounts, import_ledger
+from resumes.store import Store, accounts, import_history
 from resumes.store.accounts import AccountInfo
 from resumes.store.import_ledger import FileOutcome
 from tests.inbox.conftest import Drain
@@ -105,7 +105,7 @@ def test_nothing_is_changed(store: Store, root: Path, dry_run: DryRun, ana: Acco
     dry_run()
     assert {path: path.stat().st_mtime_ns for path in root.rglob("*")} == before
     assert resume_names(store, ana.id) == []
-    assert import_ledger.list_files(store) == []
+    assert import_history.list_files(store) == []
     assert accounts.get_account(store, "ana").resume_count == 0
 
 
@@ -216,7 +216,11 @@ def test_what_is_no_file_is_left_for_that(tmp_path: Path) -> None:
     (tmp_path / "lost.json").symlink_to("nowhere")
     os.mkfifo(tmp_path / "pipe.json")
     names = ("link.json", "lost.json", "pipe.json")
-    assert [find_why(str(tmp_path / name)) for name in names] == [SkipReason.LINK, SkipReason.LINK, SkipReason.NO_FILE]
+    assert [find_why(str(tmp_path / name)) for name in names] == [
+        SkipReason.LINK,
+        SkipReason.LINK,
+        SkipReason.NO_FILE,
+    ]
 
 
 def test_each_reason_has_its_sentence() -> None:

@@ -13,7 +13,7 @@ from importer.options import Options
 from importer.service import Progress, Summary
 from resumes.errors import InvalidArgument
 from resumes.settings import load_settings
-from resumes.store import Store, import_ledger, import_requests, importers
+from resumes.store import Store, import_history, import_requests, importers
 from resumes.store.accounts import AccountInfo
 from resumes.store.import_requests import RequestKind
 from resumes.store.importers import ImporterState
@@ -132,7 +132,7 @@ def test_what_somebody_asks_for_is_done_without_a_restart(
         wait_until(lambda: len(told.files) == 1)
         (path,) = filed(root, "_failed")
         path.write_bytes(a_document("1"))
-        import_requests.request_files(store, import_ledger.list_files(store), RequestKind.RETRY)
+        import_requests.request_files(store, import_history.list_files(store), RequestKind.RETRY)
         wait_until(lambda: resume_names(store, ana.id) == ["1"])
 
 

@@ -134,5 +134,7 @@ def test_links_of_sections_beyond_the_table_are_left_out() -> None:
             "hobbies": {"column": 0, "items": [{"link": "https://chess.example/u/c", "a": "Chess"}]}
         }
     )
-    page = compose(document, "0" * 24, PdfOptions(is_anonymous=True), Format(frozenset({"hobbies"})))
+    page = compose(
+        document, "0" * 24, PdfOptions(is_anonymous=True), Format(frozenset({"hobbies"}))
+    )
     assert page["columns"][0][0]["items"] == [{"text": "Chess"}]

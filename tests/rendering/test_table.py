@@ -5,7 +5,7 @@ import re
 import pytest
 
 from resumes.analyzer.schema import LAYOUTS, SECTION_TYPES
-from resumes.rendering import PdfOptions, Paper, Renderer, compose
+from resumes.rendering import Paper, PdfOptions, Renderer, compose
 from resumes.rendering.child import TEMPLATE
 from resumes.rendering.shapes import NOT_DRAWN, ROWS
 from tests.support.documents import a_document, with_section

@@ -6,7 +6,7 @@ from pathlib import Path
 from hypothesis import strategies as st
 from hypothesis.stateful import rule
 
-from resumes.store import import_ledger, import_requests
+from resumes.store import import_history, import_requests
 from resumes.store.import_requests import RequestKind
 from tests.stateful.bodies import Body, Look
 from tests.stateful.files import BAD, IGNORED, SEVERAL, Content, File, one
@@ -90,6 +90,6 @@ class Analyzers(World):
         if files:
             file = files[place % len(files)]
             assert file.owner is not None
-            row = import_ledger.get_file(self.reach.store, file.claim_id, account_id=file.owner.id)
+            row = import_history.get_file(self.reach.store, file.claim_id, account_id=file.owner.id)
             import_requests.request_files(self.reach.store, [row], action)
             file.is_asked_for = True

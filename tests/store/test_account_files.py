@@ -12,7 +12,13 @@ from resumes.analyzer import parse
 from resumes.errors import Conflict, InvalidJson
 from resumes.store import Store, accounts, api_keys, creation, identifiers, stored_resumes
 from resumes.store.account_archive.export import iter_lines
-from resumes.store.account_archive.file_format import COLUMNS, Header, RowKind, ArchiveReader, ArchiveRow
+from resumes.store.account_archive.file_format import (
+    COLUMNS,
+    ArchiveReader,
+    ArchiveRow,
+    Header,
+    RowKind,
+)
 from resumes.store.accounts import AccountInfo
 from resumes.store.schema import api_keys as api_keys_table
 from resumes.store.schema import imported_digests, imported_files, imported_items, resumes

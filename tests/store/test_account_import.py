@@ -24,11 +24,11 @@ from resumes.store import (
     api_keys,
     creation,
     identifiers,
-    import_ledger,
+    import_history,
     open_store,
     stored_resumes,
 )
-from resumes.store.account_archive.file_format import RowKind, ArchiveRow
+from resumes.store.account_archive.file_format import ArchiveRow, RowKind
 from resumes.store.account_archive.restore import (
     MAX_LOG_BYTES,
     MIN_ROOM_BYTES,
@@ -90,7 +90,7 @@ def test_an_account_comes_back_as_it_was(store: Store, ana: AccountInfo) -> None
         stored_resumes.get_resume(store, back.id, one).document for one in ids[:-1]
     ] == documents
     assert api_keys.authenticate(store, new.secret)[0].account_id == back.id
-    assert import_ledger.get_file(store, "9" * 24, account_id=back.id).reason == "invalid_json"
+    assert import_history.get_file(store, "9" * 24, account_id=back.id).reason == "invalid_json"
     assert accounts.list_wrong(store) == []
 
 

@@ -5,11 +5,11 @@ import dataclasses
 import pytest
 
 from resumes.errors import Conflict
-from resumes.store import Store, creation, import_ledger, import_requests, importers
+from resumes.store import Store, creation, import_history, import_requests, importers
 from resumes.store.accounts import AccountInfo
 from resumes.store.import_ledger import FileOutcome, Verdict
 from resumes.store.import_requests import RequestKind
-from resumes.store.importers import ImporterFinding, SeenImporter, ImporterState, count_waiting
+from resumes.store.importers import ImporterFinding, ImporterState, SeenImporter, count_waiting
 from tests.store.conftest import SteppingClock
 from tests.support.resumes import a_claim, a_resume
 from tests.support.store.builders import NOW, MakeAccount, a_file, an_importer
@@ -95,7 +95,9 @@ def test_all_that_failed_or_are_held_can_be_asked_for_of_an_account_or_a_reason_
     assert asked(store) == [("3", RequestKind.RETRY)]
     assert import_requests.request_all_files(store, RequestKind.RETRY, account_id=ana.id) == 1
     assert asked(store) == [("1", RequestKind.RETRY), ("3", RequestKind.RETRY)]
-    assert import_requests.request_all_files(store, RequestKind.RETRY) == 2  # once more, which is once
+    assert (
+        import_requests.request_all_files(store, RequestKind.RETRY) == 2
+    )  # once more, which is once
     assert import_requests.request_all_files(store, RequestKind.RELEASE) == 1
     assert asked(store)[1] == ("2", RequestKind.RELEASE)
 
@@ -143,7 +145,7 @@ def test_a_request_that_cannot_be_met_is_gone_and_the_file_says_why_unless_it_is
     clock.advance(60)
     import_requests.refuse_request(store, ana.id, "1" * 24, "The file is gone")
     assert asked(store) == []
-    file = import_ledger.get_file(store, "1" * 24)
+    file = import_history.get_file(store, "1" * 24)
     if is_done:
         assert file.message is None
     else:
@@ -182,7 +184,9 @@ def alive(store: Store) -> list[str]:
 
 
 def test_an_importer_is_listed_once_as_it_said_last(store: Store, clock: SteppingClock) -> None:
-    findings = (ImporterFinding("events", ImporterState.POLLING, "The folder tells of no changes."),)
+    findings = (
+        ImporterFinding("events", ImporterState.POLLING, "The folder tells of no changes."),
+    )
     importer = an_importer(state=ImporterState.POLLING, findings=findings)
     importers.announce(store, importer)
     (seen,) = importers.list_importers(store)

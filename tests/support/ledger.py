@@ -3,8 +3,7 @@
 import json
 
 from resumes.store import accounts
-from resumes.store.import_items import Items
-from resumes.store.import_ledger import ClaimedFile, FileOutcome, Verdict, record
+from resumes.store.import_ledger import ClaimedFile, FileOutcome, Items, Verdict, record
 from tests.command.conftest import CommandLine, open_home
 
 

@@ -13,8 +13,7 @@ from textual.app import App
 from resumes.analyzer import parse
 from resumes.store import accounts, creation, import_requests, importers, plans
 from resumes.store.creation import Created, NewResume
-from resumes.store.import_items import Items, Problem
-from resumes.store.import_ledger import SO_FAR, ClaimedFile, FileOutcome
+from resumes.store.import_ledger import SO_FAR, ClaimedFile, FileOutcome, Items, Problem
 from resumes.store.plans import PlanChange
 from resumes.store.store import Store
 from tests.support.terminal.builders import (

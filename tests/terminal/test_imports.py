@@ -12,7 +12,8 @@ from textual.pilot import Pilot
 
 from resumes.settings import Settings
 from resumes.store import import_requests, importers, open_store
-from resumes.store.import_ledger import FileCount, FileOutcome
+from resumes.store.import_history import FileCount
+from resumes.store.import_ledger import FileOutcome
 from resumes.store.importers import ImporterFinding, ImporterState
 from resumes.store.store import Store
 from tests.support.clocks import SteppingClock
@@ -323,7 +324,9 @@ async def test_who_watches_is_said_and_what_waits(store: Store) -> None:
         await shows_no(pilot.app, "░")
 
 
-@pytest.mark.parametrize(("state", "sign"), [(ImporterState.POLLING, "●"), (ImporterState.DEGRADED, "!")])
+@pytest.mark.parametrize(
+    ("state", "sign"), [(ImporterState.POLLING, "●"), (ImporterState.DEGRADED, "!")]
+)
 async def test_what_people_should_know_of_an_importer_stands_below_it(
     store: Store, state: ImporterState, sign: str
 ) -> None:

@@ -16,7 +16,9 @@ from tui.widgets.pages import PAGES_KEPT, Missing, Pages
 
 pytestmark = pytest.mark.anyio
 
-COLUMNS: tuple[ListColumn[int], ...] = (ListColumn("NUMBER", 0, lambda number: safe(f"row {number}")),)
+COLUMNS: tuple[ListColumn[int], ...] = (
+    ListColumn("NUMBER", 0, lambda number: safe(f"row {number}")),
+)
 PAGE_SIZE = 100
 
 

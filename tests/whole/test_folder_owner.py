@@ -283,7 +283,9 @@ def test_s23_a_live_importer_that_has_not_said_what_waits_keeps_doctor_from_noth
         importers.announce(store, says_nothing)
         assert f"1 file in {mine.inbox}/" in restored.run("doctor").stdout
         text = "1 file in _held/ana waits for an account that this store does not know"
-        finding = importers.ImporterFinding("unknown accounts", importers.ImporterState.DEGRADED, text)
+        finding = importers.ImporterFinding(
+            "unknown accounts", importers.ImporterState.DEGRADED, text
+        )
         says_it = replace(says_nothing, state=importers.ImporterState.DEGRADED, findings=(finding,))
         importers.announce(store, says_it)
 

@@ -115,7 +115,9 @@ def _open(source: Source, limits: Limits) -> Iterator[SourceDocument]:
         message = text.file_too_large(limits).message
         return iter([SourceDocument(origin, code=error.code, message=message)])
     except text.CannotUnpack as error:
-        return iter([SourceDocument(origin, code=error.refusal.reason, message=error.refusal.message)])
+        return iter(
+            [SourceDocument(origin, code=error.refusal.reason, message=error.refusal.message)]
+        )
 
 
 def _iter_parts(source: Source, parts: Iterator[Part]) -> Iterator[SourceDocument]:

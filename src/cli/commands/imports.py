@@ -20,11 +20,11 @@ from importer.claims import Claim
 from importer.filing import iter_places
 from importer.outcomes import conclusion_of
 from resumes.errors import InvalidArgument, NotFound
-from resumes.store import Store, accounts, import_ledger, import_requests
+from resumes.store import Store, accounts, import_history, import_ledger, import_requests
 from resumes.store.identifiers import RESUME_ID
-from resumes.store.import_items import MAX_PROBLEMS, Items
-from resumes.store.import_ledger import SOURCE_BYTES, FileOutcome, FileRow
-from resumes.store.import_requests import RequestKind, RequestedFile
+from resumes.store.import_history import FileRow
+from resumes.store.import_ledger import MAX_PROBLEMS, SOURCE_BYTES, FileOutcome, Items
+from resumes.store.import_requests import RequestedFile, RequestKind
 from resumes.text import counted
 
 
@@ -208,7 +208,7 @@ def wait_for(
     until = clock() + wait_s
     while True:
         now = [
-            import_ledger.get_file(store, one.claim_id, account_id=one.account_id) for one in files
+            import_history.get_file(store, one.claim_id, account_id=one.account_id) for one in files
         ]
         if all(map(_is_new, files, now)) or clock() >= until:
             return now
@@ -315,7 +315,9 @@ def release(
     context.exit(_run(session, choice, RequestKind.RELEASE, wait_s))
 
 
-def _run(session: Session, choice: FileSelection, action: RequestKind, wait_s: float | None) -> ExitCode:
+def _run(
+    session: Session, choice: FileSelection, action: RequestKind, wait_s: float | None
+) -> ExitCode:
     choice.check()
     if wait_s is not None and not choice.claim_ids:
         raise click.UsageError("--wait needs the IDs of the files")
@@ -333,7 +335,7 @@ def _run(session: Session, choice: FileSelection, action: RequestKind, wait_s: f
 def _ask(store: Store, choice: FileSelection, action: RequestKind) -> list[FileRow]:
     account_id = _find_account_id(store, choice)
     claim_ids = dict.fromkeys(choice.claim_ids)
-    files = [import_ledger.get_file(store, one, account_id=account_id) for one in claim_ids]
+    files = [import_history.get_file(store, one, account_id=account_id) for one in claim_ids]
     import_requests.request_files(store, files, action)
     return files
 
@@ -435,7 +437,7 @@ def _read_newest(
     store: Store, before: str | None, *, limit: int, **filters: Any
 ) -> tuple[Sequence[FileRow], str | None]:
     """The page, and what goes on after it if anything may."""
-    files = import_ledger.list_files(store, before=_check(before), limit=limit, **filters)
+    files = import_history.list_files(store, before=_check(before), limit=limit, **filters)
     return files, files[-1].claim_id if len(files) == limit else None
 
 
@@ -443,8 +445,8 @@ def _read_by_outcome(
     store: Store, before: str | None, *, limit: int, **filters: Any
 ) -> tuple[Sequence[FileRow], str | None]:
     """The page, and what goes on after it if anything does."""
-    after = None if before is None else import_ledger.parse_place(before)
-    page = import_ledger.list_by_outcome(store, after=after, limit=limit, **filters)
+    after = None if before is None else import_history.parse_place(before)
+    page = import_history.list_by_outcome(store, after=after, limit=limit, **filters)
     return page.files, None if page.next is None else str(page.next)
 
 
@@ -465,7 +467,7 @@ def show(session: Session, claim_id: str, account: str | None, is_source: bool) 
     """Show what became of one dropped file, why, and where it lies now."""
     with session.store() as store:
         account_id = None if account is None else accounts.get_account(store, account).id
-        row = import_ledger.get_file(store, claim_id, account_id=account_id)
+        row = import_history.get_file(store, claim_id, account_id=account_id)
         request = import_requests.find_request(store, row.account_id, row.claim_id)
         source = _get_source(store, row) if is_source else None
     roots = find_roots(row, session.settings().inbox)
@@ -481,7 +483,7 @@ def show(session: Session, claim_id: str, account: str | None, is_source: bool) 
 
 
 def _get_source(store: Store, row: FileRow) -> bytes:
-    source = import_ledger.find_source(store, row)
+    source = import_history.find_source(store, row)
     if source is None:
         raise NotFound(f"No source is kept of {row.claim_id}: it is {row.outcome}")
     return source

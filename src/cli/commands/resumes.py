@@ -185,7 +185,9 @@ def list_(
         say(f"{counted(found.unindexed, 'resume')} could not be searched yet. Ask again later.")
 
 
-def _find(store: Store, account_id: str, words: str | None, *, cursor: str, limit: int) -> SearchResult:
+def _find(
+    store: Store, account_id: str, words: str | None, *, cursor: str, limit: int
+) -> SearchResult:
     if words is None:
         return search.SearchResult(
             stored_resumes.list_page(store, account_id, cursor=cursor, limit=limit), 0

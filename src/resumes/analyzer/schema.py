@@ -114,7 +114,11 @@ STYLE: Final = Group(
     }
 )
 
-SECTION_FIELDS: Final[Mapping[str, Kind]] = {"column": ColumnNumber(), "order": _NUMBER, "name": _TEXT}
+SECTION_FIELDS: Final[Mapping[str, Kind]] = {
+    "column": ColumnNumber(),
+    "order": _NUMBER,
+    "name": _TEXT,
+}
 """The fields of a section of any type, `items` aside."""
 
 SECTION_FIELDS_NOT_NULL: Final = frozenset({"column", "name"})

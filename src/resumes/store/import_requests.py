@@ -15,7 +15,8 @@ from sqlalchemy import Connection, Executable, bindparam, delete, func, select, 
 
 from resumes.clock import timestamp
 from resumes.errors import Conflict
-from resumes.store.import_ledger import NOT_DONE, FileOutcome, FileRow, find_owners
+from resumes.store.import_history import NOT_DONE, FileRow, find_owners
+from resumes.store.import_ledger import FileOutcome
 from resumes.store.importers import list_importers
 from resumes.store.schema import BinaryText, import_requests, imported_files
 from resumes.store.statements import (
@@ -83,7 +84,9 @@ REQUEST = Prepared(
 )
 
 
-def list_requests(store: Store, *, root: str | None = None, limit: int = 1_000) -> list[RequestedFile]:
+def list_requests(
+    store: Store, *, root: str | None = None, limit: int = 1_000
+) -> list[RequestedFile]:
     """Return the requests, by account, in the order of the files' arrival. Cheap without any.
 
     With a `root`, only those about files of that watched folder, or of an unknown one.
@@ -196,7 +199,9 @@ def request_all_files(
     )
 
 
-def _add(connection: Connection, account_id: str, claim_id: str, action: RequestKind, now: str) -> int:
+def _add(
+    connection: Connection, account_id: str, claim_id: str, action: RequestKind, now: str
+) -> int:
     """Add a request; return 1, or 0 if the file has another outcome than the action is for."""
     added = ADD_REQUEST.run(
         connection,

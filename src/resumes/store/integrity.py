@@ -33,8 +33,7 @@ from resumes.errors import InvalidInput, StoreIncompatible
 from resumes.store import schema
 from resumes.store.accounts import WRONG_COUNTERS
 from resumes.store.identifiers import POSITION_DIGITS
-from resumes.store.import_items import parse_items
-from resumes.store.import_ledger import FileOutcome
+from resumes.store.import_ledger import FileOutcome, parse_items
 from resumes.store.schema import (
     BinaryText,
     account_usage,

@@ -158,7 +158,7 @@ class ImportedFile(SQLModel, table=True):
 
     `name` is the path below the watched folder, escaped for display, and `root` that folder,
     None where it is not known. `source` is the first 64 KiB of what was read, and None for
-    files that are done. `items` is JSON (resumes.store.import_items), None unless the file held
+    files that are done. `items` is JSON (resumes.store.import_ledger.Items), None unless the file held
     several resumes.
     """
 

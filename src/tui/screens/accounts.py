@@ -13,7 +13,7 @@ from textual.message import Message
 from textual.worker import get_current_worker
 
 from resumes.settings import Settings
-from resumes.store import accounts, import_ledger, plans
+from resumes.store import accounts, import_history, plans
 from resumes.store.accounts import AccountInfo, AccountSummary
 from resumes.store.plans import PlanInfo
 from resumes.store.store import Store
@@ -63,7 +63,7 @@ def read_losses(store: Store, account: AccountInfo) -> Losses:
     return Losses(
         accounts.get_account(store, account.name, closed_too=True),
         accounts.get_summary(store, account.id),
-        sum(one.files for one in import_ledger.count_files(store, account_id=account.id)),
+        sum(one.files for one in import_history.count_files(store, account_id=account.id)),
     )
 
 
@@ -91,7 +91,9 @@ class PlanChooser(Chooser[PlanInfo]):
             question=f"Which plan for {account.name}?",
             columns=(
                 ListColumn("PLAN", 12, lambda plan: text_cell(plan.name)),
-                ListColumn("  RESUMES", 9, lambda plan: safe(f"{maximum_text(plan.max_resumes):>9}")),
+                ListColumn(
+                    "  RESUMES", 9, lambda plan: safe(f"{maximum_text(plan.max_resumes):>9}")
+                ),
                 ListColumn("LISTING", 7, lambda plan: safe(listing_text(plan.api_listing))),
                 ListColumn("FOR THIS ACCOUNT", 0, lambda plan: safe(fit_text(account, plan))),
             ),

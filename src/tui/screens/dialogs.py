@@ -298,7 +298,9 @@ class AccountChooser(Chooser[AccountChoice]):
 
 def read_choices(store: Store) -> Sequence[AccountChoice]:
     """Every account, by name."""
-    return [AccountChoice(found.name, found.resume_count) for found in accounts.list_accounts(store)]
+    return [
+        AccountChoice(found.name, found.resume_count) for found in accounts.list_accounts(store)
+    ]
 
 
 def read_all_choices(store: Store) -> Sequence[AccountChoice]:

@@ -12,10 +12,10 @@ from textual.content import Content
 from resumes.analyzer import parse_imported
 from resumes.errors import InvalidResume, Issue, ResumesError
 from resumes.import_reasons import Reason, find_hint, plain_words
-from resumes.store import import_ledger, import_requests
-from resumes.store.import_items import MAX_PROBLEMS, Items, Problem
-from resumes.store.import_ledger import FileOutcome, FileRow, Item
-from resumes.store.import_requests import RequestKind, RequestedFile
+from resumes.store import import_history, import_ledger, import_requests
+from resumes.store.import_history import FileRow
+from resumes.store.import_ledger import MAX_PROBLEMS, FileOutcome, Item, Items, Problem
+from resumes.store.import_requests import RequestedFile, RequestKind
 from resumes.store.store import Store
 from resumes.text import in_bytes
 from tui.screens.import_rows import ASKED, outcome_content
@@ -52,12 +52,12 @@ def read_file(
 
     Raises NotFound.
     """
-    file = import_ledger.get_file(store, claim_id, account_id=account_id)
+    file = import_history.get_file(store, claim_id, account_id=account_id)
     request = import_requests.find_request(store, account_id, claim_id)
     is_watched = request is None or request.root not in import_requests.list_unwatched_roots(store)
     if before is not None and before.file == file:
         return FileRead(file, request, is_watched, before.resumes, before.source, before.issues)
-    source = import_ledger.find_source(store, file)
+    source = import_history.find_source(store, file)
     return FileRead(
         file,
         request,

@@ -7,10 +7,10 @@ from typing import Final
 from textual.content import Content
 
 from resumes.import_reasons import plain_words
-from resumes.store import accounts, import_ledger, import_requests
-from resumes.store.import_ledger import ORDER, FileOutcome, FileRow
-from resumes.store.import_ledger import Position
-from resumes.store.import_requests import RequestKind, RequestedFile
+from resumes.store import accounts, import_history, import_requests
+from resumes.store.import_history import ORDER, FileRow, Position
+from resumes.store.import_ledger import FileOutcome
+from resumes.store.import_requests import RequestedFile, RequestKind
 from resumes.store.store import Store
 from resumes.text import in_bytes
 from tui.screens.base import PageRead
@@ -41,7 +41,7 @@ class ImportRow:
 
 def position(row: ImportRow) -> str:
     """Where the row stands: texts that rise along the list, while its order of ids falls."""
-    return _position(import_ledger.place_of(row.file))
+    return _position(import_history.place_of(row.file))
 
 
 def _position(place: Position) -> str:
@@ -56,7 +56,7 @@ def read_page(
     store: Store, *, account: str | None, outcome: FileOutcome | None, cursor: str
 ) -> PageRead[ImportRow]:
     """The page after the cursor, a position; of an account or all, of an outcome or any."""
-    page = import_ledger.list_by_outcome(
+    page = import_history.list_by_outcome(
         store,
         account_id=None if account is None else accounts.get_account(store, account).id,
         outcome=outcome,

@@ -14,9 +14,10 @@ from textual.widget import Widget
 
 from resumes.durations import Pace, rate, span, time_left
 from resumes.health.findings import installation_of
-from resumes.store import accounts, import_ledger, importers
-from resumes.store.import_ledger import ORDER, FileCount, FileOutcome
-from resumes.store.importers import SeenImporter, ImporterState
+from resumes.store import accounts, import_history, importers
+from resumes.store.import_history import ORDER, FileCount
+from resumes.store.import_ledger import FileOutcome
+from resumes.store.importers import ImporterState, SeenImporter
 from resumes.store.store import Store
 from resumes.text import counted
 from tui.screens.import_rows import SIGNS
@@ -261,4 +262,4 @@ def read_watching(store: Store, *, session: UiSession) -> Watching:
 def read_tallies(store: Store, *, account: str | None) -> Sequence[FileCount]:
     """Count the files of the account, or of all, by what became of them."""
     account_id = None if account is None else accounts.get_account(store, account).id
-    return import_ledger.count_files(store, account_id=account_id)
+    return import_history.count_files(store, account_id=account_id)

@@ -16,8 +16,9 @@ from textual.widget import Widget
 from resumes.errors import NotFound
 from resumes.health.findings import installation_of
 from resumes.import_reasons import plain_words
-from resumes.store import accounts, import_ledger, import_requests
-from resumes.store.import_ledger import ORDER, FileCount, FileOutcome, FileRow, Item
+from resumes.store import accounts, import_history, import_ledger, import_requests
+from resumes.store.import_history import ORDER, FileCount, FileRow
+from resumes.store.import_ledger import FileOutcome, Item
 from resumes.store.import_requests import STATES, RequestKind
 from resumes.store.store import Store
 from resumes.text import counted
@@ -55,7 +56,7 @@ def read_ended(store: Store, *, files: Sequence[FileRow]) -> list[FileRow]:
 
 def _find(store: Store, file: FileRow) -> FileRow | None:
     try:
-        return import_ledger.get_file(store, file.claim_id, account_id=file.account_id)
+        return import_history.get_file(store, file.claim_id, account_id=file.account_id)
     except NotFound:
         return None
 
@@ -178,7 +179,7 @@ def facts(account: str | None, found: Sequence[FileCount]) -> list[Fact]:
 def count_fitting(store: Store, *, account: str | None, action: RequestKind) -> list[FileCount]:
     """The files that the action is for, by reason."""
     account_id = _account_id(store, account)
-    found = import_ledger.count_files(store, account_id=account_id, not_done_only=True)
+    found = import_history.count_files(store, account_id=account_id, not_done_only=True)
     return [tally for tally in found if tally.outcome is import_requests.FITS[action]]
 
 
@@ -189,7 +190,9 @@ def ask_for(store: Store, *, session: UiSession, file: FileRow, action: RequestK
     return _asked(store, session, 1, unwatched)
 
 
-def ask_for_all(store: Store, *, session: UiSession, account: str | None, action: RequestKind) -> Asked:
+def ask_for_all(
+    store: Store, *, session: UiSession, account: str | None, action: RequestKind
+) -> Asked:
     """The action is asked for all files that it is for, of an account or of all."""
     files = import_requests.request_all_files(store, action, account_id=_account_id(store, account))
     return _asked(store, session, files, import_requests.list_unwatched_roots(store))

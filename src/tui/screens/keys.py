@@ -30,7 +30,7 @@ from tui.screens.dialogs import (
     FactsDialog,
     no_accounts,
 )
-from tui.screens.key_forms import CreateKeyDialog, Foreign, RegisterKeyDialog, RotateDialog, KeyWish
+from tui.screens.key_forms import CreateKeyDialog, Foreign, KeyWish, RegisterKeyDialog, RotateDialog
 from tui.session import UiSession
 from tui.store_calls import Failure, call, store_work
 from tui.text import NONE, ago, day, minute, safe, tell

@@ -129,7 +129,13 @@ async def export(
 
 
 def _export(
-    store: Store, *, account: str, resume_id: str | None, text: str, wish: ExportWish, session: UiSession
+    store: Store,
+    *,
+    account: str,
+    resume_id: str | None,
+    text: str,
+    wish: ExportWish,
+    session: UiSession,
 ) -> str:
     worker = get_current_worker()
     export = Export(

@@ -13,7 +13,8 @@ from importer.loop import Importer
 from importer.notices import Notices
 from importer.options import Options
 from resumes.store import Store, accounts, import_requests, open_store, plans
-from resumes.store.import_ledger import FileOutcome, list_files
+from resumes.store.import_history import list_files
+from resumes.store.import_ledger import FileOutcome
 from resumes.store.import_requests import RequestKind
 from resumes.store.plans import PlanChange
 from tests.support.inbox import killed_importer, oracle

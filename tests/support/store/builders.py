@@ -22,6 +22,7 @@ from resumes.store import (
     accounts,
     api_keys,
     creation,
+    import_history,
     import_ledger,
     import_requests,
     importers,
@@ -30,13 +31,21 @@ from resumes.store import (
     stored_resumes,
 )
 from resumes.store.account_archive.export import iter_lines
-from resumes.store.account_archive.file_format import FORMAT, VERSION, Header, RowKind, ArchiveRow, ArchiveWriter
+from resumes.store.account_archive.file_format import (
+    FORMAT,
+    VERSION,
+    ArchiveRow,
+    ArchiveWriter,
+    Header,
+    RowKind,
+)
 from resumes.store.accounts import AccountInfo
 from resumes.store.addresses import SqliteAddress, parse_address
 from resumes.store.creation import Created, NewResume
-from resumes.store.import_ledger import FileOutcome, FileRow, Verdict
+from resumes.store.import_history import FileRow
+from resumes.store.import_ledger import FileOutcome, Verdict
 from resumes.store.import_requests import RequestKind
-from resumes.store.importers import ImporterReport, ImporterFinding, ImporterState
+from resumes.store.importers import ImporterFinding, ImporterReport, ImporterState
 from resumes.store.integrity import Defect, Flaw
 from resumes.store.locks import FileLock
 from resumes.store.plans import PlanChange
@@ -136,7 +145,7 @@ def a_file(
     """A file of the ledger that came to this outcome."""
     claim = a_claim(claim_id, root=root, items=items)
     import_ledger.record(store, account.id, claim, Verdict(outcome, reason, "why"))
-    return import_ledger.get_file(store, claim_id)
+    return import_history.get_file(store, claim_id)
 
 
 def an_importer(
@@ -185,7 +194,9 @@ def exported(store: Store, name: str = "ana", *, with_keys: bool = False) -> byt
     return b"".join(iter_lines(store, account, with_keys=with_keys))
 
 
-def a_row(resume_id: str = "0" * 23 + "1", *, document: bytes = DOCUMENT, **values: Any) -> ArchiveRow:
+def a_row(
+    resume_id: str = "0" * 23 + "1", *, document: bytes = DOCUMENT, **values: Any
+) -> ArchiveRow:
     """A resume whose title looks like the place where documents begin."""
     row = {
         "id": resume_id, "title": TITLE, "name": None, "filename": "a.pdf",

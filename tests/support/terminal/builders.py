@@ -10,12 +10,12 @@ from importer.loop import ImporterReport as Rounds
 from importer.notices import Notices
 from importer.options import Options
 from resumes.analyzer import parse
-from resumes.store import accounts, creation, import_ledger
+from resumes.store import accounts, creation, import_history, import_ledger
 from resumes.store.accounts import AccountInfo
 from resumes.store.creation import Created, NewResume
-from resumes.store.import_items import Items
-from resumes.store.import_ledger import ClaimedFile, FileOutcome, FileRow, Verdict
-from resumes.store.importers import ImporterReport, ImporterFinding, ImporterState
+from resumes.store.import_history import FileRow
+from resumes.store.import_ledger import ClaimedFile, FileOutcome, Items, Verdict
+from resumes.store.importers import ImporterFinding, ImporterReport, ImporterState
 from resumes.store.store import Store
 
 HOSTILE = "a[/b]c [@click=app.quit]x[/] \x1b]52;c;AAAA\x07\x9b2J\x1b[?1049l\u202ened\u2066\ufeff"
@@ -116,7 +116,7 @@ def a_file(
         verdict = Verdict(outcome)
     owner = accounts.get_account(store, account)
     import_ledger.record(store, owner.id, claim, verdict)
-    return import_ledger.get_file(store, claim_id)
+    return import_history.get_file(store, claim_id)
 
 
 def an_importer(

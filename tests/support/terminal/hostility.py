@@ -8,8 +8,7 @@ from rich.cells import cell_len
 from textual.pilot import Pilot
 
 from resumes.store import api_keys, importers
-from resumes.store.import_items import Items, Problem
-from resumes.store.import_ledger import FileOutcome
+from resumes.store.import_ledger import FileOutcome, Items, Problem
 from resumes.store.importers import ImporterFinding, ImporterState
 from resumes.store.store import Store
 from resumes.text import escaped, is_harmless

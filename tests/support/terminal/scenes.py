@@ -18,8 +18,7 @@ from resumes.health import checks
 from resumes.health.findings import Finding
 from resumes.settings import Settings, Theme
 from resumes.store import api_keys, import_requests, importers, open_store, plans
-from resumes.store.import_items import Items, Problem
-from resumes.store.import_ledger import FileOutcome
+from resumes.store.import_ledger import FileOutcome, Items, Problem
 from resumes.store.import_requests import request_files
 from resumes.store.plans import PlanChange
 from resumes.store.sqlite.store import SqliteStore

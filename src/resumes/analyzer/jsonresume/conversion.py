@@ -146,7 +146,9 @@ class Conversion:
         items.append(item)
         return f"sections.{row.section}.items[{len(items) - 1}]"
 
-    def _note_origins(self, place: str, origin: str, part: PropertyMapping, entry: EntryReader) -> None:
+    def _note_origins(
+        self, place: str, origin: str, part: PropertyMapping, entry: EntryReader
+    ) -> None:
         if name := entry.find_name(*part.names):
             for written in part.fields:
                 self._origins[f"{place}.{written}"] = (

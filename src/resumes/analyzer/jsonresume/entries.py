@@ -127,7 +127,10 @@ class EntryReader:
                     with opened(value, self._findings, position) as entry:
                         yield position, entry
                 elif (text := find_text(value)) is not None:
-                    yield position, EntryReader({sole_field: text}, self._findings, is_mere_text=True)
+                    yield (
+                        position,
+                        EntryReader({sole_field: text}, self._findings, is_mere_text=True),
+                    )
                 else:
                     self._findings.warn(position, NO_OBJECT)
             self._findings.scope.pop()
@@ -160,7 +163,9 @@ class EntryReader:
 
 
 @contextmanager
-def opened(values: Mapping[str, Any], findings: Findings, *steps: str | int) -> Iterator[EntryReader]:
+def opened(
+    values: Mapping[str, Any], findings: Findings, *steps: str | int
+) -> Iterator[EntryReader]:
     """An object so many steps into the one that is open; afterwards, what was not taken is told."""
     findings.scope.extend(steps)
     entry = EntryReader(values, findings)

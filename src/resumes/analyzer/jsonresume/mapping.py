@@ -9,19 +9,19 @@ from dataclasses import dataclass
 from typing import Final
 
 from resumes.analyzer.jsonresume.parts import (
+    DateSpan,
     Fluency,
     Home,
     Joined,
     Keywords,
     Link,
+    Location,
     Network,
     Paragraphs,
+    PlainText,
     PropertyMapping,
-    Location,
     Release,
     Score,
-    DateSpan,
-    PlainText,
     Texts,
     award_parts,
     issuer_and_date,
@@ -150,7 +150,9 @@ LISTS: Final = (
     ),
     _row("publications", "publications", 0, *_PUBLICATION),
     _row("skills", "skills", 1, *_SKILL),
-    _row("languages", "languages", 1, PlainText("name", "language"), Fluency(), sole_field="language"),
+    _row(
+        "languages", "languages", 1, PlainText("name", "language"), Fluency(), sole_field="language"
+    ),
     _row(
         "awards",
         "awards",
@@ -191,7 +193,9 @@ LISTS: Final = (
 ALIKE: Final = (
     _row("work", "additionalExperiences", 0, _WORKPLACE, _POSITION, DateSpan()),
     _row("publications", "additionalPublications", 0, PlainText("title", "name"), Release()),
-    _row("skills", "additionalTechnologies", 1, PlainText("title", "name"), Texts("tags", "keywords")),
+    _row(
+        "skills", "additionalTechnologies", 1, PlainText("title", "name"), Texts("tags", "keywords")
+    ),
 )
 """Sections that say the same as another one: written like it, and read back as that one."""
 

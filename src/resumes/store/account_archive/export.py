@@ -18,10 +18,10 @@ from resumes.store.account_archive.file_format import (
     FORMAT,
     KEYS,
     VERSION,
-    Header,
-    RowKind,
     ArchiveRow,
     ArchiveWriter,
+    Header,
+    RowKind,
 )
 from resumes.store.accounts import AccountInfo, find_account
 from resumes.store.identifiers import resume_id

@@ -31,8 +31,7 @@ from resumes.errors import InvalidInput, InvalidJson
 from resumes.store.accounts import NAME
 from resumes.store.api_keys import MASKED, MAX_NAME_CHARS
 from resumes.store.identifiers import KEY_ID, LATEST_US, POSITION_DIGITS, RESUME_ID
-from resumes.store.import_items import parse_items
-from resumes.store.import_ledger import SOURCE_BYTES, FileOutcome
+from resumes.store.import_ledger import SOURCE_BYTES, FileOutcome, parse_items
 
 T = TypeVar("T")
 
@@ -240,7 +239,8 @@ KEYS: Final[Mapping[RowKind, tuple[str, ...]]] = {
 """What tells the rows of a kind apart, and orders them."""
 
 Line = Annotated[
-    ResumeLine | FileLine | ItemLine | DigestLine | ApiKeyLine | EndLine, Field(discriminator="kind")
+    ResumeLine | FileLine | ItemLine | DigestLine | ApiKeyLine | EndLine,
+    Field(discriminator="kind"),
 ]
 MAX_FIELDS: Final = max(len(line.model_fields) for line in LINES.values())
 """Of a line. One that has millions would have as many errors."""

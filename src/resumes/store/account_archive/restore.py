@@ -24,7 +24,7 @@ from resumes.errors import (
 )
 from resumes.filesystems import free_bytes
 from resumes.store import identifiers
-from resumes.store.account_archive.file_format import Header, RowKind, ArchiveReader, ArchiveRow
+from resumes.store.account_archive.file_format import ArchiveReader, ArchiveRow, Header, RowKind
 from resumes.store.accounts import (
     ARRIVING,
     AccountInfo,
@@ -163,7 +163,9 @@ def _check(store: Store, reader: ArchiveReader, on_progress: OnProgress, slice_r
         on_progress("checked", checked)
 
 
-def iter_slices(rows: Iterable[ArchiveRow], slice_rows: int = SLICE_ROWS) -> Iterator[list[ArchiveRow]]:
+def iter_slices(
+    rows: Iterable[ArchiveRow], slice_rows: int = SLICE_ROWS
+) -> Iterator[list[ArchiveRow]]:
     """Yield the rows in slices, each of one kind."""
     some: list[ArchiveRow] = []
     size_bytes = 0
@@ -244,7 +246,11 @@ def _begin(new: _NewAccount, connection: Connection) -> None:
 
 
 def _add_rows(
-    store: Store, new: _NewAccount, rows: Iterable[ArchiveRow], on_progress: OnProgress, slice_rows: int
+    store: Store,
+    new: _NewAccount,
+    rows: Iterable[ArchiveRow],
+    on_progress: OnProgress,
+    slice_rows: int,
 ) -> None:
     stored = 0
     for some in iter_slices(rows, slice_rows):

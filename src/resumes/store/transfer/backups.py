@@ -24,7 +24,7 @@ from resumes.store.sqlite.files import (
     vacuum_into,
 )
 from resumes.store.store import Store
-from resumes.store.transfer.rows import OnProgress, CopyProgress, Stage, ignore, load
+from resumes.store.transfer.rows import CopyProgress, OnProgress, Stage, ignore, load
 
 OUR_NAME: Final = re.compile(r"resumes-\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d\.\d{3}Z\.db")
 """How backups in a folder are called; in the order of their names they are in that of time."""
