@@ -20,7 +20,7 @@ from resumes.errors import ErrorCode, StoreError
 logger = logging.getLogger("resumes.server")
 
 LOOKS_A_SECOND: Final = 2
-"""uvicorn's rhythm. Patience is counted in looks: a time in which the whole machine, or all of
+"""How often uvicorn looks. Limits are counted in looks: a time in which the whole machine, or all of
 our processes, stood still is no worker's fault."""
 
 STARTING_LOOKS: Final = 300 * LOOKS_A_SECOND

@@ -63,7 +63,7 @@ def _up_to(separator: bytes, number: int) -> re.Pattern[bytes]:
 
 _TOO_MANY_VALUES = _up_to(b",", MAX_VALUES)
 _TOO_MANY_FIELDS = _up_to(b":", MAX_FIELDS + 1)
-_COMPLAINT = re.compile(r"(.*) at line ([0-9]+) column ([0-9]+)", re.DOTALL)
+_LOCATED_MESSAGE = re.compile(r"(.*) at line ([0-9]+) column ([0-9]+)", re.DOTALL)
 _DUPLICATE_KEY = re.compile(r'Detected duplicate key "(.*)"', re.DOTALL)
 # An integer of more characters than this, sign included, is out of range whatever its digits.
 _MAX_INTEGER_CHARS = len(str(MIN_INTEGER))
@@ -159,8 +159,8 @@ def _out_of_range(number: bytes) -> str | None:
     return None
 
 
-def _refuse(body: bytes, complaint: str) -> NoReturn:
-    """Says in our words what the parser complains about."""
+def _refuse(body: bytes, message: str) -> NoReturn:
+    """Raise InvalidJson with what the parser says, in our words."""
     if not body.strip(b" \t\r\n"):
         raise _invalid("the body is empty", 0)
     for beginning, name in _FOREIGN.items():
@@ -170,11 +170,11 @@ def _refuse(body: bytes, complaint: str) -> NoReturn:
         body.decode()
     except UnicodeDecodeError as error:
         raise _invalid("not UTF-8", error.start) from None
-    if "recursion limit" in complaint or "number out of range" in complaint:
+    if "recursion limit" in message or "number out of range" in message:
         refuse_unfaithful(body)
-    located = _COMPLAINT.fullmatch(complaint)
+    located = _LOCATED_MESSAGE.fullmatch(message)
     if located is None:
-        raise InvalidJson(f"Invalid JSON: {printable(complaint)}")
+        raise InvalidJson(f"Invalid JSON: {printable(message)}")
     reason, line, column = located.groups()
     is_cut_short = reason.startswith("EOF")
     offset = len(body) if is_cut_short else _offset(body, int(line), int(column))
@@ -185,15 +185,15 @@ def _refuse(body: bytes, complaint: str) -> NoReturn:
     raise _invalid(_reason(reason), offset)
 
 
-def _reason(complaint: str) -> str:
-    if complaint.startswith("EOF while parsing "):
-        return f"the text ends in the middle of {complaint.removeprefix('EOF while parsing ')}"
-    duplicate = _DUPLICATE_KEY.fullmatch(complaint)
+def _reason(message: str) -> str:
+    if message.startswith("EOF while parsing "):
+        return f"the text ends in the middle of {message.removeprefix('EOF while parsing ')}"
+    duplicate = _DUPLICATE_KEY.fullmatch(message)
     if duplicate:
         return f'duplicate key "{printable(duplicate[1])}"'
-    if "surrogate" in complaint or "end of hex escape" in complaint:
+    if "surrogate" in message or "end of hex escape" in message:
         return "a lone surrogate"
-    return complaint
+    return message
 
 
 def _offset(body: bytes, line: int, column: int) -> int:
