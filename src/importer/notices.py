@@ -27,7 +27,7 @@ class FileReport(NamedTuple):
 
 
 def as_report(claim: Claim, conclusion: Conclusion, target: str) -> FileReport:
-    """What people are told of a file that was filed."""
+    """Return what people are told of a file that was filed."""
     refusal = conclusion.refusal
     return FileReport(
         account=claim.account,
@@ -131,7 +131,7 @@ class Notices:
 
 
 def unowned(folder: str, default_account: str | None) -> str:
-    """What is told of files that nobody owns: in a folder of ROOT, or directly in it if empty."""
+    """Return what is reported of files that nobody owns: in a folder of ROOT, or directly in it if empty."""
     if folder:
         return (
             f'The folder "{escaped(folder)}" names no account, so its files are left where '

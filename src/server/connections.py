@@ -87,7 +87,7 @@ class Outgoing(asyncio.Transport):
         self._transport.abort()
 
     def is_closing(self) -> bool:
-        """Whether nothing more can be written."""
+        """Return whether nothing more can be written."""
         return self._is_closing or bool(self._transport.is_closing())
 
     @property

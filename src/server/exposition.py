@@ -51,7 +51,7 @@ class StoreFigures:
         self.importers: Sequence[SeenImporter] = ()
 
     async def refresh(self) -> None:
-        """They are as new as they have to be, or as new as could be had within a few seconds."""
+        """Make them as new as they have to be, or as new as can be had within a few seconds."""
         if self._clock() >= self._keep_until_s and (self._reading is None or self._reading.done()):
             loop = asyncio.get_running_loop()
             self._reading = loop.run_in_executor(self._thread, self._read)
@@ -120,7 +120,7 @@ class Exposition(Collector):
         return iter(())
 
     def collect(self) -> Iterator[Metric]:
-        """Every family of metrics."""
+        """Yield every family of metrics."""
         sums = self._metrics.counters.sums()
         yield _build_info(self._engine)
         yield from _iter_request_metrics(sums)
@@ -206,7 +206,7 @@ def _iter_write_metrics(sums: Sequence[float]) -> Iterator[Metric]:
 
 
 def _buckets(sums: Sequence[float], spread: Spread) -> list[tuple[str, float]]:
-    """Each upper bound with what is at or below it."""
+    """Yield each upper bound with what is at or below it."""
     below = 0.0
     buckets = []
     for at, bound in enumerate([*map(str, spread.bounds), "+Inf"]):

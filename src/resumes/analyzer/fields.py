@@ -203,7 +203,7 @@ def check_other(value: Any, name: str, findings: Findings, remark: str = IS_UNKN
 
 
 def shown_fields(values: Mapping[str, Any], fields: Mapping[str, Kind]) -> dict[str, Any]:
-    """The known fields of an object that are shown, in the order in which they were sent."""
+    """Return the known fields of an object that are shown, in the order in which they were sent."""
     return {
         name: shown
         for name, value in values.items()

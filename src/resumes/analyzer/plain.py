@@ -78,7 +78,7 @@ def without_line_breaks(body: bytes) -> bytes:
 
 
 def _type_of(kind: Kind) -> Any:
-    """The type of the values of a kind that are neither refused nor warned about, null aside."""
+    """Return the type of the values of a kind that are neither refused nor warned about, null aside."""
     match kind:
         case KnownText():
             return Literal["", *sorted(kind.known)]

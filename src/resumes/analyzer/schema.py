@@ -220,7 +220,7 @@ _LONGEST_NAME_CHARS: Final = max(map(len, SECTION_TYPES))
 
 
 def nearest_section_type(name: str) -> str | None:
-    """The known section type that was probably meant, in any case; None when none is close."""
+    """Return the known section type that was probably meant, in any case; None when none is close."""
     # No name of twice the length is close to any, and long ones take long to compare.
     if len(name) > 2 * _LONGEST_NAME_CHARS:
         return None

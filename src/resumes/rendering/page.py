@@ -119,7 +119,7 @@ def file_name(shown: str, resume_id: str, choice: PdfOptions) -> str:
 
 
 def _columns(drawn: list[tuple[int, dict[str, Any]]]) -> list[list[dict[str, Any]]]:
-    """The sections of each column that has any, the main column first."""
+    """Return the sections of each column that has any, the main column first."""
     found = [[section for place, section in drawn if place == column] for column in range(3)]
     return [sections for sections in found if sections] or [[]]
 

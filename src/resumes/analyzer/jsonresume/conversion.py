@@ -37,7 +37,7 @@ _LAST_STEP: Final = re.compile(r"(?:\[[0-9]+\]|\.?[^.\[\]]+)\Z")
 
 
 def is_json_resume(document: Any) -> bool:
-    """Whether a JSON value is a JSON Resume and nothing else (docs/format.md, JSON Resume).
+    """Return whether a JSON value is a JSON Resume and nothing else (docs/format.md, JSON Resume).
 
     What has `header` or `sections` is an analyzer document, however broken. Otherwise an object
     `basics` tells, or `$schema`, or entries of `work` or `education` among nothing unknown.
@@ -93,7 +93,7 @@ class Conversion:
         self._add_sections()
 
     def traced(self, issue: Issue) -> Issue:
-        """What is said of the document, with the path in the JSON Resume that it comes from."""
+        """Return the findings about the document, with the path in the JSON Resume that it comes from."""
         path = issue.path
         while path and path not in self._origins:
             path = _LAST_STEP.sub("", path)
@@ -115,7 +115,7 @@ class Conversion:
             self._note_origins(place, "basics", SUMMARIES, basics)
 
     def _read_list(self, parent: EntryReader, rows: Sequence[SectionMapping]) -> None:
-        """The entries of a list are items, each of the first row that takes it."""
+        """Make the entries of a list items, each of the first row that takes it."""
         key = rows[0].key
         origin = dotted([*self.findings.scope, key])
         for row in (*rows, *_spare_rows(key)):
@@ -182,7 +182,7 @@ SCHEMA: Final = f"https://raw.githubusercontent.com/jsonresume/resume-schema/{VE
 
 
 def to_jsonresume(view: Mapping[str, Any]) -> dict[str, Any]:
-    """The JSON Resume that a public view makes (docs/format.md, JSON Resume).
+    """Return the JSON Resume of a public view (docs/format.md, JSON Resume).
 
     Valid by the schema of version 1.0.0, whose `format` of addresses and emails aside: they are
     written as they are.
@@ -200,7 +200,7 @@ def to_jsonresume(view: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def sections_left_out(view: Mapping[str, Any]) -> tuple[str, ...]:
-    """The types of the sections with something to show of which a JSON Resume says nothing."""
+    """Return the types of the sections with something to show of which a JSON Resume says nothing."""
     sections = view["sections"]
     written = {row.section for row in SECTIONS if any(_items(row, sections))}
     return tuple(

@@ -37,7 +37,7 @@ class Moment(NamedTuple):
 
 
 def find_moment(text: str) -> Moment | None:
-    """The month that a text names; None when it cannot be read.
+    """Return the month that a text names; None when it cannot be read.
 
     Read are `2020`, `2020-01`, `2020-01-31`, the same with `/` or `.`, a time of day after it,
     `01/2020` and `January 2020`.
@@ -55,12 +55,12 @@ def find_moment(text: str) -> Moment | None:
 
 
 def is_ongoing(end: Any) -> bool:
-    """Whether an end says that there is none yet: `Present`, `current`."""
+    """Return whether an end says that there is none yet: `Present`, `current`."""
     return type(end) is str and end.strip().lower() in _ONGOING
 
 
 def find_written_date(year: Any, month: Any) -> str | None:
-    """The month as JSON Resume writes it, `2020-01`; None without a year that it can write.
+    """Return the month as JSON Resume writes it, `2020-01`; None without a year that it can write.
 
     Both are numbers or None; `month` counts from 0, and what is no month is left out.
     """
@@ -86,7 +86,7 @@ FLUENCIES: Final = {5: "Native", 4: "Fluent", 3: "Intermediate", 2: "Basic", 1: 
 
 
 def find_level(fluency: str) -> int | None:
-    """The level that the words mean; None when they are not known."""
+    """Return the level that the words mean; None when they are not known."""
     words = set(re.findall(r"[a-z0-9]+", fluency.lower()))
     return next((level for level, known in _LEVELS if words & known), None)
 
@@ -122,7 +122,7 @@ _CODES: Final = {name: code for code, name in _NAMES.items()}
 
 
 def place_line(city: str | None, region: str | None, country: str | None) -> str:
-    """The place on one line, empty when nothing of it is known."""
+    """Return the place on one line, empty when nothing of it is known."""
     if country and not region and country in _NAMES:
         if len(city or "") + len(_SEPARATOR) + len(_NAMES[country]) > MAX_TEXT_CHARS:
             return _SEPARATOR.join((city or "", "", country))
@@ -131,7 +131,7 @@ def place_line(city: str | None, region: str | None, country: str | None) -> str
 
 
 def parse_place(line: str) -> Mapping[str, str]:
-    """What of `city`, `region` and `countryCode` the line says; nothing between two separators
+    """Return what of `city`, `region` and `countryCode` the line says; nothing between two separators
     stands for nothing.
 
     By position: `Paris, Île-de-France, FR` is city, region and country. Of two words the second is
@@ -180,7 +180,7 @@ class PropertyMapping(Protocol):
 
 
 def present(name: str, value: Any) -> Fields:
-    """The one field, or none when its value is None or empty."""
+    """Return the one field, or none when its value is None or empty."""
     return {name: value} if value else {}
 
 
@@ -282,13 +282,13 @@ class Joined:
 
 
 def study_and_area(degree: str) -> tuple[str, str]:
-    """A degree at its first comma: `Bachelor, Physics`."""
+    """Split a degree at its first comma: `Bachelor, Physics`."""
     study, _, area = degree.partition(", ")
     return study, area
 
 
 def issuer_and_date(text: str) -> tuple[str, str]:
-    """A text that ends in a date, at its last comma: `CNCF, 2021-05`; else all of it and no date."""
+    """Split a text that ends in a date at its last comma: `CNCF, 2021-05`; else all of it and no date."""
     issuer, _, date = text.rpartition(", ")
     return (issuer, date) if WRITTEN_DATE.fullmatch(date) else (text, "")
 
@@ -400,7 +400,7 @@ def _read_moment(entry: EntryReader, name: str) -> Moment | None:
 
 
 def _end_of_span(end: str, moment: Moment | None) -> dict[str, Any]:
-    """The fields of a `dateRange` that say when it begins ("from") or ends ("to")."""
+    """Return the fields of a `dateRange` that say when it begins ("from") or ends ("to")."""
     if moment is None:
         return {}
     month = {} if moment.month is None else {f"{end}Month": moment.month}
