@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from importer.loop import ImporterReport as Rounds
+from importer.loop import Importer
 from importer.notices import Notices
 from importer.options import Options
 from resumes.analyzer import parse
@@ -137,7 +137,7 @@ class AnImporter:
 
     def __init__(self, store: Store, root: Path) -> None:
         self._root = root
-        self._importer = Rounds(
+        self._importer = Importer(
             store,
             root,
             Options(settle_s=0.0, workers=0),
