@@ -10,7 +10,7 @@ import click
 
 from cli import errors
 from cli.errors import ExitCode
-from cli.groups import Chapters, LazyGroup, Place
+from cli.groups import Chapters, CommandPlace, LazyGroup
 from cli.session import Session
 from cli.signals import keep_interrupts
 from resumes.errors import ResumesError
@@ -19,34 +19,42 @@ STREAMS = ("stdin", "stdout", "stderr")
 
 CHAPTERS: Chapters = {
     "Begin": {
-        "demo": Place("cli.commands.demo", "demo", "Try everything in a scratch home."),
-        "up": Place("cli.commands.up", "up", "Run the API and the importer."),
-        "tui": Place("cli.commands.tui", "tui", "Look around in a terminal UI."),
+        "demo": CommandPlace("cli.commands.demo", "demo", "Try everything in a scratch home."),
+        "up": CommandPlace("cli.commands.up", "up", "Run the API and the importer."),
+        "tui": CommandPlace("cli.commands.tui", "tui", "Look around in a terminal UI."),
     },
     "Resumes": {
-        "import": Place("cli.commands.import_", "import_", "Import files and folders, in place."),
-        "validate": Place("cli.commands.import_", "validate", "Judge files, without a store."),
-        "list": Place("cli.commands.resumes", "list_", "List an account's resumes."),
-        "show": Place("cli.commands.resumes", "show", "Show a resume."),
-        "export": Place("cli.commands.resumes", "export", "Write resumes to files or one stream."),
-        "delete": Place("cli.commands.resumes", "delete", "Delete a resume."),
-        "imports": Place(
+        "import": CommandPlace(
+            "cli.commands.import_", "import_", "Import files and folders, in place."
+        ),
+        "validate": CommandPlace(
+            "cli.commands.import_", "validate", "Judge files, without a store."
+        ),
+        "list": CommandPlace("cli.commands.resumes", "list_", "List an account's resumes."),
+        "show": CommandPlace("cli.commands.resumes", "show", "Show a resume."),
+        "export": CommandPlace(
+            "cli.commands.resumes", "export", "Write resumes to files or one stream."
+        ),
+        "delete": CommandPlace("cli.commands.resumes", "delete", "Delete a resume."),
+        "imports": CommandPlace(
             "cli.commands.imports", "imports", "Look at what became of dropped files."
         ),
     },
     "Accounts": {
-        "accounts": Place("cli.commands.accounts", "accounts", "Make and change accounts."),
-        "keys": Place("cli.commands.keys", "keys", "Make and revoke API keys."),
-        "plans": Place("cli.commands.plans", "plans", "See and set what plans allow."),
+        "accounts": CommandPlace("cli.commands.accounts", "accounts", "Make and change accounts."),
+        "keys": CommandPlace("cli.commands.keys", "keys", "Make and revoke API keys."),
+        "plans": CommandPlace("cli.commands.plans", "plans", "See and set what plans allow."),
     },
     "Run and look after": {
-        "serve": Place("cli.commands.serve", "serve", "Run the API alone."),
-        "watch": Place("cli.commands.watch", "watch", "Run the importer alone."),
-        "db": Place(
+        "serve": CommandPlace("cli.commands.serve", "serve", "Run the API alone."),
+        "watch": CommandPlace("cli.commands.watch", "watch", "Run the importer alone."),
+        "db": CommandPlace(
             "cli.commands.db", "database", "Look after the store: copies, backups, checks."
         ),
-        "doctor": Place("cli.commands.doctor", "doctor", "Check that all is well."),
-        "completion": Place("cli.completion", "completion", "Print a shell's completion script."),
+        "doctor": CommandPlace("cli.commands.doctor", "doctor", "Check that all is well."),
+        "completion": CommandPlace(
+            "cli.completion", "completion", "Print a shell's completion script."
+        ),
     },
 }
 

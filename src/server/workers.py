@@ -20,7 +20,7 @@ from resumes.errors import ErrorCode, StoreError
 logger = logging.getLogger("resumes.server")
 
 LOOKS_A_SECOND: Final = 2
-"""uvicorn's rhythm. Patience is counted in looks: a time in which the whole machine, or all of
+"""How often uvicorn looks. Limits are counted in looks: a time in which the whole machine, or all of
 our processes, stood still is no worker's fault."""
 
 STARTING_LOOKS: Final = 300 * LOOKS_A_SECOND
@@ -76,7 +76,7 @@ class Worker(Process):
         return self._server
 
     def look(self) -> None:
-        """The worker is asked, unless it still owes an answer; what it says is known."""
+        """Ask the worker, unless it still owes an answer, and note what it says."""
         self._silent_looks += 1
         try:
             if not self._is_asked:

@@ -151,3 +151,12 @@ def test_every_package_comes_from_this_checkout_and_is_typed() -> None:
     for package in (cli, importer, resumes, server, tui):
         assert Path(str(package.__file__)).parent.parent == SRC
         assert (Path(str(package.__file__)).parent / "py.typed").is_file()
+
+
+def test_no_two_public_classes_have_one_name() -> None:
+    found: dict[str, list[Path]] = {}
+    for module in modules():
+        for node in ast.parse((SRC / module).read_text()).body:
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                found.setdefault(node.name, []).append(module)
+    assert {name: places for name, places in found.items() if len(places) > 1} == {}

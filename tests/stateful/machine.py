@@ -42,6 +42,9 @@ FEW = 30
 """So many examples at most are the same in every run: `make test` and `make slow` find what a change
 has broken, and the campaign what nobody has thought of."""
 
+AT_ONCE = 100
+"""Hypothesis remembers all sequences of a run, some 3 MB each."""
+
 
 def run(
     make: Callable[[], AbstractContextManager[Reach]],
@@ -58,8 +61,11 @@ def run(
     def a_service() -> Service:
         return Service(make)
 
-    chosen = how(examples=examples, steps=steps, is_seeded=is_seeded)
-    run_state_machine_as_test(a_service, settings=chosen)  # type: ignore[arg-type]
+    # With a seed each run would be the same.
+    at_once = examples if is_seeded else min(examples, AT_ONCE)
+    chosen = how(examples=at_once, steps=steps, is_seeded=is_seeded)
+    for _ in range(0, examples, at_once):
+        run_state_machine_as_test(a_service, settings=chosen)  # type: ignore[arg-type]
 
 
 def how(*, examples: int, steps: int, is_seeded: bool) -> settings:

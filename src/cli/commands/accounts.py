@@ -21,7 +21,7 @@ from resumes.errors import Conflict, InvalidArgument
 from resumes.output_files import OutputFile
 from resumes.store import accounts as store_accounts
 from resumes.store.account_archive import export as account_export
-from resumes.store.account_archive.file_format import Kind, is_account_file
+from resumes.store.account_archive.file_format import RowKind, is_account_file
 from resumes.store.account_archive.restore import ImportedAccount, import_account
 from resumes.store.accounts import AccountInfo, AccountSummary
 from resumes.text import counted
@@ -81,7 +81,7 @@ def import_(session: Session, file: Path, name: str | None, plan: str | None) ->
     say(f'Account "{account.name}" is there, on the plan {account.plan}, with {held}.')
     if account.is_over:
         say(f"It keeps them all, though its plan allows {account.max_resumes:,}.")
-    if not imported.counts[Kind.KEY]:
+    if not imported.counts[RowKind.KEY]:
         say(f"A key for its programs: {session.command_line('keys', 'create', account.name)}")
 
 

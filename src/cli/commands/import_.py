@@ -18,7 +18,7 @@ from cli.output import issues_as_json, line, put, put_json, put_json_line, safe_
 from cli.progress import status_line
 from cli.session import Session, choose_account, pass_session
 from importer import files, unpack
-from importer.dry_run import ENDINGS, Why, find_why
+from importer.dry_run import ENDINGS, SkipReason, find_why
 from importer.unpack import Limits, Part, text
 from resumes.analyzer import Format, parse_imported
 from resumes.errors import (
@@ -82,7 +82,7 @@ class Origin:
 
 
 @dataclass(frozen=True, slots=True)
-class Document:
+class SourceDocument:
     """One value of a source, to be read as a resume; or why there is none, by `code` and `message`."""
 
     origin: Origin
@@ -96,48 +96,50 @@ def limits_of(settings: Settings) -> Limits:
     return Limits(max_bytes=settings.max_body_bytes, max_file_bytes=settings.max_file_bytes)
 
 
-def iter_documents(sources: Iterable[Source], limits: Limits) -> Iterator[Document]:
+def iter_documents(sources: Iterable[Source], limits: Limits) -> Iterator[SourceDocument]:
     """What the sources hold, in order, of which one at a time is in memory."""
     for source in sources:
         yield from _open(source, limits)
 
 
-def _open(source: Source, limits: Limits) -> Iterator[Document]:
+def _open(source: Source, limits: Limits) -> Iterator[SourceDocument]:
     origin = Origin(source)
     try:
         body = source.read(max_bytes=max(limits.max_bytes, limits.max_file_bytes))
         if not unpack.is_bundle(source.path, body):
-            return iter([Document(origin, body)])
+            return iter([SourceDocument(origin, body)])
         return _iter_parts(source, unpack.unpack(source.path, body, limits))
     except InvalidArgument as error:
-        return iter([Document(origin, code=UNREADABLE, message=error.message)])
+        return iter([SourceDocument(origin, code=UNREADABLE, message=error.message)])
     except TooLarge as error:
         message = text.file_too_large(limits).message
-        return iter([Document(origin, code=error.code, message=message)])
+        return iter([SourceDocument(origin, code=error.code, message=message)])
     except text.CannotUnpack as error:
-        return iter([Document(origin, code=error.refusal.reason, message=error.refusal.message)])
+        return iter(
+            [SourceDocument(origin, code=error.refusal.reason, message=error.refusal.message)]
+        )
 
 
-def _iter_parts(source: Source, parts: Iterator[Part]) -> Iterator[Document]:
+def _iter_parts(source: Source, parts: Iterator[Part]) -> Iterator[SourceDocument]:
     for part in parts:
         origin = Origin(source, part.number, part.place or None)
         if part.refusal is None:
-            yield Document(origin, part.body)
+            yield SourceDocument(origin, part.body)
         else:
             refusal = part.refusal
-            yield Document(origin, code=refusal.reason, message=refusal.message)
+            yield SourceDocument(origin, code=refusal.reason, message=refusal.message)
 
 
 MOST_NAMED = 3
 
 
 @dataclass(slots=True)
-class Found:
+class FoundFiles:
     """What the paths lead to: files in the order given, and how many others lie in the folders."""
 
     paths: Sequence[str]
     sources: list[Source] = field(default_factory=list)
-    ignored: Counter[Why] = field(default_factory=Counter)
+    ignored: Counter[SkipReason] = field(default_factory=Counter)
 
     def check(self) -> None:
         """Raises Failed when there is no file at all."""
@@ -147,13 +149,13 @@ class Found:
             raise Failed(f"Nothing to read in {named}{more}. {describe(self.ignored)}".rstrip())
 
 
-def find_sources(paths: Sequence[str]) -> Found:
+def find_sources(paths: Sequence[str]) -> FoundFiles:
     """The files behind the paths, in the order given; of folders those to be imported, by name.
 
     In folders hidden names, symbolic links and the importer's own `_…` folders are left out. Files
     that are named themselves may be called anything.
     """
-    found = Found(paths)
+    found = FoundFiles(paths)
     for path in paths:
         if path != STANDARD_INPUT and Path(path).is_dir():
             _look_into(path, found)
@@ -162,7 +164,7 @@ def find_sources(paths: Sequence[str]) -> Found:
     return found
 
 
-def _look_into(folder: str, found: Found) -> None:
+def _look_into(folder: str, found: FoundFiles) -> None:
     for entry in _iter_by_name(folder):
         if entry.is_dir(follow_symlinks=False):
             if not entry.name.startswith(("_", ".")):
@@ -178,7 +180,7 @@ def _iter_by_name(folder: str) -> Iterator[os.DirEntry[str]]:
         yield from sorted(entries, key=lambda entry: entry.name)
 
 
-def describe(ignored: Counter[Why]) -> str:
+def describe(ignored: Counter[SkipReason]) -> str:
     """`3 files were passed over: 2 end in none of .json, …; 1 is a link.`; empty for none."""
     if not ignored:
         return ""
@@ -187,13 +189,13 @@ def describe(ignored: Counter[Why]) -> str:
     return f"{ignored.total():,} {were} passed over: {parts}."
 
 
-def _part(why: Why, count: int) -> str:
+def _part(why: SkipReason, count: int) -> str:
     one, several = {
-        Why.ENDING: (f"ends in none of {ENDINGS}", f"end in none of {ENDINGS}"),
-        Why.HIDDEN: ("has a hidden or temporary name", "have hidden or temporary names"),
-        Why.LINK: ("is a link", "are links"),
-        Why.NO_FILE: ("is no regular file", "are no regular files"),
-        Why.REPORT: ("is a report of the importer", "are reports of the importer"),
+        SkipReason.ENDING: (f"ends in none of {ENDINGS}", f"end in none of {ENDINGS}"),
+        SkipReason.HIDDEN: ("has a hidden or temporary name", "have hidden or temporary names"),
+        SkipReason.LINK: ("is a link", "are links"),
+        SkipReason.NO_FILE: ("is no regular file", "are no regular files"),
+        SkipReason.REPORT: ("is a report of the importer", "are reports of the importer"),
     }[why]
     return f"{count:,} {one if count == 1 else several}"
 
@@ -253,7 +255,7 @@ def import_(
 
 
 def iter_imported(
-    store: Store, account: AccountInfo, documents: Iterable[Document], accepted: Format
+    store: Store, account: AccountInfo, documents: Iterable[SourceDocument], accepted: Format
 ) -> Iterator[Result]:
     """What became of each document, in order; what is done is stored for good."""
     for batch in _batches(_read(document, accepted) for document in documents):
@@ -264,7 +266,7 @@ def iter_imported(
 
 
 def iter_judged(
-    store: Store, account: AccountInfo, documents: Iterable[Document], accepted: Format
+    store: Store, account: AccountInfo, documents: Iterable[SourceDocument], accepted: Format
 ) -> Iterator[Result]:
     """What would become of each document if it were imported now; nothing is stored."""
     free = account.free_places
@@ -290,7 +292,7 @@ def _batches(read: Iterator[Read]) -> Iterator[list[Read]]:
         yield batch
 
 
-def _read(document: Document, accepted: Format) -> Read:
+def _read(document: SourceDocument, accepted: Format) -> Read:
     """The document's resume on its way in, or why there is none."""
     origin, body = document.origin, document.body
     if document.code is not None:
@@ -353,7 +355,7 @@ def as_json(result: Result) -> dict[str, Any]:
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class Validation:
     """What a document is: valid, perhaps with warnings, or refused with all that is wrong."""
 
     origin: Origin
@@ -394,21 +396,21 @@ def validate(session: Session, context: click.Context, /, paths: tuple[str, ...]
     context.exit(ExitCode.FAILED if counts["failed"] else ExitCode.DONE)
 
 
-def judge(document: Document, accepted: Format) -> Verdict:
+def judge(document: SourceDocument, accepted: Format) -> Validation:
     """The verdict on a document; one that cannot be had is refused too."""
     origin = document.origin
     if document.code is not None:
-        return Verdict(origin, document.code, (Issue("", document.message),), ())
+        return Validation(origin, document.code, (Issue("", document.message),), ())
     try:
         resume = parse_imported(document.body, accepted)
     except InvalidResume as error:
-        return Verdict(origin, error.code, error.issues, ())
+        return Validation(origin, error.code, error.issues, ())
     except InvalidInput as error:
-        return Verdict(origin, error.code, (Issue("", error.message),), ())
-    return Verdict(origin, None, (), resume.warnings)
+        return Validation(origin, error.code, (Issue("", error.message),), ())
+    return Validation(origin, None, (), resume.warnings)
 
 
-def _put(verdict: Verdict) -> None:
+def _put(verdict: Validation) -> None:
     if verdict.issues:
         first, *others = verdict.issues
         put(line("failed", verdict.origin.name, first.message))
@@ -420,7 +422,7 @@ def _put(verdict: Verdict) -> None:
         put(f"           {safe_text(where + issue.message)}")
 
 
-def _verdict_as_json(verdict: Verdict) -> dict[str, Any]:
+def _verdict_as_json(verdict: Validation) -> dict[str, Any]:
     """The verdict as `--json` prints it. `code` null: valid."""
     return {
         "name": verdict.origin.source.path,

@@ -52,7 +52,7 @@ _TOKEN = re.compile(_STRING + rb"|[\[{]|[\]}]|(-?[0-9][0-9.eE+-]*+)", re.DOTALL)
 
 
 def _up_to(separator: bytes, number: int) -> re.Pattern[bytes]:
-    """What matches up to that separator, counted from 1, of those outside of strings.
+    """Return what matches up to that separator, counted from 1, of those outside of strings.
 
     Possessive throughout: it is tried once, and nothing is kept of each step.
     """
@@ -63,7 +63,7 @@ def _up_to(separator: bytes, number: int) -> re.Pattern[bytes]:
 
 _TOO_MANY_VALUES = _up_to(b",", MAX_VALUES)
 _TOO_MANY_FIELDS = _up_to(b":", MAX_FIELDS + 1)
-_COMPLAINT = re.compile(r"(.*) at line ([0-9]+) column ([0-9]+)", re.DOTALL)
+_LOCATED_MESSAGE = re.compile(r"(.*) at line ([0-9]+) column ([0-9]+)", re.DOTALL)
 _DUPLICATE_KEY = re.compile(r'Detected duplicate key "(.*)"', re.DOTALL)
 # An integer of more characters than this, sign included, is out of range whatever its digits.
 _MAX_INTEGER_CHARS = len(str(MIN_INTEGER))
@@ -76,7 +76,7 @@ _OVERFLOW = "a number that overflows"
 
 
 def read_json(body: bytes) -> Any:
-    """The value that the bytes say; raises InvalidJson with the reason and the byte offset.
+    """Return the value that the bytes say; raises InvalidJson with the reason and the byte offset.
 
     Depth and the range of numbers are not looked at yet: see `is_faithful`.
     """
@@ -109,7 +109,7 @@ def _refuse_many(body: bytes, too_many: re.Pattern[bytes], reason: str) -> None:
 
 
 def is_faithful(value: Any, depth: int = 1) -> bool:
-    """Whether every number in a parsed value is in range and nothing nests too deep.
+    """Return whether every number in a parsed value is in range and nothing nests too deep.
 
     `depth` is the depth of the value itself, 1 for the whole document.
     """
@@ -159,8 +159,8 @@ def _out_of_range(number: bytes) -> str | None:
     return None
 
 
-def _refuse(body: bytes, complaint: str) -> NoReturn:
-    """Says in our words what the parser complains about."""
+def _refuse(body: bytes, message: str) -> NoReturn:
+    """Raise InvalidJson with what the parser says, in our words."""
     if not body.strip(b" \t\r\n"):
         raise _invalid("the body is empty", 0)
     for beginning, name in _FOREIGN.items():
@@ -170,11 +170,11 @@ def _refuse(body: bytes, complaint: str) -> NoReturn:
         body.decode()
     except UnicodeDecodeError as error:
         raise _invalid("not UTF-8", error.start) from None
-    if "recursion limit" in complaint or "number out of range" in complaint:
+    if "recursion limit" in message or "number out of range" in message:
         refuse_unfaithful(body)
-    located = _COMPLAINT.fullmatch(complaint)
+    located = _LOCATED_MESSAGE.fullmatch(message)
     if located is None:
-        raise InvalidJson(f"Invalid JSON: {printable(complaint)}")
+        raise InvalidJson(f"Invalid JSON: {printable(message)}")
     reason, line, column = located.groups()
     is_cut_short = reason.startswith("EOF")
     offset = len(body) if is_cut_short else _offset(body, int(line), int(column))
@@ -185,19 +185,19 @@ def _refuse(body: bytes, complaint: str) -> NoReturn:
     raise _invalid(_reason(reason), offset)
 
 
-def _reason(complaint: str) -> str:
-    if complaint.startswith("EOF while parsing "):
-        return f"the text ends in the middle of {complaint.removeprefix('EOF while parsing ')}"
-    duplicate = _DUPLICATE_KEY.fullmatch(complaint)
+def _reason(message: str) -> str:
+    if message.startswith("EOF while parsing "):
+        return f"the text ends in the middle of {message.removeprefix('EOF while parsing ')}"
+    duplicate = _DUPLICATE_KEY.fullmatch(message)
     if duplicate:
         return f'duplicate key "{printable(duplicate[1])}"'
-    if "surrogate" in complaint or "end of hex escape" in complaint:
+    if "surrogate" in message or "end of hex escape" in message:
         return "a lone surrogate"
-    return complaint
+    return message
 
 
 def _offset(body: bytes, line: int, column: int) -> int:
-    """The byte offset of a place that the parser gives as a line and a column of bytes from 1."""
+    """Return the byte offset of a place that the parser gives as a line and a column of bytes from 1."""
     start, left = 0, line - 1
     # In blocks: a body may be nothing but line ends.
     while (here := body.count(b"\n", start, start + _BLOCK_BYTES)) < left and start < len(body):
