@@ -51,7 +51,7 @@ ACROSS: Final = {
     "resumes.store.import_requests.ROOTS": "doctor and importers: folders that no importer watches",
     "resumes.store.search_index.BEHIND": "the indexer finds accounts to index, one by one then",
     "resumes.store.search_index.NEXT_NUMBER": "an account's number in SQLite's index is its own",
-    "resumes.store.import_ledger.": "metrics and the admin's overview count all files",
+    "resumes.store.import_history.": "metrics and the admin's overview count all files",
 }
 """Where statements may touch many accounts, and why: functions, statements, or (with a dot at the
 end) whole modules. No request of a client comes through any of them."""
