@@ -37,7 +37,7 @@ check: .venv/dev  ## what CI runs beside the tests: format, lint, types, import 
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-fix: .venv/dev  ## format, and mend what the linter can mend
+fix: .venv/dev  ## format, and fix what the linter can fix
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
