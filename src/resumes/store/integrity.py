@@ -384,7 +384,7 @@ def _iter_wrong_last_ids(store: Store) -> Iterator[Flaw]:
 # Contents
 
 
-class Content(NamedTuple):
+class Rule(NamedTuple):
     """What the columns of a row must say, and what to say of rows that `check` refuses.
 
     The remedy has places for the account's name and id, and for the `first` key of these.
@@ -397,11 +397,11 @@ class Content(NamedTuple):
 
 
 class Contents(NamedTuple):
-    """Columns of a table to read, the first of them a text; the first content that is wrong counts."""
+    """Columns of a table to read, the first of them a text; the first rule that is broken counts."""
 
     key: Column[str]
     columns: Sequence[Column[Any]]
-    contents: Sequence[Content]
+    rules: Sequence[Rule]
 
 
 def _check_crc32(document: str, expected: int) -> None:
@@ -414,13 +414,13 @@ CONTENTS: Final = (
         documents.c.id,
         (documents.c.document, documents.c.crc32),
         (
-            Content(
+            Rule(
                 Defect.BAD_DOCUMENT,
                 lambda document, _: check_stored(document.encode()),
                 "Documents are no resumes: who asks for one gets an error",
                 BACKUP + ", or let go of each: `resumes delete {first} --account {account}`",
             ),
-            Content(
+            Rule(
                 Defect.CHANGED_DOCUMENT,
                 _check_crc32,
                 "Documents are not as they were stored: the disk or somebody changed them",
@@ -432,7 +432,7 @@ CONTENTS: Final = (
         imported_files.c.claim_id,
         (imported_files.c["items"],),
         (
-            Content(
+            Rule(
                 Defect.BAD_ITEMS,
                 parse_items,
                 "Files have a history that cannot be read: lists that they are in fail",
@@ -459,23 +459,23 @@ def iter_accounts(store: Store, *, at_once: int = ACCOUNTS_AT_ONCE) -> Iterator[
 
 
 def _check_contents(store: Store, account_id: str, name: str) -> Checked:
-    bad: defaultdict[Content, list[str]] = defaultdict(list)
+    bad: defaultdict[Rule, list[str]] = defaultdict(list)
     documents_read = 0
     for of in CONTENTS:
         # Text that is no UTF-8 ends it: iter_damage says so.
         with contextlib.suppress(StoreIncompatible):
             for key, *values in _iter_rows(store, account_id, of):
                 documents_read += of.key.table is documents
-                for content in of.contents:
+                for rule in of.rules:
                     try:
-                        content.check(*values)
+                        rule.check(*values)
                     except (InvalidInput, ValueError):
-                        bad[content].append(key)
+                        bad[rule].append(key)
                         break
     flaws = []
-    for content, keys in bad.items():
-        remedy = content.remedy.format(account=name, account_id=account_id, first=keys[0])
-        flaws.append(Flaw(content.defect, len(keys), content.what, remedy, name))
+    for rule, keys in bad.items():
+        remedy = rule.remedy.format(account=name, account_id=account_id, first=keys[0])
+        flaws.append(Flaw(rule.defect, len(keys), rule.what, remedy, name))
     return Checked(name, documents_read, flaws)
 
 
