@@ -70,7 +70,7 @@ def account_names(
 
 
 def account_option(
-    sentence: str = "Whose; the only account need not be named.",
+    sentence: str = "Account to use. Optional if there is only one.",
 ) -> Callable[[Command], Command]:
     """`--account NAME`, an option of many commands; the sentence is its help."""
     return click.option("--account", metavar="NAME", shell_complete=account_names, help=sentence)

@@ -138,7 +138,7 @@ def _interrupted(error: click.Abort) -> int:
     # click wraps Ctrl-C, and the end of input at a question, in the same exception.
     if isinstance(error.__cause__ or error.__context__, KeyboardInterrupt):
         return ExitCode.INTERRUPTED
-    return _tell("Nobody answered; nothing was done", ExitCode.FAILED)
+    return _tell("No answer; nothing was done", ExitCode.FAILED)
 
 
 def _explain(error: OSError) -> str:
@@ -162,7 +162,7 @@ def _tell_internal(log_folder: Callable[[], Path | None]) -> int:
         say(report)
         return _tell(f"Internal error {failure_id}", ExitCode.FAILED)
     written = _write_report(log_folder(), failure_id, report)
-    place = f"the details are in {written}" if written else "RESUMES_DEBUG=1 shows the details"
+    place = f"details are in {written}" if written else "set RESUMES_DEBUG=1 to see details"
     return _tell(f"Internal error {failure_id}: {place}. Please report it", ExitCode.FAILED)
 
 

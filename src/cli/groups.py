@@ -32,14 +32,14 @@ PORT = click.IntRange(0, 65_535)
 LOG_FORMAT = click.option(
     "--log-format",
     type=click.Choice(["text", "json"]),
-    help="How the log's lines look. [default: text]",
+    help="Log format. [default: text]",
 )
 """For commands that run services."""
 
 ACCESS_LOG = click.option(
     "--access-log/--no-access-log",
     default=None,
-    help="Log a line for each request. [default: with --log-format json]",
+    help="Log each request. [default: only with --log-format json]",
 )
 
 Chapters = Mapping[str, Mapping[str, Place]]

@@ -18,34 +18,30 @@ from resumes.errors import ResumesError
 STREAMS = ("stdin", "stdout", "stderr")
 
 CHAPTERS: Chapters = {
-    "Begin": {
+    "Get started": {
         "demo": Place("cli.commands.demo", "demo", "Try everything in a scratch home."),
         "up": Place("cli.commands.up", "up", "Run the API and the importer."),
-        "tui": Place("cli.commands.tui", "tui", "Look around in a terminal UI."),
+        "tui": Place("cli.commands.tui", "tui", "Open the terminal UI."),
     },
     "Resumes": {
-        "import": Place("cli.commands.import_", "import_", "Import files and folders, in place."),
-        "validate": Place("cli.commands.import_", "validate", "Judge files, without a store."),
+        "import": Place("cli.commands.import_", "import_", "Import files and folders."),
+        "validate": Place("cli.commands.import_", "validate", "Check files without importing them."),
         "list": Place("cli.commands.resumes", "list_", "List an account's resumes."),
         "show": Place("cli.commands.resumes", "show", "Show a resume."),
-        "export": Place("cli.commands.resumes", "export", "Write resumes to files or one stream."),
+        "export": Place("cli.commands.resumes", "export", "Export resumes to files or one stream."),
         "delete": Place("cli.commands.resumes", "delete", "Delete a resume."),
-        "imports": Place(
-            "cli.commands.imports", "imports", "Look at what became of dropped files."
-        ),
+        "imports": Place("cli.commands.imports", "imports", "See what happened to dropped files."),
     },
     "Accounts": {
-        "accounts": Place("cli.commands.accounts", "accounts", "Make and change accounts."),
-        "keys": Place("cli.commands.keys", "keys", "Make and revoke API keys."),
-        "plans": Place("cli.commands.plans", "plans", "See and set what plans allow."),
+        "accounts": Place("cli.commands.accounts", "accounts", "Create and manage accounts."),
+        "keys": Place("cli.commands.keys", "keys", "Create and revoke API keys."),
+        "plans": Place("cli.commands.plans", "plans", "Show and change plans."),
     },
-    "Run and look after": {
-        "serve": Place("cli.commands.serve", "serve", "Run the API alone."),
-        "watch": Place("cli.commands.watch", "watch", "Run the importer alone."),
-        "db": Place(
-            "cli.commands.db", "database", "Look after the store: copies, backups, checks."
-        ),
-        "doctor": Place("cli.commands.doctor", "doctor", "Check that all is well."),
+    "Operations": {
+        "serve": Place("cli.commands.serve", "serve", "Run only the API."),
+        "watch": Place("cli.commands.watch", "watch", "Run only the importer."),
+        "db": Place("cli.commands.db", "database", "Manage the store: copy, back up, check."),
+        "doctor": Place("cli.commands.doctor", "doctor", "Check the installation."),
         "completion": Place("cli.completion", "completion", "Print a shell's completion script."),
     },
 }
@@ -88,18 +84,18 @@ def _log_folder(session: Session) -> Path | None:
     "--home",
     type=click.Path(path_type=Path, file_okay=False),
     metavar="DIR",
-    help="Where the store, the inbox and config.toml are.",
+    help="Folder with the store, the inbox and config.toml.",
 )
 @click.option(
     "--database",
     metavar="URL",
-    help="The store, if elsewhere: sqlite:///PATH or postgresql://USER@HOST/NAME. Other users of the "
-    "machine can read it here; one with a password belongs into RESUMES_DATABASE.",
+    help="Store to use instead: sqlite:///PATH or postgresql://USER@HOST/NAME. Visible to other users "
+    "of this machine; put an address with a password in RESUMES_DATABASE.",
 )
 @click.version_option(package_name="resume-service", message="%(prog)s %(version)s")
 @click.pass_obj
 def resumes(session: Session, home: Path | None, database: str | None) -> None:
-    """Takes resumes in from a resume analyzer, keeps them, and gives them back.
+    """Import, store and serve resumes from a resume analyzer.
 
     New here? `resumes demo` shows everything in a minute.
     """
@@ -119,7 +115,7 @@ def refuse_closed_output() -> None:
         sys.stderr = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115 - for good
     if sys.stdout is None:
         sys.stderr.write(
-            "Error: Standard output is closed. Send it to /dev/null if it is not wanted\n"
+            "Error: Standard output is closed. Redirect it to /dev/null if it is not needed\n"
         )
         sys.exit(ExitCode.FAILED)
 

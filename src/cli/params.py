@@ -20,7 +20,7 @@ class Span(click.ParamType[timedelta]):
         """The span; a usage error for anything else."""
         span = durations.parse_span(value) if isinstance(value, str) else value
         if not isinstance(span, timedelta):
-            self.fail(f'"{value}" is no span: use 7d, 12h, 30m or 0', param, ctx)
+            self.fail(f'"{value}" is not a valid duration: use 7d, 12h, 30m or 0', param, ctx)
         return span
 
 
@@ -38,7 +38,7 @@ class Expiry(click.ParamType[timedelta | datetime]):
             return value
         expiry = durations.parse_expiry(value)
         if expiry is None:
-            self.fail(f'"{value}" is no expiry: use 30d, 12h or 2027-01-31', param, ctx)
+            self.fail(f'"{value}" is not a valid expiry: use 30d, 12h or 2027-01-31', param, ctx)
         return expiry
 
 
@@ -56,7 +56,7 @@ class ReasonType(click.ParamType[str]):
         """The reason; a usage error, which names them all, for any other word."""
         known = _known()
         if value not in known:
-            self.fail(f'"{value}" is no reason: use one of {", ".join(known)}', param, ctx)
+            self.fail(f'"{value}" is not a valid reason: use one of {", ".join(known)}', param, ctx)
         return str(value)
 
     def shell_complete(

@@ -84,7 +84,7 @@ def counting(noun: str, total: int | None = None) -> Iterator[Count]:
         yield count
 
 
-WORDS: Final = {"copying": "Copying", "proving": "Comparing both"}
+WORDS: Final = {"copying": "Copying", "proving": "Comparing"}
 """What a copy does in its stages, of which each goes once through all rows."""
 
 

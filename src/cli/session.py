@@ -55,8 +55,8 @@ class Session:
             make_home(settings.home)
         elif settings.database is None and not settings.home.is_dir():
             raise StoreUnavailable(
-                f"No store yet: {settings.home} does not exist. `resumes up` makes one, "
-                "--home names another"
+                f"No store yet: {settings.home} does not exist. Create one with `resumes up`, "
+                "or choose another home with --home"
             )
         return open_store(settings.database_url, upgrade=makes, read_cache_bytes=read_cache_bytes)
 
@@ -114,7 +114,7 @@ def make_home(home: Path) -> None:
         home.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:
         raise StoreUnavailable(
-            f"Cannot make the home {home}: {error.strerror}. Name another with --home"
+            f"Cannot create the home {home}: {error.strerror}. Choose another with --home"
         ) from error
 
 
@@ -131,10 +131,10 @@ def choose_account(store: "Store", name: str | None) -> "AccountInfo":
     if len(known) == 1:
         return known[0]
     if not known:
-        raise NotFound("There is no account yet. `resumes accounts create NAME` makes one")
+        raise NotFound("No accounts yet. Create one with `resumes accounts create NAME`")
     names = ", ".join(account.name for account in known[:10])
     more = f" and {len(known) - 10} more" if len(known) > 10 else ""
-    raise InvalidArgument(f"Several accounts exist: choose one with --account. {names}{more}")
+    raise InvalidArgument(f"Several accounts exist. Choose one with --account: {names}{more}")
 
 
 def get_resume(
@@ -154,7 +154,7 @@ def not_found(session: Session, account: "AccountInfo", resume_id: str) -> NotFo
     line = session.command_line("list", "--account", account.name, "--filter", "TEXT")
     return NotFound(
         f'Resume not found in account "{account.name}": "{resume_id[:80]}". '
-        f"`{line}` finds resumes by title, name or e-mail address"
+        f"Find resumes by title, name or e-mail address with `{line}`"
     )
 
 

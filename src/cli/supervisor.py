@@ -115,7 +115,7 @@ class Child:
                 self._pause_s = FIRST_PAUSE_S
             self._restart_at = now + self._pause_s
             say(
-                f"{self.name} ended ({_ending(code)}); starting it again in {self._pause_s:g} s.",
+                f"{self.name} ended ({_ending(code)}); restarting in {self._pause_s:g} s.",
                 level=logging.WARNING,
             )
             self._pause_s = min(self._pause_s * 2, LONGEST_PAUSE_S)
@@ -135,7 +135,7 @@ class Child:
         try:
             self._process.wait(within_s)
         except subprocess.TimeoutExpired:
-            say(f"{self.name} does not end; killing it.")
+            say(f"{self.name} did not stop in time; killing it.")
             self._process.kill()
             self._process.wait()
         self._let_go()

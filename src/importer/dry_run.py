@@ -51,11 +51,11 @@ class Why(StrEnum):
 
 
 _SENTENCES = {
-    Why.ENDING: f"Its name ends in none of {ENDINGS}",
-    Why.HIDDEN: "Its name is a hidden or temporary one",
-    Why.LINK: "It is a link",
-    Why.NO_FILE: "It is no regular file",
-    Why.REPORT: "It is a report of the importer",
+    Why.ENDING: f"Not {ENDINGS}",
+    Why.HIDDEN: "Hidden or temporary name",
+    Why.LINK: "Symbolic link",
+    Why.NO_FILE: "Not a regular file",
+    Why.REPORT: "Import report",
 }
 
 
@@ -98,7 +98,7 @@ class _Account:
         if stored is not None:
             return outcomes.conclude_one(verdict, Duplicate(stored))
         if digest in self._digests:
-            refusal = Refusal(Reason.DUPLICATE, "The same content is among these files")
+            refusal = Refusal(Reason.DUPLICATE, "Another of these files has the same content")
             return Conclusion(FileOutcome.DUPLICATE, refusal=refusal)
         if self._free_places < 1:
             return self.hold()

@@ -44,11 +44,11 @@ HINTS: Mapping[Reason, str] = {
         "The byte offset says where reading failed."
     ),
     Reason.INVALID_RESUME: (
-        "Fix the fields that the issues name, then move the file back into the inbox."
+        "Fix the fields that the issues name, then retry the file: `resumes imports retry`."
     ),
     Reason.COVER_LETTER: "Only resumes are imported. Keep cover letters out of the inbox.",
     Reason.INVALID_ARCHIVE: (
-        "Make the archive again: gzip, or zip with deflate, without a password, of .json, .ndjson "
+        "Create the archive again: gzip, or zip with deflate, without a password, of .json, .ndjson "
         "or .jsonl files. Then drop it into the inbox."
     ),
     Reason.TOO_LARGE: (
@@ -56,24 +56,24 @@ HINTS: Mapping[Reason, str] = {
         "max_body_bytes in the settings; then move it back into the inbox."
     ),
     Reason.QUOTA_REACHED: (
-        "Nothing needs to be done to the file: it is imported, in order of arrival, as soon as "
-        "the plan allows more resumes or one is deleted."
+        "Nothing to do for the file: it is imported, in order of arrival, as soon as the plan allows "
+        "more resumes or one is deleted."
     ),
-    Reason.DUPLICATE: "The content is stored already. The file can be deleted.",
+    Reason.DUPLICATE: "The content is already stored. The file can be deleted.",
     Reason.ACCOUNT_DELETED: (
-        "The account was deleted after the file was taken. To import it elsewhere, move it into "
+        "The account was deleted after the file was picked up. To import it elsewhere, move it into "
         "the folder of another account."
     ),
     Reason.UNREADABLE: (
-        "Let the user that runs the importer read the file, then move it back into the inbox."
+        "Give the user that runs the importer read access, then move the file back into the inbox."
     ),
     Reason.CRASHED: (
-        "Look into the file with other tools, and report it: no file should end the importer. "
-        "`resumes imports retry` tries it once more."
+        "Inspect the file with other tools, and report it: no file should crash the importer. "
+        "Try it again with `resumes imports retry`."
     ),
     Reason.INTERNAL_ERROR: (
-        "This is a fault of the importer. Look for the id in its log, report it, and move the "
-        "file back into the inbox when it is fixed."
+        "This is a bug in the importer. Report it with the ID from its log. When it is fixed, move "
+        "the file back into the inbox."
     ),
 }
 

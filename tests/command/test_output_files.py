@@ -146,7 +146,7 @@ def test_a_name_that_is_taken_is_left_alone(tmp_path: Path) -> None:
 
 def test_a_link_is_not_followed_even_where_it_leads_nowhere(tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to(tmp_path / "nowhere")
-    with pytest.raises(Conflict, match="is a link, which is not followed: name another file"):
+    with pytest.raises(Conflict, match="is a symbolic link, which is not followed: choose another file"):
         check_free(tmp_path / "link")
     check_free(tmp_path / "nowhere")
 
@@ -181,7 +181,7 @@ def test_only_a_name_made_of_that_of_a_file_belongs_to_it(tmp_path: Path, name: 
     (tmp_path / "base").touch()
     (tmp_path / "other").mkdir()
     check_free(tmp_path / name)
-    with pytest.raises(Conflict, match="a part of the database base: name another"):
+    with pytest.raises(Conflict, match="a part of the database base: choose another"):
         check_free(tmp_path / "base-wal")
 
 

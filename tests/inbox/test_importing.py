@@ -246,7 +246,7 @@ def test_files_that_nobody_owns_are_told_of_once_and_imported_as_soon_as_somebod
     assert told.files == []
     assert len(told.notices) == 2
     assert "--account" in told.notices[0]
-    assert '"bo" names no account' in told.notices[1]
+    assert '"bo" does not match any account' in told.notices[1]
     assert importer.summary().waiting == 2
     an_account("bo")
     importer.round()
@@ -276,7 +276,7 @@ def test_an_account_that_goes_leaves_its_folder_untouched(
     drop(root, "ana/2.json")
     importer.round()
     assert (root / "ana/2.json").exists()
-    assert '"ana" names no account' in told.notices[0]
+    assert '"ana" does not match any account' in told.notices[0]
 
 
 # Order, batches and what it comes to

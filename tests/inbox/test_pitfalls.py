@@ -606,7 +606,7 @@ def test_i11_what_cannot_be_filed_stays_claimed_is_retried_and_stops_new_claims(
     assert resume_names(store, ana.id) == ["1"]
     assert (root / "ana/2.json").exists()
     (notice,) = told.notices
-    assert "Cannot file ana/1.json away" in notice
+    assert "Cannot move ana/1.json" in notice
     (root / "_done").unlink()
     importer.round()
     assert not importer.is_stuck

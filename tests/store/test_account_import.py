@@ -163,7 +163,7 @@ DIGEST = Row(Kind.DIGEST, {"digest": bytes(32), "resume_id": "0" * 23 + "2"})
 @pytest.mark.parametrize(
     ("export", "why"),
     [
-        (an_export(a_row())[:-20], "no whole export"),
+        (an_export(a_row())[:-20], "Not a complete account export"),
         (an_export(a_row("x" * 24)), "line 2"),
         (an_export(a_row("f" * 24)), "line 2"),
         (an_export(a_row(), DIGEST), f"digest of the resume {'0' * 23}2, and not the resume"),

@@ -305,7 +305,7 @@ def test_a_plan_that_is_not_as_expected_is_not_changed(store: Store) -> None:
     accounts.create_account(store, "ana", plan="pro")  # how many it has is no change of it
     plans.set_plan_limits(store, PlanChange("pro", 40, expected=seen))
 
-    with pytest.raises(Conflict, match='Plan "pro" was changed by somebody else meanwhile'):
+    with pytest.raises(Conflict, match='Plan "pro" was changed by someone else in the meantime'):
         plans.set_plan_limits(store, PlanChange("pro", 30, expected=seen))
 
     assert plans.get_plan(store, "pro").max_resumes == 40

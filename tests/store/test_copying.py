@@ -296,7 +296,7 @@ def test_a_file_that_somebody_uses_or_that_is_no_store_is_no_target(
     notes, gone = tmp_path / "notes.db", tmp_path / "gone.db"
     notes.write_text("mine")
     (tmp_path / "gone.db-wal").write_text("what is left of one")
-    for path, why in ((notes, "notes"), (gone, "would be taken for a part of")):
+    for path, why in ((notes, "notes"), (gone, "would be mistaken for a part of")):
         with pytest.raises(ResumesError, match=why):
             copies.copy(source, f"sqlite:///{path}")
     assert notes.read_text() == "mine"
@@ -402,7 +402,7 @@ def test_s13_a_closed_store_takes_no_write_of_any_process_and_undoes_what_began(
 
 def test_a_store_goes_to_one_place(source: Store, place: str, tmp_path: Path) -> None:
     copies.copy(source, place)
-    with pytest.raises(Conflict, match=r"is being moved to .*\. Copy it there, or take it back"):
+    with pytest.raises(Conflict, match=r"is being moved to .*\. Copy it there, or make it writable again"):
         copies.copy(source, f"sqlite:///{tmp_path / 'elsewhere.db'}")
     assert not (tmp_path / "elsewhere.db").exists()
     assert_takes_no_writes(source)
@@ -415,7 +415,7 @@ def test_s13_a_source_that_was_reopened_meanwhile_is_not_moved(
         if progress.stage is Stage.PROVING and progress.done == progress.total:
             closed.reopen(source)
 
-    with pytest.raises(Conflict, match="reopened while it was copied"):
+    with pytest.raises(Conflict, match="reopened during the copy"):
         copies.copy(source, place, on_progress=reopen)
 
     assert_nothing_is_there(place, tmp_path)

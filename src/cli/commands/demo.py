@@ -59,7 +59,7 @@ def _find_folder() -> Traversable:
     for folder in (packaged, checkout):
         if folder.is_dir():
             return folder
-    raise Failed("The sample files are missing from this installation; install it again")
+    raise Failed("The sample files are missing from this installation. Reinstall it")
 
 
 def _files(folder: Traversable) -> list[Traversable]:
@@ -102,7 +102,7 @@ COLUMNS = (Column("id"), Column("title", is_flexible=True), Column("created (UTC
 LIMIT = 100
 TIMEOUT_S = 10.0
 WIDTH = 78
-WITHOUT_KEY = "the key of the first demo here; `resumes keys create demo` makes another"
+WITHOUT_KEY = "the key of the first demo here, or a new one from `resumes keys create demo`"
 BODY = '{"header": {"name": "Ada Lovelace"}, "sections": {}}'
 
 
@@ -116,8 +116,8 @@ def tell_imported(demo: Demo) -> None:
     put()
     put("What to try next:")
     put()
-    put_step(1, "Look around in the terminal UI", demo.session.command_line("tui"))
-    put_step(2, "See what became of the files", demo.session.command_line("imports", "list"))
+    put_step(1, "Open the terminal UI", demo.session.command_line("tui"))
+    put_step(2, "See what happened to the files", demo.session.command_line("imports", "list"))
     put_step(3, "Serve the API", demo.session.command_line("serve"))
 
 
@@ -129,11 +129,11 @@ def tell_served(demo: Demo, url: str) -> None:
         return
     _put_import(demo, resumes, f"as GET {url}/api/v1/resumes lists them")
     put()
-    put(f"The API listens at {url}, and the importer watches the inbox.")
+    put(f"The API is running at {url}, and the importer is watching the inbox.")
     put("What to try next, in another terminal:")
     put()
     _put_steps(demo, url)
-    put("Ctrl-C ends the demo.")
+    put("Press Ctrl-C to stop.")
 
 
 def ask_api(url: str, secret: str) -> list[dict[str, Any]]:
@@ -170,7 +170,7 @@ def _put_import(demo: Demo, resumes: list[dict[str, Any]], how: str) -> None:
         bad = len(demo.dropped) - good
         put(f'Dropped {good} good samples and {bad} bad ones into the inbox of account "demo".')
     else:
-        put("Its samples were dropped before; nothing that is there was changed.")
+        put("The samples were dropped earlier; nothing was changed.")
     put()
     put(f"{counted(len(resumes), 'resume')}, {how}:")
     put()
@@ -183,8 +183,8 @@ def _put_failed(demo: Demo) -> None:
     if not failed:
         return
     put()
-    put(f"{counted(len(failed), 'file')} could not be imported, and went to")
-    put(f"{_inbox(demo, '_failed')}, each with a report beside it:")
+    put(f"{counted(len(failed), 'file')} could not be imported. See the reports in")
+    put(f"{_inbox(demo, '_failed')}:")
     put()
     for report in sorted(failed, key=lambda report: report.name):
         put(safe_text(Path(report.name).name))
@@ -209,7 +209,7 @@ def _put_steps(demo: Demo, url: str) -> None:
         """curl -H "Authorization: Bearer $KEY" -H 'Content-Type: application/json' \\""",
         f"     -d {shlex.quote(BODY)} $API",
     )
-    put_step(3, "Look around in the terminal UI", demo.session.command_line("tui"))
+    put_step(3, "Open the terminal UI", demo.session.command_line("tui"))
 
 
 def put_step(number: int, what: str, *lines: str) -> None:
@@ -245,12 +245,12 @@ SETTLE_S = 0.1
     "--home",
     type=click.Path(path_type=Path, file_okay=False),
     metavar="DIR",
-    help="The demo's home, which is kept. [default: a temporary folder]",
+    help="Home of the demo, which is kept. [default: a temporary folder]",
 )
 @click.option(
-    "--port", type=PORT, metavar="N", help="Where the API listens. [default: 8000, else a free one]"
+    "--port", type=PORT, metavar="N", help="Port of the API. [default: 8000, or a free one]"
 )
-@click.option("--once", is_flag=True, help="End after the import, and keep the home.")
+@click.option("--once", is_flag=True, help="Exit after the import, and keep the home.")
 @click.pass_context
 @pass_session
 def demo(
@@ -258,9 +258,9 @@ def demo(
 ) -> None:
     """Try everything in a scratch home.
 
-    It makes an account on the business plan with a key, drops the sample files into the inbox,
-    imports them, and serves the API until Ctrl-C. Begun again in the same home it changes
-    nothing that is there; a home with other accounts is refused.
+    Creates an account on the business plan with a key, drops the sample files into the inbox,
+    imports them, and serves the API until Ctrl-C. Running it again in the same home changes nothing.
+    A home that has other accounts is refused.
     """
     with stop_event() as stop, _scratch(session, home or session.home, keeps=once) as own:
         demo = Demo(own, own.settings(port=port))
@@ -293,9 +293,9 @@ def _scratch(session: Session, home: Path | None, *, keeps: bool) -> Iterator[Se
     finally:
         if is_temporary and not keeps:
             shutil.rmtree(home, ignore_errors=True)
-            say("The demo's home is removed; `resumes demo --home DIR` keeps one.")
+            say("Removed the demo's home. To keep one, use `resumes demo --home DIR`.")
         elif is_temporary:
-            say(f"The demo's home {safe_text(str(home))} is kept: remove it when you are done.")
+            say(f"Kept the demo's home {safe_text(str(home))}. Remove it when you are done.")
 
 
 def _refuse_others(session: Session, settings: Settings) -> None:
@@ -308,8 +308,8 @@ def _refuse_others(session: Session, settings: Settings) -> None:
     if others:
         shown = ", ".join(others[:3]) + (f" and {len(others) - 3} more" if others[3:] else "")
         raise Conflict(
-            f"{settings.home} is not a demo's home: it has the accounts {shown}. Name a new folder "
-            "with --home, or none"
+            f"{settings.home} is not a demo's home: it has the accounts {shown}. Choose a new folder "
+            "with --home, or omit it"
         )
 
 

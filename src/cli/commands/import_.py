@@ -144,7 +144,7 @@ class Found:
         if not self.sources:
             named = ", ".join(self.paths[:MOST_NAMED])
             more = f" and {len(self.paths) - MOST_NAMED} more" if self.paths[MOST_NAMED:] else ""
-            raise Failed(f"Nothing to read in {named}{more}. {describe(self.ignored)}".rstrip())
+            raise Failed(f"No resume files in {named}{more}. {describe(self.ignored)}".rstrip())
 
 
 def find_sources(paths: Sequence[str]) -> Found:
@@ -179,21 +179,20 @@ def _iter_by_name(folder: str) -> Iterator[os.DirEntry[str]]:
 
 
 def describe(ignored: Counter[Why]) -> str:
-    """`3 files were passed over: 2 end in none of .json, …; 1 is a link.`; empty for none."""
+    """Return `Skipped 3 files: 2 are not .json, …; 1 is a link.`; empty for none."""
     if not ignored:
         return ""
-    were = "file was" if ignored.total() == 1 else "files were"
     parts = "; ".join(_part(why, count) for why, count in sorted(ignored.items()))
-    return f"{ignored.total():,} {were} passed over: {parts}."
+    return f"Skipped {counted(ignored.total(), 'file')}: {parts}."
 
 
 def _part(why: Why, count: int) -> str:
     one, several = {
-        Why.ENDING: (f"ends in none of {ENDINGS}", f"end in none of {ENDINGS}"),
-        Why.HIDDEN: ("has a hidden or temporary name", "have hidden or temporary names"),
-        Why.LINK: ("is a link", "are links"),
-        Why.NO_FILE: ("is no regular file", "are no regular files"),
-        Why.REPORT: ("is a report of the importer", "are reports of the importer"),
+        Why.ENDING: (f"is not {ENDINGS}", f"are not {ENDINGS}"),
+        Why.HIDDEN: ("is hidden or temporary", "are hidden or temporary"),
+        Why.LINK: ("is a symbolic link", "are symbolic links"),
+        Why.NO_FILE: ("is not a regular file", "are not regular files"),
+        Why.REPORT: ("is an import report", "are import reports"),
     }[why]
     return f"{count:,} {one if count == 1 else several}"
 
@@ -216,8 +215,10 @@ class Result:
 
 @command("import")
 @click.argument("paths", metavar="PATH...", nargs=-1, required=True, type=PATH)
-@account_option("Whose they become; the only account need not be named.")
-@click.option("--dry-run", is_flag=True, help="Say what would become of them, store nothing.")
+@account_option("Account to import into. Optional if there is only one.")
+@click.option(
+    "--dry-run", is_flag=True, help="Show what would happen, without storing anything."
+)
 @click.pass_context
 @pass_session
 def import_(
@@ -228,11 +229,11 @@ def import_(
     account: str | None,
     dry_run: bool,
 ) -> None:
-    """Import files and folders, in place.
+    """Import files and folders.
 
-    PATH is a file, a folder of files, or - for standard input: JSON, NDJSON, either with gzip, or
-    zip. Nothing is moved. Content that is stored already is a duplicate; what does not fit the
-    account's plan fails. In a folder other files are passed over, and counted.
+    PATH is a file, a folder, or - for standard input, with JSON, NDJSON, either of them in gzip, or
+    zip. Files are left where they are. Content that is already stored is a duplicate; resumes over
+    the plan's limit fail. Other files in a folder are skipped and counted.
     """
     settings = session.settings()
     accepted = settings.format
@@ -307,7 +308,7 @@ def _result(origin: Origin, new: NewResume, outcome: Outcome) -> Result:
             warnings = new.resume.warnings
             return Result(origin, FileOutcome.DONE, resume_id=resume_id or None, warnings=warnings)
         case Duplicate(id=resume_id):
-            message = outcome.message if resume_id else "The same content is among these files"
+            message = outcome.message if resume_id else "Another of these files has the same content"
             return Result(origin, FileOutcome.DUPLICATE, "duplicate", message, resume_id or None)
         case refused:
             return Result(origin, FileOutcome.FAILED, refused.code, refused.message)
@@ -367,11 +368,11 @@ class Verdict:
 @click.pass_context
 @pass_session
 def validate(session: Session, context: click.Context, /, paths: tuple[str, ...]) -> None:
-    """Judge files, without a store.
+    """Check files without importing them.
 
-    PATH is a file, a folder of files, or - for standard input: JSON, NDJSON, either with gzip, or
-    zip. The verdicts are those that the importer would give. In a folder other files are passed
-    over, and counted.
+    PATH is a file, a folder, or - for standard input, with JSON, NDJSON, either of them in gzip, or
+    zip. The importer would accept and reject the same files. Other files in a folder are skipped and
+    counted.
     """
     settings = session.settings()
     accepted = settings.format

@@ -73,7 +73,7 @@ COLUMNS = (
     Column("reason"),
     Column("file", is_flexible=True),
 )
-NOT_FOUND = "not found where it was put"
+NOT_FOUND = "file is missing"
 
 PROBLEM_COLUMNS = (
     Column("item", is_number=True),
@@ -108,17 +108,17 @@ def _fields(
     return [
         ("file", row.name),
         ("folder", row.root or ""),
-        ("lies at", not_found if place is None else _shown(row, place)),
+        ("path", not_found if place is None else _shown(row, place)),
         ("account", row.account),
         ("outcome", row.outcome),
         ("reason", row.reason or ""),
         ("message", row.message or ""),
-        ("at", row.path or ""),
-        ("byte", "" if row.byte_offset is None else str(row.byte_offset)),
+        ("field", row.path or ""),
+        ("byte offset", "" if row.byte_offset is None else str(row.byte_offset)),
         ("resumes", "" if row.items is None else _counts(row.items)),
-        ("asked", "" if request is None else _asked(request)),
+        ("pending", "" if request is None else _asked(request)),
         ("size", f"{row.size_bytes:,} bytes"),
-        ("claimed", f"{instant(row.claimed_at)} UTC"),
+        ("picked up", f"{instant(row.claimed_at)} UTC"),
         ("finished", f"{instant(row.finished_at)} UTC"),
         ("id", row.claim_id),
     ]
@@ -152,7 +152,7 @@ def _put_problems(items: Items) -> None:
         ),
     )
     if len(items.problems) == MAX_PROBLEMS:
-        say(f"The ledger keeps the first {MAX_PROBLEMS}; the report beside the file may say more.")
+        say(f"Only the first {MAX_PROBLEMS} are kept; the report next to the file may list more.")
 
 
 def put_source(source: bytes) -> None:
@@ -160,7 +160,7 @@ def put_source(source: bytes) -> None:
     for line in readable(source).removesuffix("\n").split("\n"):
         put(safe_text(line))
     if len(source) == SOURCE_BYTES:
-        say("The ledger keeps the first 64 KiB.")
+        say("Only the first 64 KiB are kept.")
 
 
 def readable(source: bytes) -> str:
@@ -231,7 +231,7 @@ def tell_outcomes(
         put_files(ended)
     late = len(now) - len(ended)
     if late:
-        say(f"Nothing became of {counted(late, 'file')} in this time; still asked for.")
+        say(f"{counted(late, 'file')} not processed yet; still queued.")
     has_failed = any(file.outcome is FileOutcome.FAILED for file in ended)
     return ExitCode.FAILED if late or has_failed else ExitCode.DONE
 
@@ -249,26 +249,28 @@ class Choice:
         """Raises UsageError unless the files were chosen in one way."""
         chooses_many = self.is_all or self.reason is not None
         if self.claim_ids and chooses_many:
-            raise click.UsageError("Name files by ID or choose many of them, not both")
+            raise click.UsageError("File IDs cannot be combined with --all or --reason")
         if not self.claim_ids and not chooses_many and self.account is None:
-            raise click.UsageError("Name files by ID, or choose them with --account or --all")
+            raise click.UsageError("Give one or more file IDs, or use --account or --all")
 
 
-ACCOUNT = account_option("All of this account; with IDs, whose they are.")
+ACCOUNT = account_option("All files of this account; with IDs, the account that owns them.")
 WAIT = click.option(
     "--wait",
     "wait_s",
     metavar="S",
     type=click.FloatRange(0, 3_600),
-    help="With IDs: seconds to wait for what becomes of the files.",
+    help="Wait up to this many seconds for the result (requires IDs).",
 )
 
 
 @command()
 @click.argument("claim_ids", metavar="[ID]...", nargs=-1, shell_complete=retriable_ids)
 @ACCOUNT
-@click.option("--reason", metavar="REASON", type=ReasonType(), help="All that failed for it.")
-@click.option("--all", "is_all", is_flag=True, help="All that failed.")
+@click.option(
+    "--reason", metavar="REASON", type=ReasonType(), help="All files that failed for this reason."
+)
+@click.option("--all", "is_all", is_flag=True, help="All files that failed.")
 @WAIT
 @click.pass_context
 @pass_session
@@ -282,10 +284,9 @@ def retry(
     is_all: bool,
     wait_s: float | None,
 ) -> None:
-    """Ask the importer to try failed files again.
+    """Retry failed files.
 
-    They are taken from where they were put away, under the ids that they have. A held file is
-    released.
+    The importer reads them where they are, and they keep their IDs. Held files are released.
     """
     choice = Choice(claim_ids, account, is_all, reason)
     context.exit(_run(session, choice, Action.RETRY, wait_s))
@@ -294,7 +295,7 @@ def retry(
 @command()
 @click.argument("claim_ids", metavar="[ID]...", nargs=-1, shell_complete=held_ids)
 @ACCOUNT
-@click.option("--all", "is_all", is_flag=True, help="All that are held.")
+@click.option("--all", "is_all", is_flag=True, help="All held files.")
 @WAIT
 @click.pass_context
 @pass_session
@@ -307,9 +308,9 @@ def release(
     is_all: bool,
     wait_s: float | None,
 ) -> None:
-    """Ask the importer to let held files in.
+    """Release held files.
 
-    As far as the plan has room; what has none is held again.
+    Files that still do not fit the plan stay held.
     """
     choice = Choice(claim_ids, account, is_all)
     context.exit(_run(session, choice, Action.RELEASE, wait_s))
@@ -318,7 +319,7 @@ def release(
 def _run(session: Session, choice: Choice, action: Action, wait_s: float | None) -> ExitCode:
     choice.check()
     if wait_s is not None and not choice.claim_ids:
-        raise click.UsageError("--wait needs the IDs of the files")
+        raise click.UsageError("--wait requires file IDs")
     with session.store() as store:
         if not choice.claim_ids:
             _tell(session, store, action, _ask_many(store, choice, action))
@@ -353,19 +354,19 @@ def _tell(session: Session, store: Store, action: Action, count: int) -> None:
     unwatched = import_requests.list_unwatched_roots(store) if count else []
     if session.as_json:
         put_json({"action": action, "asked": count, "isWatched": not unwatched})
-    elif not count:
-        say(f"There is nothing to {action}.")
-    elif unwatched:
-        say(f"Asked for {counted(count, 'file')}. {_missing(session, unwatched)}")
-    else:
+        return
+    if not count:
+        say(f"Nothing to {action}.")
+        return
+    queued = f"Queued {counted(count, 'file')} for {action}"
+    if unwatched:
+        how_to_watch = session.installation().how_to_watch
+        ways = ", ".join(how_to_watch(root) for root in unwatched[:3])
         them = "it" if count == 1 else "them"
-        say(f"Asked for {counted(count, 'file')}; the importer takes {them} up within a second.")
-
-
-def _missing(session: Session, unwatched: Sequence[str | None]) -> str:
-    how_to_watch = session.installation().how_to_watch
-    ways = ", ".join(how_to_watch(root) for root in unwatched[:3])
-    return safe_text(f"No importer watches their folder: {ways}.")
+        say(safe_text(f"{queued}, but no importer is running for {them}: {ways}."))
+    else:
+        they = "it" if count == 1 else "they"
+        say(f"{queued}; {they} will be processed within a second.")
 
 
 OUTCOMES = ("held", "failed", "duplicate", "done")
@@ -375,14 +376,14 @@ MOST = 1_000
 
 @group()
 def imports() -> None:
-    """Look at what became of dropped files."""
+    """See what happened to dropped files."""
 
 
 @imports.command("list")
-@account_option("Only its files.")
-@click.option("--outcome", type=click.Choice(OUTCOMES), help="Only files that ended so.")
+@account_option("Only files of this account.")
+@click.option("--outcome", type=click.Choice(OUTCOMES), help="Only files with this outcome.")
 @click.option(
-    "--reason", metavar="REASON", type=ReasonType(), help="Only files that this kept out."
+    "--reason", metavar="REASON", type=ReasonType(), help="Only files with this reason."
 )
 @click.option(
     "--limit",
@@ -390,10 +391,14 @@ def imports() -> None:
     type=click.IntRange(1, MOST),
     default=20,
     show_default=True,
-    help="How many, at most.",
+    help="Maximum number of files.",
 )
-@click.option("--before", metavar="ID", shell_complete=claim_ids, help="Older than which file.")
-@click.option("--failed-first", is_flag=True, help="Failed, held, duplicate, done; in this order.")
+@click.option(
+    "--before", metavar="ID", shell_complete=claim_ids, help="Only files older than this ID."
+)
+@click.option(
+    "--failed-first", is_flag=True, help="Order by outcome: failed, held, duplicate, done."
+)
 @pass_session
 def list_(
     session: Session,
@@ -404,10 +409,10 @@ def list_(
     before: str | None,
     failed_first: bool,
 ) -> None:
-    """List dropped files, the newest first.
+    """List dropped files, newest first.
 
-    With --failed-first what asks for something comes first, as in the terminal UI; then --before
-    takes OUTCOME:ID, as the list ends with it.
+    --failed-first puts files that need attention first, as in the terminal UI. --before then takes
+    OUTCOME:ID, as printed at the end of the list.
     """
     read = _read_by_outcome if failed_first else _read_newest
     with session.store() as store:
@@ -426,9 +431,9 @@ def list_(
         put_files(files)
     else:
         is_part = account or outcome or reason or before
-        say("No such files." if is_part else "No files were imported from a watched folder yet.")
+        say("No matching files." if is_part else "No files were imported from a watched folder yet.")
     if last is not None:
-        say(f"older ones  --before {last}")
+        say(f"More: add --before {last}")
 
 
 def _read_newest(
@@ -458,11 +463,13 @@ def _check(before: str | None) -> str | None:
 
 @imports.command()
 @click.argument("claim_id", metavar="ID", shell_complete=claim_ids)
-@account_option("Whose it is, where several accounts have a file of this ID.")
-@click.option("--source", "is_source", is_flag=True, help="Print how the file began instead.")
+@account_option("Account that owns the file, if several have a file with this ID.")
+@click.option(
+    "--source", "is_source", is_flag=True, help="Print the beginning of the file instead."
+)
 @pass_session
 def show(session: Session, claim_id: str, account: str | None, is_source: bool) -> None:
-    """Show what became of one dropped file, why, and where it lies now."""
+    """Show what happened to a dropped file, why, and where it is now."""
     with session.store() as store:
         account_id = None if account is None else accounts.get_account(store, account).id
         row = import_ledger.get_file(store, claim_id, account_id=account_id)
@@ -483,7 +490,7 @@ def show(session: Session, claim_id: str, account: str | None, is_source: bool) 
 def _get_source(store: Store, row: FileRow) -> bytes:
     source = import_ledger.find_source(store, row)
     if source is None:
-        raise NotFound(f"No source is kept of {row.claim_id}: it is {row.outcome}")
+        raise NotFound(f"No source is kept for {row.claim_id} (outcome: {row.outcome})")
     return source
 
 

@@ -105,7 +105,7 @@ class Renderer:
                 except (EOFError, OSError):
                     if not self._is_closed:
                         logger.warning(
-                            "The process that draws PDFs ended; trying once more in a new one"
+                            "The process that draws PDFs ended; retrying in a new one"
                         )
                 try:
                     return self._draw(body, ends_at)

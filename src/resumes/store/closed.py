@@ -75,8 +75,8 @@ def close_store(store: Store, target: str, copy_id: str) -> None:
         moving_to = read_facts(connection).moving_to
         if moving_to not in ("", target):
             raise Conflict(
-                f"{store.label} is being moved to {moving_to}. Copy it there, or take it back with "
-                "`resumes db reopen` first"
+                f"{store.label} is being moved to {moving_to}. Copy it there, or make it writable again "
+                "with `resumes db reopen` first"
             )
         set_facts(connection, moving_to=target, copy_id=copy_id)
 
@@ -102,7 +102,7 @@ def check_closed(store: Store, copy_id: str) -> None:
     with store.read() as connection:
         if read_facts(connection).copy_id != copy_id:
             raise Conflict(
-                "The store was reopened while it was copied: what came since is not in it"
+                "The store was reopened during the copy: what was added since is not in the copy"
             )
 
 
