@@ -136,7 +136,7 @@ def test_a_name_that_is_taken_is_left_alone(tmp_path: Path) -> None:
     new, taken = tmp_path / "new", tmp_path / "taken"
     new.write_text("new")
     taken.write_text("taken")
-    with pytest.raises(Conflict, match="exists already"):
+    with pytest.raises(Conflict, match="already exists"):
         place(new, taken)
     assert taken.read_text() == "taken"
     place(new, tmp_path / "free")
@@ -153,7 +153,7 @@ def test_a_link_is_not_followed_even_where_it_leads_nowhere(tmp_path: Path) -> N
 
 def test_a_name_that_somebody_takes_meanwhile_is_theirs(tmp_path: Path) -> None:
     path = tmp_path / "file"
-    with pytest.raises(Conflict, match="exists already"):
+    with pytest.raises(Conflict, match="already exists"):
         write_while_somebody_does(OutputFile(path, remedy=""), path)
     assert [(one.name, one.read_text()) for one in tmp_path.iterdir()] == [("file", "theirs")]
 
@@ -162,7 +162,7 @@ def test_what_somebody_changes_meanwhile_is_not_replaced(tmp_path: Path) -> None
     path = tmp_path / "file"
     path.write_text("earlier")
     output = OutputFile(path, remedy="", may_replace=lambda file: file.read() == b"earlier")
-    with pytest.raises(Conflict, match="exists already"):
+    with pytest.raises(Conflict, match="already exists"):
         write_while_somebody_does(output, path)
     assert [(one.name, one.read_text()) for one in tmp_path.iterdir()] == [("file", "theirs")]
 

@@ -111,7 +111,7 @@ TYPED: Final[Mapping[str, tuple[str, ...]]] = {
     'Invalid section "…": …': (ANA, "drop bad/year-as-text.json"),
     "Maximum resume limit reached. Your plan allows … resumes": (*FULL, f"drop {GOOD}"),
     "duplicate  …": (ANA, f"drop {GOOD}", f"drop {GOOD}"),
-    "The store is being moved to …, or was; nothing was done. …":
+    "The store is being moved to …, or has been moved; nothing was done. …":
         (ANA, "db copy sqlite:///{home}/resumes.db sqlite:///{home}/new.db", "accounts create ben"),
     "The terminal UI needs a terminal. …": (ANA, "tui"),
 }

@@ -64,7 +64,7 @@ def test_accounts_are_listed_by_name_and_a_name_is_taken_once(
     for name in ("cy", "ana", "bo"):
         an_account(name)
     assert [account.name for account in accounts.list_accounts(store)] == ["ana", "bo", "cy"]
-    with pytest.raises(Conflict, match='"ana" exists already'):
+    with pytest.raises(Conflict, match='"ana" already exists'):
         an_account("ana")
 
 

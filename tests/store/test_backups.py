@@ -230,7 +230,7 @@ def test_what_others_have_beside_a_backup_stays(store: Store, folder: Path) -> N
 def test_where_a_backup_cannot_go_is_said(store: Store, tmp_path: Path) -> None:
     taken = tmp_path / "taken.db"
     taken.write_text("mine")
-    with pytest.raises(Conflict, match="exists already"):
+    with pytest.raises(Conflict, match="already exists"):
         backups.back_up(store, taken)
     assert taken.read_text() == "mine"
     for path, keep, why in (

@@ -229,7 +229,7 @@ async def test_a_new_plan_is_made_with_all_that_was_typed(store: Store) -> None:
 
 @pytest.mark.parametrize(
     ("name", "problem"),
-    [("Gold", "! Invalid plan name 'Gold'"), ("pro", '! Plan "pro" exists already')],
+    [("Gold", "! Invalid plan name 'Gold'"), ("pro", '! Plan "pro" already exists')],
 )
 async def test_a_new_plan_needs_a_name_of_its_own(store: Store, name: str, problem: str) -> None:
     async with editing(store, None) as pilot:

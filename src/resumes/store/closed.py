@@ -59,8 +59,8 @@ def refuse_if_closed(connection: Connection, batch: Sequence[Write]) -> None:
     found = MOVING_TO.run(connection).fetchone()
     if found is not None and not all(write.ignores_closed for write in batch):
         raise StoreUnavailable(
-            f"The store is being moved to {found[0]}, or was; nothing was done. Use that one, or "
-            "take this one back with `resumes db reopen`"
+            f"The store is being moved to {found[0]}, or has been moved; nothing was done. Use that one, "
+            "or make this one writable again with `resumes db reopen`"
         )
 
 

@@ -186,7 +186,7 @@ class Identity:
             what = "removed or renamed"
         except OSError as error:  # whatever it is, it may be temporary
             raise StoreUnavailable(
-                f"The store {self._path} cannot be looked at ({error.strerror}); nothing was done, "
+                f"The store {self._path} cannot be checked ({error.strerror}); nothing was done, "
                 "try again"
             ) from error
         else:
