@@ -102,7 +102,7 @@ class ReaderGone(Exception):
 
 
 def run(call: Callable[[], object], *, log_folder: Callable[[], Path | None]) -> int:
-    """The exit code of the call, after its failure, if any, was told.
+    """Run the call, say how it failed, if it did, and return the exit code.
 
     `log_folder` is asked for a place for the traceback of an unexpected failure; None has none.
     """
@@ -182,8 +182,8 @@ def _write_report(folder: Path | None, failure_id: str, report: str) -> Path | N
 
 
 def _drop_unwritten_output() -> None:
-    """What standard output still holds and cannot be written is let go, or Python, ending, would
-    complain and change the exit code."""
+    """Drop what cannot be written to standard output: at its end Python would complain, and change
+    the exit code."""
     try:
         sys.stdout.flush()
     except OSError as error:

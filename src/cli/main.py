@@ -51,7 +51,7 @@ class Resumes(LazyGroup):
     """The command itself: all failures end here, as one line and an exit code."""
 
     def main(self, *args: Any, **kwargs: Any) -> Any:
-        """Runs, tells what failed, and exits with the code of `cli.errors`."""
+        """Run, say what failed, and exit with the code of `cli.errors`."""
         session = Session()
         kwargs |= {"standalone_mode": False, "obj": session}
         code = errors.run(
@@ -61,7 +61,7 @@ class Resumes(LazyGroup):
         sys.exit(code)
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Runs the command that was named."""
+        """Run the command that was given."""
         try:
             return super().invoke(ctx)
         except BrokenPipeError as error:
@@ -104,7 +104,7 @@ def resumes(session: Session, home: Path | None, database: str | None) -> None:
 
 
 def refuse_closed_output() -> None:
-    """Ends the process when standard output is closed, not merely thrown away.
+    """End the process if standard output is closed, not merely thrown away.
 
     The store would be opened under its number and take what is printed, a new key would be lost.
     """
@@ -121,7 +121,7 @@ def refuse_closed_output() -> None:
 
 
 def main() -> None:
-    """The console script. Ends the process."""
+    """Run the console script and end the process."""
     refuse_closed_output()
     keep_interrupts()
     for stream in (sys.stdout, sys.stderr):

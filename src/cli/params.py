@@ -17,7 +17,7 @@ class Span(click.ParamType[timedelta]):
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> timedelta:
-        """The span; a usage error for anything else."""
+        """Return the span; fail with a usage error for anything else."""
         span = durations.parse_span(value) if isinstance(value, str) else value
         if not isinstance(span, timedelta):
             self.fail(f'"{value}" is not a valid duration: use 7d, 12h, 30m or 0', param, ctx)
@@ -32,7 +32,7 @@ class Expiry(click.ParamType[timedelta | datetime]):
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> timedelta | datetime:
-        """The span or the moment; a usage error for anything else."""
+        """Return the span or the moment; fail with a usage error for anything else."""
         if not isinstance(value, str):
             assert isinstance(value, timedelta | datetime)
             return value
@@ -43,7 +43,7 @@ class Expiry(click.ParamType[timedelta | datetime]):
 
 
 def until(expiry: timedelta | datetime | None, *, now_us: int) -> timedelta | None:
-    """How long from now until the expiry; negative when it has passed, None for none."""
+    """Return how long it is from now until the expiry; negative when it has passed, None for none."""
     return None if expiry is None else durations.until(expiry, now_us=now_us)
 
 
@@ -53,7 +53,7 @@ class ReasonType(click.ParamType[str]):
     name = "reason"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """The reason; a usage error, which names them all, for any other word."""
+        """Return the reason; fail with a usage error, which lists them all, for any other word."""
         known = _known()
         if value not in known:
             self.fail(f'"{value}" is not a valid reason: use one of {", ".join(known)}', param, ctx)
@@ -62,7 +62,7 @@ class ReasonType(click.ParamType[str]):
     def shell_complete(
         self, ctx: click.Context, param: click.Parameter, incomplete: str
     ) -> list[CompletionItem]:
-        """The reasons that begin so."""
+        """Return the reasons with this beginning."""
         return [CompletionItem(reason) for reason in _known() if reason.startswith(incomplete)]
 
 

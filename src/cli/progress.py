@@ -115,7 +115,7 @@ COUNTED: Final = ("done", "duplicate", "held")
 
 
 class Meter:
-    """Shows what became of files, and how far the importer is.
+    """Shows the outcomes of files, and how far the importer is.
 
     Without a status every file has a line. The methods may be called from any thread.
     """

@@ -10,7 +10,7 @@ from resumes.errors import InvalidArgument
 
 
 def can_ask() -> bool:
-    """Whether somebody sits at the terminal."""
+    """Return whether standard input is a terminal."""
     return sys.stdin.isatty()
 
 

@@ -91,7 +91,7 @@ def import_(session: Session, file: Path, name: str | None, plan: str | None) ->
 
 
 def _imported_as_json(imported: ImportedAccount) -> dict[str, Any]:
-    """What has come in, as `--json` prints it: the account, and its rows by kind."""
+    """Return what was imported as `--json` prints it: the account, and its rows by kind."""
     account = imported.account
     return {
         "id": account.id,
@@ -296,7 +296,7 @@ def _row(account: AccountInfo) -> list[str]:
 
 
 def as_json(account: AccountInfo) -> dict[str, Any]:
-    """The account as `--json` prints it. `maxResumes` and `freePlaces` null: unlimited."""
+    """Return the account as `--json` prints it. `maxResumes` and `freePlaces` null: unlimited."""
     return {
         "id": account.id,
         "name": account.name,

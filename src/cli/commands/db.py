@@ -51,7 +51,7 @@ def check(session: Session, context: click.Context) -> None:
 
 
 def _look(session: Session, store: Store) -> tuple[list[Flaw], int, int]:
-    """What is wrong, and how many accounts and resumes were looked at."""
+    """Return what is wrong, and how many accounts and resumes were checked."""
     flaws: list[Flaw] = []
     account_count = resume_count = 0
 
@@ -82,7 +82,7 @@ def _put(flaw: Flaw) -> None:
 
 
 def as_json(flaw: Flaw) -> dict[str, Any]:
-    """The flaw as `--json` prints it. `account` null: it is not an account's."""
+    """Return the flaw as `--json` prints it. `account` null: it is not an account's."""
     return {
         "defect": flaw.defect,
         "account": flaw.account,
@@ -117,7 +117,7 @@ def copy(session: Session, source_url: str, target_url: str) -> None:
 
 
 def reopening(url: str) -> str:
-    """How to have a store at this address take writes again: a command to type, unless the address
+    """Return how to make a store at this address writable again: a command, unless the address
     holds a secret, which is not repeated."""
     if parse_address(url) == parse_address(shown := find_without_secrets(url) or ""):
         return f"`{shlex.join([program(), '--database', shown, 'db', 'reopen'])}`"

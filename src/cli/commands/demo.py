@@ -47,13 +47,13 @@ from resumes.text import counted
 
 
 def find_samples() -> tuple[list[Traversable], list[Traversable]]:
-    """Good samples and bad ones, by name. Raises Failed when this installation has none."""
+    """Return good samples and bad ones, sorted by name. Raises Failed when this installation has none."""
     folder = _find_folder()
     return _files(folder), _files(folder / "bad")
 
 
 def _find_folder() -> Traversable:
-    """In a wheel they are package data; in a checkout they lie beside `src`."""
+    """Return the folder of the samples: package data in a wheel, next to `src` in a checkout."""
     packaged = resources.files("resumes") / "sample_data"
     checkout = Path(__file__).parents[3] / "sample_data"
     for folder in (packaged, checkout):
@@ -68,7 +68,7 @@ def _files(folder: Traversable) -> list[Traversable]:
 
 
 def drop(sample: Traversable, folder: Path) -> None:
-    """The sample is in the folder, whole from the first moment that it can be seen there."""
+    """Put the sample into the folder, complete as soon as it can be seen there."""
     draft = folder / f".{sample.name}.part"
     draft.write_bytes(sample.read_bytes())
     draft.rename(folder / sample.name)
@@ -90,7 +90,7 @@ class Demo:
 
     @property
     def is_as_expected(self) -> bool:
-        """Whether every good sample became a resume and every bad one was refused."""
+        """Return whether every good sample became a resume and every bad one was refused."""
         became = {Path(report.name).name: report.outcome for report in self.reports}
         return all(
             became.get(name) == ("done" if is_good else "failed")
@@ -107,7 +107,7 @@ BODY = '{"header": {"name": "Ada Lovelace"}, "sections": {}}'
 
 
 def tell_imported(demo: Demo) -> None:
-    """The import was told, from the store: nothing is served."""
+    """Print what was imported, read from the store: nothing is served."""
     resumes = _from_store(demo)
     if demo.session.as_json:
         put_json(_as_json(demo, resumes, url=None))
@@ -122,7 +122,7 @@ def tell_imported(demo: Demo) -> None:
 
 
 def tell_served(demo: Demo, url: str) -> None:
-    """The import and the served API were told, the resumes asked of that API."""
+    """Print what was imported, read from the API, and how to use that."""
     resumes = _from_store(demo) if demo.secret is None else ask_api(url, demo.secret)
     if demo.session.as_json:
         put_json(_as_json(demo, resumes, url=url))
@@ -137,7 +137,7 @@ def tell_served(demo: Demo, url: str) -> None:
 
 
 def ask_api(url: str, secret: str) -> list[dict[str, Any]]:
-    """The first page of resumes that the API answers with. Raises StoreUnavailable."""
+    """Return the first page of resumes, asked of the API. Raises StoreUnavailable."""
     address = urlsplit(url)
     connection = http.client.HTTPConnection(address.hostname or "", address.port, timeout=TIMEOUT_S)
     try:
@@ -213,7 +213,7 @@ def _put_steps(demo: Demo, url: str) -> None:
 
 
 def put_step(number: int, what: str, *lines: str) -> None:
-    """A numbered thing to try, and the command for it."""
+    """Print a numbered thing to try, and the command for it."""
     put(f"{number}. {what}:")
     for line in lines:
         put(f"   {line}")
@@ -279,7 +279,7 @@ def demo(
 
 @contextlib.contextmanager
 def _scratch(session: Session, home: Path | None, *, keeps: bool) -> Iterator[Session]:
-    """A session whose store lies in its home, whatever the environment says.
+    """Yield a session whose store is in its home, whatever the environment says.
 
     Without a home it is a temporary one, removed afterwards unless the demo `keeps` it.
     """
@@ -299,7 +299,7 @@ def _scratch(session: Session, home: Path | None, *, keeps: bool) -> Iterator[Se
 
 
 def _refuse_others(session: Session, settings: Settings) -> None:
-    """The home is a demo's, or has no account yet. Raises Conflict for somebody's own."""
+    """Raise Conflict if the home has accounts other than the demo's."""
     if not (settings.home / DATABASE_FILE).exists():
         return
     # Nothing is changed by looking, not even a store of an older version.
@@ -314,7 +314,7 @@ def _refuse_others(session: Session, settings: Settings) -> None:
 
 
 def _import(demo: Demo, stop: threading.Event) -> None:
-    """The account is there with its key, and what lay in the inbox is imported."""
+    """Create the account with its key, and import what is in the inbox."""
     settings = demo.settings
     with demo.session.store(makes=True) as store:
         account = find_or_make_account(store, settings.inbox, ACCOUNT)
@@ -339,7 +339,7 @@ def _import(demo: Demo, stop: threading.Event) -> None:
 
 
 def _find_or_make_key(store: Store, path: Path) -> str | None:
-    """The account's first key. A demo keeps it in its home, so that the next one has it too."""
+    """Return the account's first key. A demo keeps it in its home, so that the next one has it too."""
     new = make_first_key(store, ACCOUNT)
     if new is not None:
         hand_over(store, new, lambda secret: write_key(path, secret))
@@ -352,7 +352,7 @@ def _find_or_make_key(store: Store, path: Path) -> str | None:
 
 
 def _is_unused(store: Store, account: AccountInfo) -> bool:
-    """Whether the account never had a resume or a file, also none that has gone since."""
+    """Return whether the account never had a resume or a file, deleted ones included."""
     return not account.resume_count and not import_ledger.list_files(
         store, account_id=account.id, limit=1
     )
@@ -366,7 +366,7 @@ def _drop_samples(folder: Path) -> dict[str, bool]:
 
 
 def _serve(demo: Demo, stop: threading.Event, *, is_port_given: bool) -> None:
-    """The API was served and the inbox watched until we were asked to stop."""
+    """Serve the API and watch the inbox until asked to stop."""
     settings = demo.settings
     if not is_port_given and _is_taken(settings.host, settings.port):
         settings = demo.session.settings(port=0)

@@ -1,4 +1,4 @@
-"""`resumes import` and `resumes validate`: files and folders, read where they lie."""
+"""`resumes import` and `resumes validate`: files and folders, read where they are."""
 
 import itertools
 import os
@@ -54,11 +54,11 @@ class Source:
 
     @property
     def name(self) -> str:
-        """What to call it."""
+        """Return its name in messages."""
         return "standard input" if self.path == STANDARD_INPUT else self.path
 
     def read(self, *, max_bytes: int) -> bytes:
-        """Its bytes. Raises TooLarge over the limit, having read no more, and InvalidArgument."""
+        """Return its bytes. Raises TooLarge over the limit, having read no more, and InvalidArgument."""
         if self.path != STANDARD_INPUT:
             return files.read(self.path, max_bytes)
         content = sys.stdin.buffer.read(max_bytes + 1)
@@ -77,7 +77,7 @@ class Origin:
 
     @property
     def name(self) -> str:
-        """What to call it: `people.ndjson, line 12`."""
+        """Return its name in messages: `people.ndjson, line 12`."""
         return f"{self.source.name}, {self.place}" if self.place else self.source.name
 
 
@@ -92,12 +92,12 @@ class Document:
 
 
 def limits_of(settings: Settings) -> Limits:
-    """How much of a source is taken."""
+    """Return how much of a source is read."""
     return Limits(max_bytes=settings.max_body_bytes, max_file_bytes=settings.max_file_bytes)
 
 
 def iter_documents(sources: Iterable[Source], limits: Limits) -> Iterator[Document]:
-    """What the sources hold, in order, of which one at a time is in memory."""
+    """Yield the documents of the sources in order, with one source at a time in memory."""
     for source in sources:
         yield from _open(source, limits)
 
@@ -133,14 +133,14 @@ MOST_NAMED = 3
 
 @dataclass(slots=True)
 class Found:
-    """What the paths lead to: files in the order given, and how many others lie in the folders."""
+    """The files of the paths, in the order given, and how many others are in the folders."""
 
     paths: Sequence[str]
     sources: list[Source] = field(default_factory=list)
     ignored: Counter[Why] = field(default_factory=Counter)
 
     def check(self) -> None:
-        """Raises Failed when there is no file at all."""
+        """Raise Failed if there is no file."""
         if not self.sources:
             named = ", ".join(self.paths[:MOST_NAMED])
             more = f" and {len(self.paths) - MOST_NAMED} more" if self.paths[MOST_NAMED:] else ""
@@ -148,7 +148,7 @@ class Found:
 
 
 def find_sources(paths: Sequence[str]) -> Found:
-    """The files behind the paths, in the order given; of folders those to be imported, by name.
+    """Return the files of the paths, in the order given; of folders those to import, by name.
 
     In folders hidden names, symbolic links and the importer's own `_…` folders are left out. Files
     that are named themselves may be called anything.
@@ -203,7 +203,7 @@ BATCH = 100
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What became of a resume: done, duplicate or failed. `resume_id` None: nothing is stored."""
+    """The outcome of a resume: done, duplicate or failed. `resume_id` None: nothing is stored."""
 
     origin: Origin
     outcome: FileOutcome
@@ -256,7 +256,7 @@ def import_(
 def iter_imported(
     store: Store, account: AccountInfo, documents: Iterable[Document], accepted: Format
 ) -> Iterator[Result]:
-    """What became of each document, in order; what is done is stored for good."""
+    """Store the documents, and yield the result of each, in order."""
     for batch in _batches(_read(document, accepted) for document in documents):
         new = [one for _, one in batch if not isinstance(one, Result)]
         outcomes = iter(creation.create(store, account.id, new) if new else [])
@@ -267,7 +267,7 @@ def iter_imported(
 def iter_judged(
     store: Store, account: AccountInfo, documents: Iterable[Document], accepted: Format
 ) -> Iterator[Result]:
-    """What would become of each document if it were imported now; nothing is stored."""
+    """Yield the result that each document would have if it were imported now; store nothing."""
     free = account.free_places
     seen: set[bytes] = set()
     for document in documents:
@@ -292,7 +292,7 @@ def _batches(read: Iterator[Read]) -> Iterator[list[Read]]:
 
 
 def _read(document: Document, accepted: Format) -> Read:
-    """The document's resume on its way in, or why there is none."""
+    """Return the document's resume, ready to be created, or why there is none."""
     origin, body = document.origin, document.body
     if document.code is not None:
         return origin, Result(origin, FileOutcome.FAILED, document.code, document.message)
@@ -315,7 +315,7 @@ def _result(origin: Origin, new: NewResume, outcome: Outcome) -> Result:
 
 
 def _told(session: Session, results: Iterator[Result], *, total: int) -> Iterator[Result]:
-    """Yield the results, each told as it comes: as data, as a line or, if there is a status, in that."""
+    """Yield the results, and print each: as data, as a line or, if there is a status, in that."""
     with status_line(is_wanted=total > 1 and not session.as_json) as show:
         number = 0
         source: Source | None = None
@@ -340,7 +340,7 @@ def _remark(result: Result) -> str | None:
 
 
 def as_json(result: Result) -> dict[str, Any]:
-    """The result as `--json` prints it, on a line of its own."""
+    """Return the result as `--json` prints it, on a line of its own."""
     return {
         "name": result.origin.source.path,
         "item": result.origin.item,
@@ -396,7 +396,7 @@ def validate(session: Session, context: click.Context, /, paths: tuple[str, ...]
 
 
 def judge(document: Document, accepted: Format) -> Verdict:
-    """The verdict on a document; one that cannot be had is refused too."""
+    """Return the verdict on a document; one that cannot be read is refused too."""
     origin = document.origin
     if document.code is not None:
         return Verdict(origin, document.code, (Issue("", document.message),), ())
@@ -422,7 +422,7 @@ def _put(verdict: Verdict) -> None:
 
 
 def _verdict_as_json(verdict: Verdict) -> dict[str, Any]:
-    """The verdict as `--json` prints it. `code` null: valid."""
+    """Return the verdict as `--json` prints it. `code` null: valid."""
     return {
         "name": verdict.origin.source.path,
         "item": verdict.origin.item,

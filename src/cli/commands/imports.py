@@ -37,19 +37,19 @@ class Whereabouts:
 
     @property
     def path(self) -> Path:
-        """The file itself."""
+        """Return the file's path."""
         return self.root / self.below
 
 
 def find_place(row: FileRow, roots: Iterable[Path]) -> Whereabouts | None:
-    """The first place below one of the folders where the file lies; None when it is in none."""
+    """Return where the file is below the folders; None if it is in none of them."""
     belows = [*iter_places(_claim(row), conclusion_of(row))]
     places = (Whereabouts(root, below) for root in roots for below in belows)
     return next((place for place in places if os.path.lexists(place.path)), None)
 
 
 def find_roots(row: FileRow, inbox: Path) -> list[Path]:
-    """The folders on this machine that it may lie in: the one that it was dropped in, and, should
+    """Return the folders on this machine that it may be in: the one that it was dropped in, and, should
     the home have been moved since, its inbox now."""
     # What was escaped in the ledger is no path any more.
     known = [Path(row.root)] if row.root and "\\" not in row.root else []
@@ -84,14 +84,14 @@ PROBLEM_COLUMNS = (
 
 
 def put_files(files: Iterable[FileRow]) -> None:
-    """The files as a table on standard output."""
+    """Print the files as a table."""
     put_table(COLUMNS, ([row.claim_id, row.outcome, row.reason or "-", row.name] for row in files))
 
 
 def put_file(
     row: FileRow, request: Request | None, place: Whereabouts | None, *, is_near: bool
 ) -> None:
-    """All that is known of the file on standard output, with what went wrong inside it.
+    """Print all that is known of the file, with what went wrong inside it.
 
     `is_near`: its folder is on this machine, so that without a `place` the file is not in it.
     """
@@ -156,7 +156,7 @@ def _put_problems(items: Items) -> None:
 
 
 def put_source(source: bytes) -> None:
-    """The bytes as text on standard output, escaped; what is not UTF-8 too."""
+    """Print the bytes as text, escaped, also those that are not UTF-8."""
     for line in readable(source).removesuffix("\n").split("\n"):
         put(safe_text(line))
     if len(source) == SOURCE_BYTES:
@@ -164,12 +164,12 @@ def put_source(source: bytes) -> None:
 
 
 def readable(source: bytes) -> str:
-    """The bytes as text, those that are not UTF-8 as `\\xff`."""
+    """Return the bytes as text, those that are not UTF-8 as `\\xff`."""
     return source.decode("utf-8", "backslashreplace")
 
 
 def as_json(row: FileRow) -> dict[str, Any]:
-    """The file's row as `--json` prints it; null where there is nothing to say."""
+    """Return the file's row as `--json` prints it; null where there is nothing to say."""
     return {
         "id": row.claim_id,
         "account": row.account,
@@ -188,7 +188,7 @@ def as_json(row: FileRow) -> dict[str, Any]:
 
 
 def request_as_json(request: Request | None) -> dict[str, Any] | None:
-    """What is asked for the file as `--json` prints it; null for nothing."""
+    """Return the request for the file as `--json` prints it; None if there is none."""
     if request is None:
         return None
     return {"action": request.action, "requestedAt": request.requested_at}
@@ -204,7 +204,7 @@ def wait_for(
     *,
     clock: Callable[[], float] = time.monotonic,
 ) -> list[FileRow]:
-    """The files as they are once something became of each, or when the time is over."""
+    """Return the files when each has a new outcome, or when the time is over."""
     until = clock() + wait_s
     while True:
         now = [
@@ -223,7 +223,7 @@ def _is_new(before: FileRow, now: FileRow) -> bool:
 def tell_outcomes(
     session: Session, action: Action, before: Sequence[FileRow], now: Sequence[FileRow]
 ) -> ExitCode:
-    """What became of the files is on standard output; the code is FAILED unless all went well."""
+    """Print the outcomes of the files; return FAILED unless all were processed and none failed."""
     ended = [new for old, new in zip(before, now, strict=True) if _is_new(old, new)]
     if session.as_json:
         put_json({"action": action, "asked": len(now), "files": list(map(as_json, ended))})
@@ -246,7 +246,7 @@ class Choice:
     reason: str | None = None
 
     def check(self) -> None:
-        """Raises UsageError unless the files were chosen in one way."""
+        """Raise UsageError unless the files were chosen in one way."""
         chooses_many = self.is_all or self.reason is not None
         if self.claim_ids and chooses_many:
             raise click.UsageError("File IDs cannot be combined with --all or --reason")
@@ -439,7 +439,7 @@ def list_(
 def _read_newest(
     store: Store, before: str | None, *, limit: int, **filters: Any
 ) -> tuple[Sequence[FileRow], str | None]:
-    """The page, and what goes on after it if anything may."""
+    """Return the page, and its last ID if more may follow."""
     files = import_ledger.list_files(store, before=_check(before), limit=limit, **filters)
     return files, files[-1].claim_id if len(files) == limit else None
 
@@ -447,7 +447,7 @@ def _read_newest(
 def _read_by_outcome(
     store: Store, before: str | None, *, limit: int, **filters: Any
 ) -> tuple[Sequence[FileRow], str | None]:
-    """The page, and what goes on after it if anything does."""
+    """Return the page, and the place of the next one if there is one."""
     after = None if before is None else import_ledger.parse_place(before)
     page = import_ledger.list_by_outcome(store, after=after, limit=limit, **filters)
     return page.files, None if page.next is None else str(page.next)

@@ -23,7 +23,7 @@ from resumes.store.api_keys import KeyInfo, KeyState, NewKey
 
 
 def hand_over(store: Store, new: NewKey, show: Callable[[str], None]) -> None:
-    """The key was shown and is marked so; or it is revoked, and Failed is raised.
+    """Show the key and mark it as shown. If it cannot be shown, revoke it and raise Failed.
 
     The key is in the store already. `show` gets its text, and returns when it has been written
     through, not merely buffered.
@@ -183,7 +183,7 @@ def _row(key: KeyInfo) -> list[str]:
 
 
 def as_json(key: KeyInfo) -> dict[str, Any]:
-    """The key as `--json` prints it, masked. `shownAt` null: nobody has seen it."""
+    """Return the key as `--json` prints it, masked. `shownAt` null: nobody has seen it."""
     return {
         "id": key.id,
         "account": key.account,
@@ -204,7 +204,7 @@ MAX_KEY_BYTES = 1_024
 
 
 def make_first_key(store: Store, account: str) -> NewKey | None:
-    """A new key when the account never had one, or had a first key that nobody has seen.
+    """Create a key if the account never had one, or had a first key that nobody has seen.
 
     The unseen one is revoked. None: there is a key that somebody knows, or knew.
     """
@@ -234,7 +234,7 @@ def write_key(path: Path, secret: str) -> None:
 
 
 def _holds_key_at_most(path: Path) -> bool:
-    """Whether this is a regular file with nothing in it, or nothing but a key."""
+    """Return whether this is a regular file with nothing in it, or nothing but a key."""
     try:
         if not stat.S_ISREG(path.lstat().st_mode):
             return False

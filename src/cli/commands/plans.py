@@ -39,7 +39,7 @@ class Maximum(click.ParamType[int | None]):
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> int | None:
-        """The number; a usage error for what is neither a number nor `unlimited`."""
+        """Return the number; fail with a usage error for what is neither a number nor `unlimited`."""
         if value == "unlimited":
             return None
         if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 19:
@@ -55,7 +55,7 @@ class Rate(click.ParamType[int | str]):
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> int | str:
-        """The limit; a usage error for anything else."""
+        """Return the limit; fail with a usage error for anything else."""
         if value == AS_SET:
             return AS_SET
         if value == "unlimited":
@@ -66,7 +66,7 @@ class Rate(click.ParamType[int | str]):
 
 
 def rate_option(window: str) -> Callable[[Decorated], Decorated]:
-    """The option that limits the requests of a key in a window: `minute`, `hour` or `day`."""
+    """Return the option that limits the requests of a key in a window: `minute`, `hour` or `day`."""
     return click.option(
         f"--per-{window}",
         type=Rate(),
@@ -206,7 +206,7 @@ def _row(plan: PlanInfo) -> list[str]:
 
 
 def as_json(plan: PlanInfo) -> dict[str, Any]:
-    """The plan as `--json` prints it. `maxResumes` null: unlimited.
+    """Return the plan as `--json` prints it. `maxResumes` null: unlimited.
 
     `requestsPer…` null: as the settings say; 0: unlimited.
     """

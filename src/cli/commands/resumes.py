@@ -56,7 +56,7 @@ INDENT = "  "
 
 
 def lines(resume: StoredResume, format: Format) -> Iterator[str]:  # noqa: A002  (as in resumes.analyzer)
-    """The resume's lines, escaped: what it is called, whose it is, its sections in order."""
+    """Yield the resume's lines, escaped: title, ID and times, header, its sections in order."""
     entry = resume.entry
     document = json.loads(resume.document)
     yield click.style(safe_text(entry.shown_title), bold=True)
@@ -104,7 +104,7 @@ def _item(section_type: str, item: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _take_headline(rest: dict[str, Any]) -> str:
-    """The item's first line, made of fields that are taken out of `rest`."""
+    """Return the item's first line, made of fields that are removed from `rest`."""
     parts = [_plain(rest.pop(field)) for field in (*LEADS, *SECONDS) if field in rest]
     if dates := date_range(rest.pop("dateRange", {})):
         parts.append(dates)
@@ -137,7 +137,7 @@ def _plain(value: Any) -> str:
 
 
 def _words(field: str) -> str:
-    """A field's name as words: `levelText` is `level text`."""
+    """Return a field's name as words: `levelText` is `level text`."""
     spaced = "".join(f" {char.lower()}" if char.isupper() else char for char in field)
     return safe_text(spaced.strip())
 
@@ -222,7 +222,7 @@ def _check(cursor: str) -> None:
 
 
 def put_entries(page: Page) -> None:
-    """The page as a table on standard output."""
+    """Print the page as a table."""
     put_table(COLUMNS, ([one.id, one.shown_title, instant(one.created_at)] for one in page.entries))
 
 
@@ -370,13 +370,13 @@ class _Boxes:
         self._resumes: Counter[str] = Counter()
 
     def note(self, resume_id: str, missing: str) -> None:
-        """No font has this text of the resume."""
+        """Record that no font has this text of the resume."""
         packages = font_packages(missing)
         self._first.setdefault(packages, (missing, resume_id))
         self._resumes[packages] += 1
 
     def tell(self, folder: Path) -> None:
-        """Say once for the same packages what to install, or which folder fonts can be put into."""
+        """Say once per set of packages what to install, or which folder fonts can be put into."""
         for packages, (missing, resume_id) in self._first.items():
             more = self._resumes[packages] - 1
             others = f" and {counted(more, 'other')}" if more else ""
@@ -392,7 +392,7 @@ class _Boxes:
 def _iter_named(
     session: Session, store: Store, account: AccountInfo, resume_ids: tuple[str, ...]
 ) -> Iterator[StoredResume]:
-    # All are looked up first: a wrong id is told before anything was written.
+    # All are looked up first: a wrong ID is an error before anything is written.
     yield from [get_resume(session, store, account, resume_id) for resume_id in resume_ids]
 
 

@@ -27,7 +27,7 @@ def serve_pages(
     read_only: bool,
     theme: str | None = None,
 ) -> None:
-    """The terminal UI was served until Ctrl-C; standard output got the address, which works once.
+    """Serve the terminal UI until Ctrl-C, and print its address, which works once.
 
     Every page runs `resumes tui` with the options given here. Raises InvalidArgument, NotFound
     or StoreUnavailable before the address is printed.
@@ -57,15 +57,15 @@ def serve_pages(
 
 
 def _command(session: Session, words: list[str]) -> list[str]:
-    """A command of ours, with the home that this one was given, as a process to start."""
+    """Return the arguments of a process that runs a command of ours on the same home."""
     flags = ["--home", str(session.home)] if session.home is not None else []
-    # -P: a folder named cli where the user stands must not be taken for ours.
+    # -P: a folder named cli in the working directory must not be imported instead of ours.
     return [sys.executable, "-P", "-m", "cli", *flags, *words]
 
 
 @contextlib.contextmanager
 def _lent(variables: dict[str, str]) -> Iterator[None]:
-    """Processes that are started during the block have these variables."""
+    """Set these variables for processes that are started during the block."""
     before = os.environ.get(DATABASE)
     os.environ.update(variables)
     try:

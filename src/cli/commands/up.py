@@ -51,7 +51,7 @@ def up(session: Session, port: int | None, log_format: str | None, access_log: b
         check_address(settings)  # else a home would be left behind where nothing can be served
     make_home(settings.home)
     with alone(settings.home), stop_event() as stop, supervising() as supervisor:
-        check_address(settings)  # only now: another `up` on this home has the port, and is named
+        check_address(settings)  # only now: if another `up` on this home has the port, that error comes first
         key_file = _prepare(session, settings)
         environment = store_environment(settings.database)
         url = start_api(supervisor, serve_arguments(settings), stop, environment=environment)
@@ -65,7 +65,7 @@ def up(session: Session, port: int | None, log_format: str | None, access_log: b
 
 @contextlib.contextmanager
 def alone(home: Path) -> Iterator[None]:
-    """No other `up` runs on this home during the block. Raises Conflict when one does, and
+    """Keep other `up`s off this home during the block. Raises Conflict when one runs, and
     StoreUnavailable when the home cannot be written."""
     try:
         lock = FileLock(home / "up.lock")
@@ -85,7 +85,7 @@ def alone(home: Path) -> Iterator[None]:
 
 
 def _prepare(session: Session, settings: Settings) -> Path | None:
-    """Make home, store, account, inbox and key; return where the key lies, if still in a file."""
+    """Create store, account, inbox and key; return the path of the key if it is in a file."""
     with session.store(makes=True) as store:
         settings.inbox.mkdir(exist_ok=True)
         try:

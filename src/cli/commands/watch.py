@@ -33,7 +33,7 @@ def _tell_ignored(session: Session, one: Ignored) -> None:
 
 
 def _as_json(one: Ignored) -> dict[str, str | int | None]:
-    """In the shape of a file that came to an end."""
+    """Return it in the shape of a file that was processed."""
     return {
         "account": None,
         "name": one.name,
@@ -141,7 +141,7 @@ def watch(
                 on_ignored=lambda one: _tell_ignored(session, one),
             )
     if once:
-        counts = asdict(ends) | {"stuck": 0}  # they are told as they come, and are waiting
+        counts = asdict(ends) | {"stuck": 0}  # these were reported when they came, and are waiting
         say(f"{summary(counts)}{' (nothing was changed)' if dry_run else ''}.")
         failed = ends.failed + ends.stuck
         context.exit(_exit_code(failed=failed, was_interrupted=stop.is_set()))
@@ -149,7 +149,7 @@ def watch(
 
 @contextlib.contextmanager
 def _narrating(session: Session, *, is_alone: bool, logs_json: bool) -> Iterator[Meter]:
-    """Logs and progress are seen during the block.
+    """Write logs during the block, and yield a meter that shows progress.
 
     Progress only where nobody else writes: not below `up`, and not between lines of JSON.
     """
@@ -170,7 +170,7 @@ def _exit_code(*, failed: int, was_interrupted: bool) -> ExitCode:
 
 
 def tell(session: Session, meter: Meter, report: FileReport) -> None:
-    """The file's outcome: data with `--json`, a line of narration or a count without."""
+    """Print the file's outcome: data with `--json`, otherwise a message or a count."""
     if session.as_json:
         put_json_line(as_json(report))
     else:
@@ -178,7 +178,7 @@ def tell(session: Session, meter: Meter, report: FileReport) -> None:
 
 
 def as_json(report: FileReport) -> dict[str, Any]:
-    """The file's outcome as `--json` prints it, on a line of its own; `warnings` counts them."""
+    """Return the file's outcome as `--json` prints it, on a line of its own; `warnings` counts them."""
     return {
         "account": report.account,
         "name": report.name,
