@@ -229,7 +229,7 @@ def _iter_file_metrics(tallies: Sequence[FileCount]) -> Iterator[Metric]:
 def _iter_importer_metrics(importers: Sequence[SeenImporter]) -> Iterator[Metric]:
     live = [seen.importer for seen in importers if seen.is_live]
     states = GaugeMetricFamily(
-        "resumes_importers", "Running importers, by state.", labels=["state"]
+        "resumes_importers", "Importers, by state.", labels=["state"]
     )
     for state in State:
         states.add_metric([state], sum(importer.state is state for importer in live))
