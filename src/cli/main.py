@@ -25,7 +25,9 @@ CHAPTERS: Chapters = {
     },
     "Resumes": {
         "import": Place("cli.commands.import_", "import_", "Import files and folders."),
-        "validate": Place("cli.commands.import_", "validate", "Check files without importing them."),
+        "validate": Place(
+            "cli.commands.import_", "validate", "Check files without importing them."
+        ),
         "list": Place("cli.commands.resumes", "list_", "List an account's resumes."),
         "show": Place("cli.commands.resumes", "show", "Show a resume."),
         "export": Place("cli.commands.resumes", "export", "Export resumes to files or one stream."),

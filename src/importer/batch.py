@@ -423,7 +423,9 @@ class Batches:
             raise
         except Exception:
             if len(works) > 1:
-                logger.exception("A batch of %d files failed; importing them one by one", len(works))
+                logger.exception(
+                    "A batch of %d files failed; importing them one by one", len(works)
+                )
                 return [end for work in works for end in self._commit([work])]
             conclusion = outcomes.failed(outcomes.internal_error())
             self.record(works[0], conclusion)

@@ -251,7 +251,9 @@ class Hook:
                 )
         except (OSError, ValueError) as error:
             why = getattr(error, "strerror", None) or str(error)
-            self._set_error(f"could not be run: {escaped(why)}", "It will be retried after the next files")
+            self._set_error(
+                f"could not be run: {escaped(why)}", "It will be retried after the next files"
+            )
             return
         errors = ending.errors.decode(errors="replace").splitlines()
         lines = ending.output.decode(errors="replace").splitlines() + errors

@@ -222,7 +222,9 @@ class Runner:
         except (StoreError, OSError) as error:
             self._failed()
             why = error.message if isinstance(error, StoreError) else _describe(error)
-            self._notices("trouble", f"{escaped(why)}. No new files are imported until this is resolved")
+            self._notices(
+                "trouble", f"{escaped(why)}. No new files are imported until this is resolved"
+            )
             return 0, error
         if self._importer.is_stuck:
             self._failed()
@@ -367,7 +369,5 @@ def check_root(root: Path) -> Path:
     if not stat.S_ISDIR(mode):
         raise InvalidArgument(f"Not a folder: {shown}. Use the folder that the analyzer writes to")
     if not os.access(root, os.R_OK | os.W_OK | os.X_OK):
-        raise InvalidArgument(
-            f"Cannot write to {shown}: imported files are moved out of it"
-        )
+        raise InvalidArgument(f"Cannot write to {shown}: imported files are moved out of it")
     return root.resolve()

@@ -228,9 +228,7 @@ def _iter_file_metrics(tallies: Sequence[FileCount]) -> Iterator[Metric]:
 
 def _iter_importer_metrics(importers: Sequence[SeenImporter]) -> Iterator[Metric]:
     live = [seen.importer for seen in importers if seen.is_live]
-    states = GaugeMetricFamily(
-        "resumes_importers", "Importers, by state.", labels=["state"]
-    )
+    states = GaugeMetricFamily("resumes_importers", "Importers, by state.", labels=["state"])
     for state in State:
         states.add_metric([state], sum(importer.state is state for importer in live))
     states.add_metric(["silent"], len(importers) - len(live))

@@ -307,7 +307,9 @@ def _find_counters(shared: SharedCounters | None) -> Counters | None:
     try:
         return None if shared is None else Counters.share(shared, PLACES.size)
     except OSError as error:
-        logger.warning("The metrics and rate limits of a worker are its own: %s", error.strerror or error)
+        logger.warning(
+            "The metrics and rate limits of a worker are its own: %s", error.strerror or error
+        )
         return None
 
 

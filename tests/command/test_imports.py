@@ -56,7 +56,9 @@ def test_files_of_one_outcome_or_reason_alone(acme: CommandLine) -> None:
     assert listed(acme, "--outcome", "done") == ["4"]
     assert listed(acme, "--reason", "too_large") == ["2"]
     assert listed(acme, "--reason", "too_large", "--outcome", "held") == []
-    assert '"no" is not a valid reason: use one of' in acme.fails(2, "imports", "list", "--reason", "no")
+    assert '"no" is not a valid reason: use one of' in acme.fails(
+        2, "imports", "list", "--reason", "no"
+    )
 
 
 def test_the_list_goes_on_with_the_last_id(acme: CommandLine) -> None:
@@ -162,7 +164,9 @@ def test_a_file_is_found_where_it_was_put(
     assert path.read_bytes() == content
     assert str(path.relative_to(acme.home / "inbox")).startswith(below)
     shown = acme.succeeds("imports", "show", row.claim_id)
-    assert re.search(rf"^path +{re.escape(str(path.relative_to(acme.home / 'inbox')))}$", shown, re.MULTILINE)
+    assert re.search(
+        rf"^path +{re.escape(str(path.relative_to(acme.home / 'inbox')))}$", shown, re.MULTILINE
+    )
 
 
 def test_what_is_gone_is_not_found(acme: CommandLine) -> None:
@@ -182,7 +186,9 @@ def test_in_a_home_that_was_moved_the_file_is_found_in_its_inbox_now(acme: Comma
 
     shown = CommandLine(moved).succeeds("imports", "show", row.claim_id)
 
-    assert re.search(rf"^path +{re.escape(str(moved))}/inbox/_failed/invalid_json/x y-", shown, re.MULTILINE)
+    assert re.search(
+        rf"^path +{re.escape(str(moved))}/inbox/_failed/invalid_json/x y-", shown, re.MULTILINE
+    )
     assert find_roots(row, moved / "nowhere") == []
 
 

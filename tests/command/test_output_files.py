@@ -146,7 +146,9 @@ def test_a_name_that_is_taken_is_left_alone(tmp_path: Path) -> None:
 
 def test_a_link_is_not_followed_even_where_it_leads_nowhere(tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to(tmp_path / "nowhere")
-    with pytest.raises(Conflict, match="is a symbolic link, which is not followed: choose another file"):
+    with pytest.raises(
+        Conflict, match="is a symbolic link, which is not followed: choose another file"
+    ):
         check_free(tmp_path / "link")
     check_free(tmp_path / "nowhere")
 

@@ -51,7 +51,10 @@ def test_a_backup_is_not_named_as_a_part_of_a_database(
     first, second = tmp_path / "first.db", tmp_path / f"first.db{ending}"
     acme.succeeds("db", "backup", str(first))
     said = acme.fails(1, "db", "backup", str(second))
-    assert said == f"{second} would be mistaken for a part of the database first.db: choose another file"
+    assert (
+        said
+        == f"{second} would be mistaken for a part of the database first.db: choose another file"
+    )
     assert "acme" in acme.succeeds("--database", f"sqlite:///{first}", "accounts", "list")
 
 

@@ -146,7 +146,13 @@ def shows(title: str) -> Callable[[Symptom], Symptom]:
     return remember
 
 
-OF_PROCESSES = ("`resumes up` is already", "Open the address", "Port ", "Listening beyond", "The store ")
+OF_PROCESSES = (
+    "`resumes up` is already",
+    "Open the address",
+    "Port ",
+    "Listening beyond",
+    "The store ",
+)
 """How those begin that take more than one process for a moment."""
 
 

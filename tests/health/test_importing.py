@@ -85,7 +85,10 @@ def test_files_that_nobody_takes_are_named_for_each_folder(
 
     assert well.severity is Severity.OK
     assert [(one.severity, one.text) for one in notices] == [
-        (Severity.WARNING, f'1 file in {inbox} will not be imported: "x\\x1b.txt" (unsupported file type)'),
+        (
+            Severity.WARNING,
+            f'1 file in {inbox} will not be imported: "x\\x1b.txt" (unsupported file type)',
+        ),
         (
             Severity.WARNING,
             f'4 files in {inbox}/acme will not be imported: "a.pdf" (unsupported file type), '
@@ -175,7 +178,10 @@ def test_requests_that_wait_for_long_are_told(
 
     [finding] = find(installation, "requests")
 
-    assert (finding.severity, finding.text) == (Severity.WARNING, "the oldest has been waiting for 5 minutes")
+    assert (finding.severity, finding.text) == (
+        Severity.WARNING,
+        "the oldest has been waiting for 5 minutes",
+    )
 
 
 # Importers

@@ -168,7 +168,9 @@ def test_a_zip_that_is_cut_short_anywhere_is_refused() -> None:
 
 @pytest.mark.parametrize("members", [{}, {"a.txt": b"x", "folder/": b"", ".a.json": b"x"}])
 def test_a_zip_without_a_file_to_import_says_so(members: dict[str, bytes]) -> None:
-    assert refusal(zipped(members)).startswith("The zip archive contains no file that ends in .json")
+    assert refusal(zipped(members)).startswith(
+        "The zip archive contains no file that ends in .json"
+    )
 
 
 def test_members_in_front_of_which_something_else_stands_are_found() -> None:

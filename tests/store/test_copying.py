@@ -402,7 +402,9 @@ def test_s13_a_closed_store_takes_no_write_of_any_process_and_undoes_what_began(
 
 def test_a_store_goes_to_one_place(source: Store, place: str, tmp_path: Path) -> None:
     copies.copy(source, place)
-    with pytest.raises(Conflict, match=r"is being moved to .*\. Copy it there, or make it writable again"):
+    with pytest.raises(
+        Conflict, match=r"is being moved to .*\. Copy it there, or make it writable again"
+    ):
         copies.copy(source, f"sqlite:///{tmp_path / 'elsewhere.db'}")
     assert not (tmp_path / "elsewhere.db").exists()
     assert_takes_no_writes(source)

@@ -209,7 +209,10 @@ def test_s23_what_waits_for_an_account_that_a_backup_is_older_than_waits_on_and_
     assert f"1 file in {mine.inbox}/_held/ana" in told
     for text in (said, told):
         assert "is waiting for an account that this store does not have" in text
-        assert "Restore a backup that has the account, or move the files into another account's folder" in text
+        assert (
+            "Restore a backup that has the account, or move the files into another account's folder"
+            in text
+        )
 
     again = mine if mine.database.startswith("sqlite") else newer
     again = Service(mine.home, again.database)
@@ -239,7 +242,9 @@ def test_s23_doctor_names_what_waits_in_every_folder_that_the_home_has_watched(
     for _ in range(2):
         told = restored.run("doctor")
         assert told.exit_code == 1
-        assert f"2 files in {tmp_path}/else\\nwhere/_held/late are waiting for accounts" in told.stdout
+        assert (
+            f"2 files in {tmp_path}/else\\nwhere/_held/late are waiting for accounts" in told.stdout
+        )
         assert told.stdout.count("does not know") == 1
         restored.succeeds("watch", str(root), "--once", "--settle", "0")
 
@@ -471,7 +476,9 @@ def test_a_running_importer_leaves_a_folder_that_another_store_took_over(
         try:
             wait_until(lambda: (mine.inbox / ".importer" / "store").exists())
             other.succeeds("watch", str(mine.inbox), "--adopt", "--once")
-            wait_until(lambda: "No new files are imported until this is resolved" in log.read_text())
+            wait_until(
+                lambda: "No new files are imported until this is resolved" in log.read_text()
+            )
             mine.drop("Ada")
             assert "fail  importer" in mine.run("doctor").stdout
             other.succeeds("watch", str(mine.inbox), "--once")

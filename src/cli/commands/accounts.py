@@ -130,7 +130,9 @@ def _opened(file: Path) -> BinaryIO:
         raise InvalidArgument(f"Cannot read {file}: {error.strerror}") from error
     if not source.seekable():
         source.close()
-        raise InvalidArgument(f"Cannot read {file}: it must be a regular file, since it is read twice")
+        raise InvalidArgument(
+            f"Cannot read {file}: it must be a regular file, since it is read twice"
+        )
     return source
 
 

@@ -216,9 +216,7 @@ class Result:
 @command("import")
 @click.argument("paths", metavar="PATH...", nargs=-1, required=True, type=PATH)
 @account_option("Account to import into. Optional if there is only one.")
-@click.option(
-    "--dry-run", is_flag=True, help="Show what would happen, without storing anything."
-)
+@click.option("--dry-run", is_flag=True, help="Show what would happen, without storing anything.")
 @click.pass_context
 @pass_session
 def import_(
@@ -308,7 +306,9 @@ def _result(origin: Origin, new: NewResume, outcome: Outcome) -> Result:
             warnings = new.resume.warnings
             return Result(origin, FileOutcome.DONE, resume_id=resume_id or None, warnings=warnings)
         case Duplicate(id=resume_id):
-            message = outcome.message if resume_id else "Another of these files has the same content"
+            message = (
+                outcome.message if resume_id else "Another of these files has the same content"
+            )
             return Result(origin, FileOutcome.DUPLICATE, "duplicate", message, resume_id or None)
         case refused:
             return Result(origin, FileOutcome.FAILED, refused.code, refused.message)

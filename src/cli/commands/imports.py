@@ -382,9 +382,7 @@ def imports() -> None:
 @imports.command("list")
 @account_option("Only files of this account.")
 @click.option("--outcome", type=click.Choice(OUTCOMES), help="Only files with this outcome.")
-@click.option(
-    "--reason", metavar="REASON", type=ReasonType(), help="Only files with this reason."
-)
+@click.option("--reason", metavar="REASON", type=ReasonType(), help="Only files with this reason.")
 @click.option(
     "--limit",
     metavar="N",
@@ -431,7 +429,9 @@ def list_(
         put_files(files)
     else:
         is_part = account or outcome or reason or before
-        say("No matching files." if is_part else "No files were imported from a watched folder yet.")
+        say(
+            "No matching files." if is_part else "No files were imported from a watched folder yet."
+        )
     if last is not None:
         say(f"More: add --before {last}")
 

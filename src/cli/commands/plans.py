@@ -108,7 +108,11 @@ def list_(session: Session) -> None:
 @rate_option("minute")
 @rate_option("hour")
 @rate_option("day")
-@click.option("--dry-run", is_flag=True, help="Show which accounts would be affected, without changing anything.")
+@click.option(
+    "--dry-run",
+    is_flag=True,
+    help="Show which accounts would be affected, without changing anything.",
+)
 @pass_session
 def set_(
     session: Session,
@@ -175,7 +179,9 @@ def _sentence(plan: PlanInfo) -> str:
 def _say_effects(effects: PlanImpact, max_resumes: int | None) -> None:
     if effects.over.count:
         number = effects.over.count
-        verb, they, their = ("is", "It keeps", "its") if number == 1 else ("are", "They keep", "their")
+        verb, they, their = (
+            ("is", "It keeps", "its") if number == 1 else ("are", "They keep", "their")
+        )
         over = f"{counted(number, 'account')} {verb} over the limit of {limit(max_resumes)}"
         say(f"{over}: {_named(effects.over)}. {they} {their} resumes but cannot add more.")
     if effects.unlisted.count:

@@ -53,7 +53,9 @@ def _as_json(one: Ignored) -> dict[str, str | int | None]:
 @account_option("Account that owns files placed directly in ROOT.")
 @click.option("--once", is_flag=True, help="Import what is there, then exit.")
 @click.option("--adopt", is_flag=True, help="Take over a folder that belongs to another store.")
-@click.option("--dry-run", is_flag=True, help="Show what --once would do, without changing anything.")
+@click.option(
+    "--dry-run", is_flag=True, help="Show what --once would do, without changing anything."
+)
 @click.option(
     "--settle",
     "settle_s",

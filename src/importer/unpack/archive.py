@@ -122,7 +122,9 @@ def open_archive(body: bytes, limits: Limits) -> tuple[ZipFile, list[Member]]:
     members = [member for info in archive.infolist() if (member := _find_member(info))]
     if not members:
         raise CannotUnpack(
-            invalid_archive("The zip archive contains no file that ends in .json, .ndjson or .jsonl")
+            invalid_archive(
+                "The zip archive contains no file that ends in .json, .ndjson or .jsonl"
+            )
         )
     _check_sizes([member.info for member in members if not member.refusal], body, limits)
     return archive, members
@@ -158,7 +160,9 @@ def _find_refusal(info: ZipInfo, name: str, extension: str) -> Refusal | None:
     if info.flag_bits & _ENCRYPTED:
         return invalid_archive("It is encrypted")
     if info.compress_type not in _METHODS:
-        return invalid_archive(f"It is compressed with method {info.compress_type}, not with deflate")
+        return invalid_archive(
+            f"It is compressed with method {info.compress_type}, not with deflate"
+        )
     return None
 
 

@@ -330,7 +330,13 @@ def _check_silent(
         return Finding("importer", f"{text}; another importer watches it now", about=importer.id)
     if is_here and installation.watches(importer.root):
         command = installation.start_line()
-        return Finding("importer", text, f"If it has stopped, start it again: {command}", command, about=importer.id)
+        return Finding(
+            "importer",
+            text,
+            f"If it has stopped, start it again: {command}",
+            command,
+            about=importer.id,
+        )
     return warning(
         "importer",
         text,

@@ -140,7 +140,9 @@ def check_error(error: ResumesError, *, has_server: bool = False) -> Finding:
     if not remedy and isinstance(error, InvalidArgument):
         remedy = "Correct the address: the setting `database`, RESUMES_DATABASE or --database"
     elif not remedy and has_server:
-        remedy = "Check that the server is running, and that host, database, user and password are right"
+        remedy = (
+            "Check that the server is running, and that host, database, user and password are right"
+        )
     return Finding("store", text, remedy or "Close other programs that use it, then try again")
 
 

@@ -131,7 +131,9 @@ def _create_lock(engine: Engine) -> None:
         )
     except DBAPIError as error:
         if _is_created_meanwhile(error):
-            raise StoreUnavailable("Another process is creating this store; try again later") from error
+            raise StoreUnavailable(
+                "Another process is creating this store; try again later"
+            ) from error
         raise
 
 

@@ -80,7 +80,9 @@ class Writer:
             outcomes = [error] * len(batch)
         except Exception as error:  # noqa: BLE001 - rolled back, whatever it is, and handed on
             if len(batch) > 1:
-                logger.warning("A batch of %d writes was rolled back; retrying them one by one", len(batch))
+                logger.warning(
+                    "A batch of %d writes was rolled back; retrying them one by one", len(batch)
+                )
                 for write in batch:
                     self.write([write])
                 return

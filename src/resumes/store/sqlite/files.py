@@ -58,7 +58,9 @@ def scratch_in(
     try:
         folder, lock = _make_scratch(parent)
     except OSError as error:
-        raise refused(f"Cannot write to {parent}: {error.strerror}. Choose another folder") from error
+        raise refused(
+            f"Cannot write to {parent}: {error.strerror}. Choose another folder"
+        ) from error
     try:
         yield folder
     finally:
