@@ -331,7 +331,7 @@ def test_an_import_that_was_cut_off_is_told_as_such(acme: CommandLine, tmp_path:
         account = accounts.create_account(store, "bo")
         store.write(partial(_leave_arriving, account.id))
     listed = acme("accounts", "list")
-    assert 'Account "bo" is being imported, 0 resumes so far.' in listed.stderr
+    assert 'Account "bo" is being imported (0 resumes so far).' in listed.stderr
     assert "accounts delete 'bo~import' --with-resumes --yes" in listed.stderr
     assert "bo" not in listed.stdout
     acme.succeeds("accounts", "delete", "bo~import", "--with-resumes", "--yes")

@@ -40,7 +40,7 @@ def test_a_smaller_plan_keeps_what_is_there_and_says_so(acme: CommandLine) -> No
 
     changed = acme("accounts", "set-plan", "acme", "tiny")
 
-    assert 'Account "acme" is on the plan tiny.' in changed.stderr
+    assert 'Moved account "acme" to plan tiny.' in changed.stderr
     assert "It keeps its 2 resumes" in changed.stderr
     assert acme.answers("accounts", "set-plan", "acme", "pro", "--json")["plan"] == "pro"
 
@@ -55,7 +55,7 @@ def test_delete_with_resumes_needs_that_word(acme: CommandLine) -> None:
 
     message = acme.fails(1, "accounts", "delete", "acme", "--yes")
 
-    assert message == 'Account "acme" holds 1 resume: add --with-resumes to delete them too'
+    assert message == 'Account "acme" has 1 resume: add --with-resumes to delete them too'
     gone = acme.answers("--json", "accounts", "delete", "acme", "--with-resumes", "--yes")
     assert gone == {"deleted": "acme", "resumes": 1}
     assert acme.answers("accounts", "list", "--json") == {"accounts": []}
@@ -192,8 +192,8 @@ def test_expiry_is_a_span_or_a_date(acme: CommandLine) -> None:
 
     assert "(expires 2999-01-31 00:00 UTC)" in created.stderr
     assert "until 2999-01-31 00:00" in acme.succeeds("keys", "list", "acme")
-    assert "is no expiry: use 30d" in acme.fails(2, "keys", "create", "acme", "--expires", "soon")
-    assert "must lie in the future" in acme.fails(
+    assert "is not a valid expiry: use 30d" in acme.fails(2, "keys", "create", "acme", "--expires", "soon")
+    assert "must be in the future" in acme.fails(
         2, "keys", "create", "acme", "--expires", "2001-01-31"
     )
 
@@ -203,7 +203,7 @@ def test_revoke_says_whose_it_was(acme: CommandLine) -> None:
 
     revoked = acme("keys", "revoke", made["id"])
 
-    assert revoked.stderr == f'Key {made["id"]} of account "acme" is revoked.\n'
+    assert revoked.stderr == f'Revoked key {made["id"]} of account "acme".\n'
     with open_home(acme.home) as store, pytest.raises(InvalidKey):
         api_keys.authenticate(store, made["key"])
     assert 'Key not found: "key_x"' in acme.fails(1, "keys", "revoke", "key_x")
@@ -238,7 +238,7 @@ def test_import_takes_a_key_from_standard_input(acme: CommandLine) -> None:
     assert secret not in imported.output
     with open_home(acme.home) as store:
         assert api_keys.authenticate(store, secret)
-    assert "registered already" in acme.fails(1, "keys", "import", "acme", stdin=secret)
+    assert "already registered" in acme.fails(1, "keys", "import", "acme", stdin=secret)
     assert "No key on standard input" in acme.fails(2, "keys", "import", "acme", stdin="")
     assert "has the form" not in acme.fails(2, "keys", "import", "acme", stdin=b"\xff\xfe")
 
@@ -253,7 +253,7 @@ def test_a_deletion_that_was_cut_off_is_told_and_finished(acme: CommandLine) -> 
     listed = acme("accounts", "list")
 
     assert listed.stdout == ""
-    assert 'Account "acme" is being deleted, 1 resume left.' in listed.stderr
+    assert 'Account "acme" is being deleted (1 resume left).' in listed.stderr
     assert "accounts delete acme --with-resumes --yes" in listed.stderr
     assert acme.answers("accounts", "list", "--json") == {"accounts": []}
     acme.succeeds("accounts", "delete", "acme", "--with-resumes", "--yes")
@@ -290,7 +290,7 @@ def test_a_key_is_marked_as_shown_only_after_it_was_written(acme: CommandLine) -
     "span", ["12", "-1d", "1.5h", "d", "9999999d", "1w", "\u0661d", "31.1.2027"]
 )
 def test_what_is_no_span_is_refused(acme: CommandLine, span: str) -> None:
-    assert "is no expiry: use 30d" in acme.fails(2, "keys", "create", "acme", f"--expires={span}")
+    assert "is not a valid expiry: use 30d" in acme.fails(2, "keys", "create", "acme", f"--expires={span}")
     if "." not in span:
         old = acme.answers("keys", "create", "acme", "--json")
         assert "use 7d, 12h" in acme.fails(2, "keys", "rotate", old["id"], f"--grace={span}")

@@ -113,7 +113,7 @@ def test_show_says_what_became_of_the_resumes_in_a_file_of_several(acme: Command
 
     shown = acme.succeeds("imports", "show", "c1")
 
-    assert "resumes   1,003: 1,000 done, 2 duplicate, 1 failed\n" in shown
+    assert "resumes      1,003: 1,000 done, 2 duplicate, 1 failed\n" in shown
     assert shown.endswith(
         "\nitem  place       reason        message\n"
         "   3  line\\x1b 3  invalid_json  Invalid JSON: EOF\n"

@@ -78,7 +78,7 @@ def test_a_filter_that_nothing_passes_is_named(acme: CommandLine) -> None:
     listed = acme("list", "--filter", "x\x1b[2J")
 
     assert (listed.exit_code, listed.stdout) == (0, "")
-    assert listed.stderr == 'No resumes in account "acme" with "x\\x1b[2J".\n'
+    assert listed.stderr == 'No resumes in account "acme" match "x\\x1b[2J".\n'
     assert "Nothing to search for" in acme.fails(2, "list", "--filter", " ")
 
 
@@ -151,7 +151,7 @@ def test_files_are_named_after_the_download_and_the_id(acme: CommandLine, tmp_pa
     first, second = (acme("export", ada, "--to", str(folder)) for _ in range(2))
 
     assert first.stderr == f"Exported 1 resume to {folder}.\n"
-    assert second.stderr == f"Exported 1 resume to {folder}, in place of 1 earlier file.\n"
+    assert second.stderr == f"Exported 1 resume to {folder} (1 file overwritten).\n"
     assert [file.name for file in folder.iterdir()] == [f"AdaResume-{ada}.json"]
     again = parse((folder / f"AdaResume-{ada}.json").read_bytes())
     assert again.name == "Ada"
@@ -386,8 +386,8 @@ def test_a_location_whose_country_is_written_out_is_not_too_long(acme: CommandLi
 @pytest.mark.parametrize(
     ("typed", "code", "left", "said"),
     [
-        (b"n\n", 1, 1, "\nCanceled: nothing was deleted."),
-        (b"y\n", 0, 0, "\nDeleted resume "),
+        (b"n\n", 1, 1, " Canceled: nothing was deleted."),
+        (b"y\n", 0, 0, " Deleted resume "),
         (b"\x04", 1, 1, "Error: No answer; nothing was done"),
     ],
 )

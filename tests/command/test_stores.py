@@ -39,7 +39,7 @@ def test_older_backups_go_when_the_new_one_is_there(acme: CommandLine, tmp_path:
 
 
 def test_to_keep_some_a_folder_is_needed(acme: CommandLine, tmp_path: Path) -> None:
-    assert "no folder" in acme.fails(2, "db", "backup", str(tmp_path / "one.db"), "--keep", "2")
+    assert "not a folder" in acme.fails(2, "db", "backup", str(tmp_path / "one.db"), "--keep", "2")
     assert acme("db", "backup", str(tmp_path), "--keep", "0").exit_code == 2
 
 

@@ -68,7 +68,7 @@ def test_folders_that_cannot_be_written_or_read_are_named(
     monkeypatch.setattr(Path, "iterdir", refuse)
     [unread] = find(installation, "inbox")
 
-    assert closed.text == f"{inbox} cannot be written"
+    assert closed.text == f"{inbox} is not writable"
     assert unread.text == f"{inbox} cannot be read: Permission denied"
     assert unread.remedy == remedy_for(inbox)
 
@@ -126,17 +126,17 @@ def test_each_file_that_is_ignored_has_its_reason(inbox: Path, tmp_path: Path) -
             "ana",
             [
                 ("a.pdf", ending),
-                ("away", "a link"),
-                ("f.json", "no file"),
-                ("l.json", "a link"),
-                ("x.json", "no file"),
+                ("away", "symbolic link"),
+                ("f.json", "not a regular file"),
+                ("l.json", "symbolic link"),
+                ("x.json", "not a regular file"),
             ],
         ),
         (
             "zoe",
             [
                 ("2.txt", ending),
-                ("old.json.part", "a temporary name"),
+                ("old.json.part", "temporary name"),
                 *((f"old/{number}.txt", ending) for number in (1, 2, 3)),
             ],
         ),
@@ -240,7 +240,7 @@ def test_one_of_the_home_that_has_gone_silent_is_wrong_unless_another_one_watche
     assert finding.text == (
         f"process 4711 on host, which watched {inbox}, has not responded for 5 minutes"
     )
-    assert (finding.remedy, finding.command) == ("If it has ended: resumes up", "resumes up")
+    assert (finding.remedy, finding.command) == ("If it has stopped, start it again: resumes up", "resumes up")
     importers.announce(store, an_importer("2" * 24, root=str(inbox.resolve())))
     first, second = find(installation, "importer")
     assert (first.remedy, second.remedy) == (None, None)
@@ -286,7 +286,7 @@ def test_files_that_wait_while_no_importer_runs_are_told(
             assert (one.severity, one.remedy) == (Severity.ERROR, "Start one: resumes up")
         else:
             assert one.severity is Severity.WARNING
-            assert "tart the one of /srv/moved again, or `resumes up`" in (one.remedy or "")
+            assert "Restart the one for /srv/moved, or run `resumes up`" in (one.remedy or "")
     a_file(store, account, "5" * 24, FileOutcome.HELD, reason="quota_reached", root=root)
     assert find(installation, "importer")[-1].command == "resumes up"
     importers.announce(store, an_importer(root=root))

@@ -161,8 +161,8 @@ def test_many_full_accounts_and_many_keys_that_were_never_shown_are_counted(
 
     full, unseen = find(installation, "quota"), find(installation, "keys")
 
-    assert (len(full), full[-1].text) == (11, "2 more accounts full")
-    assert (len(unseen), unseen[-1].text) == (11, "2 further keys never shown")
+    assert (len(full), full[-1].text) == (11, "2 more full accounts")
+    assert (len(unseen), unseen[-1].text) == (11, "2 more keys never shown")
 
 
 def test_a_key_that_was_never_shown_is_told_until_it_is_revoked(

@@ -95,7 +95,7 @@ def test_a_store_that_may_not_be_opened_leads_to_its_owner(
 
     *_, last = checks.iter_findings(Installation(lambda: settings, refuse, command_line))
 
-    assert last.text == f"{tmp_path / name} of {MY_NAME} may not be opened"
+    assert last.text == f"this user may not open {tmp_path / name} (owner: {MY_NAME})"
     assert last.remedy == f"chmod u+rwX {tmp_path / name}"
 
 
@@ -184,7 +184,7 @@ def test_counters_that_lie_are_found(
 
     [finding] = find(installation, "counters")
 
-    assert finding.text == f"wrong in {account.name} (7 for 0)"
+    assert finding.text == f"wrong in {account.name} (7 instead of 0)"
 
 
 # A PostgreSQL server

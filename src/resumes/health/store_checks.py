@@ -297,8 +297,7 @@ def iter_quota_findings(
     for account in full[:MAX_NAMED]:
         yield _check_full_account(installation, account, plans)
     if len(full) > MAX_NAMED:
-        more = counted(len(full) - MAX_NAMED, "more account")
-        text = f"{more} full"
+        text = counted(len(full) - MAX_NAMED, "more full account")
         yield _others(installation, "quota", text, "accounts", "list")
     if not full:
         yield Finding("quota", "every account has room for more resumes")
