@@ -192,7 +192,9 @@ def test_expiry_is_a_span_or_a_date(acme: CommandLine) -> None:
 
     assert "(expires 2999-01-31 00:00 UTC)" in created.stderr
     assert "until 2999-01-31 00:00" in acme.succeeds("keys", "list", "acme")
-    assert "is not a valid expiry: use 30d" in acme.fails(2, "keys", "create", "acme", "--expires", "soon")
+    assert "is not a valid expiry: use 30d" in acme.fails(
+        2, "keys", "create", "acme", "--expires", "soon"
+    )
     assert "must be in the future" in acme.fails(
         2, "keys", "create", "acme", "--expires", "2001-01-31"
     )
@@ -290,7 +292,9 @@ def test_a_key_is_marked_as_shown_only_after_it_was_written(acme: CommandLine) -
     "span", ["12", "-1d", "1.5h", "d", "9999999d", "1w", "\u0661d", "31.1.2027"]
 )
 def test_what_is_no_span_is_refused(acme: CommandLine, span: str) -> None:
-    assert "is not a valid expiry: use 30d" in acme.fails(2, "keys", "create", "acme", f"--expires={span}")
+    assert "is not a valid expiry: use 30d" in acme.fails(
+        2, "keys", "create", "acme", f"--expires={span}"
+    )
     if "." not in span:
         old = acme.answers("keys", "create", "acme", "--json")
         assert "use 7d, 12h" in acme.fails(2, "keys", "rotate", old["id"], f"--grace={span}")

@@ -240,7 +240,10 @@ def test_one_of_the_home_that_has_gone_silent_is_wrong_unless_another_one_watche
     assert finding.text == (
         f"process 4711 on host, which watched {inbox}, has not responded for 5 minutes"
     )
-    assert (finding.remedy, finding.command) == ("If it has stopped, start it again: resumes up", "resumes up")
+    assert (finding.remedy, finding.command) == (
+        "If it has stopped, start it again: resumes up",
+        "resumes up",
+    )
     importers.announce(store, an_importer("2" * 24, root=str(inbox.resolve())))
     first, second = find(installation, "importer")
     assert (first.remedy, second.remedy) == (None, None)

@@ -163,7 +163,7 @@ def test_files_that_would_be_left_are_counted_and_told(
     drop(root, "2.json")
     assert dry_run() == Summary(ignored=2, waiting=2)
     assert ignored == [("ana/notes.txt", Why.ENDING), ("ana/old.json", Why.REPORT)]
-    assert [notice.split(":")[0] for notice in told.notices] == [
+    assert [notice.split(". Use ")[0] for notice in told.notices] == [
         "Files directly in the watched folder are ignored",
         'The folder "nobody" does not match any account, so its files are waiting. They are '
         "imported as soon as an account of that name exists",

@@ -260,7 +260,7 @@ def test_files_in_root_wait_for_the_chosen_account(
     drop(root, "1.json")
     importer = an_importer(account="bo")
     importer.round()
-    assert 'no account "bo"' in told.notices[0]
+    assert 'The account "bo" does not exist' in told.notices[0]
     an_account("bo")
     importer.round()
     assert [(file.account, file.name) for file in told.files] == [("bo", "1.json")]

@@ -268,7 +268,7 @@ def test_i4_what_is_written_after_the_commit_is_a_file_of_its_own(
 
     importer = an_importer(observe=during(Moment.COMMITTED, write_on))
     importer.round()
-    assert any("is imported as a file of its own" in notice for notice in told.notices)
+    assert any("is imported as a separate file" in notice for notice in told.notices)
     for _ in range(2):
         monotonic.advance(5)
         importer.round()

@@ -184,7 +184,7 @@ def test_an_inbox_removed_and_made_again_is_watched_again(bench: Bench, watcher:
     bench.scan_until(watcher, lambda: bool(bench.told))
     assert bench.notices.state is State.DEGRADED
     (finding,) = bench.told
-    assert f'The watched folder "{bench.root}" cannot be reached' in finding
+    assert f'The watched folder "{bench.root}" is not available' in finding
     assert "until it is back" in finding
     bench.marked_all = 0
     bench.root.mkdir()

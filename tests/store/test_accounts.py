@@ -253,7 +253,7 @@ def test_plans_are_listed_smallest_first_with_their_accounts(store: Store) -> No
     assert plans.find_plan(store, "none") is None
     with pytest.raises(NotFound, match="Plans: free, pro, fast, business, campus"):
         plans.get_plan(store, "gold")
-    with pytest.raises(Conflict, match='Plan "fast" exists already'):
+    with pytest.raises(Conflict, match='Plan "fast" already exists'):
         plans.set_plan_limits(store, fast)
 
 

@@ -236,7 +236,7 @@ def test_where_a_backup_cannot_go_is_said(store: Store, tmp_path: Path) -> None:
     for path, keep, why in (
         (tmp_path / "nowhere" / "backup.db", None, "Folder not found"),
         (Path("/proc/backup.db"), None, r"Cannot write to /proc: .*Choose another folder"),
-        (tmp_path / "backup.db", 3, "no folder"),
+        (tmp_path / "backup.db", 3, "not a folder"),
     ):
         with pytest.raises(InvalidArgument, match=why):
             backups.back_up(store, path, keep=keep)
@@ -423,7 +423,7 @@ def test_a_database_that_is_not_empty_is_refused(backup: Path, store: Store, url
     if store.path is not None:
         pytest.skip("a file is replaced, and kept")
     accounts.create_account(store, "mine")
-    with pytest.raises(Conflict, match='holds account "mine" already'):
+    with pytest.raises(Conflict, match='already has account "mine"'):
         restores.restore(backup, url)
     accounts.create_account(store, "still")
 

@@ -257,7 +257,7 @@ def test_s13_the_source_of_a_copy_that_may_be_there_stays_closed(
     assert_takes_no_writes(source)
     with open_store(url) as store:
         accounts.create_account(store, "new")
-    with pytest.raises(Conflict, match="holds account"):
+    with pytest.raises(Conflict, match="already has account"):
         copies.copy(source, url)
     assert_takes_no_writes(source)
 
@@ -279,7 +279,7 @@ def test_a_target_that_is_the_source_or_holds_something_is_refused_and_both_stay
             copies.copy(store, url)
         accounts.create_account(store, "mine")
         before = held_by(store)
-    with pytest.raises(Conflict, match='holds account "mine" already'):
+    with pytest.raises(Conflict, match='already has account "mine"'):
         copies.copy(source, url)
     with open_store(url) as store:
         assert held_by(store) == before
@@ -323,7 +323,7 @@ def test_a_copy_begins_only_where_there_is_room(
     source: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(resource, "getrlimit", lambda _: (100_000, 100_000))
-    with pytest.raises(StoreUnavailable, match=r"A file may have 0\.1 MB here .* are needed"):
+    with pytest.raises(StoreUnavailable, match=r"Files are limited to 0\.1 MB here .* are needed"):
         copies.copy(source, f"sqlite:///{tmp_path / 'new.db'}")
     assert not [name for name in names_in(tmp_path) if name.startswith("new")]
     accounts.create_account(source, "late")

@@ -50,7 +50,7 @@ def test_to_ask_twice_is_to_ask_once_and_to_retry_a_held_file_is_to_release_it(
 @pytest.mark.parametrize(
     ("action", "outcome", "message"),
     [
-        (Action.RELEASE, FAILED, "it failed. `resumes imports retry"),
+        (Action.RELEASE, FAILED, "it failed. Try it again with `resumes imports retry"),
         (Action.RELEASE, FileOutcome.DONE, "it is already imported. Only failed or held files"),
         (Action.RETRY, FileOutcome.DONE, "it is already imported. Only failed or held files"),
         (Action.RETRY, FileOutcome.DUPLICATE, "it is a duplicate. Only failed or held files"),

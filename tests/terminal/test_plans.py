@@ -205,7 +205,7 @@ async def test_a_plan_changed_elsewhere_is_not_overwritten_unseen(store: Store) 
         await presses(pilot, "enter")
         await saves(pilot)
 
-        await shows(pilot.app, '! Plan "pro" was changed by somebody else', "50 → 40", "77")
+        await shows(pilot.app, '! Plan "pro" was changed by someone else', "50 → 40", "77")
         assert plans.get_plan(store, "pro").max_resumes == 40
 
         await writes(pilot, "30\n")

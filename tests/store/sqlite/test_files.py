@@ -66,7 +66,7 @@ def test_what_is_no_file_under_the_name_of_a_part_of_the_store_is_refused_and_le
     make(part)
     kind = stat.S_IFMT(part.stat().st_mode)
 
-    with pytest.raises(StoreUnavailable, match=f"{part} is {what}, .*. Move it away, or name ano"):
+    with pytest.raises(StoreUnavailable, match=f"{part} is {what}, .*. Move it away, or use ano"):
         open_store(place)
 
     assert stat.S_IFMT(part.stat().st_mode) == kind
@@ -213,7 +213,7 @@ def test_what_is_damaged_is_told_from_what_is_no_store(source: Store, tmp_path: 
     for number, (harm, why) in enumerate(
         (
             (write_prose, "not a database"),
-            (empty, "no store"),
+            (empty, "not a store"),
             (zero_pages, "damaged"),
             (swap_indexes, r"/shown\.db is damaged: .*Use another backup"),
             (lose_an_account, r"/shown\.db is damaged: rows refer to others"),

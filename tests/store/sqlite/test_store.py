@@ -224,7 +224,7 @@ def test_an_error_tells_neither_what_was_to_be_written_nor_what_is_damaged(store
     for error in (dbapi.OperationalError(planted), DBAPIError("", {}, Exception(planted))):
         explained = explain(error, path_of(store))
         assert isinstance(explained, StoreIncompatible)
-        assert "text that is no UTF-8" in explained.message
+        assert "text that is not UTF-8" in explained.message
         assert "Ada" not in explained.message
 
 
