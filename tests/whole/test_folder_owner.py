@@ -218,7 +218,7 @@ def test_s23_what_waits_for_an_account_that_a_backup_is_older_than_waits_on_and_
     again = Service(mine.home, again.database)
     again.succeeds("db", "restore", new)
     assert again.imports_all_three()
-    assert "does not know" not in again.run("doctor").stdout
+    assert "this store does not have" not in again.run("doctor").stdout
 
 
 def test_s23_doctor_names_what_waits_in_every_folder_that_the_home_has_watched(
@@ -245,7 +245,7 @@ def test_s23_doctor_names_what_waits_in_every_folder_that_the_home_has_watched(
         assert (
             f"2 files in {tmp_path}/else\\nwhere/_held/late are waiting for accounts" in told.stdout
         )
-        assert told.stdout.count("does not know") == 1
+        assert told.stdout.count("this store does not have") == 1
         restored.succeeds("watch", str(root), "--once", "--settle", "0")
 
 
@@ -259,7 +259,7 @@ def test_s23_doctor_names_what_waits_in_a_folder_that_was_taken_over_for_the_oth
     other.succeeds("watch", str(mine.inbox), "--adopt", "--once")
 
     assert f"1 file in {mine.inbox}/_held/" in other.run("doctor").stdout
-    assert "does not know" not in mine.run("doctor").stdout
+    assert "this store does not have" not in mine.run("doctor").stdout
     assert waiting_in(mine.inbox)
 
 
@@ -292,7 +292,7 @@ def test_s23_a_live_importer_that_has_not_said_what_waits_keeps_doctor_from_noth
         says_it = replace(says_nothing, state=importers.State.DEGRADED, findings=(finding,))
         importers.announce(store, says_it)
 
-        assert restored.run("doctor").stdout.count("does not know") == 1
+        assert restored.run("doctor").stdout.count("this store does not have") == 1
 
 
 def test_s14_files_of_an_account_that_was_deleted_still_fail_in_a_store_that_was_restored(
